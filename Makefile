@@ -1,0 +1,35 @@
+python := .venv/bin/python
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: setup demo test quick check lint bench docs
+
+setup:
+	tools/setup
+
+demo:
+	tools/demo
+
+test:
+	tools/test
+
+quick:
+	tools/test --quick
+
+# R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
+check: export RETICULATE_PYTHON = $(CURDIR)/$(python)
+check: setup
+	_R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=0 \
+	  R CMD check --as-cran $(if $(shell command -v pdflatex),,--no-manual) -o .build "$$(tools/build)"
+
+lint: setup
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m mypy
+	Rscript -e 'lints <- lintr::lint_package(); print(lints); quit(status = length(lints) > 0)'
+
+bench: setup
+	$(python) -m pytest benchmarks --benchmark-only
+
+docs: setup
+	$(python) tools/generate_r
+	Rscript -e 'roxygen2::roxygenise()'
