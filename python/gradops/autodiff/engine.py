@@ -1,0 +1,432 @@
+"""The backward pass: gradients go from results to leaves, youngest operation first."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from .. import backends, dtypes
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..ops import conversion, elementwise, reductions, shaping
+from .graph import PICK, RESULT, Node, Parts
+from .modes import recording
+from .variable import Variable, attach, wrap
+
+hooks: dict[int, dict] = {}
+"""Hooks of operations' results, by the operation's ``seq``."""
+
+_COMPLEX = frozenset(["complex64", "complex128"])
+
+
+def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Compute gradients of ``variables`` and add them to the ``grad`` of the leaves they depend on.
+
+    Args:
+        variables: a variable or several (or torch tensors, for which torch's own engine runs).
+        grad_variables: for each the gradient to start from, of its shape; may be left out for
+            scalars (then 1), and None for those.
+        retain_graph: keep the graph for another pass; by default what ``create_graph`` is.
+        create_graph: record the pass, so that gradients can be differentiated.
+        inputs: add to the ``grad`` of these leaves only.
+
+    Raises:
+        GradientError: (a RuntimeError) a non-scalar without ``grad_variables``; a variable that requires
+            no gradient; a graph that was freed; ``inputs`` that are not leaves.
+        ShapeError: a gradient of another shape than its variable.
+
+    Gradient:
+        As ``torch.autograd.backward`` (Paszke et al. 2017).
+    """
+    roots = _sequence(variables)
+    if any(_is_torch(r) for r in roots):
+        import torch
+
+        native = None if grad_variables is None else _sequence(grad_variables)
+        torch.autograd.backward(roots, native, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        return
+    starts = _starts(roots, grad_variables, create_graph)
+    wanted = None
+    if inputs is not None:
+        wanted = _sequence(inputs)
+        if not wanted:
+            raise GradientError("`inputs` must not be empty.", argument="inputs")
+        if any(not isinstance(v, Variable) or not v.is_leaf for v in wanted):
+            raise GradientError("`inputs` must be leaf variables.", argument="inputs")
+    keep = create_graph if retain_graph is None else retain_graph
+    leaves = run(roots, starts, keep, create_graph)[0]
+    only = None if wanted is None else {id(v) for v in wanted}
+    for leaf, g in leaves.values():
+        if only is None or id(leaf) in only:
+            _accumulate(leaf, g, create_graph)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    allow_unused=None,
+    materialize_grads=False,
+) -> tuple:
+    """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
+
+    Args:
+        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves.
+        grad_outputs, retain_graph, create_graph: as of :func:`backward`.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        materialize_grads: give zeros instead of None.
+
+    Returns:
+        A tuple of variables (torch tensors for torch tensors), one for each input. No ``grad`` changes.
+
+    Raises:
+        GradientError: (a RuntimeError) as :func:`backward`, and for an unused input unless allowed.
+
+    Gradient:
+        As ``torch.autograd.grad``; differentiable with ``create_graph=True``.
+    """
+    roots, targets = _sequence(outputs), _sequence(inputs)
+    if allow_unused is False and materialize_grads:
+        raise ArgumentError("`allow_unused` must not be False with `materialize_grads`.", argument="allow_unused")
+    allowed = materialize_grads if allow_unused is None else allow_unused
+    if any(_is_torch(r) for r in roots):
+        import torch
+
+        native = None if grad_outputs is None else _sequence(grad_outputs)
+        return torch.autograd.grad(
+            roots,
+            targets,
+            native,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allowed,
+            materialize_grads=materialize_grads,
+        )
+    for i, target in enumerate(targets):
+        if not isinstance(target, Variable) or not target.requires_grad:
+            raise GradientError(f"`inputs[{i}]` does not require a gradient.", argument="inputs")
+    starts = _starts(roots, grad_outputs, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    leaves, results = run(roots, starts, keep, create_graph, targets)
+    gradients: list = []
+    for i, target in enumerate(targets):
+        if target._node is None:
+            g = leaves.get(id(target), (None, None))[1]
+        else:
+            g = results.get(target._node.seq)
+        if g is None and not allowed:
+            raise GradientError(
+                f"`inputs[{i}]` was not used in the graph of the outputs.",
+                argument="inputs",
+                hint="set `allow_unused=True` if that is intended",
+            )
+        if g is None and materialize_grads:
+            from ..ops.creation import zeros_like
+
+            g = zeros_like(target.data)
+        gradients.append(g if g is None or isinstance(g, Variable) else wrap(g))
+    return tuple(gradients)
+
+
+def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
+    """One backward pass.
+
+    Returns:
+        ``{id(leaf): (leaf, gradient)}`` for the leaves reached, and ``{seq: gradient}`` for the targets
+        that are results. Gradients are raw data, or variables with ``create_graph``.
+    """
+    heap: list[int] = []
+    pending: dict[int, list] = {}
+    leaves: dict[int, list] = {}
+    results: dict[int, Any] = {}
+    useful, collect = None, ()
+    if targets is not None:
+        collect = {t._node.seq for t in targets if t._node is not None}
+        useful = _leading_to(roots, targets)
+    for root, start in zip(roots, starts):
+        if start is not None:
+            _pass_on(root._node or root, start, heap, pending, leaves)
+    token = recording.set(bool(create_graph))
+    try:
+        while heap:
+            seq = -heappop(heap)
+            node, g = pending.pop(seq)
+            if seq in hooks:
+                g = _run_hooks(hooks[seq], g, create_graph)
+            if seq in collect:
+                results[seq] = g
+            if useful is not None and seq not in useful:
+                continue
+            saved = node.saved
+            if saved is None:
+                raise GradientError(
+                    f"the graph of `{node.name}` was freed by an earlier backward pass.",
+                    hint="pass `retain_graph=True` to the earlier pass",
+                )
+            if written and node.rule.slots:
+                _check_versions(node)
+            rule, edges = node.rule, node.edges
+            if create_graph:
+                saved = _rejoin(node)
+            conjugate = rule.naive and node.dtype in _COMPLEX
+            if conjugate:
+                g = elementwise.conj(g)
+            if rule.parts is None:
+                if type(g) is Parts:
+                    g = _materialize(g, node)
+                gradients = rule.whole(g, saved, node)
+            else:
+                gradients = [
+                    None if edge is None else part(g, saved, edge.shape) for part, edge in zip(rule.parts, edges)
+                ]
+            for edge, gi in zip(edges, gradients):
+                if edge is None or gi is None:
+                    continue
+                if conjugate:
+                    gi = elementwise.conj(gi)
+                if edge.__class__ is not Node or edge.shape is not None and (
+                    gi.shape != edge.shape or gi.dtype is not edge.dtype
+                ):
+                    gi = fit(gi, edge)
+                if edge.__class__ is Node:
+                    s = edge.seq
+                    waiting = pending.get(s)
+                    if waiting is None:
+                        pending[s] = [edge, gi]
+                        heappush(heap, -s)
+                    else:
+                        waiting[1] = _add(waiting[1], gi)
+                else:
+                    _pass_on(edge, gi, heap, pending, leaves)
+            if not retain:
+                node.saved = None
+                if node.rule is not PICK:
+                    node.edges = ()
+        for entry in leaves.values():
+            if entry[0]._hooks:
+                entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
+    finally:
+        recording.reset(token)
+    return leaves, results
+
+
+def _pass_on(edge, g, heap, pending, leaves) -> None:
+    if edge.__class__ is Node:
+        waiting = pending.get(edge.seq)
+        if waiting is None:
+            pending[edge.seq] = [edge, g]
+            heappush(heap, -edge.seq)
+        else:
+            waiting[1] = _add(waiting[1], g)
+    else:
+        entry = leaves.get(id(edge))
+        if entry is None:
+            leaves[id(edge)] = [edge, g]
+        else:
+            entry[1] = _add(entry[1], g)
+
+
+def _add(first, second):
+    if type(first) is not Parts:
+        return elementwise.add(first, second)
+    total = Parts(first)
+    for position, g in second.items():
+        total[position] = elementwise.add(total[position], g) if position in total else g
+    return total
+
+
+def fit(g, edge):
+    """``g`` summed over broadcast dimensions to the shape of what it is the gradient of, in its dtype.
+
+    Raises:
+        ShapeError: a shape that is not the result of broadcasting the edge's.
+    """
+    data = edge.data if isinstance(edge, Variable) else edge
+    if isinstance(getattr(edge, "data", None), str) or data.dtype is str:
+        return g
+    if tuple(g.shape) != tuple(data.shape):
+        g = sum_to(g, tuple(data.shape))
+    have, want = conversion.dtype(g), dtypes.canonical(data.dtype)
+    if have != want:
+        g = conversion.cast(g, want)
+    return g
+
+
+def sum_to(g, shape: tuple):
+    """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
+    have = tuple(g.shape)
+    extra = len(have) - len(shape)
+    if None in have or None in shape:
+        return g
+    if extra < 0 or any(s != 1 and s != h for s, h in zip(shape, have[extra:])):
+        raise ShapeError(f"a gradient of shape {have} cannot be reduced to its input's shape {shape}.")
+    axes = tuple(range(extra)) + tuple(i + extra for i, s in enumerate(shape) if s == 1 and have[i + extra] != 1)
+    if axes:
+        g = reductions.sum(g, axes)
+    return g if tuple(g.shape) == shape else shaping.reshape(g, shape)
+
+
+def _rejoin(node: Node) -> tuple:
+    """The node's saved values as variables in the graph, for a pass that is itself recorded."""
+    values = []
+    for value, slot in zip(node.saved, node.rule.slots):
+        if value is None or slot is None:
+            values.append(value)
+        elif slot == RESULT:
+            if node.shape is None and isinstance(value, (list, tuple)):
+                values.append(
+                    [attach(v, Node(PICK, (node,), (i,), v.shape, v.dtype)) for i, v in enumerate(value)]
+                )
+            else:
+                values.append(attach(value, node))
+        elif isinstance(slot, tuple):
+            values.append([_rejoin_one(v, node.edges[s]) for v, s in zip(value, slot)])
+        else:
+            values.append(_rejoin_one(value, node.edges[slot]))
+    return tuple(values)
+
+
+def _rejoin_one(value, edge):
+    if edge is None:
+        return value
+    if edge.__class__ is Node:
+        return attach(value, edge)
+    return edge
+
+
+def _materialize(parts: Parts, node: Node) -> list:
+    full = []
+    for i, (shape, dtype, owner) in enumerate(node.extra):
+        g = parts.get(i)
+        full.append(owner.module.zeros(tuple(shape), dtypes.canonical(dtype)) if g is None else g)
+    return full
+
+
+def _leading_to(roots, targets) -> set[int]:
+    """The nodes on paths from the roots to the targets, by ``seq``."""
+    wanted = {id(t) for t in targets if t._node is None}
+    aims = {t._node.seq for t in targets if t._node is not None}
+    nodes: dict[int, Node] = {}
+    stack = [r._node for r in roots if r._node is not None]
+    while stack:
+        node = stack.pop()
+        if node.seq not in nodes:
+            nodes[node.seq] = node
+            stack.extend(e for e in node.edges if e.__class__ is Node)
+    useful: set[int] = set()
+    for seq in sorted(nodes):
+        for edge in nodes[seq].edges:
+            if edge is None:
+                continue
+            if edge.__class__ is Node:
+                if edge.seq in useful or edge.seq in aims:
+                    useful.add(seq)
+                    break
+            elif id(edge) in wanted:
+                useful.add(seq)
+                break
+    return useful
+
+
+def _starts(roots, gradients, create_graph) -> list:
+    if not roots:
+        raise ArgumentError("`variables` must not be empty.", argument="variables")
+    given = [None] * len(roots) if gradients is None else _sequence(gradients)
+    if len(given) != len(roots):
+        raise ArgumentError(
+            f"`grad_variables` must have one entry for each variable: expected {len(roots)}, got {len(given)}.",
+            argument="grad_variables",
+        )
+    starts = []
+    for root, g in zip(roots, given):
+        if not isinstance(root, Variable):
+            raise GradientError(
+                f"expected variables or torch tensors; got {type(root).__name__}.",
+                argument="variables",
+                hint="wrap the input: `x = gradops.Variable(x, requires_grad=True)`",
+            )
+        if not root.requires_grad:
+            raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument="variables")
+        if isinstance(root.data, str):
+            starts.append(g)
+            continue
+        if g is None:
+            if conversion.size(root.data) != 1:
+                raise GradientError(
+                    f"`grad_variables` is needed for a non-scalar of shape {root.shape}.",
+                    argument="grad_variables",
+                    hint="reduce it to a scalar, or pass the gradient to start from",
+                )
+            from ..ops.creation import ones_like
+
+            g = ones_like(root.data)
+        else:
+            if not isinstance(g, Variable) and backends.of(g) is None:
+                g = backends.of(root.data).convert(g, conversion.dtype(root.data))
+            if tuple(g.shape) != root.shape:
+                raise ShapeError(
+                    f"`grad_variables` must have the variable's shape {root.shape}; got {tuple(g.shape)}.",
+                    argument="grad_variables",
+                )
+            if not create_graph and isinstance(g, Variable):
+                g = g.data
+        starts.append(wrap(g) if create_graph and not isinstance(g, Variable) else g)
+    return starts
+
+
+def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
+    """Add to ``leaf.grad``: in place, in the leaf's memory layout, unless the pass was recorded."""
+    if create_graph:
+        leaf.grad = g if leaf.grad is None else elementwise.add(leaf.grad, g)
+        return
+    g = g.data if isinstance(g, Variable) else g
+    if isinstance(leaf.data, str):
+        from .text import merge
+
+        leaf.grad = merge(leaf.grad, g)
+        return
+    owner = backends.of(leaf.data)
+    if owner.name != "numpy":
+        leaf.grad = wrap(g if leaf.grad is None else elementwise.add(leaf.grad.data, g))
+        return
+    import numpy as np
+
+    if leaf.grad is None:
+        fresh = np.empty_like(leaf.data, subok=False)
+        fresh[...] = g
+        leaf.grad = wrap(fresh)
+    elif leaf.grad._node is None and leaf.grad.data.flags.writeable and isinstance(leaf.grad.data, np.ndarray):
+        np.add(leaf.grad.data, g, out=leaf.grad.data)
+    else:
+        leaf.grad = wrap(elementwise.add(leaf.grad.data, g))
+
+
+def _run_hooks(registered: dict, g, create_graph: bool):
+    for hook in list(registered.values()):
+        given = g if isinstance(g, Variable) else wrap(g)
+        replaced = hook(given)
+        if replaced is not None:
+            g = replaced if create_graph else (replaced.data if isinstance(replaced, Variable) else replaced)
+    return g
+
+
+written: dict[int, tuple[weakref.ref, list[int]]] = {}
+"""Buffers that were written in place: by ``id`` of the owning array, when (see :mod:`.graph`)."""
+
+
+def _check_versions(node: Node) -> None:
+    from .inplace import check
+
+    check(node)
+
+
+def _sequence(value) -> Sequence:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _is_torch(value) -> bool:
+    owner = backends.of(value)
+    return owner is not None and owner.name == "torch"

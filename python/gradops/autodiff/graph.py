@@ -1,0 +1,102 @@
+"""The graph: one ``Node`` for each recorded operation.
+
+A node knows where gradients go on (``edges``: nodes, or leaf variables) and the raw values that its
+derivative needs (``saved``), and never its own result's variable, so a graph is a chain of references
+from results to leaves without cycles: dropping the result frees it.
+
+``seq`` is a clock: a node is always younger than what it was made from, so going through nodes from
+the youngest to the oldest is a topological order. It is also how in-place writes are found: a buffer
+written at a later time than a node's is stale for that node.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+clock = count(1).__next__
+
+
+class Node:
+    """A recorded operation.
+
+    Attributes:
+        rule: the :class:`Rule` that takes a gradient back through it.
+        edges: for each input the node or leaf variable it came from, None where no gradient goes.
+        saved: raw values for the rule; None once freed.
+        seq: when it was recorded.
+        shape, dtype: of the result; None for a node of several results.
+    """
+
+    __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "__weakref__")
+
+    def __init__(self, rule, edges, saved, shape, dtype):
+        self.rule = rule
+        self.edges = edges
+        self.saved = saved
+        self.seq = clock()
+        self.shape = shape
+        self.dtype = dtype
+
+    @property
+    def name(self) -> str:
+        """The operation's name, such as ``"multiply"``."""
+        return self.rule.name
+
+    @property
+    def next_functions(self) -> tuple:
+        """Where gradients go on: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
+        return tuple((e if isinstance(e, Node) or e is None else AccumulateGrad(e), 0) for e in self.edges)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} backward>"
+
+
+class AccumulateGrad:
+    """The end of a path in the graph: a leaf whose ``grad`` is added to."""
+
+    name = "accumulate_grad"
+    next_functions: tuple = ()
+
+    def __init__(self, variable):
+        self.variable = variable
+
+    def __repr__(self) -> str:
+        return "<accumulate_grad>"
+
+
+class Rule:
+    """How a gradient goes back through an operation.
+
+    Exactly one of the two is given. ``parts`` has for each edge a function ``(g, saved, shape)`` to the
+    gradient for that edge, whose shape is ``shape``; ``whole`` is one function ``(g, saved, node)`` to
+    the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
+    position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
+    gradient is itself differentiated. ``naive`` rules are written without conjugates, as for a
+    holomorphic function; the engine conjugates around them.
+    """
+
+    __slots__ = ("name", "parts", "whole", "slots", "naive")
+
+    def __init__(self, name: str, parts=None, whole=None, slots: tuple = (), naive: bool = False):
+        self.name = name
+        self.parts = parts
+        self.whole = whole
+        self.slots = slots
+        self.naive = naive
+
+
+RESULT = -1
+
+
+class Parts(dict):
+    """The gradient of a node of several results: the results' positions to their gradients."""
+
+    __slots__ = ()
+
+
+def _pick_part(g, saved, shape) -> Any:
+    return Parts({saved[0]: g})
+
+
+PICK = Rule("pick", parts=(_pick_part,), slots=(None,))

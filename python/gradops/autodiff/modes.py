@@ -1,0 +1,162 @@
+"""Whether operations are recorded: one flag, local to the thread or asyncio task."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from contextvars import ContextVar
+
+recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on variables (and on torch tensors) are recorded for differentiation."""
+    return recording.get()
+
+
+class _Mode:
+    """A scope that sets the flag: context manager, decorator with and without parentheses."""
+
+    value: bool
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        self._entered = []
+        return self if function is None else self(function)
+
+    def __enter__(self):
+        self._entered.append((recording.set(self.value), self._enter_torch()))
+        return self
+
+    def __exit__(self, *error):
+        token, native = self._entered.pop()
+        if native is not None:
+            native.__exit__(*error)
+        recording.reset(token)
+
+    def _enter_torch(self):
+        torch = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "set_grad_enabled"):
+            return None
+        native = self._torch_mode(torch)
+        native.__enter__()
+        return native
+
+    def _torch_mode(self, torch):
+        return torch.enable_grad() if self.value else torch.no_grad()
+
+    def _again(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapped(*args, **kwargs):
+                with self._again():
+                    return await function(*args, **kwargs)
+
+            return wrapped
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _wrap_generator(self, function):
+        """The mode holds while the generator runs, not between its values."""
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            send, value = generator.send, None
+            while True:
+                try:
+                    with self._again():
+                        item = send(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value = yield item
+                    send = generator.send
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    value, send = error, generator.throw
+
+        return wrapped
+
+
+class no_grad(_Mode):  # noqa: N801
+    """Scope in which nothing is recorded: results on variables and torch tensors need no gradient.
+
+    Use as ``with no_grad():`` or as decorator, with or without parentheses, on functions, coroutines
+    and generators. Local to the thread or task and restored on error. After ``torch.no_grad``.
+    """
+
+    value = False
+
+
+class enable_grad(_Mode):  # noqa: N801
+    """Scope in which operations are recorded again, inside a :class:`no_grad`. After ``torch.enable_grad``."""
+
+    value = True
+
+
+class inference_mode(_Mode):  # noqa: N801
+    """As :class:`no_grad`; torch tensors made inside are torch's inference tensors.
+
+    ``inference_mode(False)`` is a scope in which operations are recorded.
+    """
+
+    value = False
+
+    def __new__(cls, mode=True):
+        if callable(mode):
+            return super().__new__(cls, mode)
+        self = super().__new__(cls)
+        self.value = not mode
+        return self
+
+    def _again(self):
+        return type(self)(not self.value)
+
+    def _torch_mode(self, torch):
+        return torch.inference_mode(not self.value)
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s."""
+
+    def __new__(cls, mode: bool):
+        self = super().__new__(cls)
+        self.value = bool(mode)
+        self._before = recording.get()
+        recording.set(self.value)
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "set_grad_enabled"):
+            torch.set_grad_enabled(self.value)
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        recording.set(self._before)
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "set_grad_enabled"):
+            torch.set_grad_enabled(self._before)
+
+    def _again(self):
+        return type(self)(self.value)
+
+    def __call__(self, function):
+        self.__exit__()
+        return super().__call__(function)

@@ -1,0 +1,268 @@
+"""Recording: what an op does when one of its arguments is a variable.
+
+``derivative`` registers rules as data, one function for each differentiable argument of an op. A rule's
+parameters say what it needs, and only that is kept for the backward pass:
+
+- ``g``, first: the gradient of the op's result;
+- an argument's name: its value; ``y``: the op's result (a list for several);
+- ``shape``: the shape of the argument that the rule is for; ``shapes`` for an argument of many tensors.
+
+A rule need not sum over broadcast dimensions or cast back: the engine does that for all. Rules are
+written with ``gradops.ops``, so they serve every backend and are themselves differentiable. For a
+complex result a rule is taken as that of a holomorphic function, unless ``complex_aware=True``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import backends
+from ..errors import GradientError
+from ..ops import _dispatch
+from .graph import PICK, RESULT, Node, Rule
+from .modes import recording
+from .variable import Variable, attach, wrap
+
+_derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
+
+
+def derivative(op: str, *, complex_aware: bool = False, **rules: Callable) -> None:
+    """Register the rules of an op by argument; arguments without one get no gradient."""
+    entry = _dispatch.registry[op]
+    unknown = set(rules) - set(entry.tensors)
+    if unknown:
+        raise TypeError(f"{op} has no tensor argument {', '.join(sorted(unknown))}")
+    _derivatives[entry.name] = (rules, not complex_aware)
+    entry.kernels.clear()
+
+
+def has_derivative(op: str) -> bool:
+    """Whether an op has rules of its own; without, it is differentiated through what it is composed of."""
+    return _dispatch.registry[op].name in _derivatives
+
+
+def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
+    """What ``op`` does for arguments of types ``kinds``, at least one of them a variable."""
+    if not op.differentiable:
+        return _on_data(op)
+    if op.name not in _derivatives:
+        return _composed(op)
+    rules, naive = _derivatives[op.name]
+    only_tensors = len(op.parameters) == len(op.tensors) and not op.many
+    if only_tensors and len(op.tensors) == 1 and op.name not in _MULTIPLE:
+        return _unary(op, rules, naive)
+    if only_tensors and len(op.tensors) == 2 and op.name not in _MULTIPLE:
+        return _binary(op, rules, naive, *(issubclass(k, Variable) for k in kinds))
+    return _general(op, rules, naive)
+
+
+_MULTIPLE: set[str] = set()
+
+
+def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
+    """A rule as a function of ``(g, saved, shape)``, and the positions of ``saved`` that it reads."""
+    places: list[Any] = []
+    for name in list(inspect.signature(rule).parameters)[1:]:
+        if name in ("shape", "shapes"):
+            places.append(name)
+        else:
+            places.append(len(op.parameters) if name == "y" else op.parameters.index(name))
+    needed = {p for p in places if isinstance(p, int)}
+    if not places:
+        return (lambda g, saved, shape: rule(g)), needed
+    if places == ["shape"] or places == ["shapes"]:
+        return (lambda g, saved, shape: rule(g, shape)), needed
+    if len(places) == 1:
+        (i,) = places
+        return (lambda g, saved, shape: rule(g, saved[i])), needed
+    if len(places) == 2 and len(needed) == 2:
+        i, j = places
+        return (lambda g, saved, shape: rule(g, saved[i], saved[j])), needed
+    return (lambda g, saved, shape: rule(g, *[shape if isinstance(p, str) else saved[p] for p in places])), needed
+
+
+def _unary(op, rules, naive):
+    kernels = op.kernels
+    part, needed = _part(op, rules[op.tensors[0]])
+    keep_x, keep_y = 0 in needed, 1 in needed
+    rule = Rule(op.name, parts=(part,), slots=(0, RESULT), naive=naive)
+    is_recording = recording.get
+
+    def recorded(x):
+        data = x.data
+        y = kernels[type(data)](data)
+        if x.requires_grad and is_recording():
+            return attach(y, Node(rule, (x._node or x,), (data if keep_x else None, y if keep_y else None), y.shape, y.dtype))
+        return wrap(y)
+
+    return recorded
+
+
+def _binary(op, rules, naive, first_is_variable, second_is_variable):
+    kernels = op.kernels
+    parts, needs = [], []
+    for name in op.tensors:
+        part, needed = _part(op, rules[name]) if name in rules else (None, set())
+        parts.append(part)
+        needs.append(needed)
+    rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive)
+    is_recording = recording.get
+    keeps = {
+        (a, b): tuple(i in ((needs[0] if a else set()) | (needs[1] if b else set())) for i in range(3))
+        for a in (False, True)
+        for b in (False, True)
+    }
+
+    def recorded(x1, x2):
+        if first_is_variable:
+            data1, active1 = x1.data, x1.requires_grad
+        else:
+            data1, active1 = x1, False
+        if second_is_variable:
+            data2, active2 = x2.data, x2.requires_grad
+        else:
+            data2, active2 = x2, False
+        y = kernels[type(data1), type(data2)](data1, data2)
+        if (active1 or active2) and is_recording():
+            keep1, keep2, keep_y = keeps[active1, active2]
+            node = Node(
+                rule,
+                (x1._node or x1 if active1 else None, x2._node or x2 if active2 else None),
+                (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None),
+                y.shape,
+                y.dtype,
+            )
+            return attach(y, node)
+        return wrap(y)
+
+    return recorded
+
+
+def _general(op, rules, naive):
+    parts = {name: _part(op, rule) for name, rule in rules.items()}
+    last = len(op.parameters)
+    many = set(op.many)
+    by_name = tuple(zip(op.tensors, op.positions))
+
+    def recorded(*arguments):
+        data = list(arguments)
+        edges, groups, slots, active = [], [], [None] * last + [RESULT], False
+        for name, position in by_name:
+            value = arguments[position]
+            start = len(edges)
+            if name in many and isinstance(value, (list, tuple)):
+                data[position] = [v.data if isinstance(v, Variable) else v for v in value]
+                edges.extend(_edge(v) if name in parts else None for v in value)
+                slots[position] = tuple(range(start, len(edges)))
+            else:
+                if isinstance(value, Variable):
+                    data[position] = value.data
+                edges.append(_edge(value) if name in parts else None)
+                slots[position] = start
+            mine = any(e is not None for e in edges[start:])
+            if mine:
+                groups.append((name, position, start, len(edges)))
+                active = True
+        y = op.call(*data) if not op.parameters or not _has_variadic(op) else op.call(*data)
+        if not (active and recording.get()):
+            return _wrap_all(y)
+        needed = set().union(*(parts[name][1] for name, *_ in groups))
+        saved = tuple(v if i in needed else None for i, v in enumerate((*data, y)))
+        shapes = {
+            position: [getattr(v, "shape", ()) for v in data[position]]
+            for name, position, *_ in groups
+            if name in many and isinstance(data[position], list)
+        }
+
+        def whole(g, values, node):
+            gradients = [None] * len(node.edges)
+            for name, position, start, stop in groups:
+                if position in shapes:
+                    gradients[start:stop] = parts[name][0](g, values, shapes[position])
+                else:
+                    gradients[start] = parts[name][0](g, values, node.edges[start].shape)
+            return gradients
+
+        return record(Rule(op.name, whole=whole, slots=tuple(slots), naive=naive), tuple(edges), saved, y)
+
+    return recorded
+
+
+def _has_variadic(op) -> bool:
+    return False
+
+
+def record(rule: Rule, edges: tuple, saved: tuple, y):
+    """The variable, or list or tuple of variables, of a recorded result."""
+    if not isinstance(y, (list, tuple)):
+        return attach(y, Node(rule, edges, saved, y.shape, y.dtype))
+    node = Node(rule, edges, saved, None, None)
+    node.extra = [(part.shape, part.dtype, backends.of(part)) for part in y]
+    picked = [attach(part, Node(PICK, (node,), (i,), part.shape, part.dtype)) for i, part in enumerate(y)]
+    return rebuild(y, picked)
+
+
+def rebuild(like, parts):
+    """``parts`` as the list, tuple or named tuple that ``like`` is."""
+    if isinstance(like, list):
+        return list(parts)
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+
+
+def _edge(value):
+    if isinstance(value, Variable) and value.requires_grad:
+        return value._node or value
+    return None
+
+
+def unwrap(value):
+    """The raw data in a variable, or in a list or tuple of them; anything else as it is."""
+    if isinstance(value, Variable):
+        return value.data
+    if isinstance(value, (list, tuple)):
+        return rebuild(value, [unwrap(v) for v in value])
+    return value
+
+
+def _wrap_all(y):
+    if isinstance(y, (list, tuple)):
+        return rebuild(y, [_wrap_all(part) for part in y])
+    return wrap(y) if backends.of(y) is not None or isinstance(y, str) else y
+
+
+def _on_data(op):
+    """An op without derivative: on the data, giving a variable without gradient."""
+
+    def on_data(*arguments):
+        return _wrap_all(op.call(*[unwrap(a) for a in arguments]))
+
+    def convert_to_numpy(x):
+        return op.call(x.data)
+
+    return convert_to_numpy if op.name == "convert_to_numpy" else on_data
+
+
+def _composed(op):
+    """An op without rules: its body, whose ops are recorded one by one."""
+    if op.body is None:
+
+        def missing(*arguments):
+            raise GradientError(f"`{op.name}` has no derivative.")
+
+        return missing
+    body = op.body
+
+    def composed(*arguments):
+        arguments = list(arguments)
+        for name, position in zip(op.tensors, op.positions):
+            value = arguments[position]
+            if isinstance(value, (list, tuple)) and name not in op.many:
+                arguments[position] = wrap(Variable(value).data)
+        return body(*arguments)
+
+    return composed
+
+
+_dispatch.trace_with(Variable, make_recorder)

@@ -1,0 +1,1 @@
+"""Derivatives: creation. ``full`` and ``full_like`` are composed of ops that have theirs."""

@@ -1,0 +1,128 @@
+"""Derivatives: elementwise ops.
+
+``power`` has no NaN where the base is 0: the derivative for the exponent is 0 there, as in PyTorch.
+Ties of ``maximum`` and ``minimum`` share the gradient equally (JAX's and TensorFlow-probability's
+choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0.
+"""
+
+import math
+
+from ... import dtypes
+from ...ops import (
+    abs,
+    add,
+    angle,
+    cast,
+    conj,
+    cos,
+    cosh,
+    divide,
+    dtype,
+    equal,
+    exp,
+    floor,
+    greater,
+    imag,
+    less,
+    log,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    real,
+    reciprocal,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    subtract,
+    where,
+)
+from ..record import derivative
+
+
+def _half_at_ties(wins, x1, x2, g):
+    chosen = where(wins(x1, x2), g, multiply(g, 0.0))
+    return where(equal(x1, x2), multiply(g, 0.5), chosen)
+
+
+def _power_base(g, x1, x2):
+    return multiply(g, multiply(x2, power(x1, where(equal(x2, 0), 1.0, subtract(x2, 1)))))
+
+
+def _power_exponent(g, y, x1):
+    safe = where(equal(x1, 0), 1.0, x1)
+    return multiply(g, multiply(y, log(safe)))
+
+
+derivative("add", x1=lambda g: g, x2=lambda g: g)
+derivative("subtract", x1=lambda g: g, x2=lambda g: negative(g))
+derivative("multiply", x1=lambda g, x2: multiply(g, x2), x2=lambda g, x1: multiply(g, x1))
+derivative("divide", x1=lambda g, x2: divide(g, x2), x2=lambda g, y, x2: negative(divide(multiply(g, y), x2)))
+derivative("power", x1=_power_base, x2=_power_exponent)
+derivative("mod", x1=lambda g: g, x2=lambda g, x1, x2: negative(multiply(g, floor(divide(x1, x2)))))
+derivative(
+    "maximum",
+    x1=lambda g, x1, x2: _half_at_ties(greater, x1, x2, g),
+    x2=lambda g, x1, x2: _half_at_ties(less, x1, x2, g),
+)
+derivative(
+    "minimum",
+    x1=lambda g, x1, x2: _half_at_ties(less, x1, x2, g),
+    x2=lambda g, x1, x2: _half_at_ties(greater, x1, x2, g),
+)
+derivative(
+    "arctan2",
+    x1=lambda g, x1, x2: multiply(g, divide(x2, add(square(x1), square(x2)))),
+    x2=lambda g, x1, x2: negative(multiply(g, divide(x1, add(square(x1), square(x2))))),
+)
+derivative(
+    "logaddexp",
+    x1=lambda g, x1, y: multiply(g, exp(subtract(x1, y))),
+    x2=lambda g, x2, y: multiply(g, exp(subtract(x2, y))),
+)
+
+derivative("negative", x=lambda g: negative(g))
+derivative("reciprocal", x=lambda g, y: negative(g * square(y)))
+derivative("square", x=lambda g, x: g * (x + x))
+derivative("exp", x=lambda g, y: g * y)
+derivative("exp2", x=lambda g, y: g * (y * math.log(2)))
+derivative("expm1", x=lambda g, y: g * (y + 1))
+derivative("log", x=lambda g, x: divide(g, x))
+derivative("log2", x=lambda g, x: divide(g, x * math.log(2)))
+derivative("log10", x=lambda g, x: divide(g, x * math.log(10)))
+derivative("log1p", x=lambda g, x: divide(g, add(x, 1)))
+derivative("sqrt", x=lambda g, y: divide(g, y + y))
+derivative("sin", x=lambda g, x: multiply(g, cos(x)))
+derivative("cos", x=lambda g, x: negative(multiply(g, sin(x))))
+derivative("tan", x=lambda g, y: g * (1 + square(y)))
+derivative("arcsin", x=lambda g, x: divide(g, sqrt(subtract(1, square(x)))))
+derivative("arccos", x=lambda g, x: negative(divide(g, sqrt(subtract(1, square(x))))))
+derivative("arctan", x=lambda g, x: divide(g, add(1, square(x))))
+derivative("sinh", x=lambda g, x: multiply(g, cosh(x)))
+derivative("cosh", x=lambda g, x: multiply(g, sinh(x)))
+derivative("tanh", x=lambda g, y: g * (1 - square(y)))
+derivative("arcsinh", x=lambda g, x: divide(g, sqrt(add(square(x), 1))))
+derivative("arccosh", x=lambda g, x: divide(g, multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))))
+derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
+derivative("erf", x=lambda g, x: multiply(g, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi))))
+
+derivative("abs", complex_aware=True, x=lambda g, x: multiply(g, sign(x)))
+derivative("conj", complex_aware=True, x=lambda g: conj(g))
+derivative("real", complex_aware=True, x=lambda g: real(g))
+derivative("imag", complex_aware=True, x=lambda g, x: multiply(g, 1j) if _is_complex(x) else multiply(g, 0.0))
+derivative("angle", complex_aware=True, x=lambda g, x: _angle(g, x))
+
+
+def _is_complex(x) -> bool:
+    return dtype(x) in dtypes.COMPLEX
+
+
+def _angle(g, x):
+    if not _is_complex(x):
+        return multiply(g, 0.0)
+    length = square(abs(x))
+    safe = where(not_equal(length, 0), length, 1.0)
+    return multiply(divide(g, safe), multiply(x, 1j))

@@ -1,0 +1,128 @@
+"""NumPy: conversion, dtype names, and the adaptors that give ufuncs the dtype rule."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ... import config, dtypes
+
+FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, (np.ndarray, np.generic)) and not issubclass(kind, (np.str_, np.bytes_))
+
+
+def prepare(floatx: str) -> None:
+    """Nothing to set up: NumPy has every dtype but bfloat16."""
+
+
+def np_dtype(name: str) -> np.dtype:
+    if name == "bfloat16":
+        raise TypeError("NumPy has no bfloat16")
+    return np.dtype(name)
+
+
+def convert(value, dtype: str | None = None) -> np.ndarray:
+    """An array of ``value``: Python floats become ``floatx``, integers int64; arrays keep their dtype."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+    elif hasattr(value, "__array__"):
+        array = np.asarray(value)
+    else:
+        array = np.array(value)
+        if dtype is None and array.dtype.kind in "fc" and not _holds_arrays(value):
+            name = config.floatx()
+            dtype = dtypes.complex_of(name) if array.dtype.kind == "c" else name
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"an array of dtype {array.dtype} is not numeric")
+    if dtype is not None:
+        array = array.astype(np_dtype(dtypes.canonical(dtype)), copy=False)
+    elif array.dtype == np.longdouble and array.dtype != np.float64:
+        array = array.astype(np.float64)
+    return array
+
+
+def _holds_arrays(value) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def dtype_name(x) -> str:
+    return x.dtype.name
+
+
+def to_numpy(x) -> np.ndarray:
+    return np.asarray(x)
+
+
+def cast(x, dtype) -> np.ndarray:
+    target = np_dtype(dtypes.canonical(dtype))
+    if x.dtype.kind == "c" and target.kind != "c":
+        x = x.real if target.kind != "b" else x != 0
+    return np.asarray(x).astype(target, copy=False)
+
+
+@cache
+def _meet(first: np.dtype, second: np.dtype) -> np.dtype:
+    return np.dtype(dtypes.promote(first.name, second.name))
+
+
+def promoted(x1, x2):
+    """Both operands in the dtype in which they meet; numbers become 0-d arrays of it."""
+    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if d1 is None:
+        d1 = np.dtype(dtypes.promote_number(d2.name, type(x1), config.floatx()))
+    elif d2 is None:
+        d2 = np.dtype(dtypes.promote_number(d1.name, type(x2), config.floatx()))
+    meet = _meet(d1, d2)
+    return np.asarray(x1, meet), np.asarray(x2, meet)
+
+
+def floats(x):
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if x.dtype in FLOATING else x.astype(config.floatx())
+
+
+def floating(ufunc):
+    """A unary ufunc whose result is floating: integers and bools count as ``floatx``."""
+
+    def kernel(x):
+        return ufunc(x if x.dtype in FLOATING else x.astype(config.floatx()))
+
+    return kernel
+
+
+def arithmetic(ufunc):
+    """A binary ufunc in the dtype in which its operands meet."""
+
+    def kernel(x1, x2):
+        if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype:
+            return ufunc(x1, x2)
+        return ufunc(*promoted(x1, x2))
+
+    return kernel
+
+
+def floating_arithmetic(ufunc):
+    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+
+    def kernel(x1, x2):
+        if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype and x1.dtype in FLOATING:
+            return ufunc(x1, x2)
+        x1, x2 = promoted(x1, x2)
+        return ufunc(floats(x1), floats(x2))
+
+    return kernel
+
+
+def predicate(ufunc):
+    """A binary ufunc whose result is bool."""
+    return arithmetic(ufunc)
+
+
+def copy(x) -> np.ndarray:
+    return np.array(x)

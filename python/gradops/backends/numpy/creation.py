@@ -1,0 +1,44 @@
+"""NumPy kernels: creation."""
+
+import numpy as np
+
+from ... import config
+from .base import np_dtype
+
+
+def _dtype(name):
+    return np_dtype(name or config.floatx())
+
+
+def zeros(shape, dtype=None):
+    return np.zeros(shape, _dtype(dtype))
+
+
+def ones(shape, dtype=None):
+    return np.ones(shape, _dtype(dtype))
+
+
+def full(shape, fill_value, dtype=None):
+    return np.full(shape, fill_value, np_dtype(dtype) if dtype else None)
+
+
+def zeros_like(x, dtype=None):
+    return np.zeros(x.shape, np_dtype(dtype) if dtype else x.dtype)
+
+
+def ones_like(x, dtype=None):
+    return np.ones(x.shape, np_dtype(dtype) if dtype else x.dtype)
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    return np.arange(start, stop, step or 1, np_dtype(dtype) if dtype else None)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    return np.linspace(start, stop, num, endpoint, retstep, _dtype(dtype), axis)
+
+
+def eye(N, M=None, k=0, dtype=None):
+    return np.eye(N, M, k, _dtype(dtype))

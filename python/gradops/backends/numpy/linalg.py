@@ -1,0 +1,21 @@
+"""NumPy kernels: linear algebra."""
+
+import numpy as np
+
+from .base import arithmetic, promoted
+from .shaping import _together
+
+matmul = arithmetic(np.matmul)
+dot = arithmetic(np.dot)
+
+
+def tensordot(x1, x2, axes=2):
+    return np.tensordot(*promoted(x1, x2), axes)
+
+
+def outer(x1, x2):
+    return np.outer(*promoted(x1, x2))
+
+
+def einsum(subscripts, operands):
+    return np.einsum(subscripts, *_together(operands), optimize=len(operands) > 2)

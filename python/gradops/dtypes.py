@@ -1,0 +1,96 @@
+"""The dtype rule, written once: names, kinds and promotion.
+
+A dtype is known by its name ("float32"). Two dtypes meet as follows: the wider kind wins
+(bool < integer < float < complex), within a kind the wider type; an integer never widens a float.
+Python numbers are weak: they take the tensor's dtype unless their kind is wider, and then
+``floatx`` (or the complex type of its precision).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .errors import ArgumentError
+
+BOOL = ("bool",)
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+ALL = BOOL + INTEGERS + FLOATS + COMPLEX
+
+_KINDS = {name: rank for rank, names in enumerate((BOOL, INTEGERS, FLOATS, COMPLEX)) for name in names}
+_ALIASES = {"float": "float64", "double": "float64", "half": "float16", "int": "int64", "complex": "complex128"}
+
+
+def kind(name: str) -> int:
+    """0 for bool, 1 for integers, 2 for floats, 3 for complex."""
+    return _KINDS[name]
+
+
+def is_floating(name: str) -> bool:
+    """Whether the dtype is a real or complex floating one, and so differentiable."""
+    return _KINDS.get(name, 0) >= 2
+
+
+def bits(name: str) -> int:
+    return 8 if name == "bool" else int(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def canonical(dtype, argument: str = "dtype") -> str:
+    """The name of a dtype given as a name, a Python type, or any library's dtype object."""
+    if isinstance(dtype, str):
+        name = dtype
+    elif isinstance(dtype, type) and dtype in (bool, int, float, complex):
+        name = dtype.__name__
+    else:
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = name.rpartition(".")[2]
+    name = _ALIASES.get(name, name)
+    if name not in _KINDS:
+        raise ArgumentError(f"`{argument}` must be one of {', '.join(ALL)}; got {dtype!r}.", argument=argument)
+    return name
+
+
+@cache
+def promote(first: str, second: str) -> str:
+    """The dtype in which two tensors meet.
+
+    ``uint64`` with a signed integer gives ``int64``; ``float16`` with ``bfloat16`` gives ``float32``.
+    """
+    if first == second:
+        return first
+    low, high = sorted((first, second), key=lambda name: (_KINDS[name], bits(name)))
+    if _KINDS[low] != _KINDS[high]:
+        if high == "complex64" and low == "float64":
+            return "complex128"
+        return high
+    if _KINDS[high] == 2:
+        return "float32" if bits(low) == bits(high) == 16 else high
+    if _KINDS[high] == 1 and (low[0] == "u") != (high[0] == "u"):
+        unsigned, signed = (low, high) if low[0] == "u" else (high, low)
+        return signed if bits(signed) > bits(unsigned) else f"int{min(64, 2 * bits(unsigned))}"
+    return high
+
+
+@cache
+def promote_number(name: str, number: type, floatx: str) -> str:
+    """The dtype in which a tensor of dtype ``name`` meets a Python number of type ``number``."""
+    wanted = {bool: 0, int: 1, float: 2, complex: 3}[number]
+    have = _KINDS[name]
+    if wanted <= have:
+        return name
+    if wanted == 1:
+        return "int64"
+    if wanted == 2:
+        return floatx
+    return complex_of(name if have == 2 else floatx)
+
+
+def complex_of(name: str) -> str:
+    """The complex dtype of a real dtype's precision."""
+    return "complex128" if name in ("float64", "complex128") else "complex64"
+
+
+def real_of(name: str) -> str:
+    """The dtype of a complex dtype's parts; a real dtype's own."""
+    return {"complex64": "float32", "complex128": "float64"}.get(name, name)

@@ -1,0 +1,181 @@
+"""What is said when a call cannot work: one style for every op and backend.
+
+Kernels are called first and explained when they fail: a good call pays nothing for the checks. What a
+library would accept although it is wrong is checked before, by the op's ``check``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .. import dtypes
+from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
+
+
+def explain(op, error: Exception, arguments: tuple) -> Exception:
+    """The error to raise for a kernel's failure: ours where a check finds the reason, else named after the op."""
+    if isinstance(error, GradopsError) or getattr(error, "gradops_callback", False):
+        return error
+    bound = dict(zip(op.parameters, arguments))
+    try:
+        diagnose(op, bound)
+    except GradopsError as reason:
+        reason.__cause__ = error
+        return reason
+    except Exception:
+        pass
+    if isinstance(error, (TypeError, ValueError, IndexError, NotImplementedError)) or _is_framework_error(error):
+        kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+        tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
+        reason = kind(f"`{op.name}`: {_first_line(error)}" + (f" (with {tensors})" if tensors else ""))
+        reason.__cause__ = error
+        return reason
+    return error
+
+
+def diagnose(op, bound: dict[str, Any]) -> None:
+    """Raise what is wrong with the arguments, as far as their annotations say."""
+    from .conversion import ndim, shape
+
+    for name in op.tensors:
+        value = bound[name]
+        items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if item is not None and not is_numeric(item):
+                raise not_a_tensor(op.name, name, item)
+    for name, value in bound.items():
+        annotation = op.annotations[name]
+        if annotation in ("Axis", "Axes") and value is not None and op.tensors:
+            first = bound[op.tensors[0]]
+            rank = max(map(ndim, first)) if op.tensors[0] in op.many else ndim(first)
+            for axis in value if isinstance(value, (list, tuple)) else (value,):
+                check_axis(op.name, axis, rank, name)
+        elif annotation == "DType" and value is not None:
+            dtypes.canonical(value, name)
+    operands = [bound[name] for name in op.weak if bound[name] is not None]
+    if len(operands) > 1:
+        broadcast_shapes(op.name, op.weak, *map(shape, operands))
+
+
+def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
+    """``axis`` as a non-negative int.
+
+    Raises:
+        ArgumentTypeError: not a whole number.
+        AxisError: out of range.
+    """
+    axis = integer(op, axis, name)
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise AxisError(
+            f"`{op}`: `{name}` must be between {-rank} and {rank - 1} for a tensor of {rank} dimensions; got {axis}.",
+            argument=name,
+            position=axis,
+            bound=rank,
+        )
+    return axis % rank if rank else 0
+
+
+def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
+    """Axes as a tuple of distinct non-negative ints; None is all of them."""
+    if axes is None:
+        return tuple(range(rank))
+    found = tuple(check_axis(op, a, rank, name) for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
+    if len(set(found)) != len(found):
+        raise AxisError(f"`{op}`: `{name}` must not name a dimension twice; got {axes}.", argument=name)
+    return found
+
+
+def integer(op: str, value, name: str) -> int:
+    """A whole number as an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+    raise ArgumentTypeError(f"`{op}`: `{name}` must be a whole number; got {value!r}.", argument=name)
+
+
+def choice(op: str, value, options, name: str):
+    """``value``, which must be one of ``options``."""
+    if value not in options:
+        wanted = ", ".join(map(repr, options))
+        raise ArgumentError(f"`{op}`: `{name}` must be one of {wanted}; got {value!r}.", argument=name)
+    return value
+
+
+def check_rank(op: str, x, ranks, name: str = "x") -> int:
+    """The number of dimensions of ``x``, which must be in ``ranks`` (an int is a minimum)."""
+    from .conversion import ndim
+
+    rank = ndim(x)
+    if rank < ranks if isinstance(ranks, int) else rank not in ranks:
+        wanted = f"at least {ranks}" if isinstance(ranks, int) else " or ".join(map(str, ranks))
+        raise ShapeError(
+            f"`{op}`: `{name}` must have {wanted} dimensions; got {describe(x)}.",
+            argument=name,
+        )
+    return rank
+
+
+def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
+    """The shape that ``shapes`` broadcast to."""
+    rank = max(map(len, shapes), default=0)
+    result = []
+    for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
+        wide = {size for size in sizes if size != 1}
+        if len(wide) > 1:
+            listed = ", ".join(f"`{n}` {tuple(s)}" for n, s in zip(names, shapes))
+            raise ShapeError(
+                f"`{op}`: shapes must broadcast (each size equal, or 1); got {listed}.", argument=names[-1]
+            )
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def is_numeric(value) -> bool:
+    """Whether a value is a tensor, a number, or nested lists of them that are not ragged."""
+    from .. import backends
+
+    if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
+        return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUV"
+    if isinstance(value, (list, tuple)):
+        return all(map(is_numeric, value))
+    return hasattr(value, "data") and hasattr(value, "requires_grad")
+
+
+def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError:
+    """The error for an argument that does not convert to a tensor."""
+    if isinstance(value, (list, tuple)) and is_numeric(value):
+        return ArgumentTypeError(
+            f"`{op}`: `{name}` must be a rectangular list; got rows of different lengths.", argument=name
+        )
+    return ArgumentTypeError(
+        f"`{op}`: `{name}` must be a number, a list of numbers, an array or a tensor; got {describe(value)}.",
+        argument=name,
+    )
+
+
+def describe(value) -> str:
+    """What came, in a few words."""
+    shape = getattr(value, "shape", None)
+    if shape is not None and not callable(shape):
+        from .conversion import dtype
+
+        try:
+            return f"of shape {tuple(shape)} and dtype {dtype(value)}"
+        except Exception:
+            pass
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _is_framework_error(error: Exception) -> bool:
+    root = type(error).__module__.partition(".")[0]
+    return root in ("tensorflow", "jax", "jaxlib", "torch", "numpy") or type(error) is RuntimeError

@@ -1,0 +1,252 @@
+"""How an op finds its kernel: by the types of its tensor arguments, through one dictionary.
+
+``@op`` turns a signature with a docstring into a public op. The function made for it looks its kernel
+up in a table keyed by argument types and calls it: one dictionary access and one call over the native
+function. A key that is not in the table yet is resolved once:
+
+1. an argument of a traced type (``Variable``): what the tape made for the op, see ``trace_with``;
+2. tensors of one backend: the backend's kernel under the op's name, else the op's own body;
+3. no tensor at all: the arguments are converted to the default backend, and 2. again.
+
+An op whose body is ``...`` must have a kernel in each backend. Arguments annotated ``Tensor``,
+``Operand`` and ``Tensors`` (gradops.types) are the tensor arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .. import backends, config
+from ..errors import ArgumentTypeError, BackendError, GradopsError
+from . import _checks
+
+F = TypeVar("F", bound=Callable)
+
+registry: dict[str, Op] = {}
+_tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
+_numbers = (bool, int, float, complex)
+
+
+def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
+    """Let ``make(op, key)`` supply the implementation for calls with an argument of type ``kind``."""
+    _tracers[kind] = make
+    for known in registry.values():
+        known.kernels.clear()
+
+
+class _Kernels(dict):
+    """Argument types to implementation, filled on first use."""
+
+    __slots__ = ("op",)
+
+    def __missing__(self, key):
+        return self.op.resolve(key)
+
+
+class Op:
+    """One op: its name, signature, tensor arguments, body, and the table of implementations."""
+
+    def __init__(self, function: Callable, name: str, family: str, differentiable: bool, check: Callable | None):
+        self.name = name
+        self.family = family
+        self.differentiable = differentiable
+        self.check = check
+        self.body = None if _is_ellipsis(function) else function
+        self.signature = inspect.signature(function)
+        self.parameters = tuple(self.signature.parameters)
+        kinds = {p.name: str(p.annotation).partition(" ")[0] for p in self.signature.parameters.values()}
+        self.annotations = kinds
+        tensor_kinds = ("Tensor", "Operand", "Tensors")
+        self.tensors = tuple(p for p in self.parameters if kinds[p] in tensor_kinds)
+        self.positions = tuple(self.parameters.index(p) for p in self.tensors)
+        self.many = tuple(p for p in self.tensors if kinds[p] == "Tensors")
+        self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
+        self.kernels = _Kernels()
+        self.kernels.op = self
+        self.call = _public(self, function)
+
+    def __repr__(self) -> str:
+        return f"<gradops op {self.name}{self.signature}>"
+
+    def resolve(self, key) -> Callable:
+        kinds = key if type(key) is tuple else (key,)
+        flat = [t for k in kinds for t in (k if type(k) is frozenset else (k,))]
+        for kind in flat:
+            for traced, make in _tracers.items():
+                if issubclass(kind, traced):
+                    self.kernels[key] = make(self, kinds)
+                    return self.kernels[key]
+        backend = backends.common(flat, self.name)
+        if backend is None:
+            return self._without_tensor
+        implementation = self._implementation(backend, kinds)
+        self.kernels[key] = implementation
+        return implementation
+
+    def native(self, backend: backends.Backend) -> Callable:
+        """The backend's kernel or the body; arguments must be the backend's tensors."""
+        kernel = backend.kernel(self.name) or self.body
+        if kernel is None:
+            raise BackendError(f"`{self.name}` is not available on the backend {backend.name!r}.")
+        return kernel
+
+    def _implementation(self, backend: backends.Backend, kinds: tuple) -> Callable:
+        kernel = self.native(backend)
+        is_native = backend.is_tensor_type
+        converting = []
+        for name, position, kind in zip(self.tensors, self.positions, kinds):
+            if type(kind) is frozenset:
+                if not all(map(is_native, kind)):
+                    converting.append((position, name, True))
+            elif not (kind is type(None) or is_native(kind) or (name in self.weak and kind in _numbers)):
+                converting.append((position, name, False))
+        if not converting:
+            return kernel
+        convert = backend.convert
+
+        def converted(*arguments):
+            arguments = list(arguments)
+            for position, name, many in converting:
+                value = arguments[position]
+                try:
+                    arguments[position] = [convert(item) for item in value] if many else convert(value)
+                except GradopsError:
+                    raise
+                except Exception as error:
+                    raise _checks.not_a_tensor(self.name, name, value) from error
+            return kernel(*arguments)
+
+        return converted
+
+    def _without_tensor(self, *arguments):
+        backend = config.default_backend()
+        if not self.tensors:
+            return self.native(backend)(*arguments)
+        arguments = list(arguments)
+        for name, position in zip(self.tensors, self.positions):
+            value = arguments[position]
+            if value is None:
+                continue
+            try:
+                if name in self.many and isinstance(value, (list, tuple)):
+                    arguments[position] = [backend.convert(item) for item in value]
+                else:
+                    arguments[position] = backend.convert(value)
+            except GradopsError:
+                raise
+            except Exception as error:
+                raise _checks.not_a_tensor(self.name, name, value) from error
+        return self.native(backend)(*arguments)
+
+
+def kind_of(value) -> Any:
+    """The key of a ``Tensors`` argument: the set of its elements' types, or its own type."""
+    return frozenset(map(type, value)) if isinstance(value, (list, tuple)) else type(value)
+
+
+def op(function: F | None = None, *, name: str | None = None, differentiable: bool = True, check=None):
+    """Make a public op of a function: its signature, annotations and docstring are the op's.
+
+    Args:
+        function: the op; a body of ``...`` means that every backend has a kernel, any other body is the
+            composed op, used where a backend has none.
+        name: the op's name if it is not the function's (``image.resize``).
+        differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
+            variables they run on the data and give no gradient.
+        check: ``check(op, **arguments)``, run before the kernel where a backend would accept what is wrong.
+    """
+
+    def decorate(function: F) -> F:
+        family = function.__module__.rpartition(".")[2]
+        entry = Op(function, name or function.__name__, family, differentiable, check)
+        registry[entry.name] = entry
+        return entry.call  # type: ignore[return-value]
+
+    return decorate if function is None else decorate(function)
+
+
+def alias(name: str, target: Callable) -> Callable:
+    """A second name of an op: the same function, found under both names."""
+    registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]  # type: ignore
+    return target
+
+
+_TEMPLATE = """
+def {name}({signature}):
+{prologue}    try:
+        return kernels[{key}]({call})
+    except Exception as error:
+        failure = explain(op, error, ({tuple}))
+    raise failure
+"""
+
+
+def _public(entry: Op, function: Callable) -> Callable:
+    """The function users call, written for its signature so that a call costs one lookup."""
+    signature = entry.signature
+    defaults = {f"default_{p.name}": p.default for p in signature.parameters.values()}
+    parts, call, seen_variadic = [], [], False
+    for parameter in signature.parameters.values():
+        text = parameter.name
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            text, seen_variadic = f"*{text}", True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            text = f"**{text}"
+        elif parameter.kind is parameter.KEYWORD_ONLY and not seen_variadic:
+            parts.append("*")
+            seen_variadic = True
+        if parameter.default is not parameter.empty:
+            text += f"=default_{parameter.name}"
+        parts.append(text)
+        call.append(parameter.name)
+    keys = [f"kind_of({t})" if t in entry.many else f"type({t})" for t in entry.tensors]
+    key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+    if len(keys) == 1 and entry.many:
+        key = f"({key},)"
+    plain = entry.name.replace(".", "_")
+    source = _TEMPLATE.format(
+        name=plain,
+        signature=", ".join(parts),
+        prologue=f"    check(op, {', '.join(call)})\n" if entry.check else "",
+        key=key,
+        call=", ".join(call),
+        tuple="".join(f"{c}, " for c in call),
+    )
+    scope = {
+        "kernels": entry.kernels,
+        "kind_of": kind_of,
+        "explain": _checks.explain,
+        "check": entry.check,
+        "op": entry,
+        **defaults,
+    }
+    exec(compile(source, f"<gradops op {entry.name}>", "exec"), scope)
+    public: Any = scope[plain]
+    public.__module__, public.__qualname__ = function.__module__, function.__qualname__
+    public.__name__, public.__doc__ = function.__name__, function.__doc__
+    public.__signature__, public.__annotations__ = signature, function.__annotations__
+    public.op = entry
+    return public
+
+
+def _is_ellipsis(function: Callable) -> bool:
+    """Whether a function's body is nothing but a docstring and ``...``."""
+    return not function.__code__.co_names and function.__code__.co_code == _empty(function).__code__.co_code
+
+
+def _empty(function: Callable):
+    if function.__doc__ is None:
+
+        def empty(): ...
+    else:
+
+        def empty():
+            """."""
+            ...
+
+    return empty
+
+
+__all__ = ["Op", "alias", "kind_of", "op", "registry", "trace_with", "ArgumentTypeError"]

@@ -1,0 +1,766 @@
+"""Elementwise ops: arithmetic, exponentials, trigonometry, comparisons.
+
+All broadcast; dtypes meet by the rule of ``gradops.dtypes``.
+"""
+
+from __future__ import annotations
+
+from ..types import Integer, Operand, Tensor
+from ._dispatch import op
+
+
+@op
+def exp(x: Tensor) -> Tensor:
+    """Exponential of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``exp(x)``.
+    """
+    ...
+
+
+@op
+def exp2(x: Tensor) -> Tensor:
+    """Two to the power of of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``log(2) * exp2(x)``.
+    """
+    ...
+
+
+@op
+def expm1(x: Tensor) -> Tensor:
+    """``exp(x) - 1``, accurate near 0, of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``exp(x)``.
+    """
+    ...
+
+
+@op
+def log(x: Tensor) -> Tensor:
+    """Natural logarithm of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / x``.
+    """
+    ...
+
+
+@op
+def log2(x: Tensor) -> Tensor:
+    """Logarithm to base 2 of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (x * log(2))``.
+    """
+    ...
+
+
+@op
+def log10(x: Tensor) -> Tensor:
+    """Logarithm to base 10 of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (x * log(10))``.
+    """
+    ...
+
+
+@op
+def log1p(x: Tensor) -> Tensor:
+    """``log(1 + x)``, accurate near 0, of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (1 + x)``.
+    """
+    ...
+
+
+@op
+def sqrt(x: Tensor) -> Tensor:
+    """Square root of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
+    """
+    ...
+
+
+@op
+def sin(x: Tensor) -> Tensor:
+    """Sine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``cos(x)``.
+    """
+    ...
+
+
+@op
+def cos(x: Tensor) -> Tensor:
+    """Cosine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-sin(x)``.
+    """
+    ...
+
+
+@op
+def tan(x: Tensor) -> Tensor:
+    """Tangent of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 + tan(x)**2``.
+    """
+    ...
+
+
+@op
+def arcsin(x: Tensor) -> Tensor:
+    """Inverse sine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / sqrt(1 - x**2)``.
+    """
+    ...
+
+
+@op
+def arccos(x: Tensor) -> Tensor:
+    """Inverse cosine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-1 / sqrt(1 - x**2)``.
+    """
+    ...
+
+
+@op
+def arctan(x: Tensor) -> Tensor:
+    """Inverse tangent of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (1 + x**2)``.
+    """
+    ...
+
+
+@op
+def sinh(x: Tensor) -> Tensor:
+    """Hyperbolic sine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``cosh(x)``.
+    """
+    ...
+
+
+@op
+def cosh(x: Tensor) -> Tensor:
+    """Hyperbolic cosine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``sinh(x)``.
+    """
+    ...
+
+
+@op
+def tanh(x: Tensor) -> Tensor:
+    """Hyperbolic tangent of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 - tanh(x)**2``.
+    """
+    ...
+
+
+@op
+def arcsinh(x: Tensor) -> Tensor:
+    """Inverse hyperbolic sine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / sqrt(x**2 + 1)``.
+    """
+    ...
+
+
+@op
+def arccosh(x: Tensor) -> Tensor:
+    """Inverse hyperbolic cosine of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / sqrt(x**2 - 1)``.
+    """
+    ...
+
+
+@op
+def arctanh(x: Tensor) -> Tensor:
+    """Inverse hyperbolic tangent of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (1 - x**2)``.
+    """
+    ...
+
+
+@op
+def erf(x: Tensor) -> Tensor:
+    """Error function of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``2 / sqrt(pi) * exp(-x**2)``.
+    """
+    ...
+
+
+@op
+def reciprocal(x: Tensor) -> Tensor:
+    """``1 / x`` of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-1 / x**2``.
+    """
+    ...
+
+
+@op
+def negative(x: Tensor) -> Tensor:
+    """The negative of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        -1.
+    """
+    ...
+
+
+@op
+def abs(x: Tensor) -> Tensor:
+    """Absolute value (for complex numbers the modulus) of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        ``sign(x)``, so 0 at 0.
+    """
+    ...
+
+
+@op
+def square(x: Tensor) -> Tensor:
+    """The square of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        ``2 * x``.
+    """
+    ...
+
+
+@op
+def conj(x: Tensor) -> Tensor:
+    """Complex conjugate of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        the conjugate of the upstream gradient.
+    """
+    ...
+
+
+@op
+def real(x: Tensor) -> Tensor:
+    """Real part of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        the upstream gradient, as the real part.
+    """
+    ...
+
+
+@op
+def imag(x: Tensor) -> Tensor:
+    """Imaginary part of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        ``1j`` times the upstream gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 (for complex numbers ``x / abs(x)``) of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def floor(x: Tensor) -> Tensor:
+    """The largest whole number not above of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def ceil(x: Tensor) -> Tensor:
+    """The smallest whole number not below of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def trunc(x: Tensor) -> Tensor:
+    """The whole part of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def round(x: Tensor, decimals: Integer = 0) -> Tensor:
+    """Each element rounded to ``decimals`` places, halves to even.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+    """
+    ...
+
+
+@op
+def angle(x: Tensor) -> Tensor:
+    """The argument of each complex element, in radians; 0 or pi for real ones.
+
+    Returns:
+        A real tensor of ``x``'s shape.
+
+    Gradient:
+        ``1j * x / abs(x)**2``; 0 for real ``x``.
+    """
+    ...
+
+
+@op
+def add(x1: Operand, x2: Operand) -> Tensor:
+    """Sum, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        1 and 1, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def subtract(x1: Operand, x2: Operand) -> Tensor:
+    """Difference, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        1 and -1, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def multiply(x1: Operand, x2: Operand) -> Tensor:
+    """Product, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``x2`` and ``x1``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def divide(x1: Operand, x2: Operand) -> Tensor:
+    """True quotient; integers give ``floatx``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def power(x1: Operand, x2: Operand) -> Tensor:
+    """``x1`` to the power of ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def mod(x1: Operand, x2: Operand) -> Tensor:
+    """Remainder with the sign of ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def maximum(x1: Operand, x2: Operand) -> Tensor:
+    """The larger, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        the upstream gradient goes to the larger operand, half to each at a tie, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def minimum(x1: Operand, x2: Operand) -> Tensor:
+    """The smaller, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        the upstream gradient goes to the smaller operand, half to each at a tie, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def arctan2(x1: Operand, x2: Operand) -> Tensor:
+    """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op
+def logaddexp(x1: Operand, x2: Operand) -> Tensor:
+    """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``exp(x1 - y)`` and ``exp(x2 - y)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(differentiable=False)
+def floor_divide(x1: Operand, x2: Operand) -> Tensor:
+    """The largest whole number not above ``x1 / x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def equal(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 == x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def not_equal(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 != x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def less(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 < x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def less_equal(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 <= x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def greater(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 > x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def greater_equal(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 >= x2``, elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
+    """Logical and of truth values (not 0), elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
+    """Logical or of truth values (not 0), elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
+    """Logical xor of truth values (not 0), elementwise.
+
+    Returns:
+        A bool tensor of the broadcast shape. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False)
+def logical_not(x: Tensor) -> Tensor:
+    """Whether each element is 0 or False.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def isnan(x: Tensor) -> Tensor:
+    """Whether it is NaN, for each element.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def isfinite(x: Tensor) -> Tensor:
+    """Whether it is neither infinite nor NaN, for each element.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+    """
+    ...
+
+
+@op(differentiable=False)
+def isinf(x: Tensor) -> Tensor:
+    """Whether it is infinite, for each element.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+    """
+    ...
