@@ -1,7 +1,7 @@
 """The vocabulary of the ops' signatures.
 
-An annotation says what an argument is to gradops: dispatch looks at ``Tensor``, ``Operand`` and
-``Tensors``; the R generator reads all of them to know what to convert.
+An annotation says what an argument is to gradops: dispatch looks at ``Tensor``, ``Operand``,
+``Tensors`` and ``Indices``; the R generator reads all of them to know what to convert.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Axis = int
 """A dimension: 0-based here, 1-based in R; negative counts from the end in both."""
 Axes = Any
 """An ``Axis``, several, or None for all."""
-Index = Any
-"""A position along an axis, or a tensor of them: 0-based here, 1-based in R."""
+Index = int
+"""A position along an axis: 0-based here, 1-based in R."""
+Indices = Any
+"""As ``Tensor``, of positions: 0-based here, 1-based in R; negative ones count from the end in both."""
 Integer = int
 """A whole number; R numerics that are whole pass."""
 Integers = Any

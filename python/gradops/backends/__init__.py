@@ -29,7 +29,8 @@ class Backend:
     """One array library: its kernels by op name, and how it converts.
 
     ``module`` is a package of this folder. Besides kernels it defines ``is_tensor_type(type)``,
-    ``convert(value, dtype=None)``, ``dtype_name(tensor)``, ``to_numpy(tensor)`` and ``prepare(floatx)``.
+    ``convert(value, dtype=None, like=None)``
+    (``like``: a tensor whose device to go to), ``dtype_name(tensor)``, ``to_numpy(tensor)`` and ``prepare(floatx)``.
     """
 
     def __init__(self, name: str, module: ModuleType):

@@ -9,7 +9,7 @@ function. A key that is not in the table yet is resolved once:
 3. no tensor at all: the arguments are converted to the default backend, and 2. again.
 
 An op whose body is ``...`` must have a kernel in each backend. Arguments annotated ``Tensor``,
-``Operand`` and ``Tensors`` (gradops.types) are the tensor arguments.
+``Operand``, ``Tensors`` and ``Indices`` (gradops.types) are the tensor arguments.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Op:
         self.parameters = tuple(self.signature.parameters)
         kinds = {p.name: str(p.annotation).partition(" ")[0] for p in self.signature.parameters.values()}
         self.annotations = kinds
-        tensor_kinds = ("Tensor", "Operand", "Tensors")
+        tensor_kinds = ("Tensor", "Operand", "Tensors", "Indices")
         self.tensors = tuple(p for p in self.parameters if kinds[p] in tensor_kinds)
         self.positions = tuple(self.parameters.index(p) for p in self.tensors)
         self.many = tuple(p for p in self.tensors if kinds[p] == "Tensors")
@@ -107,11 +107,15 @@ class Op:
         convert = backend.convert
 
         def converted(*arguments):
+            like = self._first_native(arguments, is_native)
             arguments = list(arguments)
             for position, name, many in converting:
                 value = arguments[position]
                 try:
-                    arguments[position] = [convert(item) for item in value] if many else convert(value)
+                    if many:
+                        arguments[position] = [v if is_native(type(v)) else convert(v, like=like) for v in value]
+                    else:
+                        arguments[position] = convert(value, like=like)
                 except GradopsError:
                     raise
                 except Exception as error:
@@ -119,6 +123,15 @@ class Op:
             return kernel(*arguments)
 
         return converted
+
+    def _first_native(self, arguments, is_native):
+        """A tensor of the call, whose device the constants go to."""
+        for position in self.positions:
+            value = arguments[position]
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if is_native(type(item)):
+                    return item
+        return None
 
     def _without_tensor(self, *arguments):
         backend = config.default_backend()

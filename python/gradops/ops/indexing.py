@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Axis, Index, Operand, Tensor
+from ..types import Axis, Indices, Operand, Tensor
 from ._dispatch import op
 
 
@@ -20,7 +20,7 @@ def get_item(x: Tensor, key) -> Tensor:
 
 
 @op
-def take(x: Tensor, indices: Index, axis: Axis | None = None) -> Tensor:
+def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
     """Elements of ``x`` at positions along an axis; of the flattened tensor without one.
 
     Args:

@@ -25,7 +25,7 @@ def np_dtype(name: str) -> np.dtype:
     return np.dtype(name)
 
 
-def convert(value, dtype: str | None = None) -> np.ndarray:
+def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     """An array of ``value``: Python floats become ``floatx``, integers int64; arrays keep their dtype."""
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value)
@@ -80,6 +80,14 @@ def promoted(x1, x2):
         d2 = np.dtype(dtypes.promote_number(d1.name, type(x2), config.floatx()))
     meet = _meet(d1, d2)
     return np.asarray(x1, meet), np.asarray(x2, meet)
+
+
+def together(xs):
+    """Arrays in the dtype in which they all meet."""
+    dtype = xs[0].dtype
+    for x in xs[1:]:
+        dtype = _meet(dtype, x.dtype)
+    return [np.asarray(x, dtype) for x in xs]
 
 
 def floats(x):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .base import arithmetic, promoted
-from .shaping import _together
+from .base import arithmetic, promoted, together
 
 matmul = arithmetic(np.matmul)
 dot = arithmetic(np.dot)
@@ -18,4 +17,4 @@ def outer(x1, x2):
 
 
 def einsum(subscripts, operands):
-    return np.einsum(subscripts, *_together(operands), optimize=len(operands) > 2)
+    return np.einsum(subscripts, *together(operands), optimize=len(operands) > 2)

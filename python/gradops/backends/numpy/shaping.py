@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import _meet, promoted  # noqa: F401
+from .base import together
 
 
 def reshape(x, newshape):
@@ -33,19 +33,12 @@ def roll(x, shift, axis=None):
     return np.roll(x, shift, axis)
 
 
-def _together(xs):
-    dtype = xs[0].dtype
-    for x in xs[1:]:
-        dtype = _meet(dtype, x.dtype)
-    return [np.asarray(x, dtype) for x in xs]
-
-
 def concatenate(xs, axis=0):
-    return np.concatenate(_together(xs), axis)
+    return np.concatenate(together(xs), axis)
 
 
 def stack(xs, axis=0):
-    return np.stack(_together(xs), axis)
+    return np.stack(together(xs), axis)
 
 
 def split(x, indices_or_sections, axis=0):

@@ -1,0 +1,137 @@
+"""JAX: conversion, dtype names, and the adaptors that give jax.numpy functions the dtype rule."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ... import config, dtypes
+from ..numpy import base as _numpy
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, (jax.Array, jax.core.Tracer)) or kind.__name__ == "ArrayImpl"
+
+
+def prepare(floatx: str) -> None:
+    """Turn on 64-bit mode where ``floatx`` needs it."""
+    if floatx == "float64" and not jax.config.jax_enable_x64:
+        jax.config.update("jax_enable_x64", True)
+
+
+def jax_dtype(dtype) -> np.dtype:
+    """The dtype, or its 32-bit form where JAX's 64-bit mode is off."""
+    return jax.dtypes.canonicalize_dtype(jnp.dtype(dtypes.canonical(dtype)))
+
+
+def convert(value, dtype=None, like=None):
+    """An array of ``value``, never weakly typed."""
+    if isinstance(value, jax.Array):
+        return value if dtype is None else value.astype(jax_dtype(dtype))
+    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        stacked = jnp.stack([convert(v) for v in value])
+        return stacked if dtype is None else stacked.astype(jax_dtype(dtype))
+    if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
+        return jnp.array(_numpy.convert(value), dtype=jnp.bfloat16)
+    array = _numpy.convert(value, dtype) if not _is_bfloat16(value) else value
+    return jnp.array(array, dtype=jax_dtype(array.dtype))
+
+
+def _is_bfloat16(value) -> bool:
+    return getattr(getattr(value, "dtype", None), "name", None) == "bfloat16"
+
+
+def _holds_tensors(value) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, jax.Array)
+
+
+def dtype_name(x) -> str:
+    return x.dtype.name
+
+
+def to_numpy(x) -> np.ndarray:
+    return np.asarray(x.astype(jnp.float32) if x.dtype == jnp.bfloat16 else x)
+
+
+def cast(x, dtype):
+    target = jax_dtype(dtype)
+    if x.dtype.kind == "c" and target.kind != "c":
+        x = x.real if target.kind != "b" else x != 0
+    return jax.lax.convert_element_type(x, target)
+
+
+def copy(x):
+    return jnp.copy(x)
+
+
+@cache
+def _meet(first, second):
+    return jnp.dtype(dtypes.promote(first.name, second.name))
+
+
+def promoted(x1, x2):
+    """Both operands as arrays in the dtype in which they meet."""
+    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if d1 is None:
+        d1 = jax_dtype(dtypes.promote_number(d2.name, type(x1), config.floatx()))
+    elif d2 is None:
+        d2 = jax_dtype(dtypes.promote_number(d1.name, type(x2), config.floatx()))
+    meet = _meet(d1, d2)
+    return jnp.asarray(x1, meet), jnp.asarray(x2, meet)
+
+
+def together(xs):
+    """Arrays in the dtype in which they all meet."""
+    meet = xs[0].dtype
+    for x in xs[1:]:
+        meet = _meet(meet, x.dtype)
+    return [x.astype(meet) for x in xs]
+
+
+def is_floating(x) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def floats(x):
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if is_floating(x) else x.astype(jax_dtype(config.floatx()))
+
+
+def floating(function):
+    """A unary function whose result is floating: integers and bools count as ``floatx``."""
+
+    def kernel(x):
+        return function(x if x.dtype.kind in "fc" else floats(x))
+
+    return kernel
+
+
+def arithmetic(function):
+    """A binary function in the dtype in which its operands meet."""
+
+    def kernel(x1, x2):
+        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        return function(x1, x2) if d1 is d2 else function(*promoted(x1, x2))
+
+    return kernel
+
+
+def floating_arithmetic(function):
+    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+
+    def kernel(x1, x2):
+        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        if d1 is d2 and d1.kind in "fc":
+            return function(x1, x2)
+        x1, x2 = promoted(x1, x2)
+        return function(floats(x1), floats(x2))
+
+    return kernel
+
+
+predicate = arithmetic

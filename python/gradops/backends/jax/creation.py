@@ -1,0 +1,44 @@
+"""JAX kernels: creation."""
+
+import jax.numpy as jnp
+
+from ... import config
+from .base import jax_dtype
+
+
+def _dtype(name):
+    return jax_dtype(name or config.floatx())
+
+
+def zeros(shape, dtype=None):
+    return jnp.zeros(shape, _dtype(dtype))
+
+
+def ones(shape, dtype=None):
+    return jnp.ones(shape, _dtype(dtype))
+
+
+def zeros_like(x, dtype=None):
+    return jnp.zeros(x.shape, x.dtype if dtype is None else jax_dtype(dtype))
+
+
+def ones_like(x, dtype=None):
+    return jnp.ones(x.shape, x.dtype if dtype is None else jax_dtype(dtype))
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    values = [v.item() if hasattr(v, "item") else v for v in (start, stop, step)]
+    if dtype is None:
+        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+    return jnp.arange(*values, dtype=jax_dtype(dtype))
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    return jnp.linspace(start, stop, num, endpoint, retstep, _dtype(dtype), axis)
+
+
+def eye(N, M=None, k=0, dtype=None):
+    return jnp.eye(N, M, k, _dtype(dtype))

@@ -1,0 +1,55 @@
+"""JAX kernels: reductions."""
+
+import jax
+import jax.numpy as jnp
+
+from .base import floats, jax_dtype
+
+
+def _wide(x):
+    """Bools and small integers add up in 64 bits."""
+    return jax_dtype("int64") if x.dtype.kind in "bi" or x.dtype.kind == "u" and x.dtype.itemsize < 8 else None
+
+
+def sum(x, axis=None, keepdims=False):
+    return jnp.sum(x, axis, dtype=_wide(x), keepdims=keepdims)
+
+
+def prod(x, axis=None, keepdims=False, dtype=None):
+    return jnp.prod(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype), keepdims=keepdims)
+
+
+def mean(x, axis=None, keepdims=False):
+    return jnp.mean(floats(x), axis, keepdims=keepdims)
+
+
+def max(x, axis=None, keepdims=False, initial=None):
+    return jnp.max(x, axis, keepdims=keepdims, initial=initial)
+
+
+def min(x, axis=None, keepdims=False, initial=None):
+    return jnp.min(x, axis, keepdims=keepdims, initial=initial)
+
+
+def all(x, axis=None, keepdims=False):
+    return jnp.all(x, axis, keepdims=keepdims)
+
+
+def any(x, axis=None, keepdims=False):
+    return jnp.any(x, axis, keepdims=keepdims)
+
+
+def argmax(x, axis=None, keepdims=False):
+    return jnp.argmax(x, axis, keepdims=keepdims)
+
+
+def argmin(x, axis=None, keepdims=False):
+    return jnp.argmin(x, axis, keepdims=keepdims)
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    return jax.scipy.special.logsumexp(floats(x), axis, keepdims=keepdims)
+
+
+def cumsum(x, axis=None, dtype=None):
+    return jnp.cumsum(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype))

@@ -1,0 +1,144 @@
+"""TensorFlow: conversion, dtype names, and the adaptors that give tf functions the dtype rule."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import tensorflow as tf
+
+from ... import config, dtypes
+from ..numpy import base as _numpy
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, tf.Tensor)
+
+
+def prepare(floatx: str) -> None:
+    """Nothing to set up."""
+
+
+def tf_dtype(dtype) -> tf.DType:
+    return dtype if isinstance(dtype, tf.DType) else tf.as_dtype(dtypes.canonical(dtype))
+
+
+def convert(value, dtype=None, like=None) -> tf.Tensor:
+    """A tensor of ``value``; a ``tf.Variable`` is read, and recorded by active tapes."""
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        value = tf.convert_to_tensor(value)
+        return value if dtype is None else tf.cast(value, tf_dtype(dtype))
+    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        stacked = tf.stack([convert(v) for v in value])
+        return stacked if dtype is None else tf.cast(stacked, tf_dtype(dtype))
+    if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
+        return tf.cast(_numpy.convert(value), tf.bfloat16)
+    return tf.convert_to_tensor(_numpy.convert(value, dtype))
+
+
+def _holds_tensors(value) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (tf.Tensor, tf.Variable))
+
+
+def dtype_name(x) -> str:
+    return x.dtype.name
+
+
+def to_numpy(x) -> np.ndarray:
+    return (tf.cast(x, tf.float32) if x.dtype == tf.bfloat16 else x).numpy()
+
+
+def cast(x, dtype):
+    target = tf_dtype(dtype)
+    if x.dtype.is_complex and not target.is_complex:
+        x = tf.math.real(x) if target != tf.bool else tf.not_equal(x, 0)
+    return tf.cast(x, target)
+
+
+def copy(x):
+    return tf.identity(x)
+
+
+@cache
+def _meet(first, second):
+    return tf.as_dtype(dtypes.promote(first.name, second.name))
+
+
+@cache
+def _meet_number(dtype, number: type, floatx: str):
+    return tf.as_dtype(dtypes.promote_number(dtype.name, number, floatx))
+
+
+def promoted(x1, x2):
+    """Both operands as tensors in the dtype in which they meet."""
+    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if d1 is None:
+        meet = _meet_number(d2, type(x1), config.floatx())
+        return tf.constant(x1, meet), tf.cast(x2, meet)
+    if d2 is None:
+        meet = _meet_number(d1, type(x2), config.floatx())
+        return tf.cast(x1, meet), tf.constant(x2, meet)
+    meet = _meet(d1, d2)
+    return tf.cast(x1, meet), tf.cast(x2, meet)
+
+
+def together(xs):
+    """Tensors in the dtype in which they all meet."""
+    meet = xs[0].dtype
+    for x in xs[1:]:
+        meet = _meet(meet, x.dtype)
+    return [tf.cast(x, meet) for x in xs]
+
+
+def is_floating(x) -> bool:
+    return x.dtype.is_floating or x.dtype.is_complex
+
+
+def floats(x):
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if is_floating(x) else tf.cast(x, config.floatx())
+
+
+def floating(function):
+    """A unary function whose result is floating: integers and bools count as ``floatx``."""
+
+    def kernel(x):
+        return function(floats(x))
+
+    return kernel
+
+
+def arithmetic(function):
+    """A binary function in the dtype in which its operands meet."""
+
+    def kernel(x1, x2):
+        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        return function(x1, x2) if d1 is d2 else function(*promoted(x1, x2))
+
+    return kernel
+
+
+def floating_arithmetic(function):
+    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+
+    def kernel(x1, x2):
+        x1, x2 = promoted(x1, x2)
+        return function(floats(x1), floats(x2))
+
+    return kernel
+
+
+predicate = arithmetic
+
+
+def rank_of(x) -> int:
+    return x.shape.rank
+
+
+def axes_of(x, axis):
+    """``axis`` as a list of non-negative ints; None is all."""
+    if axis is None:
+        return list(range(x.shape.rank))
+    return [a % max(x.shape.rank, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]

@@ -1,0 +1,58 @@
+"""TensorFlow kernels: creation."""
+
+import numpy as np
+import tensorflow as tf
+
+from ... import config
+from .base import tf_dtype
+
+
+def _dtype(name):
+    return tf_dtype(name or config.floatx())
+
+
+def zeros(shape, dtype=None):
+    return tf.zeros(shape, _dtype(dtype))
+
+
+def ones(shape, dtype=None):
+    return tf.ones(shape, _dtype(dtype))
+
+
+def zeros_like(x, dtype=None):
+    return tf.zeros_like(x, None if dtype is None else tf_dtype(dtype))
+
+
+def ones_like(x, dtype=None):
+    return tf.ones_like(x, None if dtype is None else tf_dtype(dtype))
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    values = [v.numpy().item() if isinstance(v, tf.Tensor) else v for v in (start, stop, step)]
+    if dtype is None:
+        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+    return tf.cast(tf.convert_to_tensor(np.arange(*values)), tf_dtype(dtype))
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    start, stop = (tf.cast(v, config.floatx()) for v in (start, stop))
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    start, stop = start + tf.zeros_like(stop), stop + tf.zeros_like(start)
+    ramp = tf.reshape(tf.cast(tf.range(num), start.dtype), [num] + [1] * start.shape.rank)
+    out = start + ramp * step
+    if endpoint and num > 1:
+        out = tf.concat([out[:-1], stop[None]], 0)
+    if axis % out.shape.rank:
+        order = list(range(1, out.shape.rank))
+        order.insert(axis % out.shape.rank, 0)
+        out = tf.transpose(out, order)
+    out = tf.cast(out, _dtype(dtype))
+    return (out, step) if retstep else out
+
+
+def eye(N, M=None, k=0, dtype=None):
+    rows, columns = np.arange(N)[:, None], np.arange(N if M is None else M)[None]
+    return tf.cast(columns - rows == k, _dtype(dtype))

@@ -1,0 +1,153 @@
+"""TensorFlow kernels: elementwise ops."""
+
+import math
+
+import tensorflow as tf
+
+from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted
+
+add = arithmetic(tf.math.add)
+subtract = arithmetic(tf.math.subtract)
+multiply = arithmetic(tf.math.multiply)
+floor_divide = arithmetic(tf.math.floordiv)
+mod = arithmetic(tf.math.floormod)
+maximum = arithmetic(tf.math.maximum)
+minimum = arithmetic(tf.math.minimum)
+divide = floating_arithmetic(tf.math.truediv)
+arctan2 = floating_arithmetic(tf.math.atan2)
+
+equal = predicate(tf.math.equal)
+not_equal = predicate(tf.math.not_equal)
+less = predicate(tf.math.less)
+less_equal = predicate(tf.math.less_equal)
+greater = predicate(tf.math.greater)
+greater_equal = predicate(tf.math.greater_equal)
+
+exp = floating(tf.math.exp)
+expm1 = floating(tf.math.expm1)
+log = floating(tf.math.log)
+log1p = floating(tf.math.log1p)
+sqrt = floating(tf.math.sqrt)
+sin = floating(tf.math.sin)
+cos = floating(tf.math.cos)
+tan = floating(tf.math.tan)
+arcsin = floating(tf.math.asin)
+arccos = floating(tf.math.acos)
+arctan = floating(tf.math.atan)
+sinh = floating(tf.math.sinh)
+cosh = floating(tf.math.cosh)
+tanh = floating(tf.math.tanh)
+arcsinh = floating(tf.math.asinh)
+arccosh = floating(tf.math.acosh)
+arctanh = floating(tf.math.atanh)
+erf = floating(tf.math.erf)
+reciprocal = floating(tf.math.reciprocal)
+log2 = floating(lambda x: tf.math.log(x) / _number(x, math.log(2)))
+log10 = floating(lambda x: tf.math.log(x) / _number(x, math.log(10)))
+exp2 = floating(lambda x: tf.math.pow(_number(x, 2), x))
+
+
+def _number(x, value):
+    return tf.constant(value, x.dtype)
+
+
+def power(x1, x2):
+    x1, x2 = promoted(x1, x2)
+    return tf.math.pow(x1, x2)
+
+
+@floating_arithmetic
+def logaddexp(x1, x2):
+    low, high = tf.minimum(x1, x2), tf.maximum(x1, x2)
+    gap = tf.where(tf.equal(low, high), tf.zeros_like(low), low - high)
+    return high + tf.math.log1p(tf.exp(gap))
+
+
+def abs(x):
+    return tf.math.abs(x) if x.dtype != tf.bool else x
+
+
+def square(x):
+    return tf.math.square(x) if x.dtype != tf.bool else x
+
+
+def conj(x):
+    return tf.math.conj(x)
+
+
+def real(x):
+    return tf.math.real(x)
+
+
+def imag(x):
+    return tf.math.imag(x) if x.dtype.is_complex else tf.zeros_like(x)
+
+
+def angle(x):
+    x = floats(x)
+    if x.dtype.is_complex:
+        return tf.math.angle(x)
+    return tf.where(x < 0, tf.constant(math.pi, x.dtype), tf.zeros_like(x))
+
+
+def negative(x):
+    return tf.math.negative(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
+
+
+def sign(x):
+    return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
+
+
+def _whole(function):
+    def kernel(x):
+        return function(x) if x.dtype.is_floating else x
+
+    return kernel
+
+
+floor = _whole(tf.math.floor)
+ceil = _whole(tf.math.ceil)
+trunc = _whole(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
+
+
+def round(x, decimals=0):
+    if x.dtype == tf.bool:
+        return x
+    if decimals == 0:
+        return tf.math.round(x) if x.dtype.is_floating else x
+    if not x.dtype.is_floating:
+        return x if decimals > 0 else tf.cast(round(tf.cast(x, tf.float64), decimals), x.dtype)
+    scale = tf.constant(10.0**decimals, x.dtype)
+    return tf.math.round(x * scale) / scale
+
+
+def _classify(function, default):
+    def kernel(x):
+        if x.dtype.is_complex:
+            parts = function(tf.math.real(x)), function(tf.math.imag(x))
+            return tf.logical_and(*parts) if default else tf.logical_or(*parts)
+        return function(x) if x.dtype.is_floating else tf.fill(tf.shape(x), default)
+
+    return kernel
+
+
+isnan = _classify(tf.math.is_nan, False)
+isinf = _classify(tf.math.is_inf, False)
+isfinite = _classify(tf.math.is_finite, True)
+
+
+def _logical(function):
+    def kernel(*xs):
+        return function(*(tf.cast(x, tf.bool) for x in xs))
+
+    return kernel
+
+
+logical_not = _logical(tf.math.logical_not)
+logical_and = _logical(tf.math.logical_and)
+logical_or = _logical(tf.math.logical_or)
+logical_xor = _logical(tf.math.logical_xor)
+
+
+def where(condition, x1, x2):
+    return tf.where(tf.cast(condition, tf.bool), *promoted(x1, x2))

@@ -1,0 +1,71 @@
+"""TensorFlow kernels: reductions."""
+
+import tensorflow as tf
+
+from .base import axes_of, floats, tf_dtype
+
+
+def _widened(x):
+    return x if x.dtype.is_floating or x.dtype.is_complex or x.dtype == tf.uint64 else tf.cast(x, tf.int64)
+
+
+def sum(x, axis=None, keepdims=False):
+    return tf.reduce_sum(_widened(x), axis, keepdims)
+
+
+def prod(x, axis=None, keepdims=False, dtype=None):
+    return tf.reduce_prod(_widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype)), axis, keepdims)
+
+
+def mean(x, axis=None, keepdims=False):
+    return tf.reduce_mean(floats(x), axis, keepdims)
+
+
+def _extreme(reduce, bound):
+    def kernel(x, axis=None, keepdims=False, initial=None):
+        axes = axes_of(x, axis)
+        if initial is None and 0 in [x.shape[a] for a in axes]:
+            raise ValueError("nothing to reduce: a dimension is empty and there is no `initial`")
+        y = reduce(x, axis, keepdims)
+        return y if initial is None else bound(y, tf.constant(initial, x.dtype))
+
+    return kernel
+
+
+max = _extreme(tf.reduce_max, tf.maximum)
+min = _extreme(tf.reduce_min, tf.minimum)
+
+
+def all(x, axis=None, keepdims=False):
+    return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
+
+
+def any(x, axis=None, keepdims=False):
+    return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
+
+
+def _position(function):
+    def kernel(x, axis=None, keepdims=False):
+        x = x if x.dtype != tf.bool else tf.cast(x, tf.int8)
+        if axis is None:
+            y = function(tf.reshape(x, [-1]), 0, tf.int64)
+            return tf.reshape(y, [1] * x.shape.rank) if keepdims else y
+        y = function(x, axis, tf.int64)
+        return tf.expand_dims(y, axis) if keepdims else y
+
+    return kernel
+
+
+argmax = _position(tf.argmax)
+argmin = _position(tf.argmin)
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    return tf.reduce_logsumexp(floats(x), axis, keepdims)
+
+
+def cumsum(x, axis=None, dtype=None):
+    x = _widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype))
+    if axis is None:
+        x, axis = tf.reshape(x, [-1]), 0
+    return tf.cumsum(x, axis)

@@ -1,0 +1,152 @@
+"""PyTorch: conversion, dtype names, and the adaptors that give torch functions the dtype rule."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from ... import config, dtypes
+from ..numpy import base as _numpy
+
+DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, torch.Tensor)
+
+
+def prepare(floatx: str) -> None:
+    """Nothing to set up."""
+
+
+def torch_dtype(dtype) -> torch.dtype:
+    return dtype if isinstance(dtype, torch.dtype) else DTYPES[dtypes.canonical(dtype)]
+
+
+def convert(value, dtype=None, like=None) -> torch.Tensor:
+    """A tensor of ``value``, on the device of ``like``; arrays are copied."""
+    if isinstance(value, torch.Tensor):
+        return value if dtype is None else value.to(torch_dtype(dtype))
+    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        stacked = torch.stack([convert(v) for v in value])
+        return stacked if dtype is None else stacked.to(torch_dtype(dtype))
+    if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
+        return torch.tensor(_numpy.convert(value), device=None if like is None else like.device).to(torch.bfloat16)
+    array = _numpy.convert(value, dtype)
+    return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=None if like is None else like.device)
+
+
+def _holds_tensors(value) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, torch.Tensor)
+
+
+def dtype_name(x) -> str:
+    return NAMES[x.dtype]
+
+
+def to_numpy(x) -> np.ndarray:
+    x = x.detach()
+    if x.dtype is torch.bfloat16:
+        x = x.float()
+    return x.resolve_conj().resolve_neg().cpu().numpy()
+
+
+def cast(x, dtype):
+    target = torch_dtype(dtype)
+    if x.is_complex() and not target.is_complex:
+        x = x.real if target is not torch.bool else x != 0
+    return x.to(target)
+
+
+def copy(x):
+    return x.clone()
+
+
+@cache
+def _meet(first: torch.dtype, second: torch.dtype) -> torch.dtype:
+    return DTYPES[dtypes.promote(NAMES[first], NAMES[second])]
+
+
+@cache
+def _meet_number(dtype: torch.dtype, number: type, floatx: str) -> torch.dtype:
+    return DTYPES[dtypes.promote_number(NAMES[dtype], number, floatx)]
+
+
+def promoted(x1, x2):
+    """Both operands as tensors in the dtype in which they meet."""
+    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if d1 is None:
+        meet = _meet_number(d2, type(x1), config.floatx())
+        return torch.tensor(x1, dtype=meet, device=x2.device), x2.to(meet)
+    if d2 is None:
+        meet = _meet_number(d1, type(x2), config.floatx())
+        return x1.to(meet), torch.tensor(x2, dtype=meet, device=x1.device)
+    meet = _meet(d1, d2)
+    return x1.to(meet), x2.to(meet)
+
+
+def together(xs):
+    """Tensors in the dtype in which they all meet."""
+    meet = xs[0].dtype
+    for x in xs[1:]:
+        meet = _meet(meet, x.dtype)
+    return [x.to(meet) for x in xs]
+
+
+def floats(x):
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[config.floatx()])
+
+
+def floating(function):
+    """A unary function whose result is floating: integers and bools count as ``floatx``."""
+
+    def kernel(x):
+        return function(x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[config.floatx()]))
+
+    return kernel
+
+
+def arithmetic(function, numbers: bool = False):
+    """A binary function in the dtype in which its operands meet; ``numbers``: it takes Python numbers."""
+
+    def kernel(x1, x2):
+        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        if d1 is d2:
+            return function(x1, x2)
+        if numbers:
+            if d2 is None and _meet_number(d1, type(x2), config.floatx()) is d1:
+                return function(x1, x2)
+            if d1 is None and _meet_number(d2, type(x1), config.floatx()) is d2:
+                return function(x1, x2)
+        return function(*promoted(x1, x2))
+
+    return kernel
+
+
+def floating_arithmetic(function, numbers: bool = False):
+    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+
+    def kernel(x1, x2):
+        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        if d1 is d2 and (d1.is_floating_point or d1.is_complex):
+            return function(x1, x2)
+        x1, x2 = promoted(x1, x2)
+        return function(floats(x1), floats(x2))
+
+    return kernel
+
+
+predicate = arithmetic
+
+
+def axes_of(x, axis):
+    """``axis`` as a tuple of non-negative ints; None is all."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    return tuple(a % max(x.ndim, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))

@@ -1,0 +1,58 @@
+"""PyTorch kernels: creation."""
+
+import torch
+
+from ... import config, dtypes
+from .base import DTYPES, torch_dtype
+
+
+def _dtype(name):
+    return torch_dtype(name or config.floatx())
+
+
+def _shape(shape):
+    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+
+
+def zeros(shape, dtype=None):
+    return torch.zeros(_shape(shape), dtype=_dtype(dtype))
+
+
+def ones(shape, dtype=None):
+    return torch.ones(_shape(shape), dtype=_dtype(dtype))
+
+
+def zeros_like(x, dtype=None):
+    return torch.zeros_like(x, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+def ones_like(x, dtype=None):
+    return torch.ones_like(x, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    values = [v.item() if isinstance(v, torch.Tensor) else v for v in (start, stop, step)]
+    if dtype is None:
+        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+    return torch.arange(*values, dtype=torch_dtype(dtype))
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    target = _dtype(dtype)
+    start, stop = (torch.as_tensor(v).to(DTYPES[dtypes.promote(config.floatx(), "float32")]) for v in (start, stop))
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    start, stop = torch.broadcast_tensors(start, stop)
+    ramp = torch.arange(num, dtype=step.dtype).reshape((num,) + (1,) * start.ndim)
+    out = start + ramp * step
+    if endpoint and num > 1:
+        out = torch.cat([out[:-1], stop[None]])
+    out = torch.movedim(out, 0, axis).to(target)
+    return (out, step) if retstep else out
+
+
+def eye(N, M=None, k=0, dtype=None):
+    rows, columns = torch.arange(N)[:, None], torch.arange(N if M is None else M)[None]
+    return (columns - rows == k).to(_dtype(dtype))

@@ -1,0 +1,87 @@
+"""PyTorch kernels: reductions."""
+
+import torch
+
+from .base import axes_of, floats, torch_dtype
+
+
+def sum(x, axis=None, keepdims=False):
+    if axis is None and not keepdims:
+        return torch.sum(x)
+    axes = axes_of(x, axis)
+    return torch.sum(x, dim=axes, keepdim=keepdims) if axes else _widened(x)
+
+
+def _widened(x):
+    return x if x.is_floating_point() or x.is_complex() else x.to(torch.int64)
+
+
+def mean(x, axis=None, keepdims=False):
+    x = floats(x)
+    axes = axes_of(x, axis)
+    return torch.mean(x, dim=axes, keepdim=keepdims) if axes else x
+
+
+def prod(x, axis=None, keepdims=False, dtype=None):
+    x = _widened(x) if dtype is None else x.to(torch_dtype(dtype))
+    for a in sorted(axes_of(x, axis), reverse=True):
+        x = torch.prod(x, dim=a, keepdim=keepdims)
+    return x
+
+
+def _extreme(function, bound):
+    def kernel(x, axis=None, keepdims=False, initial=None):
+        axes = axes_of(x, axis)
+        if initial is not None:
+            initial = torch.as_tensor(initial, dtype=x.dtype, device=x.device)
+            if 0 in [x.shape[a] for a in axes]:
+                shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
+                return initial.expand(shape).clone()
+        y = function(x, dim=axes, keepdim=keepdims) if axes else x
+        return y if initial is None else bound(y, initial)
+
+    return kernel
+
+
+max = _extreme(torch.amax, torch.maximum)
+min = _extreme(torch.amin, torch.minimum)
+
+
+def all(x, axis=None, keepdims=False):
+    x = x.to(torch.bool)
+    for a in sorted(axes_of(x, axis), reverse=True):
+        x = torch.all(x, dim=a, keepdim=keepdims)
+    return x
+
+
+def any(x, axis=None, keepdims=False):
+    x = x.to(torch.bool)
+    for a in sorted(axes_of(x, axis), reverse=True):
+        x = torch.any(x, dim=a, keepdim=keepdims)
+    return x
+
+
+def argmax(x, axis=None, keepdims=False):
+    y = torch.argmax(_comparable(x), dim=axis, keepdim=keepdims and axis is not None)
+    return y.reshape((1,) * x.ndim) if keepdims and axis is None else y
+
+
+def argmin(x, axis=None, keepdims=False):
+    y = torch.argmin(_comparable(x), dim=axis, keepdim=keepdims and axis is not None)
+    return y.reshape((1,) * x.ndim) if keepdims and axis is None else y
+
+
+def _comparable(x):
+    return x if x.dtype is not torch.bool else x.to(torch.uint8)
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    x = floats(x)
+    axes = axes_of(x, axis)
+    return torch.logsumexp(x, dim=axes, keepdim=keepdims) if axes else x
+
+
+def cumsum(x, axis=None, dtype=None):
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    return torch.cumsum(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
