@@ -1,0 +1,272 @@
+"""What every op must show on every backend, from one description of its inputs.
+
+A ``Case`` says how to make inputs and what the answer is. The parity test then checks, for inputs that
+hypothesis makes: values and dtype on each backend against the reference, the tape's gradient against
+PyTorch's, JAX's and TensorFlow's own autodiff through the same op, and the tape's second gradient
+against JAX's (or PyTorch's) own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+from gradops import Variable, autodiff, backends, config, ops
+
+BACKENDS = ("numpy", "torch", "jax", "tensorflow")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One op under one kind of input.
+
+    Attributes:
+        op: the op's name in ``gradops.ops`` (``"image.resize"``).
+        inputs: a strategy of keyword arguments; tensor arguments as NumPy arrays (or lists of them).
+        reference: NumPy's or SciPy's function of the same keyword arguments; ``np.<op>`` by position if None.
+        gradients: names of the arguments to differentiate; empty for ops without derivative.
+        native: the backends whose own autodiff is an oracle for the gradient (leave out, with a comment
+            at the case, one whose convention differs; the difference stands in docs/differences.md).
+        second: the backends whose own autodiff is an oracle for the second gradient; empty to check
+            against finite differences of the first gradient instead.
+        rtol, atol: tolerances; of the gradients ten times as much.
+        label: tells cases of one op apart.
+        same_dtype: whether the result's dtype must equal the reference's on all backends.
+        positions: call positionally, in the order of the keywords.
+    """
+
+    op: str
+    inputs: st.SearchStrategy[dict[str, Any]]
+    reference: Callable | None = None
+    gradients: Sequence[str] = ()
+    native: Sequence[str] = ("torch", "jax", "tensorflow")
+    second: Sequence[str] = ("jax",)
+    rtol: float = 1e-6
+    atol: float = 1e-8
+    label: str = ""
+    same_dtype: bool = True
+    skip: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.op}-{self.label}" if self.label else self.op
+
+    def function(self) -> Callable:
+        target: Any = ops
+        for part in self.op.split("."):
+            target = getattr(target, part)
+        return target
+
+
+def arrays(shape=None, low: float = -2.0, high: float = 2.0, dtype="float64", distinct: bool = False, away: Sequence[float] = ()):
+    """Arrays of a shape (or of a strategy's; any of up to 3 dimensions if None), uniform in [low, high).
+
+    ``distinct`` keeps elements apart (no ties); ``away`` keeps them 0.05 from kinks.
+    """
+    shapes_ = shape if isinstance(shape, st.SearchStrategy) else (st.just(shape) if shape is not None else shapes())
+
+    @st.composite
+    def build(draw):
+        sizes = draw(shapes_)
+        rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        if np.dtype(dtype).kind in "iu":
+            return rng.integers(int(low), int(high), sizes).astype(dtype)
+        if np.dtype(dtype).kind == "b":
+            return rng.random(sizes) < 0.5
+        x = rng.uniform(low, high, sizes)
+        if distinct:
+            count = max(x.size, 1)
+            x = (rng.permutation(count) + rng.uniform(0.2, 0.8, count))[: x.size].reshape(sizes) / count * (high - low) + low
+        if np.dtype(dtype).kind == "c":
+            x = x + 1j * rng.uniform(low, high, sizes)
+        for kink in away:
+            x = np.where(np.abs(x - kink) < 0.05, kink + 0.1, x)
+        return np.asarray(x, dtype)
+
+    return build()
+
+
+def shapes(min_rank: int = 0, max_rank: int = 3, max_side: int = 4, min_side: int = 1):
+    """Shapes as tuples."""
+    return st.lists(st.integers(min_side, max_side), min_size=min_rank, max_size=max_rank).map(tuple)
+
+
+@st.composite
+def broadcastable(draw, count: int = 2, names=("x1", "x2"), **keywords):
+    """Keyword arguments of arrays whose shapes broadcast."""
+    base = draw(shapes())
+    out = {}
+    for name in names[:count]:
+        keep = draw(st.integers(0, len(base)))
+        shape = tuple(1 if draw(st.booleans()) else n for n in base[keep:])
+        out[name] = draw(arrays(shape, **keywords))
+    return out
+
+
+def tensors(value, backend: str):
+    """NumPy arrays, also inside lists, as a backend's tensors; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return backends.by_name(backend).convert(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+        return [tensors(v, backend) for v in value]
+    return value
+
+
+def numpy(value):
+    """Any result as NumPy arrays, nested as it was; ``None`` and Python values stay."""
+    if isinstance(value, Variable):
+        value = value.data
+    if isinstance(value, dict):
+        return {k: numpy(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [numpy(v) for v in value]
+    return value if backends.of(value) is None else backends.of(value).to_numpy(value)
+
+
+def call(case: Case, backend: str, arguments: dict):
+    with config.use_backend(backend):
+        return case.function()(**{k: tensors(v, backend) for k, v in arguments.items()})
+
+
+def flat(value) -> list:
+    if isinstance(value, dict):
+        return [x for k in sorted(value) for x in flat(value[k])]
+    return [x for v in value for x in flat(v)] if isinstance(value, (list, tuple)) else [value]
+
+
+def weights(results: list, seed: int = 7) -> list:
+    """Fixed random weights that turn an op's results into a scalar loss."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for r in results:
+        shape = tuple(getattr(r, "shape", ()))
+        out.append((rng.uniform(0.5, 1.5, shape), rng.uniform(0.5, 1.5, shape)))
+    return out
+
+
+def loss(results: list, ws: list):
+    """sum(w * Re r) + sum(v * Im r) over the floating results: a real scalar."""
+    total: Any = None
+    for r, (w, v) in zip(results, ws):
+        name = ops.dtype(r)
+        if "complex" in name:
+            part = ops.sum(ops.real(r) * tensors_like(w, ops.real(r))) + ops.sum(ops.imag(r) * tensors_like(v, ops.real(r)))
+        elif "float" in name:
+            part = ops.sum(r * tensors_like(w, r))
+        else:
+            continue
+        total = part if total is None else total + part
+    return total
+
+
+def tensors_like(value: np.ndarray, x):
+    data = x.data if isinstance(x, Variable) else x
+    owner = backends.of(data)
+    return owner.convert(value, ops.dtype(data)) if owner else value
+
+
+def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
+    """The loss as a function of the differentiated arguments (tensors, flattened lists)."""
+    fixed = {k: tensors(v, backend) for k, v in arguments.items()}
+
+    def f(*values):
+        given, queue = dict(fixed), list(values)
+        for name in case.gradients:
+            if isinstance(arguments[name], list):
+                given[name] = [queue.pop(0) for _ in arguments[name]]
+            else:
+                given[name] = queue.pop(0)
+        results = flat(case.function()(**given))
+        return loss(results, weights(results))
+
+    return f
+
+
+def differentiated(case: Case, arguments: dict) -> list[np.ndarray]:
+    return [x for name in case.gradients for x in (arguments[name] if isinstance(arguments[name], list) else [arguments[name]])]
+
+
+def tape_gradient(f, xs: list, over: str = "numpy") -> list[np.ndarray]:
+    variables = [Variable(tensors(x, over), requires_grad=True) for x in xs]
+    return [numpy(g) for g in autodiff.grad(f(*variables), variables, materialize_grads=True)]
+
+
+def tape_second(f, xs: list, over: str = "numpy") -> list[np.ndarray]:
+    variables = [Variable(tensors(x, over), requires_grad=True) for x in xs]
+    first = autodiff.grad(f(*variables), variables, create_graph=True, materialize_grads=True)
+    total = loss(list(first), weights(list(first), seed=11))
+    if not isinstance(total, Variable) or not total.requires_grad:
+        return [np.zeros(x.shape, x.dtype) for x in xs]
+    return [numpy(g) for g in autodiff.grad(total, variables, materialize_grads=True)]
+
+
+def native_gradient(f, xs: list, backend: str, second: bool = False) -> list[np.ndarray]:
+    """The framework's own (second) gradient, in gradops' complex convention (dL/dRe + i dL/dIm)."""
+    if backend == "torch":
+        import torch
+
+        leaves = [tensors(x, backend).requires_grad_() for x in xs]
+        gs = torch.autograd.grad(f(*leaves), leaves, create_graph=second, allow_unused=True)
+        gs = [torch.zeros_like(x) if g is None else g for g, x in zip(gs, leaves)]
+        if second:
+            total = loss(gs, weights(gs, seed=11))
+            if not total.requires_grad:
+                return [np.zeros(x.shape, x.dtype) for x in xs]
+            gs = torch.autograd.grad(total, leaves, allow_unused=True)
+            gs = [torch.zeros_like(x) if g is None else g for g, x in zip(gs, leaves)]
+        return [numpy(g) for g in gs]
+    if backend == "jax":
+        import jax
+
+        leaves = [tensors(x, backend) for x in xs]
+        every = tuple(range(len(xs)))
+
+        def first(*values):
+            gs = jax.grad(f, argnums=every)(*values)
+            return [ops.conj(g) if "complex" in ops.dtype(g) else g for g in gs]
+
+        if not second:
+            return [numpy(g) for g in first(*leaves)]
+
+        def again(*values):
+            gs = first(*values)
+            return loss(gs, weights(gs, seed=11))
+
+        gs = jax.grad(again, argnums=every)(*leaves)
+        return [numpy(ops.conj(g) if "complex" in ops.dtype(g) else g) for g in gs]
+    import tensorflow as tf
+
+    leaves = [tensors(x, backend) for x in xs]
+    with tf.GradientTape() as outer:
+        outer.watch(leaves)
+        with tf.GradientTape() as inner:
+            inner.watch(leaves)
+            y = f(*leaves)
+        gs = inner.gradient(y, leaves, unconnected_gradients="zero")
+        if second:
+            total = loss(gs, weights(gs, seed=11))
+    if second:
+        gs = outer.gradient(total, leaves, unconnected_gradients="zero")
+    return [numpy(g) for g in gs]
+
+
+def finite_difference(gradient: Callable, xs: list, step: float = 1e-6) -> list[np.ndarray]:
+    """The gradient of the weighted sum of ``gradient(xs)``, by central differences; real inputs."""
+    ws = weights(xs, seed=11)
+
+    def value(points):
+        return sum(float(np.sum(g * w)) for g, (w, _) in zip(gradient(points), ws))
+
+    out = []
+    for i, x in enumerate(xs):
+        g = np.zeros_like(x)
+        for j in np.ndindex(*x.shape):
+            high, low = [v.copy() for v in xs], [v.copy() for v in xs]
+            high[i][j] += step
+            low[i][j] -= step
+            g[j] = (value(high) - value(low)) / (2 * step)
+        out.append(g)
+    return out

@@ -1,0 +1,135 @@
+"""Every op on every backend: see ``parity``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import cases
+import numpy as np
+import pytest
+from gradops import ops
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from parity import (
+    BACKENDS,
+    call,
+    differentiated,
+    finite_difference,
+    flat,
+    native_gradient,
+    numpy,
+    scalar_function,
+    tape_gradient,
+    tape_second,
+)
+
+CASES = [
+    case
+    for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__))
+    for case in importlib.import_module(f"cases.{module}").CASES
+]
+several = settings(
+    max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+def by_id(case):
+    return case.id
+
+
+@pytest.mark.parametrize("case", CASES, ids=by_id)
+def test_forward(case):
+    """Values, shapes and dtypes equal the reference's on every backend."""
+    reference = case.reference or (lambda **k: getattr(np, case.op)(*k.values()))
+
+    @several
+    @given(case.inputs)
+    def check(arguments):
+        wanted = flat(numpy(reference(**arguments)))
+        for backend in BACKENDS:
+            if backend in case.skip:
+                continue
+            result = call(case, backend, arguments)
+            got = flat(numpy(result))
+            assert len(got) == len(wanted), backend
+            for g, w in zip(got, wanted):
+                np.testing.assert_allclose(
+                    g, w, rtol=case.rtol, atol=case.atol, err_msg=f"{case.id} on {backend}: {arguments}"
+                )
+                assert np.shape(g) == np.shape(w), backend
+                if case.same_dtype and hasattr(w, "dtype"):
+                    assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
+
+    check()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
+def test_gradient(case):
+    """The tape's gradient equals the frameworks' own."""
+
+    @several
+    @given(case.inputs)
+    def check(arguments):
+        xs = differentiated(case, arguments)
+        got = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
+        assert [g.dtype for g in got] == [x.dtype for x in xs]
+        for backend in case.native:
+            want = native_gradient(scalar_function(case, arguments, backend), xs, backend)
+            for g, w in zip(got, want):
+                np.testing.assert_allclose(
+                    g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+                )
+
+    check()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
+def test_second_gradient(case):
+    """The tape's second gradient equals the frameworks' own, or finite differences of the first."""
+
+    @several
+    @given(case.inputs)
+    def check(arguments):
+        xs = differentiated(case, arguments)
+        f = scalar_function(case, arguments, "numpy")
+        got = tape_second(f, xs)
+        for backend in case.second:
+            want = native_gradient(scalar_function(case, arguments, backend), xs, backend, second=True)
+            for g, w in zip(got, want):
+                np.testing.assert_allclose(
+                    g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+                )
+        if not case.second:
+            want = finite_difference(lambda points: tape_gradient(f, points), xs)
+            for g, w in zip(got, want):
+                np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")
+
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("over", ["jax", "tensorflow"])
+@pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
+def test_tape_over_other_arrays(case, over):
+    """The tape's rules serve variables over JAX and TensorFlow arrays too."""
+
+    @settings(several, max_examples=1)
+    @given(case.inputs)
+    def check(arguments):
+        xs = differentiated(case, arguments)
+        got = tape_gradient(scalar_function(case, arguments, over), xs, over)
+        want = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol)
+
+    check()
+
+
+@pytest.mark.parametrize("name", sorted({n for n in ops._dispatch.registry}))
+def test_every_op_has_a_case(name):
+    canonical = ops._dispatch.registry[name].name
+    assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
+
+
+_ = st
