@@ -17,7 +17,16 @@ from .variable import Variable, attach, wrap
 hooks: dict[int, dict] = {}
 """Hooks of operations' results, by the operation's ``seq``."""
 
-_COMPLEX = frozenset(["complex64", "complex128"])
+
+class _ComplexDtypes(dict):
+    """Whether a library's dtype is complex, found once for each."""
+
+    def __missing__(self, dtype):
+        self[dtype] = dtype is not None and dtype is not str and "complex" in dtypes.canonical(dtype)
+        return self[dtype]
+
+
+_is_complex = _ComplexDtypes()
 
 
 def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -171,7 +180,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
             rule, edges = node.rule, node.edges
             if create_graph:
                 saved = _rejoin(node)
-            conjugate = rule.naive and node.dtype in _COMPLEX
+            conjugate = rule.naive and _is_complex[node.dtype]
             if conjugate:
                 g = elementwise.conj(g)
             if rule.parts is None:

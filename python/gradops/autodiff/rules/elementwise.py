@@ -109,7 +109,7 @@ derivative("arccosh", x=lambda g, x: divide(g, multiply(sqrt(subtract(x, 1)), sq
 derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
 derivative("erf", x=lambda g, x: multiply(g, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi))))
 
-derivative("abs", complex_aware=True, x=lambda g, x: multiply(g, sign(x)))
+derivative("abs", complex_aware=True, x=lambda g, x, y: multiply(g, _direction(x, y)))
 derivative("conj", complex_aware=True, x=lambda g: conj(g))
 derivative("real", complex_aware=True, x=lambda g: real(g))
 derivative("imag", complex_aware=True, x=lambda g, x: multiply(g, 1j) if _is_complex(x) else multiply(g, 0.0))
@@ -118,6 +118,13 @@ derivative("angle", complex_aware=True, x=lambda g, x: _angle(g, x))
 
 def _is_complex(x) -> bool:
     return dtype(x) in dtypes.COMPLEX
+
+
+def _direction(x, length):
+    """``x / abs(x)``, 0 at 0; differentiable where ``x`` is complex."""
+    if not _is_complex(x):
+        return sign(x)
+    return divide(x, where(equal(length, 0), 1.0, length))
 
 
 def _angle(g, x):

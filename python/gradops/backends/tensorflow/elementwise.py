@@ -58,9 +58,8 @@ def power(x1, x2):
 
 @floating_arithmetic
 def logaddexp(x1, x2):
-    low, high = tf.minimum(x1, x2), tf.maximum(x1, x2)
-    gap = tf.where(tf.equal(low, high), tf.zeros_like(low), low - high)
-    return high + tf.math.log1p(tf.exp(gap))
+    infinite = tf.logical_and(tf.equal(x1, x2), tf.math.is_inf(x1))  # their difference would be NaN
+    return x1 + tf.math.softplus(tf.where(infinite, tf.zeros_like(x1), x2 - x1))
 
 
 def abs(x):
