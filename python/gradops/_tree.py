@@ -1,62 +1,137 @@
-"""Nested tuples, named tuples, lists and dicts of tensors, taken apart and put together.
+"""Structures: nested tuples, named tuples, lists and dicts, taken apart into leaves and put together again.
 
-``None`` is an empty structure: it has no leaves. Anything else that is no container is a leaf.
+None is a structure without leaves. A dict's leaves go by sorted key, so that two dicts with the same keys
+have the same structure whatever their order; the order of the first is kept when it is rebuilt.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .errors import ArgumentError
 
-class _Leaf:
+
+class Structure:
+    """The shape of a nested value without its leaves; equal to another of the same nesting.
+
+    Attributes:
+        kind: ``"leaf"``, ``"none"``, ``"dict"`` or ``"sequence"``.
+        type: what tells sequences apart: ``list``, ``tuple`` or the named tuple's class.
+        keys, order: a dict's keys, in its own order and sorted; otherwise ().
+        parts: the structures of the parts; a dict's by sorted key.
+        leaves: the number of leaves.
+    """
+
+    __slots__ = ("kind", "type", "keys", "order", "parts", "leaves")
+
+    def __init__(self, kind: str, type: Any = None, keys: tuple = (), order: tuple = (), parts: tuple = ()):
+        self.kind = kind
+        self.type = type
+        self.keys = keys
+        self.order = order
+        self.parts = parts
+        self.leaves = 1 if kind == "leaf" else sum(part.leaves for part in parts)
+
+    def __eq__(self, other) -> bool:
+        return (
+            isinstance(other, Structure)
+            and self.kind == other.kind
+            and (self.kind == "dict" or self.type is other.type)
+            and self.order == other.order
+            and self.parts == other.parts
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.order, self.parts))
+
     def __repr__(self) -> str:
-        return "*"
+        if self.kind == "leaf":
+            return "*"
+        if self.kind == "none":
+            return "None"
+        if self.kind == "dict":
+            return "{" + ", ".join(f"{k!r}: {p!r}" for k, p in zip(self.order, self.parts)) + "}"
+        inner = ", ".join(map(repr, self.parts))
+        if self.type is list:
+            return f"[{inner}]"
+        return f"({inner}{',' if len(self.parts) == 1 else ''})" if self.type is tuple else f"{self.type.__name__}({inner})"
 
 
-LEAF = _Leaf()
+LEAF = Structure("leaf")
+_NONE = Structure("none")
 
 
-def flatten(structure: Any) -> tuple[list, Any]:
-    """The leaves in order (dicts by insertion) and the structure with ``LEAF`` in their places."""
+def flatten(value) -> tuple[list, Structure]:
+    """The leaves of a nested value, in order, and its structure."""
     leaves: list = []
-    return leaves, _take_apart(structure, leaves)
+    return leaves, _flatten(value, leaves)
 
 
-def _take_apart(structure, leaves: list):
-    if structure is None:
-        return None
-    if isinstance(structure, dict):
-        return type(structure)((k, _take_apart(v, leaves)) for k, v in structure.items())
-    if isinstance(structure, (list, tuple)):
-        return _sequence(structure, [_take_apart(v, leaves) for v in structure])
-    leaves.append(structure)
+def _flatten(value, leaves: list) -> Structure:
+    if value is None:
+        return _NONE
+    if isinstance(value, dict):
+        order = tuple(_sorted(value))
+        parts = tuple(_flatten(value[key], leaves) for key in order)
+        return Structure("dict", OrderedDict if isinstance(value, OrderedDict) else dict, tuple(value), order, parts)
+    if isinstance(value, (list, tuple)):
+        kind: Any = list if isinstance(value, list) else type(value) if hasattr(value, "_fields") else tuple
+        return Structure("sequence", kind, parts=tuple(_flatten(part, leaves) for part in value))
+    leaves.append(value)
     return LEAF
 
 
-def unflatten(form: Any, leaves) -> Any:
-    """The structure of ``form`` with ``leaves`` in the places of ``LEAF``."""
-    return _put_together(form, iter(leaves))
+def _sorted(keys):
+    try:
+        return sorted(keys)
+    except TypeError:
+        return sorted(keys, key=lambda key: (type(key).__name__, str(key)))
 
 
-def _put_together(form, leaves):
-    if form is LEAF:
+def unflatten(structure: Structure, leaves) -> Any:
+    """The nested value of a structure with these leaves.
+
+    Raises:
+        ArgumentError: another number of leaves than the structure has.
+    """
+    leaves = list(leaves)
+    if len(leaves) != structure.leaves:
+        raise ArgumentError(f"a structure of {structure.leaves} leaves cannot be made from {len(leaves)}.")
+    return _unflatten(structure, iter(leaves))
+
+
+def _unflatten(structure: Structure, leaves):
+    if structure.kind == "leaf":
         return next(leaves)
-    if isinstance(form, dict):
-        return type(form)((k, _put_together(v, leaves)) for k, v in form.items())
-    if isinstance(form, (list, tuple)):
-        return _sequence(form, [_put_together(v, leaves) for v in form])
-    return form
+    if structure.kind == "none":
+        return None
+    if structure.kind == "dict":
+        values = {key: _unflatten(part, leaves) for key, part in zip(structure.order, structure.parts)}
+        return structure.type((key, values[key]) for key in structure.keys)
+    parts = [_unflatten(part, leaves) for part in structure.parts]
+    if structure.type is list:
+        return parts
+    return tuple(parts) if structure.type is tuple else structure.type(*parts)
 
 
-def _sequence(like, items: list):
-    if hasattr(like, "_fields"):
-        return type(like)(*items)
-    return tuple(items) if isinstance(like, tuple) else items
+def map_leaves(function: Callable, value, *others) -> Any:
+    """``function`` of each leaf of ``value`` and the leaves at the same place in ``others``.
+
+    Raises:
+        ArgumentError: another of a different structure.
+    """
+    leaves, structure = flatten(value)
+    columns = [leaves]
+    for other in others:
+        found, its = flatten(other)
+        if its != structure:
+            raise ArgumentError(f"structures must be the same; got {structure} and {its}.")
+        columns.append(found)
+    return unflatten(structure, [function(*row) for row in zip(*columns)])
 
 
-def map(function: Callable, structure: Any, *others: Any) -> Any:
-    """``function`` of the leaves, in the same structure; ``others`` must have that structure."""
-    leaves, form = flatten(structure)
-    columns = [flatten(other)[0] for other in others]
-    return unflatten(form, [function(*items) for items in zip(leaves, *columns)])
+def leaves_of(value) -> list:
+    """The leaves alone."""
+    return flatten(value)[0]
