@@ -1,7 +1,35 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, ops
+from . import autodiff, config, errors, functional, ops
 from .autodiff import Parameter, Variable
+from .functional import grad, value_and_grad
+from .gradients import (
+    custom_gradient,
+    gradient,
+    scaled_gradient,
+    scaled_gradient_ext,
+    set_requires_gradient,
+    stop_gradient,
+)
+
+ops.custom_gradient = custom_gradient
+ops.stop_gradient = stop_gradient
 
 __version__ = "0.1.0"
-__all__ = ["Parameter", "Variable", "autodiff", "config", "ops"]
+__all__ = [
+    "Parameter",
+    "Variable",
+    "autodiff",
+    "config",
+    "custom_gradient",
+    "errors",
+    "functional",
+    "grad",
+    "gradient",
+    "ops",
+    "scaled_gradient",
+    "scaled_gradient_ext",
+    "set_requires_gradient",
+    "stop_gradient",
+    "value_and_grad",
+]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+import numpy as np
+
 from .. import backends, dtypes
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import conversion, elementwise, reductions, shaping
@@ -159,6 +161,8 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
         if start is not None:
             _pass_on(root._node or root, start, heap, pending, leaves)
     token = recording.set(bool(create_graph))
+    quiet = np.errstate(all="ignore")
+    quiet.__enter__()
     try:
         while heap:
             seq = -heappop(heap)
@@ -218,6 +222,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
             if entry[0]._hooks:
                 entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
     finally:
+        quiet.__exit__(None, None, None)
         recording.reset(token)
     return leaves, results
 
@@ -401,8 +406,6 @@ def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
     if owner.name != "numpy":
         leaf.grad = wrap(g if leaf.grad is None else elementwise.add(leaf.grad.data, g))
         return
-    import numpy as np
-
     if leaf.grad is None:
         fresh = np.empty_like(leaf.data, subok=False)
         fresh[...] = g

@@ -1,10 +1,11 @@
 """The PyTorch backend: torch's own functions, so torch's autograd records them."""
 
+from . import gradients  # noqa: F401
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
-from .nn import *  # noqa: F403
+from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403

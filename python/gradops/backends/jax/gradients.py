@@ -1,0 +1,62 @@
+"""JAX: gradient flow, as JAX's own custom derivatives."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import GradientError
+
+stop = jax.lax.stop_gradient
+
+
+def custom(run, inputs: list) -> list:
+    """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
+
+    JAX's cotangents of complex values are the conjugates of gradops' gradients.
+    """
+
+    @jax.custom_gradient
+    def call(*xs):
+        values, pull = run(*xs)
+
+        def rule(upstreams):
+            filled = [_gradient_of(u, v) for u, v in zip(upstreams, values)]
+            return tuple(_cotangent(g, x) for g, x in zip(pull(filled), xs))
+
+        return values, rule
+
+    try:
+        return call(*inputs)
+    except jax.errors.UnexpectedTracerError as error:
+        raise GradientError(
+            "a function with a custom gradient uses an array that is being differentiated but is not an argument.",
+            argument="f",
+            hint="pass the array as an argument, or use `stop_gradient()` on it",
+        ) from error
+
+
+def _gradient_of(upstream, value):
+    if upstream.dtype == jax.dtypes.float0:
+        return jnp.zeros(value.shape)
+    return jnp.conj(upstream) if jnp.iscomplexobj(upstream) else upstream
+
+
+def _cotangent(g, x):
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        return np.zeros(x.shape, jax.dtypes.float0)
+    if g is None:
+        return jnp.zeros(x.shape, x.dtype)
+    return jnp.conj(g) if jnp.iscomplexobj(g) else g
+
+
+def value_and_grad(run, leaves: list) -> tuple:
+    """The value of a scalar function and its gradients."""
+
+    def scalar(*xs):
+        y = jnp.asarray(run(*xs))
+        return y.reshape(()), y
+
+    (_, value), gradients = jax.value_and_grad(scalar, argnums=tuple(range(len(leaves))), has_aux=True)(*leaves)
+    return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]

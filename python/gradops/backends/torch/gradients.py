@@ -1,0 +1,111 @@
+"""PyTorch: gradient flow, as nodes of torch's autograd."""
+
+from __future__ import annotations
+
+import torch
+
+from ...errors import GradientError
+
+
+def stop(x):
+    return x.detach()
+
+
+def require(x) -> None:
+    x.requires_grad_()
+
+
+class _Custom(torch.autograd.Function):
+    """Values that came from elsewhere, with ``pull`` as their derivative for the inputs."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(pull, count, *tensors):
+        return tuple(v.view_as(v) for v in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.pull, ctx.count = inputs[:2]
+
+    @staticmethod
+    def backward(ctx, *upstreams):
+        return (None, None, *([None] * ctx.count), *ctx.pull(list(upstreams)))
+
+
+def custom(run, inputs: list) -> list:
+    """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
+    values, pull = run(*inputs)
+    if not torch.is_grad_enabled():
+        return values
+    _check_closure(values, inputs)
+    if not any(x.requires_grad for x in inputs):
+        return values
+    return list(_Custom.apply(pull, len(values), *(v.detach() for v in values), *inputs))
+
+
+def _check_closure(values: list, inputs: list) -> None:
+    """Refuse tensors that need a gradient and came in through a closure, where it would be lost."""
+    if not torch.compiler.is_compiling() and _reaches_others(values, inputs):
+        raise GradientError(
+            "a function with a custom gradient uses a tensor that requires a gradient but is not an argument; "
+            "its gradient would be lost.",
+            argument="f",
+            hint="pass the tensor as an argument, or use `stop_gradient()` on it",
+        )
+
+
+def gradient(y, xs: list):
+    if not y.requires_grad:
+        raise GradientError("`y` does not require a gradient: nothing it was computed from does.", argument="y")
+    return torch.autograd.grad(y, xs, create_graph=True, allow_unused=True)
+
+def value_and_grad(run, leaves: list) -> tuple:
+    """The value of a scalar function and its gradients, connected to whatever it closes over."""
+    if torch.compiler.is_compiling() or _in_transform(leaves):
+        
+        def twice(*xs):
+            y = _tensor(run(*xs), xs[0])
+            return y.reshape(()), y
+
+        positions = tuple(range(len(leaves)))
+        gradients, value = torch.func.grad(twice, argnums=positions, has_aux=True)(*leaves)
+        return value, list(gradients)
+    outer = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
+    with torch.enable_grad():
+        inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
+        y = _tensor(run(*inputs), leaves[0])
+        if not y.requires_grad:
+            return y, [torch.zeros_like(x) for x in leaves]
+        nested = outer or _reaches_others([y], inputs)
+        gradients = torch.autograd.grad(
+            y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True
+        )
+        for x in inputs:
+            x.gradops_done = True  # a constant for the derivatives taken around this one
+    return (y if nested else y.detach()), list(gradients)
+
+
+def _tensor(y, like):
+    return y if isinstance(y, torch.Tensor) else torch.tensor(y, dtype=like.dtype, device=like.device)
+
+
+def _in_transform(leaves: list) -> bool:
+    return any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in leaves)
+
+
+def _reaches_others(ys: list, inputs: list) -> bool:
+    """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
+    known = {x.grad_fn for x in inputs if x.grad_fn is not None}
+    leaves = {id(x) for x in inputs}
+    stack, seen = [y.grad_fn for y in ys], set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in known or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in leaves and not hasattr(leaf, "gradops_done"):
+            return True
+        stack.extend(next_node for next_node, _ in node.next_functions)
+    return False

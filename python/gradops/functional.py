@@ -1,0 +1,223 @@
+"""Derivatives of functions, by the autodiff that belongs to the tensors in hand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from . import _tree, backends, config, dtypes
+from .autodiff import engine
+from .autodiff.graph import Node, Rule
+from .autodiff.modes import enable_grad
+from .autodiff.variable import Variable, attach, wrap
+from .errors import ArgumentError, ArgumentTypeError, GradientError
+from .ops import conversion
+
+_depth: ContextVar[int] = ContextVar("gradops_depth", default=0)
+"""How many derivatives are being taken around this point: an inner one must then be differentiable."""
+
+
+def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the value of ``f`` and its gradient.
+
+    Args:
+        f: a function to a scalar tensor (a pair of it and anything else with ``has_aux``).
+        argnums: the position, or positions, of the arguments to differentiate: tensors, variables,
+            numbers, or nested structures of them. Numbers and lists go to the default backend.
+        has_aux: whether ``f`` returns more than the scalar, which is handed through.
+
+    Returns:
+        A function of ``f``'s arguments to ``(value, gradient)``, or ``((value, aux), gradient)``; the
+        gradient has the structure of the argument, and is a tuple for several ``argnums``. What the
+        value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
+
+    Raises:
+        GradientError: a value that is not a scalar.
+        ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
+
+    Gradient:
+        Differentiable again, to any order, also for what ``f`` closes over. NumPy arrays and variables
+        by the tape, torch tensors by torch's autograd, JAX by ``jax.vjp``, TensorFlow by ``GradientTape``.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+    several = isinstance(argnums, (tuple, list))
+    positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
+
+    @functools.wraps(f, updated=())
+    def value_and_gradient(*args, **kwargs):
+        chosen = _chosen(args, positions)
+        leaves, form = _tree.flatten([args[i] for i in chosen])
+        backend, leaves = _prepare(leaves, positions, form)
+        box: dict[str, Any] = {}
+
+        def run(*xs):
+            filled = list(args)
+            for i, part in zip(chosen, _tree.unflatten(form, xs)):
+                filled[i] = part
+            result = f(*filled, **kwargs)
+            if has_aux:
+                if not isinstance(result, (tuple, list)) or len(result) != 2:
+                    raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")
+                result, box["aux"] = result
+            return _scalar(result)
+
+        token = _depth.set(_depth.get() + 1)
+        try:
+            value, gradients = _engine(backend, leaves)(run, leaves)
+        finally:
+            _depth.reset(token)
+        parts = _tree.unflatten(form, gradients)
+        gradient = tuple(parts) if several else parts[0]
+        return ((value, box["aux"]) if has_aux else value), gradient
+
+    return value_and_gradient
+
+
+def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
+
+    Args, errors and derivatives: as of :func:`value_and_grad`.
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args, **kwargs):
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def _chosen(args: tuple, positions: tuple) -> list[int]:
+    chosen = []
+    for position in positions:
+        if not isinstance(position, int) or not -len(args) <= position < len(args):
+            raise ArgumentError(
+                f"`argnums` must be positions of the {len(args)} positional arguments; got {position!r}.",
+                argument="argnums",
+            )
+        chosen.append(position % len(args))
+    return chosen
+
+
+def _prepare(leaves: list, positions: tuple, form) -> tuple[backends.Backend, list]:
+    """The backend of the arguments, and the arguments as its tensors."""
+    if not leaves:
+        raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
+    kinds = [type(x.data) if isinstance(x, Variable) else type(x) for x in leaves]
+    backend = backends.common(kinds, "grad") or config.default_backend()
+    prepared = []
+    for leaf in leaves:
+        if isinstance(leaf, Variable):
+            prepared.append(leaf)
+        elif backends.of(leaf) is backend:
+            prepared.append(leaf)
+        elif isinstance(leaf, int) and not isinstance(leaf, bool):
+            prepared.append(backend.convert(float(leaf)))
+        else:
+            try:
+                prepared.append(backend.convert(leaf))
+            except (TypeError, ValueError) as error:
+                raise ArgumentTypeError(
+                    f"argument {positions[0]} must be a tensor, a number or a structure of them; "
+                    f"got {type(leaf).__name__}.",
+                    argument="argnums",
+                ) from error
+    for leaf in prepared:
+        name = conversion.dtype(leaf)
+        if not dtypes.is_floating(name):
+            where = positions[0] if len(positions) == 1 else f"one of {positions}"
+            raise ArgumentTypeError(
+                f"argument {where} must be floating to be differentiated; got dtype {name}.",
+                argument="argnums",
+                hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
+            )
+    return backend, prepared
+
+
+def _scalar(y):
+    if isinstance(y, (list, tuple)) and len(y) == 1:
+        y = y[0]
+    if isinstance(y, (int, float)):
+        return y
+    if not isinstance(y, Variable) and backends.of(y) is None:
+        raise GradientError(f"`f` must return a scalar tensor; got {type(y).__name__}.", argument="f")
+    if conversion.size(y) != 1:
+        raise GradientError(
+            f"`f` must return a scalar; got shape {conversion.shape(y)}.",
+            argument="f",
+            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
+        )
+    if "complex" in conversion.dtype(y):
+        raise GradientError(
+            "`f` must return a real scalar; got a complex one.", argument="f", hint="take `real()` or `abs()` of it"
+        )
+    return y
+
+
+def _engine(backend: backends.Backend, leaves: list) -> Callable:
+    if backend.name == "numpy" or any(isinstance(x, Variable) for x in leaves):
+        return _on_tape
+    return backend.module.gradients.value_and_grad
+
+
+ALIAS = Rule("input", parts=(lambda g, saved, shape: g,), slots=())
+
+
+def _on_tape(run: Callable, leaves: list) -> tuple:
+    """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
+    tracked = [x for x in leaves if isinstance(x, Variable)]
+    with enable_grad():
+        inputs = []
+        for x in leaves:
+            if isinstance(x, Variable) and x.requires_grad:
+                inputs.append(attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype)))
+            else:
+                inputs.append(fresh(x))
+        y = run(*inputs)
+        if not isinstance(y, Variable) or not y.requires_grad:
+            zeros = [_zeros(x) for x in leaves]
+            return (y if tracked or not isinstance(y, Variable) else y.data), zeros
+        nested = any(x.requires_grad for x in tracked) or _reaches_others(y, inputs)
+        if not nested:
+            gradients = engine.grad(y, inputs, materialize_grads=True)
+            if tracked:
+                return wrap(y.data), list(gradients)
+            return y.data, [g.data for g in gradients]
+        gradients = engine.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
+        for x in inputs:
+            x.gradops_done = True  # a constant for the derivatives taken around this one
+        return y, list(gradients)
+
+
+def fresh(x) -> Variable:
+    """A leaf of its own on ``x``'s data."""
+    leaf = wrap(x.data if isinstance(x, Variable) else x)
+    leaf.requires_grad = True
+    return leaf
+
+
+def _zeros(x):
+    from .ops.creation import zeros_like
+
+    return zeros_like(x)
+
+
+def _reaches_others(y: Variable, inputs: list) -> bool:
+    """Whether ``y`` also depends on variables that ``f`` closed over."""
+    known = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
+    stack, seen = [y._node], set()
+    while stack:
+        edge = stack.pop()
+        if edge is None or id(edge) in known or id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if not isinstance(edge, Node):
+            if not hasattr(edge, "gradops_done"):
+                return True
+            continue
+        stack.extend(edge.edges)
+    return False

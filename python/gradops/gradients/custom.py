@@ -1,0 +1,290 @@
+"""``custom_gradient``: a function with its own derivative, native on every backend.
+
+The function runs with recording on, so what its gradient function closes over (``e = exp(x)``) stays
+connected to the inputs; its result is then cut off and given the custom derivative. First order comes
+from the gradient function, higher orders from differentiating the gradient function itself, as in
+``tf.custom_gradient`` and ``jax.custom_gradient``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import _tree, backends
+from ..autodiff.variable import Variable
+from ..errors import ArgumentTypeError, GradientError, ShapeError
+from ..ops import conversion
+from ..ops.creation import full
+from . import tape
+
+
+def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
+    """A function with its own gradient, on every backend, to any order.
+
+    Args:
+        f: with ``gradient`` a function of tensors (and anything else) to a tensor or a structure of
+            them. Alone, it returns a pair: that value, and the gradient function. Methods work too.
+        gradient: the gradient function of the form ``gradient(x, ..., upstream)``.
+
+    The gradient function may be any of ``grad(upstream)``, ``grad(*args, upstream=None)`` (both hold
+    the upstream gradient), ``grad(x, y, upstream)`` with the inputs, or have one parameter for each of
+    several outputs; ``upstream`` has the structure of the value. It returns the gradient of the one
+    input, a tuple or list in the order of the arguments, a dict by argument name, or None for an
+    argument without gradient. A number stands for a constant gradient; a gradient of a broadcast shape
+    is summed to its input's.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        GradientError: no gradient function returned; the wrong number of gradients; an unknown
+            argument name; a variable closed over that needs a gradient itself (pass it as an argument).
+        ShapeError: a gradient that cannot be reduced to its input's shape.
+
+    Gradient:
+        The gradient function's, once a backward pass. On JAX it is traced when the function is
+        differentiated (``jax.custom_gradient``), so it cannot branch on values there.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+    if gradient is not None and not callable(gradient):
+        raise ArgumentTypeError(f"`gradient` must be a function; got {type(gradient).__name__}.", argument="gradient")
+    return _Custom(f, gradient)
+
+
+class _Custom:
+    """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods."""
+
+    def __init__(self, f: Callable, gradient: Callable | None):
+        self.f = f
+        self.gradient = gradient
+        functools.update_wrapper(self, f)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
+
+    def __call__(self, *args, **kwargs):
+        leaves, form = _tree.flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
+        if not places:
+            return self._parts(args, kwargs)[0]
+        inputs = [leaves[i] for i in places]
+        backend = backends.common({type(x.data if isinstance(x, Variable) else x) for x in inputs}, "custom_gradient")
+        box: dict[str, Any] = {}
+
+        def run(*xs):
+            filled = list(leaves)
+            for i, x in zip(places, xs):
+                filled[i] = x
+            a, k = _tree.unflatten(form, filled)
+            value, gradient = self._parts(a, k)
+            values, box["form"] = _tree.flatten(value)
+            values = [v if _is_tensor(v) else backend.convert(v) for v in values]
+            structure = box["form"]
+
+            def pull(upstreams):
+                if gradient is None:
+                    raise GradientError("`f` must return a pair of its value and a gradient function.", argument="f")
+                upstream = _tree.unflatten(structure, upstreams)
+                result = _call(gradient, self.gradient is not None, upstream, a)
+                found = _by_leaf(result, a, k, self._names(), len(leaves))
+                return [_fit(found[i], x) for i, x in zip(places, xs)]
+
+            return values, pull
+
+        if backend.name == "numpy" or any(isinstance(x, Variable) for x in inputs):
+            values = tape.custom(run, inputs)
+        else:
+            values = backend.module.gradients.custom(run, inputs)
+        return _tree.unflatten(box["form"], values)
+
+    def _parts(self, args, kwargs):
+        """The value and the gradient function of one call."""
+        if self.gradient is not None:
+            return self.f(*args, **kwargs), self.gradient
+        result = self.f(*args, **kwargs)
+        if isinstance(result, dict) and set(result) == {"value", "grad"}:
+            result = (result["value"], result["grad"])
+        if not isinstance(result, (tuple, list)) or len(result) != 2 or not callable(result[1]):
+            came = f"a {type(result).__name__}" + (f" of {len(result)}" if isinstance(result, (tuple, list)) else "")
+            raise GradientError(
+                f"`f` must return a pair of its value and a gradient function; got {came}.",
+                argument="f",
+                hint="end it with `return value, grad`, or pass the gradient function as the second argument",
+            )
+        return result
+
+    def _names(self) -> list[str] | None:
+        try:
+            parameters = inspect.signature(self.f).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Variable) or backends.of(value) is not None
+
+
+def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
+    """Call a gradient function in the form its signature asks for."""
+    ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
+    if isinstance(upstream, dict):
+        ups = list(upstream.values())
+    try:
+        parameters = list(inspect.signature(gradient).parameters.values())
+    except (TypeError, ValueError):
+        return gradient(*args, *ups) if with_inputs else gradient(*ups)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    others = [p.name for p in positional if p.name != "upstream"]
+    named = any(p.name == "upstream" for p in parameters)
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if with_inputs:
+        if named:
+            return gradient(*args, upstream=upstream)
+        return gradient(*args, *(ups if variadic or len(others) == len(args) + len(ups) else [upstream]))
+    if named and others:
+        return gradient(*args, upstream=upstream)
+    if variadic:
+        return gradient(*ups, upstream=upstream) if named else gradient(*ups)
+    if named:
+        return gradient(upstream=upstream)
+    if len(others) == len(ups):
+        return gradient(*ups)
+    if len(others) == 1:
+        return gradient(upstream)
+    if len(others) == len(args) + len(ups):
+        return gradient(*args, *ups)
+    if len(others) == len(args) + 1:
+        return gradient(*args, upstream)
+    raise GradientError(
+        f"the gradient function takes {len(others)} arguments ({', '.join(others)}); expected 1 or {len(ups)} "
+        f"upstream gradients, alone or after the {len(args)} inputs.",
+        argument="gradient",
+    )
+
+
+def _by_leaf(result, args: tuple, kwargs: dict, names: list[str] | None, count: int) -> list:
+    """What a gradient function returned, for each leaf of the arguments in order; None for no gradient."""
+    given = _by_argument(result, args, kwargs, names)
+    found: list = []
+    for value, part in zip(args, given[0]):
+        _align(value, part, found)
+    for name, value in kwargs.items():
+        _align(value, given[1].get(name), found)
+    assert len(found) == count
+    return found
+
+
+def _by_argument(result, args: tuple, kwargs: dict, names) -> tuple[list, dict]:
+    total = len(args)
+    if isinstance(result, dict) and not (total == 1 and not kwargs and _same_keys(args[0], result)):
+        known = list(names or [])[:total] + list(kwargs)
+        unknown = [k for k in result if k not in known]
+        if unknown:
+            raise GradientError(
+                f"the gradient function returned a gradient named {unknown[0]!r}; the arguments are "
+                f"{', '.join(known) or 'not named'}.",
+                argument="gradient",
+            )
+        return [result.get(n) for n in known[:total]], {k: result.get(k) for k in kwargs}
+    differentiable = [i for i, value in enumerate(args) if _has_tensor(value)]
+    if total == 1 and not isinstance(args[0], (tuple, list)):
+        parts = list(result) if isinstance(result, (tuple, list)) else [result]
+    elif total == 1:
+        aligned = isinstance(result, (tuple, list)) and len(result) == len(args[0])
+        parts = [result] if aligned or not isinstance(result, (tuple, list)) else list(result)
+    else:
+        parts = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(parts) == total:
+        return parts, {}
+    if len(parts) == total + len(kwargs):
+        return parts[:total], dict(zip(kwargs, parts[total:]))
+    if result is None:
+        return [None] * total, {}
+    if len(parts) == len(differentiable):
+        spread: list = [None] * total
+        for i, part in zip(differentiable, parts):
+            spread[i] = part
+        return spread, {}
+    raise GradientError(
+        f"the gradient function must return {total} gradient{'s' if total != 1 else ''}, one for each argument; "
+        f"got {len(parts)}.",
+        argument="gradient",
+        hint="return None for an argument without gradient",
+    )
+
+
+def _same_keys(value, result) -> bool:
+    return isinstance(value, dict) and set(result) <= set(value)
+
+
+def _has_tensor(value) -> bool:
+    return any(map(_is_tensor, _tree.flatten(value)[0]))
+
+
+def _align(value, part, found: list) -> None:
+    """Append to ``found`` the part of a gradient for each leaf of ``value``."""
+    if value is None:
+        return
+    if isinstance(value, dict):
+        for key in _tree._sorted(value):
+            _align(value[key], part.get(key) if isinstance(part, dict) else None, found)
+    elif isinstance(value, (tuple, list)):
+        items = [None] * len(value) if part is None else list(part)
+        if len(items) != len(value):
+            raise GradientError(
+                f"the gradient of an argument of {len(value)} parts must have as many; got {len(items)}.",
+                argument="gradient",
+            )
+        for item, piece in zip(value, items):
+            _align(item, piece, found)
+    else:
+        found.append(part)
+
+
+def _fit(g, x):
+    """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
+    from ..autodiff.engine import sum_to
+
+    if g is None:
+        return None
+    data = x.data if isinstance(x, Variable) else x
+    if isinstance(data, str):
+        return g
+    dtype = conversion.dtype(data)
+    if isinstance(g, (bool, int, float, complex)):
+        return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
+    if not _is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
+        g = _like(g, data)
+    try:
+        g = sum_to(g, tuple(data.shape))
+    except ShapeError:
+        raise ShapeError(
+            f"a gradient of shape {tuple(g.shape)} was returned for an input of shape {tuple(data.shape)}; "
+            "it must have that shape, or one that broadcasting made of it.",
+            argument="gradient",
+        ) from None
+    have = conversion.dtype(g)
+    if have != dtype:
+        g = conversion.cast(g, dtype)
+    return g
+
+
+def _like(value, data):
+    owner = backends.of(data)
+    try:
+        return owner.convert(value, like=data)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"the gradient function must return tensors, numbers or None; got {type(value).__name__}.",
+            argument="gradient",
+        ) from error
+
+

@@ -1,0 +1,176 @@
+"""Stopping, scaling and asking for gradients."""
+
+from __future__ import annotations
+
+
+from .. import _tree, backends
+from ..autodiff import engine
+from ..autodiff.variable import Variable, wrap
+from ..errors import ArgumentError, GradientError
+from ..ops import _checks, conversion, elementwise, reductions
+from .custom import custom_gradient
+
+
+def stop_gradient(variable):
+    """``variable`` as a constant: no gradient goes back through it.
+
+    Args:
+        variable: a tensor, a variable, or a nested structure of them.
+
+    Returns:
+        The same values: on variables a new one, on NumPy arrays and numbers what came.
+
+    Gradient:
+        None.
+    """
+    leaves, form = _tree.flatten(variable)
+    return _tree.unflatten(form, [_stop(x) for x in leaves])
+
+
+def _stop(x):
+    if isinstance(x, Variable):
+        return wrap(x.data)
+    backend = backends.of(x)
+    return x if backend is None or backend.name == "numpy" else backend.module.gradients.stop(x)
+
+
+def scaled_gradient(x, scale):
+    """``x``, with the gradient that goes back through it multiplied by ``scale``.
+
+    Args:
+        x: a tensor or variable.
+        scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. Negative
+            reverses the gradient (Ganin & Lempitsky 2015), 0 stops it.
+
+    Returns:
+        ``x``'s values.
+
+    Raises:
+        ShapeError: a ``scale`` that does not broadcast to ``x``'s shape.
+
+    Gradient:
+        ``g * scale``; after RETURNN's ``scaled_gradient``.
+    """
+    return scaled_gradient_ext(x, scale=scale)
+
+
+def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=None):
+    """``x``, with the gradient ``g`` that goes back through it changed to ``g * scale + shift * m``.
+
+    Args:
+        x: a tensor or variable.
+        scale: a number or a tensor that broadcasts to ``x``.
+        shift: the same, added; None for none.
+        scale_shift_by_sum_over_axis: an axis (or several): ``m`` is the sum of ``abs(g)`` over it,
+            kept as size 1; without it ``m`` is 1.
+
+    Returns:
+        ``x``'s values.
+
+    Raises:
+        ShapeError: a ``scale`` or ``shift`` that does not broadcast to ``x``'s shape.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The formula above, and its own derivative at higher orders; after RETURNN's ``scaled_gradient_ext``.
+    """
+    if shift is None and _is_zero(scale):
+        return stop_gradient(x)
+    if backends.of(x) is None and not isinstance(x, Variable):
+        x = conversion.convert_to_tensor(x)
+    shape, rank = conversion.shape(x), conversion.ndim(x)
+    scale, shift = stop_gradient(scale), stop_gradient(shift)
+    for name, value in (("scale", scale), ("shift", shift)):
+        if value is not None:
+            size = conversion.shape(value)
+            if _checks.broadcast_shapes("scaled_gradient", ("x", name), shape, size) != tuple(shape):
+                raise _checks.ShapeError(
+                    f"`{name}` must broadcast to the shape {tuple(shape)} of `x`; got {tuple(size)}.", argument=name
+                )
+    axes = scale_shift_by_sum_over_axis
+    if axes is not None:
+        axes = _checks.check_axes("scaled_gradient_ext", axes, rank, "scale_shift_by_sum_over_axis")
+
+    def pull(upstream):
+        g = elementwise.multiply(upstream, scale)
+        if shift is None:
+            return g
+        if axes is None:
+            return elementwise.add(g, shift)
+        m = reductions.sum(elementwise.abs(upstream), axes, True)
+        return elementwise.add(g, elementwise.multiply(m, shift))
+
+    return custom_gradient(lambda x: (x, pull))(x)
+
+
+def _is_zero(scale) -> bool:
+    return isinstance(scale, (int, float)) and scale == 0
+
+
+def set_requires_gradient(x) -> None:
+    """Ask for gradients of ``x`` from here on, in place.
+
+    Marks a variable or a torch tensor; a TensorFlow tensor is watched by the active tapes.
+
+    Raises:
+        GradientError: a NumPy or JAX array, which cannot be marked: make it a ``Variable``.
+    """
+    if isinstance(x, Variable):
+        x.requires_grad_()
+        return
+    backend = backends.of(x)
+    if backend is not None and backend.name in ("torch", "tensorflow"):
+        backend.module.gradients.require(x)
+        return
+    came = f"a {backend.name} array" if backend is not None else f"a {type(x).__name__}"
+    raise GradientError(
+        f"`x` must be a variable, a torch tensor or a watched TensorFlow tensor; got {came}, which cannot be marked.",
+        argument="x",
+        hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
+    )
+
+
+def gradient(y, x):
+    """The gradient of a scalar ``y`` with respect to ``x``, differentiable again.
+
+    Args:
+        y: a variable or tensor of one element, computed from ``x``.
+        x: a variable or tensor that ``y`` was computed from, or a nested structure of them.
+
+    Returns:
+        Gradients in the structure of ``x``; None for what ``y`` does not depend on. The graph is kept.
+
+    Raises:
+        GradientError: a ``y`` that is not scalar or was not recorded; arrays of NumPy and JAX record nothing
+            (use a ``Variable``).
+
+    Gradient:
+        As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
+    """
+    leaves, form = _tree.flatten(x)
+    if not leaves:
+        raise ArgumentError("`x` must hold at least one tensor.", argument="x")
+    kind = y.data if isinstance(y, Variable) else y
+    if not isinstance(kind, str) and conversion.size(y) != 1:
+        raise GradientError(
+            f"`y` must be a scalar; got shape {conversion.shape(y)}.",
+            argument="y",
+            hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
+        )
+    return _tree.unflatten(form, list(_gradients(y, leaves)))
+
+
+def _gradients(y, leaves: list):
+    if isinstance(y, Variable):
+        return engine.grad(y, leaves, retain_graph=True, create_graph=True, allow_unused=True)
+    backend = backends.of(y)
+    if backend is None or backend.name in ("numpy", "jax"):
+        came = "a number" if backend is None else f"a {backend.name} array"
+        raise GradientError(
+            f"`y` is {came}, which does not know what it was computed from.",
+            argument="y",
+            hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
+        )
+    return backend.module.gradients.gradient(y, leaves)
+
+
