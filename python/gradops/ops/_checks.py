@@ -15,7 +15,9 @@ from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, 
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
     """The error to raise for a kernel's failure: ours where a check finds the reason, else named after the op."""
-    if isinstance(error, GradopsError) or getattr(error, "gradops_callback", False):
+    if getattr(error, "gradops_callback", False):
+        return error
+    if isinstance(error, GradopsError) and (op.body is None or f"`{op.name}`" in error.message):
         return error
     bound = dict(zip(op.parameters, arguments))
     try:
@@ -25,12 +27,23 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         return reason
     except Exception:
         pass
+    if isinstance(error, GradopsError):
+        return _in_the_name_of(op, error)
     if isinstance(error, (TypeError, ValueError, IndexError, NotImplementedError)) or _is_framework_error(error):
         kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
         reason = kind(f"`{op.name}`: {_first_line(error)}" + (f" (with {tensors})" if tensors else ""))
         reason.__cause__ = error
         return reason
+    return error
+
+
+def _in_the_name_of(op, error: GradopsError) -> GradopsError:
+    """An error of one of the ops that ``op`` is composed of, as one of ``op``'s own."""
+    inner, colon, rest = error.message.partition("`: ")
+    if colon and inner.startswith("`") and " " not in inner and "Function" not in op.annotations.values():
+        error.args = (f"`{op.name}`: " + str(error).partition("`: ")[2], *error.args[1:])
+        error.message = f"`{op.name}`: {rest}"
     return error
 
 
@@ -102,6 +115,23 @@ def choice(op: str, value, options, name: str):
         wanted = ", ".join(map(repr, options))
         raise ArgumentError(f"`{op}`: `{name}` must be one of {wanted}; got {value!r}.", argument=name)
     return value
+
+
+def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
+    """Raise unless the kind of ``x``'s dtype (``dtypes.kind``) is one of ``kinds``."""
+    from .conversion import dtype
+
+    try:
+        kind = dtypes.kind(dtype(x))
+    except Exception as error:
+        raise not_a_tensor(op, name, x) from error
+    if kind not in kinds:
+        raise ArgumentTypeError(f"`{op}`: `{name}` must be {wanted}; got {describe(x)}.", argument=name)
+
+
+def check_real(op, x, *rest) -> None:
+    """An op's ``check``: complex numbers have no order."""
+    check_kind(op.name, x, (0, 1, 2), "real", op.parameters[0])
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:
