@@ -1,0 +1,118 @@
+# R values on their way into Python, and back.
+
+# A tensor argument: Python objects as they are, R values as gradops.interop.r expects them.
+operand <- function(x, name = substitute(x), call = parent.frame()) {
+  if (is.environment(x)) x else as_python(x, name, call)
+}
+
+# Numbers go as numbers, without NA; arrays as a marked NumPy view, so that Python knows them as R's; functions as
+# callbacks; lists element by element.
+as_python <- function(x, name = "x", call = NULL) {
+  if (is.environment(x) || is.null(x) || is.character(x)) {
+    x
+  } else if (is.function(x)) {
+    callback(x)
+  } else if (is.factor(x)) {
+    as_python(array_of(as.integer(x), dim(x)))
+  } else if (is.data.frame(x)) {
+    as_python(data.matrix(x))
+  } else if (is.list(x)) {
+    lapply(named(x), as_python, name = name, call = call)
+  } else if (is.numeric(x) || is.logical(x) || is.complex(x)) {
+    if (!is.double(x) && !is.complex(x) && anyNA(x)) {
+      storage.mode(x) <- "double"
+    }
+    if (length(x) == 1L && is.null(dim(x))) as.vector(unclass(x)) else list(`<R>` = array_of(x))
+  } else {
+    abort(
+      sprintf("`%s` must be a tensor, or numeric, logical, complex, or a list of these; got %s.", deparse1(name), friendly(x)),
+      class = c("gradops_error_type", "gradops_error"), argument = deparse1(name), call = call
+    )
+  }
+}
+
+# `x` without attributes but a dim.
+array_of <- function(x, dim = base::dim(x) %||% length(x)) {
+  force(dim)
+  attributes(x) <- NULL
+  dim(x) <- dim
+  x
+}
+
+# A list with all names or none.
+named <- function(x) {
+  names <- names(x)
+  attributes(x) <- NULL
+  if (!is.null(names) && all(nzchar(names)) && !anyNA(names)) names(x) <- names
+  x
+}
+
+# A Python result that is no tensor (a number, a text, a list of these) as an R value.
+plain <- function(x) {
+  py_to_r(x)
+}
+
+# A Python tuple or list of tensors as an R list.
+several <- function(x) {
+  if (inherits(x, c("python.builtin.list", "python.builtin.tuple"))) {
+    reticulate::iterate(x, several, simplify = FALSE)
+  } else if (inherits(x, "python.builtin.dict")) {
+    values <- reticulate::iterate(x$values(), several, simplify = FALSE)
+    names(values) <- as.character(reticulate::iterate(x$keys(), py_to_r))
+    values
+  } else {
+    null_if_none(x)
+  }
+}
+
+null_if_none <- function(x) {
+  if (inherits(x, "python.builtin.NoneType")) NULL else x
+}
+
+# R functions ----------------------------------------------------------------------------------------------------------
+
+# A Python function that calls the R function `f` with Python's objects as they are. Python sees `f`'s formals.
+# `finish` makes what Python gets of what `f` returns.
+callback <- function(f, finish = as_python) {
+  if (inherits(f, "python.builtin.object")) {
+    return(f)
+  }
+  if (is.primitive(f)) {
+    primitive <- f
+    f <- if (is.null(args(f))) function(...) primitive(...) else args(f)
+    body(f) <- rlang::call2(primitive, !!!rlang::syms(names(formals(f))))
+  }
+  formals <- formals(f)
+  defaults <- vapply(formals, function(default) {
+    if (identical(default, quote(expr = ))) "none" else if (is.null(default)) "null" else "r"
+  }, "")
+  called <- function(...) {
+    rlang::try_fetch(
+      finish(f(...)),
+      error = function(condition) {
+        list(`<R error>` = keep_condition(condition), message = conditionMessage(condition))
+      }
+    )
+  }
+  py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
+}
+
+# Conditions raised in callbacks wait here for the call into Python that they end.
+conditions <- new.env(parent = emptyenv())
+
+keep_condition <- function(condition) {
+  key <- as.character(length(conditions) + 1L)
+  conditions[[key]] <- condition
+  key
+}
+
+take_condition <- function(key) {
+  condition <- conditions[[key]]
+  rm(list = ls(conditions), envir = conditions)
+  condition
+}
+
+# What a value is, in a few words.
+friendly <- function(x) {
+  cli::format_inline("{.obj_type_friendly {x}}")
+}

@@ -1,0 +1,104 @@
+#' Variables
+#'
+#' A variable is a tensor whose operations are recorded, so that [backward()] can compute gradients. On PyTorch it is a
+#' torch tensor, which PyTorch itself records.
+#' @param data A tensor, or R numbers, which go to the default backend; or a string.
+#' @param requires_grad Whether `backward()` accumulates a gradient in `x$grad`.
+#' @param role What a text is for; goes into feedback on it.
+#' @returns A variable.
+#' @section Errors:
+#' - `gradops_error_type`: data that is not numeric, or whole numbers or booleans with `requires_grad = TRUE`.
+#' @examplesIf gradops_available()
+#' x <- parameter(c(1, 2, 3))
+#' backward(sum(x^2))
+#' x$grad
+#' @export
+variable <- function(data, requires_grad = FALSE, role = NULL) {
+  call_core("interop.r.variable", operand(data), requires_grad, role)
+}
+
+#' @rdname variable
+#' @export
+parameter <- function(data, requires_grad = TRUE, role = NULL) {
+  call_core("interop.r.variable", operand(data), requires_grad, role, TRUE)
+}
+
+#' Gradients of recorded operations
+#'
+#' `backward()` adds the gradients of `variables` to the `grad` of every variable that they were computed from.
+#' `autodiff_grad()` returns the gradients of `outputs` with respect to `inputs` instead.
+#' @param variables,outputs A variable, or a list of them.
+#' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` is all.
+#' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; needed where one is no scalar.
+#' @param retain_graph Whether the graph is kept for another pass; `NULL` is `create_graph`.
+#' @param create_graph Whether the gradients are recorded too, for higher derivatives.
+#' @param allow_unused Whether an input may have no part in the outputs; its gradient is then `NULL`.
+#' @param materialize_grads Whether such gradients are zeros instead.
+#' @returns `backward()`: `NULL`, invisibly. `autodiff_grad()`: a list of gradients, one for each input.
+#' @section Errors:
+#' - `gradops_error_gradient`: a non-scalar without upstream gradient, a graph that is gone, an unused input.
+#' @examplesIf gradops_available()
+#' x <- parameter(2)
+#' y <- x^3
+#' slope <- autodiff_grad(y, x, create_graph = TRUE)[[1]]
+#' autodiff_grad(slope, x)
+#' @export
+backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
+  call_core(
+    "autodiff.backward", operand(variables), operand(grad_variables), retain_graph, create_graph, operand(inputs)
+  )
+  invisible()
+}
+
+#' @rdname backward
+#' @export
+autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = NULL, create_graph = FALSE,
+                          allow_unused = FALSE, materialize_grads = FALSE) {
+  several(call_core(
+    "autodiff.grad", operand(outputs), operand(inputs), operand(grad_outputs), retain_graph, create_graph,
+    allow_unused, materialize_grads
+  ))
+}
+
+#' Record operations, or do not
+#'
+#' In the code of `with_no_grad()`, and after `local_no_grad()` until the calling function ends, nothing is recorded;
+#' `with_enable_grad()` and `local_enable_grad()` record again inside it. PyTorch obeys too.
+#' @param code Code to run.
+#' @param .local_envir The frame at whose end the scope ends.
+#' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
+#' @examplesIf gradops_available()
+#' x <- parameter(2)
+#' with_no_grad(x * 2)
+#' @export
+with_no_grad <- function(code) {
+  local_no_grad()
+  code
+}
+
+#' @rdname with_no_grad
+#' @export
+local_no_grad <- function(.local_envir = parent.frame()) {
+  local_scope("autodiff.no_grad", .local_envir = .local_envir)
+}
+
+#' @rdname with_no_grad
+#' @export
+with_enable_grad <- function(code) {
+  local_enable_grad()
+  code
+}
+
+#' @rdname with_no_grad
+#' @export
+local_enable_grad <- function(.local_envir = parent.frame()) {
+  local_scope("autodiff.enable_grad", .local_envir = .local_envir)
+}
+
+# Enter a Python context manager until a frame ends.
+local_scope <- function(.name, ..., .local_envir) {
+  scope <- call_core(.name, ..., .call = .local_envir)
+  py_call(scope$`__enter__`)
+  withr::defer(py_call(scope$`__exit__`, NULL, NULL, NULL), envir = .local_envir)
+  invisible()
+}

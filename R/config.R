@@ -1,0 +1,115 @@
+#' The default backend
+#'
+#' The tensor in hand chooses the backend of a call. Only what has no tensor in it (numbers, R's vectors and arrays)
+#' goes to the default backend: `"numpy"`, unless set here or by the environment variable `GRADOPS_BACKEND`.
+#'
+#' `config_set_backend()` sets it. `use_backend()` sets it too and declares the Python packages that it needs to
+#' reticulate, which installs them in an environment of its own if Python is not running yet and none was chosen.
+#' `with_backend()` and `local_backend()` set it for some code, or until the end of a function.
+#' @param name,backend `"numpy"`, `"torch"`, `"tensorflow"` or `"jax"`.
+#' @param code Code to run.
+#' @param .local_envir The frame at whose end the setting ends.
+#' @returns `config_backend()`: the name of the default backend. The others return the previous one, invisibly, but
+#'   `with_backend()`, which returns the value of `code`.
+#' @section Errors:
+#' - `gradops_error_backend`: an unknown backend, or one whose Python package is not installed; the setting stays.
+#' @examplesIf gradops_available()
+#' config_backend()
+#' with_backend("numpy", op_exp(1))
+#' @export
+config_backend <- function() {
+  plain(call_core("config.backend"))
+}
+
+#' @rdname config_backend
+#' @export
+config_set_backend <- function(backend) {
+  old <- config_backend()
+  call_core("config.set_backend", backend)
+  invisible(old)
+}
+
+#' @rdname config_backend
+#' @export
+use_backend <- function(backend) {
+  packages <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax")
+  if (!rlang::is_string(backend, names(packages))) {
+    abort(
+      sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(packages))),
+      class = c("gradops_error_backend", "gradops_error"), argument = "backend"
+    )
+  }
+  if (!reticulate::py_available()) reticulate::py_require(packages[[backend]])
+  config_set_backend(backend)
+}
+
+#' @rdname config_backend
+#' @export
+with_backend <- function(backend, code) {
+  local_backend(backend)
+  code
+}
+
+#' @rdname config_backend
+#' @export
+local_backend <- function(backend, .local_envir = parent.frame()) {
+  old <- config_set_backend(backend)
+  withr::defer(config_set_backend(old), envir = .local_envir)
+  invisible(old)
+}
+
+#' Default dtype and small number
+#'
+#' `config_floatx()` is the dtype of R's numbers and of new tensors: `"float64"` on every backend, unless set otherwise.
+#' `config_epsilon()` is what normalisations and losses add where nothing else is given.
+#' @param floatx `"float16"`, `"bfloat16"`, `"float32"` or `"float64"`.
+#' @param epsilon A positive number.
+#' @returns The setting; of the functions that set it, the previous one, invisibly.
+#' @section Errors:
+#' - `gradops_error_argument`: another dtype, or a number that is not positive.
+#' @examplesIf gradops_available()
+#' config_floatx()
+#' config_epsilon()
+#' @export
+config_floatx <- function() {
+  plain(call_core("config.floatx"))
+}
+
+#' @rdname config_floatx
+#' @export
+config_set_floatx <- function(floatx) {
+  old <- config_floatx()
+  call_core("config.set_floatx", floatx)
+  invisible(old)
+}
+
+#' @rdname config_floatx
+#' @export
+config_epsilon <- function() {
+  plain(call_core("config.epsilon"))
+}
+
+#' @rdname config_floatx
+#' @export
+config_set_epsilon <- function(epsilon) {
+  old <- config_epsilon()
+  call_core("config.set_epsilon", epsilon)
+  invisible(old)
+}
+
+#' Is Python there?
+#'
+#' Whether gradops finds a Python with NumPy and SciPy, and with a backend's package if one is named. Starts Python.
+#' @param backend A backend, or `NULL`.
+#' @returns `TRUE` or `FALSE`.
+#' @examples
+#' gradops_available("torch")
+#' @export
+gradops_available <- function(backend = NULL) {
+  tryCatch(
+    {
+      is.null(backend) || plain(call_core("backends.installed", backend))
+    },
+    error = function(error) FALSE
+  ) && !is.null(tryCatch(bridge(), error = function(error) NULL))
+}

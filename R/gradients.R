@@ -1,0 +1,91 @@
+#' A function with a gradient of its own
+#'
+#' `op_custom_gradient()` makes a function of tensors whose derivative is what you say, on every backend and to any order:
+#' for numerical stability, for straight-through estimates, to clip or reverse gradients.
+#'
+#' With one function, `f` returns its value (or a list of values) and the gradient function, as `tuple(value, grad)`,
+#' `list(value, grad)` or a named list. With two, `f` returns its value, and `gradient` is called with `f`'s arguments.
+#'
+#' The gradient function may be written as any of
+#' - `function(upstream)`, with an argument for each output if there are several;
+#' - `function(..., upstream = NULL)`, where `..1` and `upstream` both hold it (a list, for several outputs);
+#' - `function(x, y, upstream)`: `f`'s arguments by their names, then the upstream gradients.
+#'
+#' It returns one tensor (or R numeric) for a function of one argument; for several, a list in the order of the arguments,
+#' or named by them, with `NULL` for an argument without gradient. Operations in it are recorded, so the second
+#' derivative is the derivative of the gradient function.
+#' @param f A function of tensors.
+#' @param gradient `NULL`, or the gradient as a function of `f`'s arguments and the upstream gradients, such as
+#'   `function(x, y, upstream)`.
+#' @returns A function with `f`'s arguments that returns `f`'s value.
+#' @section Errors:
+#' - `gradops_error_gradient`: no gradient function returned, a wrong number of gradients, an unknown name among them, or
+#'   one of a shape that does not fit; raised when the function is called or differentiated.
+#' - `gradops_error_callback`: an error in `f` or in its gradient function, whose condition is the parent.
+#' @examplesIf gradops_available()
+#' log1pexp <- op_custom_gradient(function(x) {
+#'   e <- op_exp(x)
+#'   list(op_log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
+#' })
+#' gradient(log1pexp, 100)
+#' @export
+op_custom_gradient <- function(f, gradient = NULL) {
+  check_function(f)
+  if (is.null(gradient)) {
+    custom <- call_core("custom_gradient", callback(f, custom_result))
+  } else {
+    check_function(gradient)
+    custom <- call_core("custom_gradient", callback(f), callback(gradient))
+  }
+  function(...) several(call_python(custom, list(...)))
+}
+
+# What `f` returned to op_custom_gradient(), as a pair.
+custom_result <- function(result) {
+  functions <- if (is.list(result)) vapply(result, is.function, NA)
+  if (length(result) == 2 && sum(functions) == 1) {
+    tuple(as_python(result[[which(!functions)]]), callback(result[[which(functions)]]))
+  } else {
+    as_python(result)
+  }
+}
+
+check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) {
+  if (!is.function(f)) {
+    abort(
+      sprintf("`%s` must be a function; got %s.", name, friendly(f)),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
+  }
+}
+
+#' Stop or scale a gradient
+#'
+#' `op_stop_gradient()` returns `variable` itself and no gradient. `op_scaled_gradient()` returns `x` itself and its
+#' gradient times `scale` (-1 reverses it: gradient reversal, Ganin and Lempitsky 2015). `op_scaled_gradient_ext()`
+#' scales and shifts it.
+#' @param variable,x A tensor, a variable or R numbers.
+#' @param scale A number or tensor; 0 stops the gradient.
+#' @param shift What is added to the gradient: a number or tensor, or `NULL`.
+#' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute
+#'   gradient over it.
+#' @returns The tensor, unchanged.
+#' @examplesIf gradops_available()
+#' gradient(function(x) x * op_stop_gradient(x), 3)
+#' gradient(function(x) op_scaled_gradient(x, -1)^2, 3)
+#' @export
+op_stop_gradient <- function(variable) {
+  several(call_op("stop_gradient", operand(variable)))
+}
+
+#' @rdname op_stop_gradient
+#' @export
+op_scaled_gradient <- function(x, scale) {
+  call_op("scaled_gradient", operand(x), operand(scale))
+}
+
+#' @rdname op_stop_gradient
+#' @export
+op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_over_axis = NULL) {
+  call_op("scaled_gradient_ext", operand(x), operand(scale), operand(shift), scale_shift_by_sum_over_axis)
+}

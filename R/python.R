@@ -1,0 +1,108 @@
+# Python: found and started at first use, called, and its failures made conditions.
+
+# The ops' R forms (Python functions of gradops.interop.r), by name, and the other functions of the core.
+ops <- new.env(parent = emptyenv())
+core <- new.env(parent = emptyenv())
+
+failure_class <- "gradops.interop.r.Failure"
+
+# Call an op's R form: the arguments by position, in Python's order.
+call_op <- function(.op, ...) {
+  answer(py_call(ops[[.op]] %||% load_op(.op), ...), parent.frame())
+}
+
+# Call a function of the core, by its dotted Python name.
+call_core <- function(.name, ..., .call = parent.frame()) {
+  answer(py_call(core[[.name]] %||% load_core(.name), ...), .call)
+}
+
+# The result of a call into Python, or the condition it stands for, signalled from `call`.
+answer <- function(result, call) {
+  if (inherits(result, failure_class)) raise(result, call) else result
+}
+
+load_op <- function(name) {
+  ops[[name]] <- py_call(bridge()$op, name)
+}
+
+load_core <- function(name) {
+  core[[name]] <- py_call(bridge()$attribute, name)
+}
+
+# The module gradops.interop.r; starts Python.
+bridge <- function() {
+  state$bridge %||% start_python()
+}
+
+state <- new.env(parent = emptyenv())
+
+start_python <- function() {
+  path <- system.file("python", package = "gradops")
+  bridge <- tryCatch(
+    reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE),
+    error = function(error) {
+      abort(
+        c(
+          "gradops needs Python (>= 3.10) with NumPy and SciPy, and could not start it.",
+          i = "To use a Python of yours, set the environment variable `RETICULATE_PYTHON` to it before R starts.",
+          i = "Without one, `reticulate::install_python()` installs it."
+        ),
+        class = c("gradops_error_python", "gradops_error"), parent = error, call = NULL
+      )
+    }
+  )
+  py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
+  state$bridge <- bridge
+}
+
+# Failures -------------------------------------------------------------------------------------------------------------
+
+raise <- function(failure, call) {
+  fields <- py_to_r(py_call(failure$fields))
+  if (fields$kind == "callback") {
+    parent <- take_condition(fields$key)
+    abort(
+      "An R function that gradops called has failed.",
+      class = c("gradops_error_callback", "gradops_error"), parent = parent, call = call
+    )
+  }
+  abort(
+    c(r_message(fields), i = if (!is.null(fields$hint)) r_wording(fields$hint)),
+    class = c(paste0("gradops_error_", fields$kind), "gradops_error"),
+    argument = fields$argument, python = failure$error, call = call
+  )
+}
+
+r_message <- function(fields) {
+  position <- fields$position
+  bound <- fields$bound
+  if (is.null(position) || is.null(bound)) {
+    return(r_wording(fields$message))
+  }
+  allowed <- if (bound == 0) {
+    "does not fit: there are no dimensions or elements"
+  } else {
+    sprintf("must be from 1 to %d, or from -1 to -%d counted from the end", bound, bound)
+  }
+  sprintf("`%s` %s; got %d.", fields$argument, allowed, if (position < 0) position else position + 1L)
+}
+
+# A library's own message on a position that is out of range.
+out_of_range <- "index (-?\\d+) is out of (?:bounds|range)(?: for axis (\\d+) with size (\\d+))?.*"
+
+# Python's words in R's: `op_exp()` for `gradops.ops.exp`, `NULL` for `None`, no repeated op name.
+r_wording <- function(text) {
+  text <- sub("^`[a-z_.0-9]+`: ", "", text)
+  found <- regmatches(text, regexec(out_of_range, text, perl = TRUE))[[1]]
+  if (length(found)) {
+    position <- as.integer(found[2])
+    size <- if (nzchar(found[4])) sprintf(": dimension %d has size %s", as.integer(found[3]) + 1L, found[4]) else ""
+    text <- sprintf("position %d is out of range%s.", position + (position >= 0), size)
+  }
+  text <- gsub("gradops\\.ops\\.([a-z_0-9]+)(\\(\\))?", "op_\\1()", text)
+  text <- gsub("gradops\\.config\\.([a-z_]+)", "config_\\1", text)
+  text <- gsub("\\bNone\\b", "NULL", text)
+  text <- gsub("\\bTrue\\b", "TRUE", text)
+  text <- gsub("\\bFalse\\b", "FALSE", text)
+  sub("pip install 'gradops\\[(\\w+)\\]'", "call `use_backend(\"\\1\")` in a fresh R session", text)
+}

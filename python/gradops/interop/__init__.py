@@ -1,0 +1,1 @@
+"""Bridges to other languages: ``gradops.interop.r``."""

@@ -1,0 +1,491 @@
+"""What the R package calls: the ops as R writes them, R functions as Python ones, errors as values.
+
+- Each op has a form for R: axes and indices count from 1, R's numbers pass as whole numbers where those are
+  wanted, and a failure is returned, not raised: reticulate needs a millisecond to translate an exception.
+- An R array travels as ``{"<R>": ndarray}``, so that it is known from a NumPy tensor that R holds: like a
+  number or a list, it belongs to the backend of the other tensors, or to the default one.
+- An R function is given the signature of its formals, as gradops looks at signatures.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import autodiff, backends, config, dtypes, ops
+from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError
+
+_MARK = "<R>"
+_NA_INTEGER = -(2**31)
+_CONTAINERS = frozenset((dict, list, tuple))
+
+# Results that are positions: all of them, or the numbers of those that are in a tuple.
+INDEX_RESULTS: dict[str, tuple[int, ...] | None] = {
+    "argmax": None,
+    "argmin": None,
+    "argpartition": None,
+    "argsort": None,
+    "digitize": None,
+    "nanargmax": None,
+    "nanargmin": None,
+    "nonzero": None,
+    "searchsorted": None,
+    "top_k": (1,),
+    "unravel_index": None,
+}
+
+
+# Errors as values -----------------------------------------------------------------------------------------------------
+
+
+class CallbackError(Exception):
+    """An R function that gradops called has failed; R keeps the condition under ``key``."""
+
+    gradops_callback = True
+
+    def __init__(self, message: str, key: str):
+        super().__init__(message)
+        self.key = key
+
+
+class Failure:
+    """An exception, returned to R."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def fields(self) -> dict:
+        """What R makes a condition of."""
+        error: BaseException | None = self.error
+        seen: list = []
+        while error is not None and error not in seen:
+            if isinstance(error, CallbackError):
+                return {"kind": "callback", "message": str(error), "key": error.key}
+            seen.append(error)
+            error = error.__cause__ or error.__context__
+        error = self.error
+        if isinstance(error, GradopsError):
+            return {
+                "kind": error.kind,
+                "message": error.message,
+                "argument": error.argument,
+                "hint": error.hint,
+                "position": getattr(error, "position", None),
+                "bound": getattr(error, "bound", None),
+            }
+        return {"kind": "python", "message": f"{type(error).__name__}: {error}"}
+
+
+def guarded(function: Callable) -> Callable:
+    """``function`` with R's arguments understood and failures returned."""
+
+    def call(*arguments, **keywords):
+        try:
+            names = tuple(keywords)
+            values = from_r((*arguments, *keywords.values()))
+            split = len(arguments)
+            return function(*values[:split], **dict(zip(names, values[split:])))
+        except Exception as error:
+            return Failure(error)
+
+    return call
+
+
+def invoke(function: Callable, arguments, keywords):
+    """``function`` called as R would call it."""
+    return function(*arguments, **dict(keywords))
+
+
+def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
+    """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
+    if not isinstance(data, str):
+        if backends.of(data) is None and not isinstance(data, autodiff.Variable):
+            data = config.default_backend().convert(data)
+        owner = backends.of(data)
+        if owner is not None and owner.name == "torch":
+            leaf = data.detach().clone()
+            return leaf.requires_grad_() if requires_grad else leaf
+        if isinstance(data, np.ndarray):
+            data = data.copy()
+    return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)
+
+
+def attribute(path: str) -> Callable:
+    """The :func:`guarded` form of a function of gradops, by its dotted name."""
+    return guarded(operator.attrgetter(path)(_root()))
+
+
+def _root():
+    import gradops
+
+    return gradops
+
+
+# Values from R --------------------------------------------------------------------------------------------------------
+
+
+def from_r(values: tuple) -> tuple:
+    """Arguments of one call, R's arrays made tensors of the default backend if there is no other tensor."""
+    found: list = []
+    values = _unmark(values, found)
+    if not found:
+        return values
+    name = config.backend()
+    if name == "numpy" or has_tensor(values, {id(array) for array in found}):
+        return values
+    convert = config.default_backend().convert
+    converted = {id(array): convert(array) for array in found}
+    return _replace(values, converted)
+
+
+def _unmark(value, found: list):
+    kind = value.__class__
+    if kind is dict:
+        if _MARK in value:
+            array = _r_array(value[_MARK])
+            found.append(array)
+            return array
+        return {name: _unmark(item, found) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_unmark(item, found) for item in value)
+    return value
+
+
+def _r_array(array: np.ndarray) -> np.ndarray:
+    """R's integers as int64 and its doubles as ``floatx``, as numbers and lists would become."""
+    kind = array.dtype.kind
+    if kind == "i":
+        return array.astype(np.int64)
+    if kind in "fc" and config.floatx() not in ("float64", "bfloat16"):
+        name = config.floatx()
+        return array.astype(name if kind == "f" else dtypes.complex_of(name))
+    return array
+
+
+def has_tensor(value, but: set) -> bool:
+    """Whether a tensor or variable is among nested values, other than those whose id is in ``but``."""
+    kind = value.__class__
+    if kind is dict:
+        return any(has_tensor(item, but) for item in value.values())
+    if kind is tuple or kind is list:
+        return any(has_tensor(item, but) for item in value)
+    return id(value) not in but and ops.is_tensor(value)
+
+
+def _replace(value, converted: dict):
+    kind = value.__class__
+    if kind is dict:
+        return {name: _replace(item, converted) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_replace(item, converted) for item in value)
+    return converted.get(id(value), value)
+
+
+def as_integer(value, name: str):
+    """A whole number of R's as an int; tensors pass."""
+    if value.__class__ is int and value != _NA_INTEGER:
+        return value
+    if value.__class__ is float and value.is_integer():
+        return int(value)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return as_integer(value.item(), name)
+    if value is None or ops.is_tensor(value):
+        return value
+    shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
+    raise ArgumentTypeError(f"`{name}` must be a whole number; got {shown}.", argument=name)
+
+
+def as_integers(value, name: str):
+    """Whole numbers, nested as they come."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [as_integers(item, name) for item in value]
+    return as_integer(value, name)
+
+
+def as_shape(value, name: str):
+    """Sizes: several whole numbers, or one."""
+    value = as_integers(value, name)
+    return tuple(value) if isinstance(value, list) else value if value is None else (value,)
+
+
+def as_axis(value, name: str):
+    """An axis, several or none, from 1 to 0-based; negative ones count from the end."""
+    value = as_integers(value, name)
+    if isinstance(value, list):
+        return tuple(as_axis(item, name) for item in value)
+    if value is None or value < 0:
+        return value
+    if value == 0:
+        raise AxisError(f"`{name}` must not be 0: axes count from 1, or from the end with -1.", argument=name)
+    return value - 1
+
+
+def as_index(value, name: str):
+    """Positions, a number, a list or a tensor, from 1 to 0-based; negative ones count from the end."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float, list, tuple, np.ndarray)):
+        array = np.asarray(value)
+        if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.round(array)):
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iu" or np.any(array == _NA_INTEGER):
+            raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
+        if np.any(array == 0):
+            raise AxisError(f"`{name}` must not be 0: positions count from 1, or from the end with -1.", argument=name)
+        shifted = array - (array > 0)
+        return shifted if isinstance(value, np.ndarray) else shifted.tolist()
+    positions = value if "int" in ops.dtype(value) else ops.cast(value, "int64")
+    return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
+
+
+def one_based(result, where: tuple[int, ...] | None):
+    """A result's positions counted from 1."""
+    if isinstance(result, (tuple, list)):
+        return [ops.add(item, 1) if where is None or number in where else item for number, item in enumerate(result)]
+    return ops.add(result, 1)
+
+
+# Ops ------------------------------------------------------------------------------------------------------------------
+
+TENSORS = ("Tensor", "Operand", "Tensors", "Structure", "Index", "Indices")
+_CONVERSIONS = {
+    "Axis": "as_axis",
+    "Axes": "as_axis",
+    "Index": "as_index",
+    "Indices": "as_index",
+    "Integer": "as_integer",
+    "Integers": "as_integers",
+    "Shape": "as_shape",
+}
+
+
+def find(name: str) -> Callable:
+    """The public function of an op, or of the package."""
+    try:
+        return operator.attrgetter(name)(ops)
+    except AttributeError:
+        return operator.attrgetter(name)(_root())
+
+
+def annotation(parameter: inspect.Parameter) -> str:
+    """The first word of a parameter's annotation: the name that ``gradops.types`` gives it."""
+    return str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
+
+
+def parameters(function: Callable) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function).parameters)
+
+
+def has_positions(name: str, function: Callable) -> bool:
+    """Whether R's form has ``zero_indexed``: positions go in as tensors, or come out."""
+    return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
+
+
+_TEMPLATE = """
+def call({signature}):
+    try:
+{body}
+    except Exception as error:
+        return Failure(error)
+"""
+
+
+def op(name: str) -> Callable:
+    """The form of an op for R: all arguments by position in Python's order, ``zero_indexed`` last.
+
+    ``*operands`` come as one list, ``**lengths`` as one named list.
+    """
+    function = find(name)
+    found = parameters(function)
+    several = ", ".join(p for p in found if annotation(found[p]) in TENSORS)
+    lines, call = [], []
+    if several:
+        tests = " or ".join(f"{p}.__class__ in _CONTAINERS" for p in several.split(", "))
+        lines.append(f"if {tests}: {several}, = from_r(({several},))")
+    for name_, parameter in found.items():
+        kind = annotation(parameter)
+        if kind in _CONVERSIONS:
+            guard = "if not zero_indexed: " if kind in ("Index", "Indices") else ""
+            lines.append(f"{guard}{name_} = {_CONVERSIONS[kind]}({name_}, {name_!r})")
+        call.append(_CALLED[parameter.kind].format(name_))
+    result = f"_function({', '.join(call)})"
+    if name in INDEX_RESULTS:
+        result = f"{result} if zero_indexed else one_based({result}, _where)"
+    lines.append(f"return {result}")
+    signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
+    source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
+    scope = {**globals(), "_function": function, "_where": INDEX_RESULTS.get(name)}
+    exec(compile(source, f"<gradops op {name} for R>", "exec"), scope)
+    return scope["call"]
+
+
+_CALLED = {
+    inspect.Parameter.POSITIONAL_ONLY: "{0}",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "{0}",
+    inspect.Parameter.VAR_POSITIONAL: "*{0}",
+    inspect.Parameter.KEYWORD_ONLY: "{0}={0}",
+    inspect.Parameter.VAR_KEYWORD: "**dict({0})",
+}
+
+
+# R functions ----------------------------------------------------------------------------------------------------------
+
+
+class _Default:
+    """Stands for a default that R knows: never passed on."""
+
+    def __repr__(self) -> str:
+        return "<R default>"
+
+
+_DEFAULT = _Default()
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def callback(function: Callable, names: list[str], defaults: list[str]) -> Callable:
+    """A Python function of an R function, with a signature as R's formals say.
+
+    ``function`` returns R's value, or ``{"<R error>": key}``. ``defaults`` holds, for each formal,
+    ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other.
+    """
+
+    def call(*arguments, **keywords):
+        for name in [name for name, value in keywords.items() if value is _DEFAULT]:
+            del keywords[name]
+        result = function(*(a for a in arguments if a is not _DEFAULT), **keywords)
+        if result.__class__ is dict and "<R error>" in result:
+            raise CallbackError(result["message"], result["<R error>"])
+        return _result(result, (arguments, keywords))
+
+    kind = _POSITIONAL
+    signature = []
+    for name, default in zip(names, defaults):
+        if name == "...":
+            signature.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+            kind = inspect.Parameter.KEYWORD_ONLY
+            continue
+        value = {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
+        signature.append(inspect.Parameter(name, kind, default=value))
+    call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
+    return call
+
+
+def _signature(found: list[inspect.Parameter]) -> inspect.Signature:
+    """R allows a formal without default after one with; Python does not."""
+    try:
+        return inspect.Signature(found)
+    except ValueError:
+        empty = inspect.Parameter.empty
+        return inspect.Signature([p.replace(default=_DEFAULT) if p.default is empty else p for p in found])
+
+
+adopt: Callable | None = None
+"""R's function that makes a ``callback`` of the R function in a capsule; set when R loads this module."""
+
+
+def set_adopt(function: Callable) -> None:
+    global adopt
+    adopt = function
+
+
+def _result(value, arguments):
+    """What an R function returned: its arrays as tensors of the arguments' backend, its functions with signatures."""
+    kind = value.__class__
+    if kind is dict and _MARK not in value:
+        return {name: _result(item, arguments) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_result(item, arguments) for item in value)
+    if kind is dict:
+        array = _r_array(value[_MARK])
+        owner = _backend_of(arguments)
+        return array if owner is None else owner.convert(array)
+    code = getattr(value, "__code__", None)
+    if code is not None and code.co_filename.endswith("call.py") and code.co_name == "python_function":
+        return adopt(value.__closure__[0].cell_contents) if adopt is not None else value
+    return value
+
+
+def _backend_of(value):
+    """The backend of the first tensor among nested values that is no NumPy array, or of the default."""
+    owners = {o.name: o for o in _owners(value)}
+    owners.pop("numpy", None) if len(owners) > 1 else None
+    return next(iter(owners.values()), None) or config.default_backend()
+
+
+def _owners(value):
+    kind = value.__class__
+    if kind is dict or kind is tuple or kind is list:
+        for item in value.values() if kind is dict else value:
+            yield from _owners(item)
+    else:
+        owner = backends.of(getattr(value, "data", value) if isinstance(value, autodiff.Variable) else value)
+        if owner is not None:
+            yield owner
+
+
+# Values for R ---------------------------------------------------------------------------------------------------------
+
+
+def to_r(value):
+    """A tensor's values in a dtype that R has: int32 where they fit, float64, bool, complex128, or text."""
+    if isinstance(value, autodiff.Variable):
+        value = value.data
+    if isinstance(value, str):
+        return value
+    array = np.asarray(ops.convert_to_numpy(value))
+    kind = array.dtype.kind
+    if kind in "iu" and array.dtype != np.int32:
+        fits = array.size == 0 or (array.max() < 2**31 and array.min() > _NA_INTEGER)
+        return array.astype(np.int32 if fits else np.float64)
+    if kind == "f" and array.dtype != np.float64:
+        return array.astype(np.float64)
+    return array.astype(np.complex128) if kind == "c" and array.dtype != np.complex128 else array
+
+
+def describe(value) -> dict:
+    """What R's ``print`` and ``format`` show of a tensor beside its values."""
+    data = value.data if isinstance(value, autodiff.Variable) else value
+    text = isinstance(data, str)
+    owner = None if text else backends.of(data)
+    return {
+        "backend": "text" if owner is None else owner.name,
+        "kind": type(value).__name__.lower() if isinstance(value, autodiff.Variable) else "tensor",
+        "dtype": "text" if owner is None else owner.dtype_name(data),
+        "shape": [] if text else [-1 if size is None else int(size) for size in data.shape],
+        "requires_grad": bool(getattr(value, "requires_grad", False)),
+        "operation": _operation(value),
+        "role": getattr(value, "role", None),
+        "traced": not text and _is_traced(data),
+    }
+
+
+def _operation(value) -> str | None:
+    made_by = getattr(value, "grad_fn", None)
+    return (
+        None
+        if made_by is None
+        else getattr(made_by, "name", type(made_by).__name__)
+        if not callable(getattr(made_by, "name", None))
+        else made_by.name()
+    )
+
+
+def _is_traced(data) -> bool:
+    try:
+        np.asarray(ops.convert_to_numpy(data))
+        return False
+    except Exception:
+        return True
+
+
+def dim(value) -> list:
+    """Sizes for R's ``dim``; -1 where a graph does not know."""
+    return [-1 if size is None else int(size) for size in value.shape]
