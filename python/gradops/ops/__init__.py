@@ -1,5 +1,6 @@
 """Every op, on the tensors of every backend: ``gradops.ops.exp(x)``."""
 
+from . import image  # noqa: F401
 from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403

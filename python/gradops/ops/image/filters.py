@@ -1,0 +1,169 @@
+"""Filters: sums of neighbours, one axis after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import ShapeError
+from ...types import Integer, Integers, Tensor
+from .. import _checks
+from .._dispatch import op
+from ..conversion import cast, dtype, shape
+from ..elementwise import add, divide, exp, multiply, square, subtract
+from ..indexing import get_item
+from ..reductions import mean, sum
+from ..shaping import broadcast_to, stack
+from ._layout import axes_of, check_pixels, constant, padded, part, restored, several, working, working_dtype
+
+__all__ = ["gaussian_blur", "sobel_edges", "ssim"]
+
+
+def _correlated(x, factors, axis: int):
+    """The sum of ``x`` shifted along an axis times each factor, where all of them are inside."""
+    count = x.shape[axis] - len(factors) + 1
+    total = None
+    for i, factor in enumerate(factors):
+        if isinstance(factor, float) and factor == 0.0:
+            continue
+        term = multiply(part(x, axis, i, i + count), factor)
+        total = term if total is None else add(total, term)
+    return total
+
+
+def _gaussian(size: int, sigma, like):
+    """The factors of a normal density around the middle, adding up to 1, differentiable in ``sigma``."""
+    at = constant(np.arange(size) - (size - 1) / 2, like, dtype(like))
+    bell = exp(multiply(square(divide(at, sigma)), -0.5))
+    bell = divide(bell, sum(bell))
+    return [get_item(bell, i) for i in range(size)]
+
+
+@op(name="image.gaussian_blur")
+def gaussian_blur(
+    images: Tensor, kernel_size: Integers = (3, 3), sigma: Tensor = (1.0, 1.0), data_format: str | None = None
+) -> Tensor:
+    """Images averaged with their neighbours, weighted by a normal density; zeros lie around them.
+
+    Args:
+        images: one image or a batch.
+        kernel_size: rows and columns that count, or one number for both.
+        sigma: the density's standard deviation in pixels, down and across, or one number for both; positive.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor of the shape and dtype of ``images``; integers are rounded.
+
+    Raises:
+        ShapeError: other than 3 or 4 dimensions, or a ``sigma`` of more than two numbers.
+        ArgumentError: a ``kernel_size`` below 1.
+
+    Gradient:
+        To ``images`` the upstream gradient, blurred likewise; to ``sigma`` by the density's derivative.
+    """
+    name = "image.gaussian_blur"
+    axes, _ = axes_of(name, images, data_format)
+    sizes = several(name, kernel_size, 2, "kernel_size")
+    if shape(sigma) not in ((), (1,), (2,)):
+        raise ShapeError(f"`{name}`: `sigma` must be one number or two; got {_checks.describe(sigma)}.", argument="sigma")
+    x = working(images)
+    sigma = broadcast_to(cast(sigma, dtype(x)), (2,))
+    for i, (axis, size) in enumerate(zip(axes, sizes)):
+        x = padded(x, axis, (size - 1) // 2, size // 2)
+        x = _correlated(x, _gaussian(size, get_item(sigma, i), x), axis)
+    return restored(x, dtype(images))
+
+
+@op(name="image.sobel_edges")
+def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
+    """How steeply images rise downwards and to the right, by Sobel's filters (Sobel and Feldman 1968).
+
+    Beyond the border images continue mirrored, so that a constant image has no edges.
+
+    Args:
+        images: one image or a batch.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A floating tensor of the shape of ``images`` and one more dimension of 2: down, right. Integers give ``floatx``.
+
+    Raises:
+        ShapeError: other than 3 or 4 dimensions, or no pixels.
+
+    Gradient:
+        The upstream gradient through the two filters, which are linear.
+    """
+    axes, _ = axes_of("image.sobel_edges", images, data_format)
+    check_pixels("image.sobel_edges", images, axes)
+    x = working(images)
+    for axis in axes:
+        x = padded(x, axis, 1, 1, "mirror")
+    edges = []
+    for steep, smooth in (axes, axes[::-1]):
+        edges.append(_correlated(_correlated(x, [-1.0, 0.0, 1.0], steep), [1.0, 2.0, 1.0], smooth))
+    result = stack(edges, -1)
+    return cast(result, dtype(images)) if dtypes.is_floating(dtype(images)) else result
+
+
+@op(name="image.ssim")
+def ssim(
+    image1: Tensor,
+    image2: Tensor,
+    max_val: float = 1.0,
+    filter_size: Integer = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    data_format: str | None = None,
+) -> Tensor:
+    """How alike images are in structure, from -1 to 1 for equal ones (Wang, Bovik, Sheikh and Simoncelli 2004).
+
+    Args:
+        image1: one image or a batch.
+        image2: as many images of the same shape.
+        max_val: the largest value a pixel can have.
+        filter_size: rows and columns of the window in which images are compared.
+        filter_sigma: the standard deviation of the window's normal density.
+        k1: steadies the comparison of dark parts.
+        k2: steadies the comparison of even parts.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        The mean over windows and channels: a tensor ``(batch,)``, a scalar for one image; of the dtype in
+        which the images meet, ``floatx`` for integers.
+
+    Raises:
+        ShapeError: other than 3 or 4 dimensions, shapes that differ, or a window larger than the images.
+
+    Gradient:
+        Of the formula, to both images.
+    """
+    name = "image.ssim"
+    axes, channels = axes_of(name, image1, data_format, name="image1")
+    if tuple(image1.shape) != tuple(image2.shape):
+        raise ShapeError(
+            f"`{name}`: `image1` and `image2` must have one shape; got {tuple(image1.shape)} and {tuple(image2.shape)}.",
+            argument="image2",
+        )
+    (size,) = several(name, filter_size, 1, "filter_size")
+    if any(image1.shape[a] < size for a in axes):
+        raise ShapeError(
+            f"`{name}`: a window of {size} does not fit into `image1` {_checks.describe(image1)}.", argument="filter_size"
+        )
+    kind = working_dtype(image1, image2)
+    a, b = cast(image1, kind), cast(image2, kind)
+    bell = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / filter_sigma) ** 2)
+    factors = (bell / bell.sum()).tolist()
+    x = stack([a, b, square(a), square(b), multiply(a, b)], 0)
+    for axis in axes:
+        x = _correlated(x, factors, axis + 1)
+    mean1, mean2, square1, square2, product = (get_item(x, i) for i in range(5))
+    both, squares = multiply(mean1, mean2), add(square(mean1), square(mean2))
+    c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
+    brightness = divide(add(multiply(both, 2.0), c1), add(squares, c1))
+    structure = divide(
+        add(multiply(subtract(product, both), 2.0), c2), add(subtract(add(square1, square2), squares), c2)
+    )
+    result = mean(multiply(brightness, structure), (*axes, channels))
+    meet = dtypes.promote(dtype(image1), dtype(image2))
+    return cast(result, meet) if dtypes.is_floating(meet) else result

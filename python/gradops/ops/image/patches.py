@@ -1,0 +1,238 @@
+"""Parts of images: crops, borders, patches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ArgumentError, ShapeError
+from ...types import Integer, Integers, Tensor
+from .. import _checks
+from .._dispatch import op
+from ..indexing import take
+from ..shaping import reshape, transpose
+from ._layout import axes_of, padded, part, several
+
+__all__ = ["crop_images", "extract_patches", "extract_patches_3d", "pad_images"]
+
+
+@op(name="image.crop_images")
+def crop_images(
+    images: Tensor,
+    top_cropping: Integer | None = None,
+    left_cropping: Integer | None = None,
+    bottom_cropping: Integer | None = None,
+    right_cropping: Integer | None = None,
+    target_height: Integer | None = None,
+    target_width: Integer | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Images without some rows and columns at their borders.
+
+    Args:
+        images: one image or a batch.
+        top_cropping: rows to leave out above; two of this, ``bottom_cropping`` and ``target_height`` are needed.
+        left_cropping: columns to leave out on the left; two of this, ``right_cropping`` and ``target_width``.
+        bottom_cropping: rows to leave out below.
+        right_cropping: columns to leave out on the right.
+        target_height: the number of rows that stay.
+        target_width: the number of columns that stay.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor of the dtype of ``images``.
+
+    Raises:
+        ShapeError: other than 3 or 4 dimensions.
+        ArgumentError: not two of the three, or more than there is.
+
+    Gradient:
+        The upstream gradient, 0 in what was left out.
+    """
+    (rows, columns), _ = axes_of("image.crop_images", images, data_format)
+    for axis, first, last, stays in (
+        (rows, ("top_cropping", top_cropping), ("bottom_cropping", bottom_cropping), ("target_height", target_height)),
+        (columns, ("left_cropping", left_cropping), ("right_cropping", right_cropping), ("target_width", target_width)),
+    ):
+        size = images.shape[axis]
+        before, _, kept = _third("image.crop_images", first, last, stays, size)
+        images = part(images, axis, before, before + kept)
+    return images
+
+
+@op(name="image.pad_images")
+def pad_images(
+    images: Tensor,
+    top_padding: Integer | None = None,
+    left_padding: Integer | None = None,
+    bottom_padding: Integer | None = None,
+    right_padding: Integer | None = None,
+    target_height: Integer | None = None,
+    target_width: Integer | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Images with rows and columns of zeros around them.
+
+    Args:
+        images: one image or a batch.
+        top_padding: rows to put above; two of this, ``bottom_padding`` and ``target_height`` are needed.
+        left_padding: columns to put on the left; two of this, ``right_padding`` and ``target_width``.
+        bottom_padding: rows to put below.
+        right_padding: columns to put on the right.
+        target_height: the number of rows in the end.
+        target_width: the number of columns in the end.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor of the dtype of ``images``.
+
+    Raises:
+        ShapeError: other than 3 or 4 dimensions.
+        ArgumentError: not two of the three, or a target smaller than the image.
+
+    Gradient:
+        The upstream gradient without the borders.
+    """
+    (rows, columns), _ = axes_of("image.pad_images", images, data_format)
+    for axis, first, last, total in (
+        (rows, ("top_padding", top_padding), ("bottom_padding", bottom_padding), ("target_height", target_height)),
+        (columns, ("left_padding", left_padding), ("right_padding", right_padding), ("target_width", target_width)),
+    ):
+        before, after, _ = _third("image.pad_images", first, last, total, -images.shape[axis])
+        images = padded(images, axis, before, after)
+    return images
+
+
+def _third(op: str, first, last, target, size: int) -> tuple[int, int, int]:
+    """The two ends and the target, one of them found from the others: they add up to ``size``.
+
+    A negative ``size`` is that of an image to be padded: then the ends add up to target plus ``size``.
+    """
+    given = (first, last, target)
+    names = [name for name, _ in given]
+    if sum(value is None for _, value in given) != 1:
+        got = ", ".join(f"{name}={value}" for name, value in given)
+        raise ArgumentError(f"`{op}`: give two of `{names[0]}`, `{names[1]}` and `{names[2]}`; got {got}.", argument=names[0])
+    a, b, c = (None if value is None else _checks.integer(op, value, name) for name, value in given)
+    sign = 1 if size >= 0 else -1
+    if a is None:
+        a = size - b - c if sign > 0 else c + size - b
+    elif b is None:
+        b = size - a - c if sign > 0 else c + size - a
+    else:
+        c = size - a - b if sign > 0 else a + b - size
+    for name, value in zip(names, (a, b, c)):
+        if value < 0:
+            raise ArgumentError(
+                f"`{op}`: `{name}` must not be negative; it is {value} for images of size {abs(size)}.", argument=name
+            )
+    return a, b, c
+
+
+@op(name="image.extract_patches")
+def extract_patches(
+    images: Tensor,
+    size: Integers,
+    strides: Integers | None = None,
+    dilation_rate: Integers = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The patches of images at regular places, each laid out along the channels.
+
+    Args:
+        images: one image or a batch; volumes where ``size`` has three numbers.
+        size: a patch's height and width, or one number for both.
+        strides: rows and columns from one patch to the next; ``size`` if None.
+        dilation_rate: rows and columns from one pixel of a patch to the next.
+        padding: ``"valid"`` for the patches inside the image, ``"same"`` for zeros around it, so that
+            there are ``ceil(size / stride)`` of them.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor ``(batch, rows, columns, height * width * channels)`` of the dtype of ``images``, the
+        channels of a pixel beside each other; without the batch for one image.
+
+    Raises:
+        ShapeError: a wrong number of dimensions, or a patch larger than the image.
+        ArgumentError: an unknown ``padding``, or sizes below 1.
+
+    Gradient:
+        The upstream gradient added up over the patches that a pixel is in.
+    """
+    spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
+    if spatial not in (2, 3):
+        raise ArgumentError(f"`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {size!r}.", argument="size")
+    return _patches("image.extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial, "images")
+
+
+@op(name="image.extract_patches_3d")
+def extract_patches_3d(
+    volumes: Tensor,
+    size: Integers,
+    strides: Integers | None = None,
+    dilation_rate: Integers = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The patches of volumes at regular places, each laid out along the channels.
+
+    Args:
+        volumes: one volume ``(depth, height, width, channels)`` or a batch.
+        size: a patch's depth, height and width, or one number for all.
+        strides: the way from one patch to the next; ``size`` if None.
+        dilation_rate: the way from one voxel of a patch to the next.
+        padding: ``"valid"`` or ``"same"``, as of :func:`extract_patches`.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor ``(batch, ..., depth * height * width * channels)`` of the dtype of ``volumes``, without
+        the batch for one volume.
+
+    Raises:
+        ShapeError: a wrong number of dimensions, or a patch larger than the volume.
+        ArgumentError: an unknown ``padding``, or sizes below 1.
+
+    Gradient:
+        The upstream gradient added up over the patches that a voxel is in.
+    """
+    return _patches("image.extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3, "volumes")
+
+
+def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial, name):
+    axes, channels = axes_of(op, x, data_format, spatial, name)
+    sizes = several(op, size, spatial, "size")
+    steps = sizes if strides is None else several(op, strides, spatial, "strides")
+    rates = several(op, dilation_rate, spatial, "dilation_rate")
+    _checks.choice(op, padding, ("valid", "same"), "padding")
+    for axis, length, step, rate in reversed(list(zip(axes, sizes, steps, rates))):
+        reach = (length - 1) * rate + 1
+        if padding == "same":
+            short = (-(-x.shape[axis] // step) - 1) * step + reach - x.shape[axis]
+            x = padded(x, axis, max(short, 0) // 2, max(short, 0) - max(short, 0) // 2)
+        elif reach > x.shape[axis]:
+            raise ShapeError(
+                f"`{op}`: a patch of {reach} does not fit into axis {axis} of `{name}` {_checks.describe(x)}.", argument="size"
+            )
+        x = _windows(x, axis, length, step, rate, (x.shape[axis] - reach) // step + 1)
+    # each spatial axis is now two: where the patch is, and where in the patch
+    batch = min(axes[0], channels)
+    shift = channels < axes[0]
+    where_axes = [batch + shift + 2 * i for i in range(spatial)]
+    inside_axes = [a + 1 for a in where_axes]
+    channel = batch if shift else batch + 2 * spatial
+    order = [*range(batch), *where_axes, *inside_axes, channel]
+    if shift:
+        order = [*range(batch), *inside_axes, channel, *where_axes]
+    counts = [x.shape[a] for a in where_axes]
+    depth = x.shape[channel]
+    for length in sizes:
+        depth *= length
+    lead = [x.shape[a] for a in range(batch)]
+    return reshape(transpose(x, order), [*lead, depth, *counts] if shift else [*lead, *counts, depth])
+
+
+def _windows(x, axis: int, length: int, step: int, rate: int, count: int):
+    """An axis as two: ``count`` windows of ``length`` elements."""
+    if step == length and rate == 1:
+        return reshape(part(x, axis, 0, count * length), [*x.shape[:axis], count, length, *x.shape[axis + 1 :]])
+    return take(x, np.arange(count)[:, None] * step + np.arange(length) * rate, axis)
