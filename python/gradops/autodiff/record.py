@@ -4,7 +4,7 @@
 parameters say what it needs, and only that is kept for the backward pass:
 
 - ``g``, first: the gradient of the op's result;
-- an argument's name: its value; ``y``: the op's result (a list for several);
+- an argument's name: its value; ``y``: the op's result (a list for several), unless an argument is so named;
 - ``shape``: the shape of the argument that the rule is for; ``shapes`` for an argument of many tensors.
 
 A rule need not sum over broadcast dimensions or cast back: the engine does that for all. Rules are
@@ -28,13 +28,19 @@ from .variable import Variable, attach, wrap
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
 
 
-def derivative(op: str, *, complex_aware: bool = False, **rules: Callable) -> None:
-    """Register the rules of an op by argument; arguments without one get no gradient."""
+def derivative(op: str, *, complex_aware: bool = False, several: bool = False, **rules: Callable) -> None:
+    """Register the rules of an op by argument; arguments without one get no gradient.
+
+    ``several`` says that the op gives a tuple or list: a rule's ``g`` and ``y`` are then lists, and it
+    minds conjugates itself.
+    """
     entry = _dispatch.registry[op]
     unknown = set(rules) - set(entry.tensors)
     if unknown:
         raise TypeError(f"{op} has no tensor argument {', '.join(sorted(unknown))}")
     _derivatives[entry.name] = (rules, not complex_aware)
+    if several:
+        _MULTIPLE.add(entry.name)
     entry.kernels.clear()
 
 
@@ -68,7 +74,8 @@ def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
         if name in ("shape", "shapes"):
             places.append(name)
         else:
-            places.append(len(op.parameters) if name == "y" else op.parameters.index(name))
+            is_result = name == "y" and "y" not in op.parameters
+            places.append(len(op.parameters) if is_result else op.parameters.index(name))
     needed = {p for p in places if isinstance(p, int)}
     if not places:
         return (lambda g, saved, shape: rule(g)), needed
