@@ -5,7 +5,7 @@ from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
-from .linalg import *  # noqa: F403
+from .products import *  # noqa: F403
 from .nn import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403

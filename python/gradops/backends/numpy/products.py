@@ -1,4 +1,4 @@
-"""NumPy kernels: linear algebra."""
+"""NumPy kernels: products."""
 
 import numpy as np
 

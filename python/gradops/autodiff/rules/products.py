@@ -1,4 +1,4 @@
-"""Derivatives: linear algebra."""
+"""Derivatives: products."""
 
 from ...ops import einsum, expand_dims, matmul, reshape, swapaxes, tensordot, transpose
 from ..record import derivative

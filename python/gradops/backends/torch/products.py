@@ -1,4 +1,4 @@
-"""PyTorch kernels: linear algebra."""
+"""PyTorch kernels: products."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""TensorFlow kernels: linear algebra."""
+"""TensorFlow kernels: products."""
 
 import tensorflow as tf
 

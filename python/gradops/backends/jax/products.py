@@ -1,4 +1,4 @@
-"""JAX kernels: linear algebra."""
+"""JAX kernels: products."""
 
 import jax.numpy as jnp
 

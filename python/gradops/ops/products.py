@@ -1,0 +1,211 @@
+"""Products of tensors: sums of products over dimensions, and all products of elements."""
+
+from __future__ import annotations
+
+from ..errors import ShapeError
+from ..types import Axis, Integers, Tensor, Tensors
+from . import _checks
+from ._dispatch import op
+from .conversion import shape, size
+from .elementwise import conj, multiply, negative, subtract
+from .shaping import reshape, stack, transpose
+
+
+@op
+def matmul(x1: Tensor, x2: Tensor) -> Tensor:
+    """Matrix product over the last two dimensions, broadcasting the others; vectors count as row or column.
+
+    Raises:
+        ShapeError: inner sizes that differ, or a 0-d operand.
+
+    Gradient:
+        ``g @ x2.T`` and ``x1.T @ g``.
+    """
+    ...
+
+
+@op
+def dot(x1: Tensor, x2: Tensor) -> Tensor:
+    """Product over the last dimension of ``x1`` and the last but one of ``x2``, as ``numpy.dot``.
+
+    Raises:
+        ShapeError: inner sizes that differ.
+
+    Gradient:
+        As of :func:`tensordot`.
+    """
+    if len(x1.shape) == 0 or len(x2.shape) == 0:
+        return multiply(x1, x2)
+    return tensordot(x1, x2, ([len(x1.shape) - 1], [max(len(x2.shape) - 2, 0)]))
+
+
+@op
+def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
+    """Sum of products over several dimensions: the last ``axes`` of ``x1`` with the first of ``x2``, or two lists.
+
+    Raises:
+        ShapeError: paired sizes that differ.
+
+    Gradient:
+        The upstream gradient contracted with the other operand.
+    """
+    ...
+
+
+@op
+def outer(x1: Tensor, x2: Tensor) -> Tensor:
+    """Matrix of all products of the elements of two tensors, flattened.
+
+    Gradient:
+        As of a product.
+    """
+    return multiply(reshape(x1, (-1, 1)), reshape(x2, (1, -1)))
+
+
+@op(name="einsum")
+def _einsum(subscripts: str, operands: Tensors) -> Tensor: ...
+
+
+def einsum(subscripts: str, *operands: Tensor, **kwargs) -> Tensor:
+    """Sum of products over named dimensions: ``einsum("ij,jk->ik", a, b)`` (Einstein 1916; NumPy's notation).
+
+    Args:
+        subscripts: a letter for each dimension, operands parted by commas, then ``->`` and the result's.
+        operands: as many tensors as the subscripts name.
+        kwargs: ``optimize`` and the like are accepted and left to the backend.
+
+    Raises:
+        ArgumentError: subscripts that do not fit the operands.
+
+    Gradient:
+        The upstream gradient contracted with the other operands, by the same notation.
+    """
+    return _einsum(subscripts, operands)
+
+
+def _same_last(op, x1, x2) -> None:
+    first, second = shape(x1), shape(x2)
+    if first and second and first[-1] != second[-1]:
+        raise ShapeError(
+            f"`{op.name}`: the last sizes of `x1` and `x2` must be equal; got {first} and {second}.", argument="x2"
+        )
+
+
+@op(check=_same_last)
+def inner(x1: Tensor, x2: Tensor) -> Tensor:
+    """Sums of products over the last dimensions of two tensors, all pairs of the others; 0-d ones multiply.
+
+    Returns:
+        A tensor of the shape of ``x1`` without its last dimension, then that of ``x2`` without its last.
+
+    Raises:
+        ShapeError: last sizes that differ.
+
+    Gradient:
+        As of :func:`tensordot`.
+    """
+    if len(x1.shape) == 0 or len(x2.shape) == 0:
+        return multiply(x1, x2)
+    return tensordot(x1, x2, ([len(x1.shape) - 1], [len(x2.shape) - 1]))
+
+
+def _same_size(op, x1, x2) -> None:
+    first, second = size(x1), size(x2)
+    if first != second:
+        raise ShapeError(
+            f"`{op.name}`: `x1` and `x2` must have as many elements as each other; got {first} and {second}.",
+            argument="x2",
+        )
+
+
+@op(check=_same_size)
+def vdot(x1: Tensor, x2: Tensor) -> Tensor:
+    """Sum of products of all elements of two tensors, those of ``x1`` conjugated.
+
+    Returns:
+        A 0-d tensor.
+
+    Raises:
+        ShapeError: numbers of elements that differ.
+
+    Gradient:
+        The other tensor, times the upstream gradient; conjugated as the chain rule has it.
+    """
+    return matmul(conj(reshape(x1, (-1,))), reshape(x2, (-1,)))
+
+
+@op
+def kron(x1: Tensor, x2: Tensor) -> Tensor:
+    """Kronecker product: each element of ``x1`` replaced by itself times ``x2``.
+
+    Returns:
+        A tensor whose sizes are the products of the operands' (the shorter shape is filled up with 1 in front).
+
+    Gradient:
+        As of a product.
+    """
+    rank = max(len(x1.shape), len(x2.shape))
+    first = (1,) * (rank - len(x1.shape)) + tuple(x1.shape)
+    second = (1,) * (rank - len(x2.shape)) + tuple(x2.shape)
+    pairs = multiply(
+        reshape(x1, [n for length in first for n in (length, 1)]), reshape(x2, [n for length in second for n in (1, length)])
+    )
+    return reshape(pairs, [m * n for m, n in zip(first, second)])
+
+
+def _check_cross(op, x1, x2, axisa, axisb, axisc, axis) -> None:
+    for x, name, at, said in ((x1, "x1", axisa, "axisa"), (x2, "x2", axisb, "axisb")):
+        at, sizes = at if axis is None else axis, shape(x)
+        _checks.check_rank(op.name, x, 1, name)
+        length = sizes[_checks.check_axis(op.name, at, len(sizes), said if axis is None else "axis")]
+        if length not in (2, 3):
+            raise ShapeError(f"`{op.name}`: vectors have 2 or 3 elements; `{name}` has {length}.", argument=name)
+
+
+@op(check=_check_cross)
+def cross(
+    x1: Tensor, x2: Tensor, axisa: Axis = -1, axisb: Axis = -1, axisc: Axis = -1, axis: Axis | None = None
+) -> Tensor:
+    """Cross product of vectors of 3 elements; one of 2 has its third 0, of two such only the third is given.
+
+    Args:
+        axisa: the dimension of ``x1`` that holds the vectors.
+        axisb: that of ``x2``.
+        axisc: where the result's vectors go; not used for two vectors of 2.
+        axis: all three at once.
+
+    Returns:
+        A tensor of the broadcast shape, with vectors of 3 along ``axisc``, or without them (two vectors of 2).
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: vectors of another length; shapes that do not broadcast.
+
+    Gradient:
+        ``cross(x2, g)`` and ``cross(g, x1)``.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    first, second = _vectors_last(x1, axisa), _vectors_last(x2, axisb)
+    a = [first[..., i] for i in range(first.shape[-1])]
+    b = [second[..., i] for i in range(second.shape[-1])]
+    third = subtract(multiply(a[0], b[1]), multiply(a[1], b[0]))
+    if len(a) == len(b) == 2:
+        return third
+    if len(a) == 2:
+        parts = [multiply(a[1], b[2]), negative(multiply(a[0], b[2])), third]
+    elif len(b) == 2:
+        parts = [negative(multiply(a[2], b[1])), multiply(a[2], b[0]), third]
+    else:
+        parts = [
+            subtract(multiply(a[1], b[2]), multiply(a[2], b[1])),
+            subtract(multiply(a[2], b[0]), multiply(a[0], b[2])),
+            third,
+        ]
+    return stack(parts, _checks.check_axis("cross", axisc, len(third.shape) + 1, "axisc"))
+
+
+def _vectors_last(x, axis):
+    rank = len(x.shape)
+    axis = axis % rank
+    return x if axis == rank - 1 else transpose(x, [i for i in range(rank) if i != axis] + [axis])
