@@ -103,7 +103,7 @@ class Op:
             elif not (kind is type(None) or is_native(kind) or (name in self.weak and kind in _numbers)):
                 converting.append((position, name, False))
         if not converting:
-            return kernel
+            return _for_real_numbers(kernel, kinds)
         convert = backend.convert
 
         def converted(*arguments):
@@ -152,6 +152,16 @@ class Op:
             except Exception as error:
                 raise _checks.not_a_tensor(self.name, name, value) from error
         return self.native(backend)(*arguments)
+
+
+def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
+    """The quicker form that a binary kernel may have (``for_numbers``) for a Python number beside a tensor."""
+    variants = getattr(kernel, "for_numbers", None)
+    if variants is not None and len(kinds) == 2:
+        for variant, kind in zip(variants, kinds):
+            if kind in (int, float):
+                return variant
+    return kernel
 
 
 def kind_of(value) -> Any:

@@ -112,6 +112,13 @@ def arithmetic(ufunc):
             return ufunc(x1, x2)
         return ufunc(*promoted(x1, x2))
 
+    def with_number_second(x1, x2):
+        return ufunc(x1, x2) if x1.dtype in FLOATING else ufunc(*promoted(x1, x2))
+
+    def with_number_first(x1, x2):
+        return ufunc(x1, x2) if x2.dtype in FLOATING else ufunc(*promoted(x1, x2))
+
+    kernel.for_numbers = (with_number_first, with_number_second)
     return kernel
 
 
@@ -124,6 +131,13 @@ def floating_arithmetic(ufunc):
         x1, x2 = promoted(x1, x2)
         return ufunc(floats(x1), floats(x2))
 
+    def with_number_second(x1, x2):
+        return ufunc(x1, x2) if x1.dtype in FLOATING else kernel(*promoted(x1, x2))
+
+    def with_number_first(x1, x2):
+        return ufunc(x1, x2) if x2.dtype in FLOATING else kernel(*promoted(x1, x2))
+
+    kernel.for_numbers = (with_number_first, with_number_second)
     return kernel
 
 
