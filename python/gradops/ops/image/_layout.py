@@ -17,7 +17,7 @@ from .. import _checks
 from ..conversion import cast, dtype
 from ..elementwise import greater_equal, maximum, minimum, mod, multiply, round, subtract
 from ..indexing import get_item, take
-from ..linalg import tensordot
+from ..products import tensordot
 from ..shaping import concatenate, transpose
 
 FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")

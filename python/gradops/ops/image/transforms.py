@@ -31,7 +31,7 @@ from ..elementwise import (
     subtract,
 )
 from ..indexing import get_item, take, where
-from ..linalg import einsum, matmul
+from ..products import einsum, matmul
 from ..shaping import concatenate, expand_dims, reshape, swapaxes, transpose
 from ._layout import FILL_MODES, axes_of, check_pixels, constant, restored, within, working, working_dtype
 
