@@ -245,12 +245,13 @@ def native_gradient(f, xs: list, backend: str, second: bool = False) -> list[np.
         with tf.GradientTape() as inner:
             inner.watch(leaves)
             y = f(*leaves)
-        gs = inner.gradient(y, leaves, unconnected_gradients="zero")
+        # a gather's gradient is IndexedSlices
+        gs = [tf.convert_to_tensor(g) for g in inner.gradient(y, leaves, unconnected_gradients="zero")]
         if second:
             total = loss(gs, weights(gs, seed=11))
     if second:
         gs = outer.gradient(total, leaves, unconnected_gradients="zero")
-    return [numpy(g) for g in gs]
+    return [numpy(tf.convert_to_tensor(g)) for g in gs]
 
 
 def finite_difference(gradient: Callable, xs: list, step: float = 1e-6) -> list[np.ndarray]:
