@@ -164,7 +164,7 @@ def _engine(backend: backends.Backend, leaves: list) -> Callable:
     return backend.module.gradients.value_and_grad
 
 
-ALIAS = Rule("input", parts=(lambda g, saved, shape: g,), slots=())
+ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), slots=())
 
 
 def _on_tape(run: Callable, leaves: list) -> tuple:

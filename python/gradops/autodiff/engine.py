@@ -153,13 +153,15 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
     pending: dict[int, list] = {}
     leaves: dict[int, list] = {}
     results: dict[int, Any] = {}
-    useful, collect = None, ()
+    useful: set[int] | None = None
+    collect: set[int] = set()
     if targets is not None:
         collect = {t._node.seq for t in targets if t._node is not None}
         useful = _leading_to(roots, targets)
     for root, start in zip(roots, starts):
         if start is not None:
             _pass_on(root._node or root, start, heap, pending, leaves)
+    dtype, conjugate_dtype = None, False
     token = recording.set(bool(create_graph))
     quiet = np.errstate(all="ignore")
     quiet.__enter__()
@@ -167,56 +169,65 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
         while heap:
             seq = -heappop(heap)
             node, g = pending.pop(seq)
-            if seq in hooks:
+            if hooks and seq in hooks:
                 g = _run_hooks(hooks[seq], g, create_graph)
-            if seq in collect:
-                results[seq] = g
-            if useful is not None and seq not in useful:
-                continue
-            saved = node.saved
+            if useful is not None:
+                if seq in collect:
+                    results[seq] = g
+                if seq not in useful:
+                    continue
+            saved, rule, edges = node.saved, node.rule, node.edges
             if saved is None:
                 raise GradientError(
                     f"the graph of `{node.name}` was freed by an earlier backward pass.",
                     hint="pass `retain_graph=True` to the earlier pass",
                 )
-            if written and node.rule.slots:
+            if written and rule.slots:
                 _check_versions(node)
-            rule, edges = node.rule, node.edges
             if create_graph:
                 saved = _rejoin(node)
-            conjugate = rule.naive and _is_complex[node.dtype]
+            if node.dtype is not dtype:
+                dtype = node.dtype
+                conjugate_dtype = _is_complex[dtype]
+            conjugate = conjugate_dtype and rule.naive
             if conjugate:
                 g = elementwise.conj(g)
-            if rule.parts is None:
+            parts = rule.parts
+            if parts is None:
                 if type(g) is Parts:
                     g = _materialize(g, node)
                 gradients = rule.whole(g, saved, node)
+            elif len(parts) == 1:
+                gradients = (parts[0](g, saved, edges[0]),)
             else:
-                gradients = [
-                    None if edge is None else part(g, saved, edge.shape) for part, edge in zip(rule.parts, edges)
-                ]
+                gradients = [None if edge is None else part(g, saved, edge) for part, edge in zip(parts, edges)]
             for edge, gi in zip(edges, gradients):
                 if edge is None or gi is None:
                     continue
                 if conjugate:
                     gi = elementwise.conj(gi)
-                if edge.__class__ is not Node or edge.shape is not None and (
-                    gi.shape != edge.shape or gi.dtype is not edge.dtype
-                ):
-                    gi = fit(gi, edge)
                 if edge.__class__ is Node:
-                    s = edge.seq
-                    waiting = pending.get(s)
+                    if (gi.shape != edge.shape or gi.dtype is not edge.dtype) and edge.shape is not None:
+                        gi = fit(gi, edge)
+                    to = edge.seq
+                    waiting = pending.get(to)
                     if waiting is None:
-                        pending[s] = [edge, gi]
-                        heappush(heap, -s)
+                        pending[to] = [edge, gi]
+                        heappush(heap, -to)
                     else:
                         waiting[1] = _add(waiting[1], gi)
                 else:
-                    _pass_on(edge, gi, heap, pending, leaves)
+                    data = edge.data
+                    if data.__class__ is not str and (gi.shape != data.shape or gi.dtype is not data.dtype):
+                        gi = fit(gi, edge)
+                    entry = leaves.get(id(edge))
+                    if entry is None:
+                        leaves[id(edge)] = [edge, gi]
+                    else:
+                        entry[1] = _add(entry[1], gi)
             if not retain:
                 node.saved = None
-                if node.rule is not PICK:
+                if rule is not PICK:
                     node.edges = ()
         for entry in leaves.values():
             if entry[0]._hooks:
@@ -244,6 +255,8 @@ def _pass_on(edge, g, heap, pending, leaves) -> None:
 
 
 def _add(first, second):
+    if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
+        return first + second
     if type(first) is not Parts:
         return elementwise.add(first, second)
     total = Parts(first)

@@ -68,8 +68,8 @@ class AccumulateGrad:
 class Rule:
     """How a gradient goes back through an operation.
 
-    Exactly one of the two is given. ``parts`` has for each edge a function ``(g, saved, shape)`` to the
-    gradient for that edge, whose shape is ``shape``; ``whole`` is one function ``(g, saved, node)`` to
+    Exactly one of the two is given. ``parts`` has for each edge a function ``(g, saved, edge)`` to the
+    gradient for that edge; ``whole`` is one function ``(g, saved, node)`` to
     the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``naive`` rules are written without conjugates, as for a
@@ -95,7 +95,7 @@ class Parts(dict):
     __slots__ = ()
 
 
-def _pick_part(g, saved, shape) -> Any:
+def _pick_part(g, saved, edge) -> Any:
     return Parts({saved[0]: g})
 
 

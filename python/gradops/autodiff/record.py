@@ -18,9 +18,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from .. import backends
 from ..errors import GradientError
-from ..ops import _dispatch
+from ..ops import _dispatch, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .modes import recording
 from .variable import Variable, attach, wrap
@@ -60,7 +62,10 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if only_tensors and len(op.tensors) == 1 and op.name not in _MULTIPLE:
         return _unary(op, rules, naive)
     if only_tensors and len(op.tensors) == 2 and op.name not in _MULTIPLE:
-        return _binary(op, rules, naive, *(issubclass(k, Variable) for k in kinds))
+        variables = [issubclass(k, Variable) for k in kinds]
+        if all(variables):
+            return _binary(op, rules, naive)
+        return _with_constant(op, rules, naive, variables.index(True), kinds[variables.index(False)])
     return _general(op, rules, naive)
 
 
@@ -68,7 +73,7 @@ _MULTIPLE: set[str] = set()
 
 
 def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
-    """A rule as a function of ``(g, saved, shape)``, and the positions of ``saved`` that it reads."""
+    """A rule as a function of ``(g, saved, edge)``, and the positions of ``saved`` that it reads."""
     places: list[Any] = []
     for name in list(inspect.signature(rule).parameters)[1:]:
         if name in ("shape", "shapes"):
@@ -78,16 +83,23 @@ def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
             places.append(len(op.parameters) if is_result else op.parameters.index(name))
     needed = {p for p in places if isinstance(p, int)}
     if not places:
-        return (lambda g, saved, shape: rule(g)), needed
-    if places == ["shape"] or places == ["shapes"]:
-        return (lambda g, saved, shape: rule(g, shape)), needed
+        return (lambda g, saved, edge: rule(g)), needed
+    if places == ["shape"]:
+        return (lambda g, saved, edge: rule(g, edge.shape)), needed
+    if places == ["shapes"]:
+        return (lambda g, saved, edge: rule(g, edge)), needed
     if len(places) == 1:
         (i,) = places
-        return (lambda g, saved, shape: rule(g, saved[i])), needed
+        return (lambda g, saved, edge: rule(g, saved[i])), needed
     if len(places) == 2 and len(needed) == 2:
         i, j = places
-        return (lambda g, saved, shape: rule(g, saved[i], saved[j])), needed
-    return (lambda g, saved, shape: rule(g, *[shape if isinstance(p, str) else saved[p] for p in places])), needed
+        return (lambda g, saved, edge: rule(g, saved[i], saved[j])), needed
+
+    def part(g, saved, edge):
+        found = {"shapes": lambda: edge, "shape": lambda: edge.shape}
+        return rule(g, *[saved[p] if isinstance(p, int) else found[p]() for p in places])
+
+    return part, needed
 
 
 def _unary(op, rules, naive):
@@ -107,11 +119,38 @@ def _unary(op, rules, naive):
     return recorded
 
 
-def _binary(op, rules, naive, first_is_variable, second_is_variable):
+def _with_constant(op, rules, naive, position, constant_kind):
+    """A binary op of a variable and something that is none."""
+    kernels = op.kernels
+    name = op.tensors[position]
+    part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
+    keep1, keep2, keep_y = (i in needed for i in range(3))
+    slots = (0, None, RESULT) if position == 0 else (None, 0, RESULT)
+    rule = Rule(op.name, parts=(part,), slots=slots, naive=naive)
+    is_recording = recording.get
+
+    def recorded(x1, x2):
+        if position:
+            x, data1, data2 = x2, x1, x2.data
+            y = kernels[constant_kind, type(data2)](data1, data2)
+        else:
+            x, data1, data2 = x1, x1.data, x2
+            y = kernels[type(data1), constant_kind](data1, data2)
+        if x.requires_grad and is_recording():
+            if y.__class__ is not ndarray and (keep1 or keep2):
+                data1, data2 = _aligned(data1, y), _aligned(data2, y)
+            saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
+            return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
+        return wrap(y)
+
+    return recorded
+
+
+def _binary(op, rules, naive):
     kernels = op.kernels
     parts, needs = [], []
     for name in op.tensors:
-        part, needed = _part(op, rules[name]) if name in rules else (None, set())
+        part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
         parts.append(part)
         needs.append(needed)
     rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive)
@@ -123,28 +162,25 @@ def _binary(op, rules, naive, first_is_variable, second_is_variable):
     }
 
     def recorded(x1, x2):
-        if first_is_variable:
-            data1, active1 = x1.data, x1.requires_grad
-        else:
-            data1, active1 = x1, False
-        if second_is_variable:
-            data2, active2 = x2.data, x2.requires_grad
-        else:
-            data2, active2 = x2, False
+        data1, active1, data2, active2 = x1.data, x1.requires_grad, x2.data, x2.requires_grad
         y = kernels[type(data1), type(data2)](data1, data2)
         if (active1 or active2) and is_recording():
             keep1, keep2, keep_y = keeps[active1, active2]
-            node = Node(
-                rule,
-                (x1._node or x1 if active1 else None, x2._node or x2 if active2 else None),
-                (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None),
-                y.shape,
-                y.dtype,
-            )
-            return attach(y, node)
+            if y.__class__ is not ndarray and (keep1 or keep2):
+                data1, data2 = _aligned(data1, y), _aligned(data2, y)
+            edges = (x1._node or x1 if active1 else None, x2._node or x2 if active2 else None)
+            saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
+            return attach(y, Node(rule, edges, saved, y.shape, y.dtype))
         return wrap(y)
 
     return recorded
+
+
+def _aligned(data, y):
+    """A saved operand in the result's dtype, so that rules can use Python's operators on all backends."""
+    if isinstance(data, (int, float, complex, str)) or isinstance(y, str) or data.dtype == y.dtype:
+        return data
+    return conversion.cast(data, conversion.dtype(y))
 
 
 def _general(op, rules, naive):
@@ -189,7 +225,7 @@ def _general(op, rules, naive):
                 if position in shapes:
                     gradients[start:stop] = parts[name][0](g, values, shapes[position])
                 else:
-                    gradients[start] = parts[name][0](g, values, node.edges[start].shape)
+                    gradients[start] = parts[name][0](g, values, node.edges[start])
             return gradients
 
         return record(Rule(op.name, whole=whole, slots=tuple(slots), naive=naive), tuple(edges), saved, y)
