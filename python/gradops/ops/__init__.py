@@ -1,11 +1,11 @@
 """Every op, on the tensors of every backend: ``gradops.ops.exp(x)``."""
 
-from . import image  # noqa: F401
+from . import image, nn  # noqa: F401
+from .activations import *  # noqa: F403
 from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .products import *  # noqa: F403
-from .nn import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403

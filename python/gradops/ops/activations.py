@@ -1,9 +1,24 @@
-"""Neural networks: activations."""
+"""Activations: functions of each element, and those that normalise along an axis.
+
+Kinks are written with ``where``, so the derivative at one is the same on every backend: that of the
+side where the function is flat, or of the left side where neither is.
+"""
 
 from __future__ import annotations
 
-from ..types import Axes, Tensor
-from ._dispatch import op
+from ..errors import ShapeError
+from ..types import Axes, Axis, Tensor
+from ._checks import check_axis, check_rank
+from ._dispatch import alias, op
+from .elementwise import abs, add, divide, expm1, greater, multiply, negative, sqrt, square, subtract, tanh
+from .indexing import where
+from .reductions import max as _largest
+from .reductions import sum
+from .shaping import split
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+_ROOT_2_OVER_PI = 0.7978845608028654
 
 
 @op
@@ -27,6 +42,118 @@ def relu(x: Tensor) -> Tensor:
 
 
 @op
+def relu6(x: Tensor) -> Tensor:
+    """Each element, at least 0 and at most 6.
+
+    Gradient:
+        1 between 0 and 6, else 0 (also at both).
+    """
+    return where(x < 6, relu(x), 6)
+
+
+@op
+def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
+    """Each element where positive, ``negative_slope`` times it elsewhere (Maas et al. 2013).
+
+    Gradient:
+        1 where ``x`` is above 0, else ``negative_slope`` (also at 0).
+    """
+    return where(greater(x, 0), x, multiply(x, float(negative_slope)))
+
+
+@op
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Each element where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al. 2015).
+
+    Gradient:
+        1 where ``x`` is above 0, else ``alpha * exp(x)``.
+    """
+    above = greater(x, 0)
+    return where(above, x, multiply(expm1(where(above, 0.0, x)), float(alpha)))
+
+
+@op
+def selu(x: Tensor) -> Tensor:
+    """``elu`` with the slope and scale that keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    Gradient:
+        1.0507 where ``x`` is above 0, else ``1.7581 * exp(x)``.
+    """
+    return multiply(elu(x, _SELU_ALPHA), _SELU_SCALE)
+
+
+@op
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Each element where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron 2017).
+
+    Gradient:
+        1 where ``x`` is above 0, else ``exp(x / alpha)``: continuous for every ``alpha``.
+    """
+    above = greater(x, 0)
+    return where(above, x, multiply(expm1(divide(where(above, 0.0, x), float(alpha))), float(alpha)))
+
+
+@op
+def silu(x: Tensor) -> Tensor:
+    """``x * sigmoid(x)`` of each element, also called swish (Elfwing et al. 2017).
+
+    Gradient:
+        ``s + y * (1 - s)`` with ``s = sigmoid(x)``.
+    """
+    return multiply(x, sigmoid(x))
+
+
+swish = alias("swish", silu)
+
+
+@op
+def gelu(x: Tensor, approximate: bool = True) -> Tensor:
+    """``x`` times the standard normal distribution function of ``x`` (Hendrycks and Gimpel 2016).
+
+    Args:
+        approximate: use ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
+
+    Gradient:
+        ``Phi(x) + x * phi(x)``, or that of the approximation.
+    """
+    if approximate:
+        inner = multiply(x, multiply(add(multiply(square(x), 0.044715), 1), _ROOT_2_OVER_PI))
+        return multiply(x, multiply(add(tanh(inner), 1), 0.5))
+    return multiply(x, normal_cdf(x))
+
+
+@op
+def normal_cdf(x: Tensor) -> Tensor:
+    """The standard normal distribution function of each element, also accurate far below 0.
+
+    Gradient:
+        The standard normal density.
+    """
+    ...
+
+
+@op
+def glu(x: Tensor, axis: Axis = -1) -> Tensor:
+    """The first half of ``x`` along an axis times the sigmoid of the second (Dauphin et al. 2016).
+
+    Returns:
+        A tensor with half the size along ``axis``.
+
+    Raises:
+        ShapeError: an odd size along ``axis``.
+        AxisError: an axis out of range.
+
+    Gradient:
+        That of the product.
+    """
+    axis = check_axis("glu", axis, check_rank("glu", x, 1))
+    if x.shape[axis] % 2:
+        raise ShapeError(f"`glu`: `x` must have an even size along axis {axis}; got {x.shape[axis]}.", argument="x")
+    first, second = split(x, 2, axis)
+    return multiply(first, sigmoid(second))
+
+
+@op
 def softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))`` of each element, without overflow.
 
@@ -34,6 +161,134 @@ def softplus(x: Tensor) -> Tensor:
         ``sigmoid(x)``.
     """
     ...
+
+
+@op
+def log_sigmoid(x: Tensor) -> Tensor:
+    """``log(sigmoid(x))`` of each element, without overflow.
+
+    Gradient:
+        ``sigmoid(-x)``.
+    """
+    return negative(softplus(negative(x)))
+
+
+@op
+def softsign(x: Tensor) -> Tensor:
+    """``x / (1 + abs(x))`` of each element.
+
+    Gradient:
+        ``1 / (1 + abs(x))**2``.
+    """
+    return divide(x, add(abs(x), 1))
+
+
+@op
+def squareplus(x: Tensor, b: float = 4) -> Tensor:
+    """``(x + sqrt(x**2 + b)) / 2`` of each element, also accurate far below 0 (Barron 2021).
+
+    Gradient:
+        ``(1 + x / sqrt(x**2 + b)) / 2``.
+    """
+    root = sqrt(add(square(x), float(b)))
+    # Below 0 the sum cancels; this is the same number.
+    below = divide(0.5 * b, add(root, abs(x)))
+    return where(greater(0, x), below, multiply(add(x, root), 0.5))
+
+
+@op
+def hard_sigmoid(x: Tensor) -> Tensor:
+    """``x / 6 + 0.5``, at least 0 and at most 1.
+
+    Gradient:
+        1/6 between -3 and 3, else 0 (also at both).
+    """
+    return where(greater(x, -3), where(greater(3, x), add(divide(x, 6.0), 0.5), 1.0), 0.0)
+
+
+@op
+def hard_silu(x: Tensor) -> Tensor:
+    """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
+
+    Gradient:
+        That of the product: 0 up to -3, 1 from 3 on.
+    """
+    return multiply(x, hard_sigmoid(x))
+
+
+hard_swish = alias("hard_swish", hard_silu)
+
+
+@op
+def hard_tanh(x: Tensor) -> Tensor:
+    """Each element, at least -1 and at most 1.
+
+    Gradient:
+        1 between -1 and 1, else 0 (also at both).
+    """
+    return where(greater(x, -1), where(greater(1, x), x, 1), -1)
+
+
+@op
+def tanh_shrink(x: Tensor) -> Tensor:
+    """``x - tanh(x)`` of each element.
+
+    Gradient:
+        ``tanh(x)**2``.
+    """
+    return subtract(x, tanh(x))
+
+
+@op
+def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    """Each element where its magnitude is above ``threshold``, else 0.
+
+    Gradient:
+        1 where the magnitude is above ``threshold``, else 0.
+    """
+    return where(greater(abs(x), threshold), x, 0)
+
+
+@op
+def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    """Each element moved ``threshold`` towards 0, and 0 where its magnitude is at most that.
+
+    Gradient:
+        1 where the magnitude is above ``threshold``, else 0.
+    """
+    above = where(greater(x, threshold), subtract(x, threshold), 0)
+    return where(greater(negative(x), threshold), add(x, threshold), above)
+
+
+@op
+def sparse_plus(x: Tensor) -> Tensor:
+    """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
+
+    Gradient:
+        :func:`sparse_sigmoid`.
+    """
+    middle = where(greater(1, x), multiply(square(add(x, 1)), 0.25), x)
+    return where(greater(x, -1), middle, 0.0)
+
+
+@op
+def sparse_sigmoid(x: Tensor) -> Tensor:
+    """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
+
+    Gradient:
+        1/2 between -1 and 1, else 0 (also at both).
+    """
+    return where(greater(x, -1), where(greater(1, x), multiply(add(x, 1), 0.5), 1.0), 0.0)
+
+
+@op
+def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
+    """Each element where it is above ``threshold``, ``default_value`` elsewhere.
+
+    Gradient:
+        1 where ``x`` is above ``threshold``, else 0.
+    """
+    return where(greater(x, threshold), x, default_value)
 
 
 @op
@@ -59,4 +314,30 @@ def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     Gradient:
         ``g - exp(y) * sum(g)``.
     """
+    ...
+
+
+@op
+def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
+    """The probabilities nearest to ``x`` along an axis: like softmax with exact zeros (Martins and Astudillo 2016).
+
+    Returns:
+        A tensor of ``x``'s shape, not negative and of sum 1 along ``axis``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        On the support, the upstream gradient less its mean there; 0 elsewhere.
+    """
+    axis = check_axis("sparsemax", axis, check_rank("sparsemax", x, 1))
+    x = subtract(x, _largest(x, axis, True))
+    support = sparsemax_support(x, axis)
+    level = divide(subtract(sum(where(support, x, 0.0), axis, True), 1), sum(support, axis, True))
+    return where(support, subtract(x, level), 0.0)
+
+
+@op(differentiable=False)
+def sparsemax_support(x: Tensor, axis: Axis) -> Tensor:
+    """Where :func:`sparsemax` is above 0, as bools; ``x`` must not be above 0."""
     ...

@@ -1,11 +1,13 @@
 """JAX kernels: activations."""
 
 import jax
+import jax.numpy as jnp
 
 from .base import floating, floats
 
 sigmoid = floating(jax.nn.sigmoid)
 relu = jax.nn.relu
+normal_cdf = floating(jax.scipy.special.ndtr)
 
 
 def softplus(x):
@@ -18,3 +20,19 @@ def softmax(x, axis=-1):
 
 def log_softmax(x, axis=-1):
     return jax.nn.log_softmax(floats(x), axis)
+
+
+silu = floating(jax.nn.silu)
+log_sigmoid = floating(jax.nn.log_sigmoid)
+
+
+def gelu(x, approximate=True):
+    return jax.nn.gelu(floats(x), approximate)
+
+
+def sparsemax_support(x, axis):
+    ordered = jnp.sort(x, axis, descending=True)
+    excess = jnp.cumsum(ordered, axis) - 1
+    count = jnp.arange(1, x.shape[axis] + 1, dtype=x.dtype).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    last = jnp.sum(ordered * count > excess, axis, keepdims=True)
+    return x > jnp.take_along_axis(excess, jnp.maximum(last - 1, 0), axis) / last

@@ -1,11 +1,14 @@
 """NumPy kernels: activations."""
 
+import math
+
 import numpy as np
 from scipy import special
 
 from .base import floating, floats
 
 sigmoid = floating(special.expit)
+normal_cdf = floating(special.ndtr)
 
 
 def relu(x):
@@ -23,3 +26,27 @@ def log_softmax(x, axis=-1):
 def softplus(x):
     x = floats(x)
     return np.logaddexp(x, x.dtype.type(0))
+
+
+def gelu(x, approximate=True):
+    x = floats(x)
+    if not approximate:
+        return x * special.ndtr(x)
+    inner = x * x
+    inner *= x.dtype.type(0.044715)
+    inner += x.dtype.type(1)
+    inner *= x
+    inner *= x.dtype.type(math.sqrt(2 / math.pi))
+    inner = np.tanh(inner)
+    inner += x.dtype.type(1)
+    inner *= x
+    inner *= x.dtype.type(0.5)
+    return inner
+
+
+def sparsemax_support(x, axis):
+    ordered = -np.sort(-x, axis)
+    excess = np.cumsum(ordered, axis) - 1
+    count = np.arange(1, x.shape[axis] + 1).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    last = np.sum(ordered * count > excess, axis, keepdims=True)
+    return x > np.take_along_axis(excess, np.maximum(last - 1, 0), axis) / last

@@ -1,11 +1,14 @@
 """TensorFlow kernels: activations."""
 
+import math
+
 import tensorflow as tf
 
 from .base import floating, floats
 
 sigmoid = floating(tf.math.sigmoid)
 relu = tf.nn.relu
+normal_cdf = floating(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * x))
 softplus = floating(tf.math.softplus)
 
 
@@ -21,3 +24,24 @@ def log_softmax(x, axis=-1):
     if isinstance(axis, int):
         return tf.nn.log_softmax(x, axis)
     return x - tf.reduce_logsumexp(x, axis, keepdims=True)
+
+
+relu6 = tf.nn.relu6
+silu = floating(tf.nn.silu)
+log_sigmoid = floating(tf.math.log_sigmoid)
+softsign = floating(tf.nn.softsign)
+
+
+def leaky_relu(x, negative_slope=0.2):
+    return tf.nn.leaky_relu(floats(x), negative_slope)
+
+
+def sparsemax_support(x, axis):
+    ordered = tf.sort(x, axis, "DESCENDING")
+    excess = tf.cumsum(ordered, axis) - 1
+    shape = [-1 if i == axis else 1 for i in range(x.shape.rank)]
+    count = tf.reshape(tf.range(1, x.shape[axis] + 1, dtype=tf.int32), shape)
+    inside = ordered * tf.cast(count, x.dtype) > excess
+    last = tf.reduce_sum(tf.cast(inside, tf.int32), axis, keepdims=True)
+    chosen = tf.reduce_sum(tf.where(tf.equal(count, last), excess, tf.zeros_like(excess)), axis, keepdims=True)
+    return x > chosen / tf.cast(last, x.dtype)

@@ -6,6 +6,7 @@ from .base import axes_of, floating, floats
 
 sigmoid = floating(torch.sigmoid)
 relu = torch.relu
+normal_cdf = floating(torch.special.ndtr)
 
 
 def softplus(x):
@@ -15,15 +16,43 @@ def softplus(x):
 
 def softmax(x, axis=-1):
     x = floats(x)
+    if isinstance(axis, int):
+        return torch.softmax(x, axis)
     axes = axes_of(x, axis)
-    if len(axes) == 1:
-        return torch.softmax(x, axes[0])
     return torch.exp(x - torch.logsumexp(x, axes, keepdim=True))
 
 
 def log_softmax(x, axis=-1):
     x = floats(x)
+    if isinstance(axis, int):
+        return torch.log_softmax(x, axis)
     axes = axes_of(x, axis)
-    if len(axes) == 1:
-        return torch.log_softmax(x, axes[0])
     return x - torch.logsumexp(x, axes, keepdim=True)
+
+
+# Native where the derivative at the kinks is the one that gradops documents.
+relu6 = torch.nn.functional.relu6
+silu = floating(torch.nn.functional.silu)
+log_sigmoid = floating(torch.nn.functional.logsigmoid)
+softsign = floating(torch.nn.functional.softsign)
+
+
+def leaky_relu(x, negative_slope=0.2):
+    return torch.nn.functional.leaky_relu(floats(x), negative_slope)
+
+
+def elu(x, alpha=1.0):
+    return torch.nn.functional.elu(floats(x), alpha)
+
+
+def gelu(x, approximate=True):
+    return torch.nn.functional.gelu(floats(x), approximate="tanh" if approximate else "none")
+
+
+def sparsemax_support(x, axis):
+    ordered = torch.sort(x, axis, descending=True).values
+    excess = torch.cumsum(ordered, axis) - 1
+    count = torch.arange(1, x.shape[axis] + 1, dtype=x.dtype, device=x.device)
+    count = count.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    last = torch.sum(ordered * count > excess, axis, keepdim=True)
+    return x > torch.take_along_dim(excess, torch.clamp(last - 1, min=0), axis) / last

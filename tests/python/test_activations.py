@@ -1,0 +1,59 @@
+"""Activations at their kinks and far out, where formulas go wrong."""
+
+import numpy as np
+import pytest
+from gradops import backends, ops
+from gradops.errors import AxisError, GradopsError, ShapeError
+from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
+
+backends.by_name("jax").prepare("float64")
+POINTS = np.array([-1e30, -710.0, -88.0, -6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0, 88.0, 710.0, 1e30])
+NAMES = (
+    "sigmoid relu relu6 leaky_relu elu selu celu silu gelu softplus log_sigmoid softsign squareplus hard_sigmoid "
+    "hard_silu hard_tanh tanh_shrink hard_shrink soft_shrink sparse_plus sparse_sigmoid"
+).split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kinks_and_extremes(name):
+    """Values and derivatives are finite and the same on the tape and on every backend, at kinks too."""
+    case = Case(name, None, gradients=["x"])
+    x = POINTS if name != "gelu" else POINTS[1:-1]
+    with np.errstate(over="ignore"):
+        value = getattr(ops, name)(x)
+        (slope,) = tape_gradient(scalar_function(case, {"x": x}, "numpy"), [x])
+    assert np.isfinite(value).all() and np.isfinite(slope).all()
+    for backend in BACKENDS[1:]:
+        np.testing.assert_allclose(numpy(getattr(ops, name)(tensors(x, backend))), value, rtol=1e-6, atol=1e-12)
+        (native,) = native_gradient(scalar_function(case, {"x": x}, backend), [x], backend)
+        np.testing.assert_allclose(slope, native, rtol=1e-6, atol=1e-12, err_msg=backend)
+
+
+def test_second_names():
+    assert ops.swish is ops.silu and ops.hard_swish is ops.hard_silu and ops.nn.relu is ops.relu
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_float32_stays(backend):
+    x = tensors(np.linspace(-2, 2, 6, dtype="float32").reshape(1, 6), backend)
+    for name in (*NAMES, "glu", "softmax", "log_softmax", "sparsemax"):
+        assert ops.dtype(getattr(ops, name)(x)) == "float32", name
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bad_input(backend):
+    x = tensors(np.ones((2, 3)), backend)
+    with pytest.raises(ShapeError, match="glu"):
+        ops.glu(x)
+    for name in ("glu", "softmax", "log_softmax", "sparsemax"):
+        with pytest.raises(AxisError, match=name):
+            getattr(ops, name)(x, axis=2)
+    with pytest.raises(GradopsError, match="elu"):
+        ops.elu("text")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_empty(backend):
+    x = tensors(np.ones((0, 3)), backend)
+    for name in ("relu6", "elu", "gelu", "softmax", "sparsemax"):
+        assert tuple(getattr(ops, name)(x).shape) == (0, 3), name
