@@ -56,7 +56,9 @@ class Structure:
         inner = ", ".join(map(repr, self.parts))
         if self.type is list:
             return f"[{inner}]"
-        return f"({inner}{',' if len(self.parts) == 1 else ''})" if self.type is tuple else f"{self.type.__name__}({inner})"
+        if self.type is tuple:
+            return f"({inner}{',' if len(self.parts) == 1 else ''})"
+        return f"{self.type.__name__}({inner})"
 
 
 LEAF = Structure("leaf")

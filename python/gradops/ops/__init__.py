@@ -6,6 +6,7 @@ from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
+from .joining import *  # noqa: F403
 from .products import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403

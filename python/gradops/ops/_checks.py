@@ -7,7 +7,10 @@ library would accept although it is wrong is checked before, by the op's ``check
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from .. import dtypes
 from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
@@ -30,7 +33,8 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
     if isinstance(error, (TypeError, ValueError, IndexError, NotImplementedError)) or _is_framework_error(error):
-        kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+        kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+        kind = AxisError if isinstance(error, IndexError) else kind
         tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
         reason = kind(f"`{op.name}`: {_first_line(error)}" + (f" (with {tensors})" if tensors else ""))
         reason.__cause__ = error
@@ -69,6 +73,12 @@ def diagnose(op, bound: dict[str, Any]) -> None:
     operands = [bound[name] for name in op.weak if bound[name] is not None]
     if len(operands) > 1:
         broadcast_shapes(op.name, op.weak, *map(shape, operands))
+    if op.name in reasons:
+        reasons[op.name](op.name, **bound)
+
+
+reasons: dict[str, Callable] = {}
+"""By an op's name, what looks for its own reasons of failure: ``reason(op, **arguments)`` raises what it finds."""
 
 
 def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
@@ -109,6 +119,46 @@ def integer(op: str, value, name: str) -> int:
     raise ArgumentTypeError(f"`{op}`: `{name}` must be a whole number; got {value!r}.", argument=name)
 
 
+def known(x) -> np.ndarray | None:
+    """The values of a tensor, variable, number or list as a NumPy array; None inside a trace, where there are none."""
+    from .. import backends
+
+    if hasattr(x, "requires_grad") and hasattr(x, "_node"):
+        x = x.data
+    owner = backends.of(x)
+    try:
+        if owner is None:
+            return np.asarray(x)
+        static = getattr(owner.module, "static_value", owner.to_numpy)
+        return static(x)
+    except Exception:
+        return None
+
+
+def check_positions(op: str, positions, size: int, name: str = "indices", low: int | None = None) -> None:
+    """Raise for positions, as far as they are known, that a dimension of ``size`` does not have.
+
+    Raises:
+        ArgumentTypeError: positions that are not whole numbers.
+        AxisError: out of range.
+    """
+    values = known(positions)
+    if values is None or not values.size:
+        return
+    if values.dtype.kind not in "iub":
+        raise ArgumentTypeError(f"`{op}`: `{name}` must be whole numbers; got {describe(positions)}.", argument=name)
+    low = -size if low is None else low
+    wrong = (values < low) | (values >= size)
+    if wrong.any():
+        first = int(values[wrong].flat[0])
+        raise AxisError(
+            f"`{op}`: `{name}` must be between {low} and {size - 1} for a dimension of {size}; got {first}.",
+            argument=name,
+            position=first,
+            bound=size,
+        )
+
+
 def choice(op: str, value, options, name: str):
     """``value``, which must be one of ``options``."""
     if value not in options:
@@ -129,9 +179,11 @@ def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
         raise ArgumentTypeError(f"`{op}`: `{name}` must be {wanted}; got {describe(x)}.", argument=name)
 
 
-def check_real(op, x, *rest) -> None:
-    """An op's ``check``: complex numbers have no order."""
-    check_kind(op.name, x, (0, 1, 2), "real", op.parameters[0])
+def check_real(op, *arguments) -> None:
+    """An op's ``check``: its tensors must not be complex, as complex numbers have no order."""
+    for name, position in zip(op.tensors, op.positions):
+        if arguments[position] is not None:
+            check_kind(op.name, arguments[position], (0, 1, 2), "real", name)
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:

@@ -1,9 +1,20 @@
-"""Indexing: parts of tensors."""
+"""Indexing: parts of tensors, by position and by condition."""
 
 from __future__ import annotations
 
-from ..types import Axis, Indices, Operand, Tensor
+import builtins
+
+import numpy as np
+
+from ..backends._keys import dimensions, expanded, is_array, is_mask, parts_of
+from ..errors import ArgumentError, AxisError, ShapeError
+from ..types import Axis, Indices, Operand, Shape, Structure, Tensor, Tensors
+from . import _checks
+from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op
+
+RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
+"""Ops whose results are positions (``where`` without ``x1`` and ``x2``): 1-based in R."""
 
 
 @op
@@ -11,7 +22,7 @@ def get_item(x: Tensor, key) -> Tensor:
     """``x[key]`` with NumPy's meaning: ints, slices, ``None``, ``...``, bool masks and integer tensors.
 
     Raises:
-        AxisError: a position out of range.
+        AxisError: a position out of range, or more positions than dimensions.
 
     Gradient:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
@@ -39,11 +50,58 @@ def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
 
 
 @op
+def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
+    """Elements of ``x`` at positions along an axis, other positions for each line along it.
+
+    Args:
+        indices: whole numbers, with as many dimensions as ``x``, broadcast with it elsewhere than along
+            ``axis``; negative ones count from the end.
+        axis: None takes from the flattened ``x`` at the flattened positions.
+
+    Returns:
+        A tensor of the shape of ``indices``, broadcast.
+
+    Raises:
+        AxisError: an axis or position out of range.
+        ShapeError: other numbers of dimensions, or shapes that do not broadcast.
+
+    Gradient:
+        The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+    """
+    from .conversion import convert_to_tensor
+    from .shaping import reshape
+
+    if axis is None:
+        x, indices, axis = reshape(x, (-1,)), reshape(indices, (-1,)), 0
+    indices = convert_to_tensor(indices)
+    rank = len(x.shape)
+    if len(indices.shape) != rank:
+        raise ValueError("`x` and `indices` must have as many dimensions as each other")
+    axis = check_axis("take_along_axis", axis, rank)
+    check_positions("take_along_axis", indices, x.shape[axis])
+    joint = _checks.broadcast_shapes(
+        "take_along_axis",
+        ("x", "indices"),
+        *([n for i, n in enumerate(v.shape) if i != axis] for v in (x, indices)),
+    )
+    stride = np.cumprod([1, *x.shape[:0:-1]])[::-1]
+    shape = [*joint[:axis], 1, *joint[axis:]]
+    start = np.zeros(shape, np.int64)
+    for i in builtins.range(rank):
+        if i != axis and x.shape[i] != 1:
+            start += (np.arange(shape[i]) * stride[i]).reshape([-1 if j == i else 1 for j in builtins.range(rank)])
+    size = x.shape[axis]
+    flat = where(indices < 0, indices + size, indices) * int(stride[axis]) + start
+    return take(reshape(x, (-1,)), flat, 0)
+
+
+@op
 def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = None):
     """``x1`` where ``condition`` is true and ``x2`` elsewhere; without both, the positions of true elements.
 
     Returns:
-        A tensor of the broadcast shape; without ``x1`` and ``x2`` a tuple of int64 tensors, one a dimension.
+        A tensor of the broadcast shape; without ``x1`` and ``x2`` a tuple of int64 tensors of positions, one
+        a dimension.
 
     Raises:
         ArgumentError: only one of ``x1`` and ``x2``.
@@ -57,11 +115,140 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
     ...
 
 
+@op(differentiable=False, check=lambda op, x: check_rank(op.name, x, 1))
+def nonzero(x: Tensor) -> tuple:
+    """The positions of the elements that are not 0 (or not False).
+
+    Returns:
+        A tuple of int64 tensors of positions, one a dimension, in row-major order. They have no gradient.
+
+    Raises:
+        ShapeError: a 0-d tensor.
+    """
+    ...
+
+
 @op
 def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` added at ``key`` (as of :func:`get_item`); repeated positions add up.
+
+    Raises:
+        AxisError: a position out of range.
 
     Gradient:
         The upstream gradient to ``x``, and at ``key`` to ``updates``.
     """
     ...
+
+
+@op
+def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
+    """``x`` with ``updates`` at ``key`` (as of :func:`get_item`), in ``x``'s dtype; of a position's several the last.
+
+    Raises:
+        AxisError: a position out of range.
+
+    Gradient:
+        The upstream gradient to ``x`` except at ``key``, and at ``key`` to the updates that stayed.
+    """
+    ...
+
+
+@op
+def select(condlist: Tensors, choicelist: Structure, default: Operand = 0) -> Tensor:
+    """For each element the choice of the first condition that is true; ``default`` where none is.
+
+    Args:
+        condlist: bool tensors.
+        choicelist: as many tensors or numbers, broadcast with them.
+
+    Raises:
+        ArgumentError: none, or lists of different lengths.
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        The upstream gradient to the choice taken, 0 to the others.
+    """
+    conditions, choices = list(condlist), list(choicelist)
+    if not conditions or len(conditions) != len(choices):
+        raise ArgumentError(
+            f"`select`: `condlist` and `choicelist` must be as long as each other, at least 1; got {len(conditions)} "
+            f"and {len(choices)}.",
+            argument="choicelist",
+        )
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = where(condition, choice, result)
+    return result
+
+
+@op(differentiable=False)
+def unravel_index(indices: Indices, shape: Shape) -> tuple:
+    """The positions along each dimension of positions in a flattened tensor of ``shape``.
+
+    Args:
+        indices: whole numbers; negative ones count from the end.
+
+    Returns:
+        A tuple of int64 tensors of positions, one a dimension. They have no gradient.
+
+    Raises:
+        AxisError: a position out of range.
+    """
+    from .conversion import cast, convert_to_tensor
+    from .elementwise import floor_divide, mod
+
+    sizes = [int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    count = int(np.prod(sizes))
+    indices = convert_to_tensor(indices)
+    check_positions("unravel_index", indices, count)
+    rest = cast(indices, "int64")
+    rest = where(rest < 0, rest + count, rest)
+    found = []
+    for size in reversed(sizes):
+        found.append(mod(rest, builtins.max(size, 1)))
+        rest = floor_divide(rest, builtins.max(size, 1))
+    return tuple(reversed(found))
+
+
+def _explain_key(op: str, x, key, **rest) -> None:
+    """Raise for the part of a key that a tensor does not have."""
+    from .conversion import shape
+
+    sizes = shape(x)
+    parts = parts_of(key)
+    if builtins.sum(dimensions(p) for p in parts if p is not Ellipsis) > len(sizes):
+        raise AxisError(
+            f"`{op}`: `key` must speak of at most {len(sizes)} dimensions; got {len(parts)}.", argument="key"
+        )
+    dim = 0
+    for part in expanded(parts, len(sizes)):
+        if is_mask(part) and not isinstance(part, bool):
+            wanted = tuple(sizes[dim : dim + dimensions(part)])
+            if tuple(part.shape) != wanted:
+                raise ShapeError(
+                    f"`{op}`: a mask in `key` must have the shape {wanted} of what it chooses from; got "
+                    f"{tuple(part.shape)}.",
+                    argument="key",
+                )
+        elif isinstance(part, int) and not isinstance(part, bool) or is_array(part) and not is_mask(part):
+            check_positions(op, part, sizes[dim], "key")
+        dim += dimensions(part)
+
+
+def _explain_axis(op: str, x, indices, axis) -> None:
+    from .conversion import shape, size
+
+    check_positions(op, indices, size(x) if axis is None else shape(x)[axis])
+    if op == "take_along_axis" and axis is not None and len(shape(x)) != len(shape(indices)):
+        raise ShapeError(
+            f"`{op}`: `x` and `indices` must have as many dimensions as each other; got {len(shape(x))} and "
+            f"{len(shape(indices))}.",
+            argument="indices",
+        )
+
+
+for _name in ("get_item", "add_at", "set_at"):
+    _checks.reasons[_name] = _explain_key
+for _name in ("take", "take_along_axis"):
+    _checks.reasons[_name] = _explain_axis

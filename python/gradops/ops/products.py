@@ -8,7 +8,8 @@ from . import _checks
 from ._dispatch import op
 from .conversion import shape, size
 from .elementwise import conj, multiply, negative, subtract
-from .shaping import reshape, stack, transpose
+from .joining import stack
+from .shaping import reshape, transpose
 
 
 @op

@@ -1,7 +1,10 @@
 """Derivatives: indexing. The gradient of reading positions is adding at them."""
 
-from ...ops import equal, multiply, reshape, take, where, zeros_like
-from ...ops.indexing import add_at
+import numpy as np
+
+from ...backends._keys import distinct, last_of_each, parts_of
+from ...ops import _checks, reshape, where, zeros_like
+from ...ops.indexing import add_at, get_item, set_at
 from ..record import derivative
 
 
@@ -10,16 +13,31 @@ def _take(g, x, indices, axis, shape):
         flat = add_at(zeros_like(reshape(x, (-1,)), None), indices, g)
         return reshape(flat, shape)
     axis = axis % len(shape)
-    return add_at(zeros_like(x), (slice(None),) * axis + (indices,), g)
+    return add_at(zeros_like(x), (slice(None),) * axis + (indices,) if axis else indices, g)
 
 
 def _get_item(g, x, key):
     return add_at(zeros_like(x), key, g)
 
 
+def _set_updates(g, x, key):
+    """The gradient at the positions; where one is set several times, only to the last, which stayed."""
+    chosen = get_item(g, key)
+    if distinct(key):
+        return chosen
+    parts = tuple(_checks.known(p) if hasattr(p, "shape") else p for p in parts_of(key))
+    if any(p is None and q is not None for p, q in zip(parts, parts_of(key))):
+        return chosen
+    flat = np.arange(int(np.prod(x.shape))).reshape(x.shape)[parts]
+    stayed = np.zeros(flat.size, bool)
+    stayed[last_of_each(flat.reshape(-1))] = True
+    return where(stayed.reshape(flat.shape), chosen, 0.0)
+
+
 derivative("get_item", x=_get_item)
 derivative("take", x=_take)
-derivative("add_at", x=lambda g: g, updates=lambda g, key: g[key])
+derivative("add_at", x=lambda g: g, updates=lambda g, key: get_item(g, key))
+derivative("set_at", x=lambda g, key: set_at(g, key, 0.0), updates=_set_updates)
 derivative(
     "where",
     x1=lambda g, condition: where(condition, g, 0.0),

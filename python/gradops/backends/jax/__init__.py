@@ -5,6 +5,7 @@ from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_n
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
+from .joining import *  # noqa: F403
 from .products import *  # noqa: F403
 from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403

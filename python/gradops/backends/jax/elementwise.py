@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate, promoted
+from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate
 
 add = arithmetic(jnp.add)
 subtract = arithmetic(jnp.subtract)
@@ -84,7 +84,3 @@ trunc = _whole(jnp.trunc)
 
 def round(x, decimals=0):
     return jnp.round(x, decimals) if x.dtype != bool else x
-
-
-def where(condition, x1, x2):
-    return jnp.where(condition.astype(bool), *promoted(x1, x2))

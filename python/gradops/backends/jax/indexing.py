@@ -4,52 +4,72 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-
-def native_key(key):
-    """A key as JAX takes it: lists become arrays."""
-    if isinstance(key, tuple):
-        return tuple(np.asarray(k) if isinstance(k, list) else k for k in key)
-    return np.asarray(key) if isinstance(key, list) else key
+from .._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
+from .base import convert, promoted
 
 
-def check_key(x, key) -> None:
-    """Raise for positions out of range, which JAX would clamp; inside a trace they are unknown."""
-    parts = [k for k in (key if isinstance(key, tuple) else (key,)) if k is not None]
-    used = sum(k is not Ellipsis for k in parts)
-    if used != len(parts):
-        at = next(i for i, k in enumerate(parts) if k is Ellipsis)
-        parts[at : at + 1] = [slice(None)] * (x.ndim - used)
+def native_key(x, key):
+    """A key as JAX takes it, its positions in range: JAX would clamp them; inside a trace they are unknown."""
+    if type(key) is slice:
+        return key
+    parts = parts_of(key)
     dim = 0
-    for part in parts:
-        if isinstance(part, slice):
-            dim += 1
-            continue
-        if isinstance(part, jax.core.Tracer):
-            dim += 1
-            continue
-        values = np.asarray(part)
-        if values.dtype == bool:
-            dim += max(values.ndim, 1)
-            continue
-        if values.size and dim < x.ndim and not (-x.shape[dim] <= values.min() and values.max() < x.shape[dim]):
-            raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {x.shape[dim]}")
-        dim += 1
+    for part in expanded(parts, x.ndim):
+        if isinstance(part, int) or is_array(part) and not is_mask(part) and not isinstance(part, jax.core.Tracer):
+            values = np.asarray(part)
+            if values.size and not (-x.shape[dim] <= values.min() and values.max() < x.shape[dim]):
+                raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {x.shape[dim]}")
+        dim += dimensions(part)
+    return tuple(parts)
 
 
 def get_item(x, key):
-    key = native_key(key)
-    check_key(x, key)
-    return x[key]
+    return x[native_key(x, key)]
 
 
-def take(x, indices, axis=None):
-    size = x.size if axis is None else x.shape[axis]
+def _in_range(indices, size):
     if not isinstance(indices, jax.core.Tracer):
         values = np.asarray(indices)
         if values.size and not (-size <= values.min() and values.max() < size):
             raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {size}")
-    return jnp.take(x, indices.astype(jnp.int32) if indices.dtype == bool else indices, axis, mode="wrap")
+    return indices.astype(jnp.int32) if indices.dtype == bool else indices
+
+
+def take(x, indices, axis=None):
+    indices = _in_range(indices, x.size if axis is None else x.shape[axis])
+    return jnp.take(x, indices, axis, mode="wrap")
+
+
+def take_along_axis(x, indices, axis=None):
+    if axis is None:
+        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
+    return jnp.take_along_axis(x, _in_range(indices, x.shape[axis]), axis)
 
 
 def add_at(x, key, updates):
-    return x.at[native_key(key)].add(updates.astype(x.dtype))
+    return x.at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype))
+
+
+def set_at(x, key, updates):
+    updates = jnp.asarray(updates).astype(x.dtype)
+    native = native_key(x, key)
+    if distinct(key) or any(isinstance(p, jax.core.Tracer) for p in native):
+        return x.at[native].set(updates)
+    grid = np.arange(x.size).reshape(x.shape)[tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in native)]
+    last = last_of_each(grid.reshape(-1))  # of a position's several values the last stays, in the gradient too
+    chosen = jnp.broadcast_to(updates, grid.shape).reshape(-1)[last]
+    return x.reshape(-1).at[grid.reshape(-1)[last]].set(chosen, unique_indices=True).reshape(x.shape)
+
+
+def where(condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        if x1 is not x2:
+            raise ValueError("only one of `x1` and `x2` is given")
+        return nonzero(condition)
+    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
+        x1 = convert(x1)
+    return jnp.where(condition.astype(bool), *promoted(x1, x2))
+
+
+def nonzero(x):
+    return jnp.nonzero(x)

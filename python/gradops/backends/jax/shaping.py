@@ -2,14 +2,13 @@
 
 import jax.numpy as jnp
 
-from .base import together
+from .base import jax_dtype
 
 transpose = jnp.transpose
 expand_dims = jnp.expand_dims
 squeeze = jnp.squeeze
 flip = jnp.flip
 roll = jnp.roll
-split = jnp.split
 
 
 def reshape(x, newshape):
@@ -20,9 +19,5 @@ def broadcast_to(x, shape):
     return jnp.broadcast_to(x, shape)
 
 
-def concatenate(xs, axis=0):
-    return jnp.concatenate(together(xs), axis)
-
-
-def stack(xs, axis=0):
-    return jnp.stack(together(xs), axis)
+def view(x, dtype=None):
+    return x if dtype is None else x.view(jax_dtype(dtype))

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 from ... import config
-from .base import FLOATING, arithmetic, floating, floating_arithmetic, predicate, promoted
+from .base import FLOATING, arithmetic, floating, floating_arithmetic, predicate
 
 add = arithmetic(np.add)
 subtract = arithmetic(np.subtract)
@@ -104,7 +104,3 @@ def logical_not(x):
 logical_and = np.logical_and
 logical_or = np.logical_or
 logical_xor = np.logical_xor
-
-
-def where(condition, x1, x2):
-    return np.where(np.asarray(condition, bool), *promoted(x1, x2))

@@ -2,29 +2,54 @@
 
 import numpy as np
 
+from .._keys import distinct, plain
+from .base import convert, promoted
+
 
 def get_item(x, key):
-    return x[key]
+    try:
+        return x[key]
+    except Exception:
+        simple = plain(key)  # variables among the positions
+        if simple is key:
+            raise
+        return x[simple]
 
 
 def take(x, indices, axis=None):
     return np.take(x, indices, axis)
 
 
+def take_along_axis(x, indices, axis=None):
+    if axis is None:
+        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
+    return np.take_along_axis(x, indices, axis)
+
+
 def add_at(x, key, updates):
-    out = np.array(x)
-    if _distinct(key):
+    out, key = np.array(x), plain(key)
+    if distinct(key):
         out[key] += updates
     else:
         np.add.at(out, key, updates)
     return out
 
 
-def _distinct(key) -> bool:
-    """Whether a key cannot choose a position twice: no integer arrays in it."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return all(
-        part is None or part is Ellipsis or isinstance(part, (int, slice, np.integer, np.bool_))
-        or getattr(part, "dtype", None) == bool
-        for part in parts
-    )
+def set_at(x, key, updates):
+    out = np.array(x)
+    out[plain(key)] = updates
+    return out
+
+
+def where(condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        if x1 is not x2:
+            raise ValueError("only one of `x1` and `x2` is given")
+        return nonzero(condition)
+    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
+        x1 = convert(x1)
+    return np.where(np.asarray(condition, bool), *promoted(x1, x2))
+
+
+def nonzero(x):
+    return np.nonzero(x)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .base import together
+from ... import dtypes
+from .base import np_dtype
 
 
 def reshape(x, newshape):
@@ -33,13 +34,8 @@ def roll(x, shift, axis=None):
     return np.roll(x, shift, axis)
 
 
-def concatenate(xs, axis=0):
-    return np.concatenate(together(xs), axis)
-
-
-def stack(xs, axis=0):
-    return np.stack(together(xs), axis)
-
-
-def split(x, indices_or_sections, axis=0):
-    return np.split(x, indices_or_sections, axis)
+def view(x, dtype=None):
+    if dtype is None:
+        return x
+    target = np_dtype(dtypes.canonical(dtype))
+    return (x if x.dtype.itemsize == target.itemsize else np.ascontiguousarray(x)).view(target)

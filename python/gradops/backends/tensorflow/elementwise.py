@@ -146,7 +146,3 @@ logical_not = _logical(tf.math.logical_not)
 logical_and = _logical(tf.math.logical_and)
 logical_or = _logical(tf.math.logical_or)
 logical_xor = _logical(tf.math.logical_xor)
-
-
-def where(condition, x1, x2):
-    return tf.where(tf.cast(condition, tf.bool), *promoted(x1, x2))

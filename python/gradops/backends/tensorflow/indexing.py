@@ -1,55 +1,184 @@
-"""TensorFlow kernels: indexing, by NumPy's rules."""
+"""TensorFlow kernels: indexing, by NumPy's rules.
+
+TensorFlow itself indexes by ints and slices. Integer arrays and masks are done here as NumPy defines
+them: the slices first, then one gather over the dimensions that arrays index, whose broadcast
+dimensions go where the arrays stood if those were side by side, and to the front otherwise.
+"""
 
 import numpy as np
 import tensorflow as tf
 
-
-def _has_arrays(key) -> bool:
-    parts = key if isinstance(key, tuple) else (key,)
-    return any(isinstance(p, (list, np.ndarray, tf.Tensor)) for p in parts)
+from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of
+from .base import convert, promoted
 
 
-def positions(x, key):
-    """The flat positions that a key chooses from a tensor of known shape, in the shape it gives."""
-    parts = key if isinstance(key, tuple) else (key,)
-    parts = tuple(p.numpy() if isinstance(p, tf.Tensor) else p for p in parts)
-    grid = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)
-    return grid[parts if isinstance(key, tuple) else parts[0]]
+def static_value(x):
+    """The values of a tensor as a NumPy array, or None where a graph computes them later."""
+    return tf.get_static_value(x)
 
 
 def get_item(x, key):
-    if not _has_arrays(key):
-        _check(x, key)
-        return x[key]
-    if isinstance(key, tf.Tensor) and key.dtype == tf.bool:
-        return tf.boolean_mask(x, key)
-    if isinstance(key, tf.Tensor):
-        return take(x, key, 0)
-    return tf.gather(tf.reshape(x, [-1]), positions(x, key))
+    parts = parts_of(key)
+    if any(_advanced(p) for p in parts):
+        return _gather(x, expanded(parts, x.shape.rank))
+    _check(x, parts)
+    return x[tuple(parts)]
 
 
-def _check(x, key) -> None:
-    parts = [p for p in (key if isinstance(key, tuple) else (key,)) if p is not None]
-    used = sum(p is not Ellipsis for p in parts)
-    if used != len(parts):
-        at = next(i for i, p in enumerate(parts) if p is Ellipsis)
-        parts[at : at + 1] = [slice(None)] * (x.shape.rank - used)
-    if len(parts) > x.shape.rank:
-        raise IndexError(f"{len(parts)} indices for a tensor of {x.shape.rank} dimensions")
-    for part, size in zip(parts, x.shape):
-        if isinstance(part, (int, np.integer)) and size is not None and not -size <= part < size:
+def _advanced(part) -> bool:
+    return is_array(part) and not (isinstance(part, tf.Tensor) and part.shape.rank == 0 and part.dtype != tf.bool)
+
+
+def _check(x, parts) -> None:
+    """TensorFlow's strided slice would take what is out of range in a graph."""
+    dim = 0
+    for part in expanded(parts, x.shape.rank):
+        if part is None:
+            continue
+        size = x.shape[dim]
+        dim += 1
+        if isinstance(part, int) and size is not None and not -size <= part < size:
             raise IndexError(f"index {part} is out of range for a dimension of {size}")
+
+
+def _gather(x, parts):
+    basic, arrays, advanced = [], {}, []
+    for part in parts:
+        if isinstance(part, bool):
+            arrays[len(basic)] = np.zeros(int(part), np.int64)
+            basic.append(None)
+            advanced.append(True)
+        elif part is None or isinstance(part, slice):
+            basic.append(part)
+            advanced.append(False)
+        else:
+            for positions in _whole(part, [x.shape[_used(basic) + i] for i in range(_rank(part))]):
+                arrays[len(basic)] = positions
+                basic.append(slice(None))
+                advanced.append(True)
+    y = x[tuple(basic)] if any(p != slice(None) for p in basic) else x
+    dims = list(arrays)
+    found = [_wrapped(p, y, d) for d, p in arrays.items()]
+    if len(dims) == 1:
+        return tf.gather(y, found[0], axis=dims[0])
+    if all(isinstance(p, np.ndarray) for p in found):
+        joint = np.stack(np.broadcast_arrays(*found), -1)
+    else:
+        origin = _zero_sum(found)
+        joint = tf.stack([p + origin for p in found], -1)
+    rest = [d for d in range(y.shape.rank) if d not in arrays]
+    out = tf.gather_nd(tf.transpose(y, dims + rest), joint)
+    first, last = advanced.index(True), len(advanced) - 1 - advanced[::-1].index(True)
+    width = out.shape.rank - len(rest)
+    if first == 0 or not all(advanced[first : last + 1]):
+        return out
+    order = [*range(width, width + first), *range(width), *range(width + first, out.shape.rank)]
+    return tf.transpose(out, order)
+
+
+def _used(basic) -> int:
+    return sum(p is not None for p in basic)
+
+
+def _rank(part) -> int:
+    return len(part.shape) if is_mask(part) else 1
+
+
+def _whole(part, sizes) -> list:
+    """A part's positions, one array for each dimension: of a mask those of its true elements."""
+    known = part if not isinstance(part, tf.Tensor) else tf.get_static_value(part)
+    if is_mask(part):
+        if list(part.shape) != sizes:
+            raise IndexError(f"a mask of shape {tuple(part.shape)} for dimensions of {sizes}")
+        if known is not None:
+            return list(np.nonzero(known))
+        return tf.unstack(tf.where(part), num=len(sizes), axis=1)
+    if known is None:
+        return [tf.cast(part, tf.int64)]
+    if np.asarray(known).dtype.kind not in "iu":
+        raise IndexError(f"positions must be whole numbers or a mask; got dtype {np.asarray(known).dtype}")
+    return [np.asarray(known, np.int64)]
+
+
+def _wrapped(positions, y, dim):
+    """Positions counted from the start, in range."""
+    if not isinstance(positions, np.ndarray):
+        size = tf.shape(y, tf.int64)[dim]
+        return tf.where(positions < 0, positions + size, positions)
+    size = y.shape[dim]
+    if size is None:
+        return _wrapped(tf.constant(positions), y, dim)
+    if positions.size and not (-size <= positions.min() and positions.max() < size):
+        raise IndexError(f"index {positions.ravel()[:4]} is out of range for a dimension of {size}")
+    return np.where(positions < 0, positions + size, positions)
+
+
+def _zero_sum(arrays):
+    """Zeros of the shape that arrays broadcast to."""
+    total = tf.zeros([], tf.int64)
+    for p in arrays:
+        total = total + tf.zeros_like(p)
+    return total
 
 
 def take(x, indices, axis=None):
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0
-    indices = tf.cast(indices, tf.int64)
-    size = tf.cast(tf.shape(x)[axis], tf.int64)
-    return tf.gather(x, tf.where(indices < 0, indices + size, indices), axis=axis)
+    return tf.gather(x, _counted(tf.cast(indices, tf.int64), x, axis), axis=axis)
+
+
+def _counted(indices, x, axis):
+    size = x.shape[axis]
+    known = tf.get_static_value(indices)
+    if known is not None and size is not None:
+        if known.size and not (-size <= known.min() and known.max() < size):
+            raise IndexError(f"index {known.ravel()[:4]} is out of range for a dimension of {size}")
+        return indices if not known.size or known.min() >= 0 else tf.constant(np.where(known < 0, known + size, known))
+    size = tf.cast(tf.shape(x)[axis], tf.int64) if size is None else size
+    return tf.where(indices < 0, indices + size, indices)
+
+
+def _flat_positions(x, key):
+    """Where in the flattened ``x`` the elements of ``x[key]`` are; a NumPy array if the key's values are known."""
+    parts = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key)]
+    if any(known is None and p is not None for known, p in zip(parts, parts_of(key))):
+        return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
+    return np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)[tuple(parts)]
 
 
 def add_at(x, key, updates):
-    flat = positions(x, key)
-    updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), flat.shape), [-1])
-    return tf.reshape(tf.tensor_scatter_nd_add(tf.reshape(x, [-1]), flat.reshape(-1, 1), updates), tf.shape(x))
+    updates = tf.cast(updates, x.dtype)
+    if isinstance(key, tf.Tensor) and key.dtype.is_integer and key.shape.rank == 1 and x.shape.rank:
+        rows = _counted(tf.cast(key, tf.int64), x, 0)
+        updates = tf.broadcast_to(updates, tf.concat([tf.shape(rows), tf.shape(x)[1:]], 0))
+        return tf.tensor_scatter_nd_add(x, rows[:, None], updates)
+    flat = _flat_positions(x, key)
+    updates = tf.reshape(tf.broadcast_to(updates, tf.shape(flat)), [-1])
+    flat = tf.reshape(flat, [-1, 1])
+    return tf.reshape(tf.tensor_scatter_nd_add(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
+
+
+def set_at(x, key, updates):
+    flat = _flat_positions(x, key)
+    updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
+    if isinstance(flat, tf.Tensor) or distinct(key):
+        flat = tf.reshape(flat, [-1, 1])
+    else:  # of a position's several values the last stays, in the gradient too
+        flat = flat.reshape(-1)
+        last = last_of_each(flat)
+        flat, updates = flat[last][:, None], tf.gather(updates, last)
+    return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
+
+
+def where(condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        if x1 is not x2:
+            raise ValueError("only one of `x1` and `x2` is given")
+        return nonzero(condition)
+    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
+        x1 = convert(x1)
+    return tf.where(tf.cast(condition, tf.bool), *promoted(x1, x2))
+
+
+def nonzero(x):
+    return tuple(tf.unstack(tf.where(tf.cast(x, tf.bool)), num=x.shape.rank, axis=1))

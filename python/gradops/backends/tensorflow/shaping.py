@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import axes_of, together
+from .base import axes_of, tf_dtype
 
 
 def _sizes(shape):
@@ -46,17 +46,20 @@ def roll(x, shift, axis=None):
     return tf.roll(x, shift, axis)
 
 
-def concatenate(xs, axis=0):
-    return tf.concat(together(xs), axis)
-
-
-def stack(xs, axis=0):
-    return tf.stack(together(xs), axis)
-
-
-def split(x, indices_or_sections, axis=0):
-    if isinstance(indices_or_sections, int):
-        return tf.split(x, indices_or_sections, axis)
-    size = x.shape[axis]
-    edges = [0, *(min(max(int(i) + (size if i < 0 else 0), 0), size) for i in indices_or_sections), size]
-    return tf.split(x, [max(b - a, 0) for a, b in zip(edges, edges[1:])], axis)
+def view(x, dtype=None):
+    if dtype is None:
+        return x
+    target = tf_dtype(dtype)
+    if x.dtype == target:
+        return x
+    if x.dtype == tf.bool:
+        x = tf.cast(x, tf.uint8)
+    read = tf.uint8 if target == tf.bool else target
+    if x.dtype.size == read.size:
+        y = tf.bitcast(x, read)
+    elif x.dtype.size > read.size:
+        y = tf.reshape(tf.bitcast(x, read), [*x.shape[:-1], x.shape[-1] * (x.dtype.size // read.size)])
+    else:
+        ratio = read.size // x.dtype.size
+        y = tf.bitcast(tf.reshape(x, [*x.shape[:-1], x.shape[-1] // ratio, ratio]), read)
+    return tf.cast(y, target)

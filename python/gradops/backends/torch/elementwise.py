@@ -4,7 +4,7 @@ import operator
 
 import torch
 
-from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted
+from .base import arithmetic, floating, floating_arithmetic, floats, predicate
 
 add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
@@ -101,7 +101,3 @@ def round(x, decimals=0):
     if x.is_floating_point():
         return torch.round(x, decimals=decimals)
     return x if decimals >= 0 else torch.round(floats(x), decimals=decimals).to(x.dtype)
-
-
-def where(condition, x1, x2):
-    return torch.where(condition.to(torch.bool), *promoted(x1, x2))

@@ -1,32 +1,35 @@
-"""PyTorch kernels: indexing."""
+"""PyTorch kernels: indexing, by NumPy's rules."""
 
 import numpy as np
 import torch
 
+from .._keys import dimensions, distinct, expanded, is_array, parts_of
+from .base import convert, promoted
+
 
 def native_key(x, key):
-    """A NumPy key as torch takes it: arrays become tensors, negative steps gathers."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    parts = [
-        torch.as_tensor(p, device=x.device) if isinstance(p, (list, np.ndarray, np.integer)) else p for p in parts
-    ]
+    """``x`` and a key as torch takes them: arrays become tensors, negative steps are gathered first."""
+    if type(key) in (int, slice) and (type(key) is int or key.step is None or key.step > 0):
+        return x, key
+    parts = [_native(p, x.device) if is_array(p) else p for p in parts_of(key)]
+    if any(isinstance(p, torch.Tensor) and (p.ndim or p.dtype is torch.bool) for p in parts):
+        # NumPy counts ints beside arrays as arrays: that decides where the arrays' dimensions go
+        parts = [torch.tensor([p], device=x.device) if type(p) is int else p for p in parts]
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
-        flipped, dim = [], 0
-        if Ellipsis in [p for p in parts if not isinstance(p, torch.Tensor)]:
-            at = next(i for i, p in enumerate(parts) if p is Ellipsis)
-            used = sum(p is not None and p is not Ellipsis for p in parts)
-            parts[at : at + 1] = [slice(None)] * (x.ndim - used)
+        parts, dim = expanded(parts, x.ndim), 0
         for i, p in enumerate(parts):
-            if p is None:
-                continue
             if isinstance(p, slice) and p.step is not None and p.step < 0:
-                chosen = range(*p.indices(x.shape[dim]))
-                x = torch.index_select(x, dim, torch.tensor(list(chosen), dtype=torch.int64, device=x.device))
-                flipped.append(i)
-            dim += 1
-        for i in flipped:
-            parts[i] = slice(None)
-    return x, tuple(parts) if isinstance(key, tuple) or len(parts) > 1 else parts[0]
+                chosen = torch.tensor(list(range(*p.indices(x.shape[dim]))), dtype=torch.int64, device=x.device)
+                x = torch.index_select(x, dim, chosen)
+                parts[i] = slice(None)
+            dim += dimensions(p)
+    return x, tuple(parts)
+
+
+def _native(part, device):
+    if isinstance(part, (bool, torch.Tensor)):
+        return part
+    return torch.as_tensor(np.asarray(part), device=device)
 
 
 def get_item(x, key):
@@ -45,8 +48,59 @@ def take(x, indices, axis=None):
     return out.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 
 
+def take_along_axis(x, indices, axis=None):
+    if axis is None:
+        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
+    if x.ndim != indices.ndim:
+        raise ValueError("`x` and `indices` must have as many dimensions as each other")
+    indices, size = indices.to(torch.int64), x.shape[axis]
+    # torch does not check positions that are broadcast
+    if indices.device.type == "cpu" and bool(((indices < -size) | (indices >= size)).any()):
+        raise IndexError("index out of range")
+    return torch.take_along_dim(x, torch.where(indices < 0, indices + size, indices), axis)
+
+
+def _rows(key) -> bool:
+    """Whether a key is one tensor of whole numbers: whole rows."""
+    return isinstance(key, torch.Tensor) and key.dtype in (torch.int64, torch.int32)
+
+
+def _flat_positions(x, key):
+    """Where in the flattened ``x`` the elements of ``x[key]`` are."""
+    return get_item(torch.arange(x.numel(), device=x.device).reshape(x.shape), key)
+
+
 def add_at(x, key, updates):
-    positions = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    flat = get_item(positions, key)
-    updates = torch.broadcast_to(updates.to(x.dtype), flat.shape)
+    updates = torch.as_tensor(updates, device=x.device).to(x.dtype)
+    if _rows(key) and key.ndim == 1 and x.ndim:
+        rows = torch.where(key < 0, key + x.shape[0], key)
+        return x.index_add(0, rows, torch.broadcast_to(updates, (*rows.shape, *x.shape[1:])))
+    flat = _flat_positions(x, key)
+    updates = torch.broadcast_to(updates, flat.shape)
     return x.reshape(-1).index_add(0, flat.reshape(-1), updates.reshape(-1)).reshape(x.shape)
+
+
+def set_at(x, key, updates):
+    flat = _flat_positions(x, key)
+    updates = torch.broadcast_to(torch.as_tensor(updates, device=x.device).to(x.dtype), flat.shape).reshape(-1)
+    flat = flat.reshape(-1)
+    if not distinct(key):  # of a position's several values the last stays, in the gradient too
+        order = torch.arange(flat.numel(), device=x.device)
+        last = torch.full((x.numel(),), -1, device=x.device).scatter_reduce(0, flat, order, "amax")
+        last = last[last >= 0]
+        flat, updates = flat[last], updates[last]
+    return x.reshape(-1).index_copy(0, flat, updates).reshape(x.shape)
+
+
+def where(condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        if x1 is not x2:
+            raise ValueError("only one of `x1` and `x2` is given")
+        return nonzero(condition)
+    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
+        x1 = convert(x1)
+    return torch.where(condition.to(torch.bool), *promoted(x1, x2))
+
+
+def nonzero(x):
+    return torch.nonzero(x, as_tuple=True)

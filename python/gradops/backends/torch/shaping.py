@@ -2,7 +2,7 @@
 
 import torch
 
-from .base import axes_of, together
+from .base import axes_of, torch_dtype
 
 
 def reshape(x, newshape):
@@ -49,21 +49,10 @@ def roll(x, shift, axis=None):
     return torch.roll(x, shift, axis)
 
 
-def concatenate(xs, axis=0):
-    return torch.cat(together(xs), axis)
-
-
-def stack(xs, axis=0):
-    return torch.stack(together(xs), axis)
-
-
-def split(x, indices_or_sections, axis=0):
-    return list(torch.tensor_split(x, _even(x, indices_or_sections, axis), dim=axis))
-
-
-def _even(x, sections, axis):
-    if isinstance(sections, int):
-        if sections < 1 or x.shape[axis] % sections:
-            raise ValueError(f"{sections} sections do not divide a dimension of {x.shape[axis]}")
-        return sections
-    return [int(i) for i in sections]
+def view(x, dtype=None):
+    if dtype is None:
+        return x
+    target = torch_dtype(dtype)
+    if target is x.dtype:
+        return x
+    return (x if x.dtype.itemsize == target.itemsize else x.contiguous()).detach().view(target)

@@ -1,0 +1,80 @@
+"""NumPy's keys taken apart: what ``x[key]`` says about each dimension of ``x``.
+
+Ints, slices, None, ``...``, integer arrays and bool masks, alone or in a tuple. Arrays may be of any
+library; the values of ``Variable``s are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_SCALARS = (int, slice, type(None), type(Ellipsis))
+
+
+def parts_of(key) -> list:
+    """The parts of a key; lists as NumPy arrays, variables as their data, whole 0-d arrays as ints."""
+    return [_part(p) for p in (key if isinstance(key, tuple) else (key,))]
+
+
+def _part(part) -> Any:
+    if isinstance(part, _SCALARS):
+        return part
+    if hasattr(part, "requires_grad") and hasattr(part, "_node"):
+        part = part.data
+    if isinstance(part, (list, range)):
+        part = np.asarray(part)
+        return part if part.size else part.astype(np.int64)
+    if isinstance(part, (np.ndarray, np.generic)) and part.ndim == 0 and part.dtype.kind in "iu":
+        return int(part)
+    return part
+
+
+def plain(key):
+    """A key with its variables and lists replaced by arrays."""
+    parts = parts_of(key)
+    return tuple(parts) if isinstance(key, tuple) else parts[0]
+
+
+def is_array(part) -> bool:
+    """Whether a part is an array or a truth value: what makes indexing "advanced"."""
+    return isinstance(part, bool) or not isinstance(part, _SCALARS)
+
+
+def is_mask(part) -> bool:
+    return isinstance(part, bool) or str(getattr(part, "dtype", "")).rpartition(".")[2] in ("bool", "<dtype: 'bool'>")
+
+
+def dimensions(part) -> int:
+    """How many dimensions of the tensor a part speaks of."""
+    if part is None or isinstance(part, bool):
+        return 0
+    return len(part.shape) if is_mask(part) else 1
+
+
+def expanded(parts: list, rank: int) -> list:
+    """The parts with ``...`` and what is missing at the end written out as full slices.
+
+    Raises:
+        IndexError: more parts than dimensions.
+    """
+    used = sum(dimensions(p) for p in parts if p is not Ellipsis)
+    if used > rank:
+        raise IndexError(f"{used} positions for a tensor of {rank} dimensions")
+    at = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(at) > 1:
+        raise IndexError("more than one `...` in a key")
+    rest = [slice(None)] * (rank - used)
+    return parts[: at[0]] + rest + parts[at[0] + 1 :] if at else parts + rest
+
+
+def distinct(key) -> bool:
+    """Whether a key cannot choose a position twice: no integer arrays in it."""
+    return all(not is_array(p) or is_mask(p) for p in parts_of(key))
+
+
+def last_of_each(flat: np.ndarray) -> np.ndarray:
+    """Where, in a vector of positions, each position that occurs does so last."""
+    order = np.arange(flat.size)[::-1]
+    return np.sort(order[np.unique(flat[::-1], return_index=True)[1]])

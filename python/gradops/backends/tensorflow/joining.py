@@ -1,0 +1,25 @@
+"""TensorFlow kernels: joining and splitting."""
+
+import tensorflow as tf
+
+from .base import together
+
+
+def concatenate(xs, axis=0):
+    return tf.concat(together(xs), axis)
+
+
+def stack(xs, axis=0):
+    return tf.stack(together(xs), axis)
+
+
+def split(x, indices_or_sections, axis=0):
+    if isinstance(indices_or_sections, int):
+        return tf.split(x, indices_or_sections, axis)
+    size = x.shape[axis]
+    edges = [0, *(min(max(int(i) + (size if i < 0 else 0), 0), size) for i in indices_or_sections), size]
+    return tf.split(x, [max(b - a, 0) for a, b in zip(edges, edges[1:])], axis)
+
+
+def unstack(x, num=None, axis=0):
+    return tf.unstack(x, num=num, axis=axis)

@@ -1,0 +1,260 @@
+"""Joining and splitting: several tensors as one, one as several."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, ShapeError
+from ..types import Axis, Integer, Integers, Tensor, Tensors
+from . import _checks
+from ._checks import check_axis, check_rank, integer
+from ._dispatch import op
+from .shaping import expand_dims, ravel, reshape
+
+
+@op
+def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
+    """Tensors joined along an existing dimension, in the dtype in which they meet.
+
+    Raises:
+        ShapeError: shapes that differ elsewhere than along ``axis``.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    ...
+
+
+@op
+def stack(x: Tensors, axis: Axis = 0) -> Tensor:
+    """Tensors of one shape joined along a new dimension, in the dtype in which they meet.
+
+    Raises:
+        ShapeError: shapes that differ.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The upstream gradient, taken apart.
+    """
+    ...
+
+
+@op
+def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
+    """``x`` cut along a dimension: into equal sections (an int) or before positions (a list).
+
+    Returns:
+        A list of tensors.
+
+    Raises:
+        ArgumentError: sections that do not divide the dimension.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The pieces' upstream gradients, joined; zeros for unused ones.
+    """
+    ...
+
+
+@op
+def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
+    """``x2`` after ``x1`` along an axis; both flattened without one.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: shapes that differ elsewhere than along ``axis``.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    return concatenate([ravel(x1), ravel(x2)], 0) if axis is None else concatenate([x1, x2], axis)
+
+
+def _shape(x) -> tuple:
+    from .conversion import shape
+
+    return shape(x)
+
+
+def _list(xs) -> list:
+    return list(xs) if isinstance(xs, (list, tuple)) else unstack(xs)
+
+
+@op
+def hstack(xs: Tensors) -> Tensor:
+    """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
+
+    Raises:
+        ShapeError: shapes that differ elsewhere.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    parts = [reshape(x, (1,)) if len(x.shape) == 0 else x for x in _list(xs)]
+    return concatenate(parts, 0 if len(parts[0].shape) == 1 else 1)
+
+
+@op
+def vstack(xs: Tensors) -> Tensor:
+    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
+
+    Raises:
+        ShapeError: shapes that differ elsewhere.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    return concatenate([reshape(x, (1, -1)) if len(x.shape) < 2 else x for x in _list(xs)], 0)
+
+
+@op
+def dstack(xs: Tensors) -> Tensor:
+    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
+
+    Raises:
+        ShapeError: shapes that differ elsewhere.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    parts = [reshape(x, (1, -1, 1)) if len(x.shape) < 2 else x for x in _list(xs)]
+    return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
+
+
+def _check_unstack(op, x, num, axis) -> None:
+    if num is None:
+        return
+    axis = check_axis(op.name, axis, check_rank(op.name, x, 1))
+    size = _shape(x)[axis]
+    if integer(op.name, num, "num") != size:
+        raise ArgumentError(f"`{op.name}`: `num` must be {size}, the size of the dimension; got {num}.", argument="num")
+
+
+@op(check=_check_unstack)
+def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0) -> list:
+    """``x`` taken apart along a dimension.
+
+    Args:
+        num: the size of the dimension, if it should be checked.
+
+    Returns:
+        A list of tensors without the dimension.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: another ``num``.
+
+    Gradient:
+        The parts' upstream gradients, stacked; zeros for unused ones.
+    """
+    ...
+
+
+@op
+def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
+    """As :func:`split`, but sections need not divide the dimension: the first ones are one longer then.
+
+    Returns:
+        A list of tensors.
+
+    Raises:
+        ArgumentError: fewer than one section.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The pieces' upstream gradients, joined; zeros for unused ones.
+    """
+    axis = check_axis("array_split", axis, check_rank("array_split", x, 1))
+    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+        return split(x, indices_or_sections, axis)
+    count = integer("array_split", indices_or_sections, "indices_or_sections")
+    if count < 1:
+        raise ArgumentError(
+            f"`array_split`: `indices_or_sections` must be at least 1; got {count}.", argument="indices_or_sections"
+        )
+    short, longer = divmod(x.shape[axis], count)
+    return split(x, [i * short + min(i, longer) for i in range(1, count)], axis)
+
+
+def _split_along(op: str, x, indices_or_sections, axis: int, rank: int) -> list:
+    check_rank(op, x, rank)
+    return split(x, indices_or_sections, axis)
+
+
+@op
+def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
+    """``x`` cut into columns: along the second dimension, a vector along its only one. See :func:`split`.
+
+    Raises:
+        ShapeError: a 0-d tensor.
+        ArgumentError: sections that do not divide the dimension.
+
+    Gradient:
+        The pieces' upstream gradients, joined.
+    """
+    return _split_along("hsplit", x, indices_or_sections, 0 if len(x.shape) == 1 else 1, 1)
+
+
+@op
+def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
+    """``x`` cut into rows: along the first of at least two dimensions. See :func:`split`.
+
+    Raises:
+        ShapeError: fewer than 2 dimensions.
+        ArgumentError: sections that do not divide the dimension.
+
+    Gradient:
+        The pieces' upstream gradients, joined.
+    """
+    return _split_along("vsplit", x, indices_or_sections, 0, 2)
+
+
+@op
+def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
+    """``x`` cut along the third of at least three dimensions. See :func:`split`.
+
+    Raises:
+        ShapeError: fewer than 3 dimensions.
+        ArgumentError: sections that do not divide the dimension.
+
+    Gradient:
+        The pieces' upstream gradients, joined.
+    """
+    return _split_along("dsplit", x, indices_or_sections, 2, 3)
+
+
+def _explain_split(op: str, x, indices_or_sections, axis) -> None:
+    axis = check_axis(op, axis, check_rank(op, x, 1))
+    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+        return
+    count, size = integer(op, indices_or_sections, "indices_or_sections"), _shape(x)[axis]
+    if count < 1 or size % count:
+        raise ArgumentError(
+            f"`{op}`: `indices_or_sections` must divide the dimension of {size}, or be a list; got {count}.",
+            argument="indices_or_sections",
+            hint="`array_split()` makes sections of unequal sizes",
+        )
+
+
+def _explain_join(op: str, axis, **tensors) -> None:
+    (xs,) = tensors.values()
+    shapes = [_shape(x) for x in xs]
+    if not shapes:
+        raise ArgumentError(f"`{op}`: needs at least one tensor.", argument=next(iter(tensors)))
+    rank = len(shapes[0])
+    axis = check_axis(op, axis, rank if op == "concatenate" else rank + 1)
+    if op == "concatenate":
+        if not rank:
+            raise ShapeError("`concatenate`: 0-d tensors have no dimension to join along; `stack()` makes one.")
+        alike = [s[:axis] + s[axis + 1 :] if len(s) == rank else None for s in shapes]
+    else:
+        alike = shapes
+    if any(s != alike[0] for s in alike):
+        where = "elsewhere than along the axis" if op == "concatenate" else "in shape"
+        raise ShapeError(
+            f"`{op}`: the tensors must not differ {where}; got {', '.join(map(str, shapes))}.",
+            argument=next(iter(tensors)),
+        )
+
+
+_checks.reasons["split"] = _explain_split
+_checks.reasons["concatenate"] = _checks.reasons["stack"] = _explain_join
