@@ -73,17 +73,21 @@ class Rule:
     the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``naive`` rules are written without conjugates, as for a
-    holomorphic function; the engine conjugates around them.
+    holomorphic function; the engine conjugates around them. ``elementwise`` rules are also their own
+    transposes, which forward mode uses.
     """
 
-    __slots__ = ("name", "parts", "whole", "slots", "naive")
+    __slots__ = ("name", "parts", "whole", "slots", "naive", "elementwise")
 
-    def __init__(self, name: str, parts=None, whole=None, slots: tuple = (), naive: bool = False):
+    def __init__(
+        self, name: str, parts=None, whole=None, slots: tuple = (), naive: bool = False, elementwise: bool = False
+    ):
         self.name = name
         self.parts = parts
         self.whole = whole
         self.slots = slots
         self.naive = naive
+        self.elementwise = elementwise
 
 
 RESULT = -1

@@ -70,6 +70,8 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 _MULTIPLE: set[str] = set()
+_ELEMENTWISE = ("bounds", "elementwise", "special")
+"""The families whose rules of tensors alone act on each element by itself."""
 
 
 def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
@@ -106,7 +108,7 @@ def _unary(op, rules, naive):
     kernels = op.kernels
     part, needed = _part(op, rules[op.tensors[0]])
     keep_x, keep_y = 0 in needed, 1 in needed
-    rule = Rule(op.name, parts=(part,), slots=(0, RESULT), naive=naive)
+    rule = Rule(op.name, parts=(part,), slots=(0, RESULT), naive=naive, elementwise=op.family in _ELEMENTWISE)
     is_recording = recording.get
 
     def recorded(x):
@@ -126,7 +128,7 @@ def _with_constant(op, rules, naive, position, constant_kind):
     part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
     keep1, keep2, keep_y = (i in needed for i in range(3))
     slots = (0, None, RESULT) if position == 0 else (None, 0, RESULT)
-    rule = Rule(op.name, parts=(part,), slots=slots, naive=naive)
+    rule = Rule(op.name, parts=(part,), slots=slots, naive=naive, elementwise=op.family in _ELEMENTWISE)
     is_recording = recording.get
 
     def recorded(x1, x2):
@@ -153,7 +155,7 @@ def _binary(op, rules, naive):
         part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
         parts.append(part)
         needs.append(needed)
-    rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive)
+    rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive, elementwise=op.family in _ELEMENTWISE)
     is_recording = recording.get
     keeps = {
         (a, b): tuple(i in ((needs[0] if a else set()) | (needs[1] if b else set())) for i in range(3))

@@ -7,8 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import GradientError
+from . import traces
 
 stop = jax.lax.stop_gradient
+
+
+def stopped():
+    """A scope in which every operation's result is a constant for the transformations around it."""
+    return traces.watching(_cut)
+
+
+def _cut(apply, xs):
+    out = apply([stop(x) if traces.is_tracer(x) else x for x in xs])
+    return [stop(y) for y in out] if isinstance(out, (list, tuple)) else stop(out)
 
 
 def custom(run, inputs: list) -> list:
@@ -60,3 +71,21 @@ def value_and_grad(run, leaves: list) -> tuple:
 
     (_, value), gradients = jax.value_and_grad(scalar, argnums=tuple(range(len(leaves))), has_aux=True)(*leaves)
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
+
+
+def vjp(run, leaves: list) -> tuple:
+    """The outputs and a function from their gradients to the inputs'."""
+    outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
+    return outputs, lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])]
+
+
+def jvp(run, leaves: list, tangents: list) -> tuple:
+    """The outputs and their tangents."""
+    return jax.jvp(lambda *xs: run(*xs), tuple(leaves), tuple(tangents))
+
+
+def jacobian(run, leaves: list, strategy: str, form):
+    """Derivatives by output and input."""
+    transform = jax.jacfwd if strategy == "forward-mode" else jax.jacrev
+    rows = transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
+    return form([list(row) for row in rows])

@@ -54,3 +54,61 @@ def value_and_grad(run, leaves: list) -> tuple:
         tape.watch(inputs)
         y = tf.convert_to_tensor(run(*inputs))
     return y, tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+
+def vjp(run, leaves: list) -> tuple:
+    """The outputs and a function from their gradients to the inputs'."""
+    inputs = [tf.identity(x) for x in leaves]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = run(*inputs)
+
+    def pull(weights):
+        return tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    return outputs, pull
+
+
+def jvp(run, leaves: list, tangents: list) -> tuple:
+    """The outputs and their tangents."""
+    inputs = [tf.identity(x) for x in leaves]
+    with tf.autodiff.ForwardAccumulator(inputs, tangents) as accumulator:
+        outputs = run(*inputs)
+    products = [accumulator.jvp(y, unconnected_gradients=tf.UnconnectedGradients.ZERO) for y in outputs]
+    return outputs, products
+
+
+def jacobian(run, leaves: list, strategy: str, vectorize: bool, form):
+    """Derivatives by output and input."""
+    inputs = [tf.identity(x) for x in leaves]
+    if strategy == "forward-mode":
+        return form(_forward_jacobian(run, inputs))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(inputs)
+        outputs = run(*inputs)
+    rows = [
+        tape.jacobian(
+            y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO, experimental_use_pfor=vectorize
+        )
+        for y in outputs
+    ]
+    return form(rows)
+
+
+def _forward_jacobian(run, inputs: list) -> list:
+    columns: list = []
+    outputs: list = []
+    for i, x in enumerate(inputs):
+        count = x.shape.num_elements()
+        units = tf.reshape(tf.eye(count, dtype=x.dtype), [count, *x.shape])
+        for k in range(count):
+            tangents = [units[k] if j == i else tf.zeros_like(z) for j, z in enumerate(inputs)]
+            outputs, products = jvp(run, inputs, tangents)
+            columns.append((i, products))
+    return [
+        [
+            tf.reshape(tf.stack([p[j] for at, p in columns if at == i], -1), [*y.shape, *x.shape])
+            for i, x in enumerate(inputs)
+        ]
+        for j, y in enumerate(outputs)
+    ]

@@ -1,23 +1,18 @@
-"""Derivatives of functions, by the autodiff that belongs to the tensors in hand."""
+"""``grad`` and ``value_and_grad``, by the autodiff that belongs to the tensors in hand."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
-from . import _tree, backends, config, dtypes
-from .autodiff import engine
-from .autodiff.graph import Node, Rule
-from .autodiff.modes import enable_grad
-from .autodiff.variable import Variable, attach, wrap
-from .errors import ArgumentError, ArgumentTypeError, GradientError
-from .ops import conversion
-
-_depth: ContextVar[int] = ContextVar("gradops_depth", default=0)
-"""How many derivatives are being taken around this point: an inner one must then be differentiable."""
-
+from .. import _tree, backends, config, dtypes
+from ..autodiff import engine
+from ..autodiff.graph import Node, Rule
+from ..autodiff.modes import enable_grad
+from ..autodiff.variable import Variable, attach, wrap
+from ..errors import ArgumentError, ArgumentTypeError, GradientError
+from ..ops import conversion
 
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
     """A function that gives the value of ``f`` and its gradient.
@@ -64,11 +59,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 result, box["aux"] = result
             return _scalar(result)
 
-        token = _depth.set(_depth.get() + 1)
-        try:
-            value, gradients = _engine(backend, leaves)(run, leaves)
-        finally:
-            _depth.reset(token)
+        value, gradients = _engine(backend, leaves)(run, leaves)
         parts = _tree.unflatten(form, gradients)
         gradient = tuple(parts) if several else parts[0]
         return ((value, box["aux"]) if has_aux else value), gradient
@@ -164,7 +155,7 @@ def _engine(backend: backends.Backend, leaves: list) -> Callable:
     return backend.module.gradients.value_and_grad
 
 
-ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), slots=())
+ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), elementwise=True)
 
 
 def _on_tape(run: Callable, leaves: list) -> tuple:
@@ -173,10 +164,7 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
     with enable_grad():
         inputs = []
         for x in leaves:
-            if isinstance(x, Variable) and x.requires_grad:
-                inputs.append(attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype)))
-            else:
-                inputs.append(fresh(x))
+            inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
         y = run(*inputs)
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [_zeros(x) for x in leaves]
@@ -193,6 +181,11 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
         return y, list(gradients)
 
 
+def linked(x: Variable) -> Variable:
+    """A variable of its own that is ``x``: a derivative for it counts what ``f`` closes over as constant."""
+    return attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype))
+
+
 def fresh(x) -> Variable:
     """A leaf of its own on ``x``'s data."""
     leaf = wrap(x.data if isinstance(x, Variable) else x)
@@ -201,7 +194,7 @@ def fresh(x) -> Variable:
 
 
 def _zeros(x):
-    from .ops.creation import zeros_like
+    from ..ops.creation import zeros_like
 
     return zeros_like(x)
 

@@ -1,0 +1,152 @@
+"""Forward mode on the tape: tangents go through a recorded graph from the oldest operation to the youngest.
+
+A rule of the backward pass is linear in the gradient, so it serves forward too. Where an operation is
+elementwise, the rule applied to a tangent is already the answer (its Jacobian is diagonal); otherwise
+the rule is transposed, by differentiating it with respect to the gradient it is linear in (the "double
+backward trick", Townsend 2017).
+"""
+
+from __future__ import annotations
+
+from ..autodiff import engine
+from ..autodiff.graph import PICK, Node
+from ..autodiff.modes import recording
+from ..autodiff.variable import Variable, wrap
+from ..ops import conversion, elementwise, shaping
+
+
+def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False) -> list:
+    """The tangents of ``outputs`` for those of ``inputs``, variables that the outputs were computed from.
+
+    Returns:
+        Raw data, or variables with ``create_graph``; None for an output that depends on no input.
+    """
+    known = {_key(x._node or x): t for x, t in zip(inputs, tangents)}
+    found: dict[int, object] = dict(known)
+    for node in _in_order(outputs, {x._node.seq for x in inputs if x._node is not None}):
+        if node.seq not in known:
+            found[node.seq] = _through(node, found, create_graph)
+    token = recording.set(create_graph)
+    try:
+        return [_match(found.get(_key(y._node or y)), y) for y in outputs]
+    finally:
+        recording.reset(token)
+
+
+def _key(edge) -> int:
+    """A node by its clock, a leaf by its identity (negative, so that the two never meet)."""
+    return edge.seq if edge.__class__ is Node else -id(edge)
+
+
+def _match(tangent, y):
+    if tangent is not None and tuple(tangent.shape) != tuple(y.shape):
+        tangent = shaping.broadcast_to(tangent, tuple(y.shape))
+    return tangent
+
+
+def _in_order(outputs: list, stops: set) -> list[Node]:
+    nodes: dict[int, Node] = {}
+    stack = [y._node for y in outputs if y._node is not None]
+    while stack:
+        node = stack.pop()
+        if node.seq not in nodes:
+            nodes[node.seq] = node
+            if node.seq not in stops:
+                stack.extend(e for e in node.edges if e.__class__ is Node)
+    return [nodes[seq] for seq in sorted(nodes)]
+
+
+def _through(node: Node, found: dict, create_graph: bool):
+    """The tangent of one operation's result; of one of several results a list."""
+    if node.rule is PICK:
+        parts = found.get(node.edges[0].seq)
+        return None if parts is None else parts[node.saved[0]]
+    incoming = [
+        None if edge is None else found.get(_key(edge)) for edge in node.edges
+    ]
+    if all(t is None for t in incoming):
+        return None
+    if node.saved is None:
+        from ..errors import GradientError
+
+        raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
+    saved = engine._rejoin(node) if create_graph else node.saved
+    if node.rule.parts is not None and node.rule.elementwise and not engine._is_complex[node.dtype]:
+        return _diagonal(node, saved, incoming, create_graph)
+    return _transposed(node, saved, incoming, create_graph)
+
+
+def _diagonal(node: Node, saved: tuple, incoming: list, create_graph: bool):
+    token = recording.set(create_graph)
+    try:
+        total = None
+        for part, edge, t in zip(node.rule.parts, node.edges, incoming):
+            if t is None:
+                continue
+            if tuple(t.shape) != tuple(node.shape):
+                t = shaping.broadcast_to(t, tuple(node.shape))
+            moved = part(t, saved, edge)
+            if moved is not None:
+                total = moved if total is None else elementwise.add(total, moved)
+        return total
+    finally:
+        recording.reset(token)
+
+
+def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
+    """``d/du <rule(u), t>``: the rule is linear in ``u``, so any point will do; 0 is taken."""
+    token = recording.set(True)
+    try:
+        if node.shape is None:
+            points = [
+                _point(owner.module.zeros(tuple(shape), conversion.dtypes.canonical(dtype)))
+                for shape, dtype, owner in node.extra
+            ]
+            pulled = node.rule.whole(list(points), saved, node)
+        else:
+            points = [_point(_zeros(node, saved, incoming))]
+            g = elementwise.conj(points[0]) if node.rule.naive else points[0]
+            if node.rule.parts is None:
+                pulled = node.rule.whole(g, saved, node)
+            else:
+                pulled = [None if e is None else p(g, saved, e) for p, e in zip(node.rule.parts, node.edges)]
+            if node.rule.naive:
+                pulled = [None if p is None else elementwise.conj(p) for p in pulled]
+        pairs = [
+            (engine.fit(p, edge) if edge.__class__ is not Node or edge.shape is not None else p, t)
+            for p, edge, t in zip(pulled, node.edges, incoming)
+            if t is not None and isinstance(p, Variable) and p.requires_grad
+        ]
+        if not pairs:
+            return None
+        result = engine.grad(
+            [p for p, _ in pairs],
+            points,
+            [_as_variable(t) for _, t in pairs],
+            create_graph=create_graph,
+            allow_unused=True,
+            materialize_grads=True,
+        )
+    finally:
+        recording.reset(token)
+    out = list(result) if create_graph else [g.data for g in result]
+    return out if node.shape is None else out[0]
+
+
+def _point(data) -> Variable:
+    point = wrap(data)
+    point.requires_grad = True
+    return point
+
+
+def _as_variable(t):
+    return t if isinstance(t, Variable) else wrap(t)
+
+
+def _zeros(node: Node, saved: tuple, incoming: list):
+    t = next(t for t in incoming if t is not None)
+    data = t.data if isinstance(t, Variable) else t
+    owner = engine.backends.of(data)
+    return owner.module.zeros(tuple(node.shape), conversion.dtypes.canonical(node.dtype))
+
+

@@ -1,0 +1,141 @@
+"""Differentiating what is defined by an equation, by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import backends
+from ..autodiff.modes import no_grad
+from ..autodiff.variable import Variable, wrap
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..gradients import custom_gradient, stop_gradient
+from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
+from .matrices import jacobian, vjp
+
+
+def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 1000):
+    """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable for ``theta``.
+
+    Args:
+        f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype; a contraction near the solution.
+        x0: where to start; the solution does not depend on it and it gets no gradient.
+        theta: tensors, variables or numbers.
+        tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop.
+        max_iterations: how many steps at most.
+
+    Returns:
+        The solution, a tensor of ``x0``'s shape.
+
+    Raises:
+        GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
+            the last iterate is given instead, as its values are not known).
+        ShapeError: an ``f`` that changes the shape.
+
+    Gradient:
+        For ``theta``, by the implicit function theorem: ``(I - df/dx)`` is solved with, densely, and
+        the iteration is not recorded (Christianson 1994; Bai et al. 2019). To any order.
+    """
+
+    def step(x, parameters):
+        y = f(x, *parameters)
+        if conversion.shape(y) != conversion.shape(x):
+            raise ShapeError(
+                f"`f` must keep the shape {conversion.shape(x)} of `x0`; got {conversion.shape(y)}.", argument="f"
+            )
+        return y
+
+    return _implicit(lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, max_iterations)
+
+
+def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
+    """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable for ``theta``.
+
+    Args:
+        f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype.
+        x0, theta, tol, max_iterations: as of :func:`fixed_point`.
+
+    Returns:
+        The solution, a tensor of ``x0``'s shape.
+
+    Raises:
+        GradientError: no convergence within ``max_iterations``, as of :func:`fixed_point`.
+
+    Gradient:
+        For ``theta``, by the implicit function theorem: ``df/dx`` is solved with, densely. To any order.
+    """
+
+    def newton(x, parameters):
+        matrix, residual = _matrix(lambda z: f(z, *parameters), x), f(x, *parameters)
+        change = linalg.solve(matrix, shaping.reshape(residual, (-1, 1)))
+        return elementwise.subtract(x, shaping.reshape(change, conversion.shape(x)))
+
+    return _implicit(f, newton, x0, theta, tol, max_iterations)
+
+
+def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):
+    """The root of ``residual(x, *theta)`` that ``step(x, theta)`` converges to."""
+    if max_iterations < 1:
+        raise ArgumentError(f"`max_iterations` must be at least 1; got {max_iterations}.", argument="max_iterations")
+    tensors = [t if isinstance(t, Variable) or backends.of(t) is not None else _tensor(t, theta, x0) for t in theta]
+    start = stop_gradient(x0 if isinstance(x0, Variable) or backends.of(x0) is not None else _tensor(x0, theta, x0))
+
+    def solve(*parameters):
+        return _iterate(lambda x: step(x, parameters), start, parameters, tol, max_iterations)
+
+    def gradient(*parameters, upstream):
+        x = differentiable(*parameters)
+        matrix = _matrix(lambda z: residual(z, *parameters), x)
+        adjoint = linalg.solve(
+            shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1))
+        )
+        weights = shaping.reshape(adjoint, conversion.shape(x))
+        _, result = vjp(lambda *p: residual(x, *p), tuple(parameters), weights)
+        return list(result)
+
+    differentiable = custom_gradient(solve, gradient)
+    return differentiable(*tensors) if tensors else solve()
+
+
+def _tensor(value, theta: tuple, x0):
+    """A number or list as a tensor of the backend of the others."""
+    for other in (*theta, x0):
+        owner = backends.of(other.data if isinstance(other, Variable) else other)
+        if owner is not None:
+            return owner.convert(float(value) if isinstance(value, int) else value, like=other)
+    return conversion.convert_to_tensor(float(value) if isinstance(value, int) else value)
+
+
+def _matrix(f: Callable, x):
+    """The Jacobian of ``f`` at ``x`` as a square matrix."""
+    size = conversion.size(x)
+    return shaping.reshape(jacobian(f, x), (size, size))
+
+
+def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
+    """Apply ``step`` until nothing changes by more than ``tol``; without recording."""
+    start, parameters = stop_gradient(start), stop_gradient(list(parameters))
+
+    def moved(change, x):
+        return reductions.any(elementwise.greater(change, elementwise.multiply(elementwise.add(elementwise.abs(x), 1), tol)))
+
+    def body(x, change):
+        y = step(x)
+        return y, elementwise.abs(elementwise.subtract(y, x))
+
+    infinite = creation.full_like(start, float("inf"))
+    with no_grad():
+        x, change = control.while_loop(
+            lambda x, change: moved(change, x), body, (start, infinite), maximum_iterations=max_iterations
+        )
+        unfinished = moved(change, x)
+    try:
+        failed = bool(unfinished)
+    except Exception:  # a traced value is not known
+        failed = False
+    if failed:
+        raise GradientError(
+            f"no convergence within {max_iterations} iterations.",
+            argument="max_iterations",
+            hint="start nearer, allow more iterations, or raise `tol`",
+        )
+    return wrap(x.data) if isinstance(x, Variable) else stop_gradient(x)
