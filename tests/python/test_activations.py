@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
+
 from gradops import backends, ops
 from gradops.errors import AxisError, GradopsError, ShapeError
-from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
 
 backends.by_name("jax").prepare("float64")
 POINTS = np.array([-1e30, -710.0, -88.0, -6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0, 88.0, 710.0, 1e30])

@@ -30,8 +30,14 @@ from .activations import (
     tanh_shrink,
     threshold,
 )
+from .encoding import multi_hot, one_hot
+from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
+from .normalization import batch_normalization, layer_normalization, moments, normalize, rms_normalization
 
 __all__ = [
+    "batch_normalization",
+    "binary_crossentropy",
+    "categorical_crossentropy",
     "celu",
     "elu",
     "gelu",
@@ -41,11 +47,18 @@ __all__ = [
     "hard_silu",
     "hard_swish",
     "hard_tanh",
+    "layer_normalization",
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
+    "moments",
+    "multi_hot",
+    "normalize",
+    "one_hot",
+    "psnr",
     "relu",
     "relu6",
+    "rms_normalization",
     "selu",
     "sigmoid",
     "silu",
@@ -53,6 +66,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "sparse_categorical_crossentropy",
     "sparse_plus",
     "sparse_sigmoid",
     "sparsemax",

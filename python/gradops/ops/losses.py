@@ -1,0 +1,172 @@
+"""Losses, one number for each element or row; probabilities are kept ``config.epsilon()`` away from 0 and 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import config
+from ..errors import ShapeError
+from ..types import Axis, Indices, Tensor
+from ._checks import check_axis, check_rank, describe
+from ._dispatch import op
+from .activations import log_softmax, softplus
+from .conversion import cast, dtype
+from .elementwise import (
+    add,
+    divide,
+    greater_equal,
+    less,
+    log,
+    log1p,
+    log10,
+    logical_and,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    square,
+    subtract,
+)
+from .encoding import _check_labels
+from .indexing import take, where
+from .reductions import mean, sum
+from .shaping import reshape, transpose
+
+
+def _floats(x):
+    return x if "float" in dtype(x) else cast(x, config.floatx())
+
+
+def _same_shape(op: str, first, second, names) -> None:
+    if tuple(first.shape) != tuple(second.shape):
+        raise ShapeError(
+            f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {describe(first)} and "
+            f"{describe(second)}.",
+            argument=names[1],
+        )
+
+
+def _kept_inside(probabilities):
+    return minimum(maximum(probabilities, config.epsilon()), 1 - config.epsilon())
+
+
+def _log_probabilities(output, from_logits, axis):
+    output = _floats(output)
+    if from_logits:
+        return log_softmax(output, axis)
+    return log(_kept_inside(divide(output, sum(output, axis, True))))
+
+
+@op
+def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = False) -> Tensor:
+    """``-target * log(p) - (1 - target) * log(1 - p)`` of each element.
+
+    Args:
+        target: the true probabilities (often 0 or 1).
+        output: the predicted probabilities ``p``; with ``from_logits`` numbers whose sigmoid they are,
+            for which the formula neither overflows nor rounds to 0.
+
+    Returns:
+        A tensor of the shape of both.
+
+    Raises:
+        ShapeError: shapes that differ.
+
+    Gradient:
+        ``(p - target) / (p * (1 - p))``, 0 outside of ``epsilon`` and ``1 - epsilon``; with ``from_logits``
+        ``p - target``.
+    """
+    _same_shape("binary_crossentropy", target, output, ("target", "output"))
+    output = _floats(output)
+    if from_logits:
+        return subtract(softplus(output), multiply(output, target))
+    output = _kept_inside(output)
+    return negative(add(multiply(target, log(output)), multiply(subtract(1.0, target), log1p(negative(output)))))
+
+
+@op
+def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool = False, axis: Axis = -1) -> Tensor:
+    """``-sum(target * log(p))`` along an axis.
+
+    Args:
+        target: the true probabilities of the classes (often one-hot).
+        output: the predicted probabilities, divided by their sum to give ``p``; with ``from_logits``
+            numbers whose softmax ``p`` is.
+
+    Returns:
+        A tensor without ``axis``.
+
+    Raises:
+        ShapeError: shapes that differ.
+        AxisError: an axis out of range.
+
+    Gradient:
+        With ``from_logits`` and a target of sum 1, ``p - target``.
+    """
+    check_axis("categorical_crossentropy", axis, check_rank("categorical_crossentropy", output, 1, "output"))
+    _same_shape("categorical_crossentropy", target, output, ("target", "output"))
+    return negative(sum(multiply(target, _log_probabilities(output, from_logits, axis)), axis))
+
+
+@op
+def sparse_categorical_crossentropy(
+    target: Indices, output: Tensor, from_logits: bool = False, axis: Axis = -1
+) -> Tensor:
+    """``-log(p[target])`` along an axis: :func:`categorical_crossentropy` of class labels.
+
+    Args:
+        target: whole numbers in ``output``'s shape without ``axis`` (or with a size of 1 there). A label
+            that is negative or too large has loss 0.
+        output: the predicted probabilities, divided by their sum to give ``p``; with ``from_logits``
+            numbers whose softmax ``p`` is.
+
+    Returns:
+        A tensor without ``axis``.
+
+    Raises:
+        ShapeError: a ``target`` that does not fit.
+        ArgumentTypeError: labels that are not whole numbers.
+        AxisError: an axis out of range.
+
+    Gradient:
+        With ``from_logits``, ``p - one_hot(target)``.
+    """
+    name = "sparse_categorical_crossentropy"
+    rank = check_rank(name, output, 1, "output")
+    axis = check_axis(name, axis, rank)
+    _check_labels(name, target, "target")
+    shape = tuple(output.shape)
+    rest = shape[:axis] + shape[axis + 1 :]
+    if tuple(target.shape) not in (rest, (*shape[:axis], 1, *shape[axis + 1 :]), (*rest, 1)):
+        raise ShapeError(
+            f"`{name}`: `target` must be of shape {rest}, `output` without axis {axis}; got {describe(target)}.",
+            argument="target",
+        )
+    logs = _log_probabilities(output, from_logits, axis)
+    flat = reshape(transpose(logs, [i for i in range(rank) if i != axis] + [axis]), (-1,))
+    labels = reshape(cast(target, "int64"), (-1,))
+    known = logical_and(greater_equal(labels, 0), less(labels, shape[axis]))
+    starts = np.arange(int(np.prod(rest))) * shape[axis]
+    chosen = take(flat, where(known, add(labels, starts), 0))
+    return reshape(where(known, negative(chosen), 0.0), rest)
+
+
+@op
+def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
+    """Peak signal-to-noise ratio in decibels: ``20 * log10(max_val) - 10 * log10(mean((x1 - x2)**2))``.
+
+    Args:
+        max_val: the largest value that a signal can have.
+
+    Returns:
+        A 0-d tensor; infinite for equal signals.
+
+    Raises:
+        ShapeError: shapes that differ.
+
+    Gradient:
+        ``-20 / log(10) * (x1 - x2) / sum((x1 - x2)**2)``.
+    """
+    _same_shape("psnr", x1, x2, ("x1", "x2"))
+    noise = mean(square(subtract(_floats(x1), _floats(x2))))
+    return subtract(20 * float(np.log10(max_val)), multiply(log10(noise), 10.0))

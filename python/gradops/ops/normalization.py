@@ -1,0 +1,199 @@
+"""Normalisation. Half precision is computed in float32 and rounded once, at the end."""
+
+from __future__ import annotations
+
+from .. import config
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..types import Axes, Axis, Integer, Tensor
+from ._checks import check_axes, check_axis, check_rank, describe, integer
+from ._dispatch import op
+from .conversion import cast, dtype
+from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, square, subtract
+from .indexing import where
+from .reductions import mean, sum
+from .shaping import reshape, squeeze
+
+
+def _wide(x):
+    """``x`` in a dtype to compute in, and the dtype of the result."""
+    name = dtype(x)
+    if name in ("float16", "bfloat16"):
+        return cast(x, "float32"), name
+    return (x if "float" in name else cast(x, config.floatx())), None
+
+
+def _narrow(y, name):
+    return y if name is None else cast(y, name)
+
+
+def _along(op: str, name: str, value, x, axes):
+    """A parameter with one number for each position along ``axes``, shaped to broadcast against ``x``."""
+    if value is None or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
+        return value
+    sizes = tuple(x.shape[a] for a in sorted(axes))
+    if tuple(value.shape) != sizes:
+        raise ShapeError(
+            f"`{op}`: `{name}` must be of shape {sizes}, the sizes of `x` along the axes; got {describe(value)}.",
+            argument=name,
+        )
+    return reshape(value, [x.shape[i] if i in axes else 1 for i in range(len(x.shape))])
+
+
+@op
+def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = False) -> tuple:
+    """Mean and variance over axes, the variance from the deviations, so that it does not cancel.
+
+    Args:
+        synchronized: must be False; averages over devices belong to the framework.
+
+    Returns:
+        The mean and the variance (of the ``n`` elements, not ``n - 1``), without the reduced dimensions.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``1 / n`` and ``2 * (x - mean) / n``.
+    """
+    if synchronized:
+        raise ArgumentError("`moments`: `synchronized` must be False.", argument="synchronized")
+    axes = check_axes("moments", axes, len(x.shape), "axes")
+    x, narrow = _wide(x)
+    center = mean(x, axes, True)
+    variance = mean(square(subtract(x, center)), axes, keepdims)
+    if not keepdims:
+        center = squeeze(center, axes)
+    return _narrow(center, narrow), _narrow(variance, narrow)
+
+
+@op
+def batch_normalization(
+    x: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    axis: Axis,
+    offset: Tensor | None = None,
+    scale: Tensor | None = None,
+    epsilon: float = 0.001,
+) -> Tensor:
+    """``(x - mean) / sqrt(variance + epsilon) * scale + offset`` (Ioffe and Szegedy 2015).
+
+    Args:
+        mean, variance, offset, scale: vectors with a number for each position along ``axis``.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: a vector of another length.
+
+    Gradient:
+        That of the formula, for every tensor.
+    """
+    axes = (check_axis("batch_normalization", axis, check_rank("batch_normalization", x, 1)),)
+    x, narrow = _wide(x)
+    given = {"mean": mean, "variance": variance, "offset": offset, "scale": scale}
+    mean, variance, offset, scale = (_along("batch_normalization", n, v, x, axes) for n, v in given.items())
+    y = divide(subtract(x, mean), sqrt(add(variance, float(epsilon))))
+    y = y if scale is None else multiply(y, scale)
+    return _narrow(y if offset is None else add(y, offset), narrow)
+
+
+@op(name="layer_normalization")
+def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: Axes, epsilon: float | None):
+    axes = check_axes("layer_normalization", axis, check_rank("layer_normalization", x, 1))
+    x, narrow = _wide(x)
+    gamma = _along("layer_normalization", "gamma", gamma, x, axes)
+    beta = _along("layer_normalization", "beta", beta, x, axes)
+    centered = subtract(x, mean(x, axes, True))
+    spread = mean(square(centered), axes, True)
+    y = divide(centered, sqrt(add(spread, config.epsilon() if epsilon is None else float(epsilon))))
+    y = y if gamma is None else multiply(y, gamma)
+    return _narrow(y if beta is None else add(y, beta), narrow)
+
+
+def layer_normalization(
+    x: Tensor,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    axis: Axes = -1,
+    epsilon: float | None = None,
+    **kwargs,
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 over axes, times ``gamma`` plus ``beta`` (Ba et al. 2016).
+
+    Args:
+        gamma, beta: tensors of the sizes of ``x`` along the axes, or broadcasting against it.
+        epsilon: added to the variance; ``gradops.config.epsilon()`` if None.
+        kwargs: nothing more; Keras' ``rms_scaling`` is :func:`rms_normalization`.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: a ``gamma`` or ``beta`` that does not fit.
+
+    Gradient:
+        That of the formula, for every tensor.
+    """
+    if kwargs.pop("rms_scaling", False):
+        raise ArgumentError(
+            "`layer_normalization`: `rms_scaling` must be False.",
+            argument="rms_scaling",
+            hint="use `rms_normalization`",
+        )
+    if kwargs:
+        raise ArgumentTypeError(f"`layer_normalization`: unknown arguments {', '.join(kwargs)}.")
+    return _layer_normalization(x, gamma, beta, axis, epsilon)
+
+
+@op
+def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, epsilon: float | None = None) -> Tensor:
+    """``x / sqrt(mean(x**2) + epsilon) * scale`` over axes (Zhang and Sennrich 2019).
+
+    Args:
+        scale: a tensor of the sizes of ``x`` along the axes, or broadcasting against it.
+        epsilon: ``gradops.config.epsilon()`` if None.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: a ``scale`` that does not fit.
+
+    Gradient:
+        That of the formula, for every tensor.
+    """
+    axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
+    x, narrow = _wide(x)
+    scale = _along("rms_normalization", "scale", scale, x, axes)
+    size = mean(square(x), axes, True)
+    y = divide(x, sqrt(add(size, config.epsilon() if epsilon is None else float(epsilon))))
+    return _narrow(y if scale is None else multiply(y, scale), narrow)
+
+
+@op
+def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | None = None) -> Tensor:
+    """``x`` divided by its norm over axes, or by ``epsilon`` where the norm is less.
+
+    Args:
+        order: the exponent of the norm: 2 is Euclid's, 1 the sum of magnitudes.
+        epsilon: ``gradops.config.epsilon()`` if None.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: an ``order`` below 1.
+
+    Gradient:
+        ``(g - y * sum(g * y)) / norm`` for order 2; finite where ``x`` is 0.
+    """
+    order = integer("normalize", order, "order")
+    if order < 1:
+        raise ArgumentError(f"`normalize`: `order` must be at least 1; got {order}.", argument="order")
+    if len(x.shape):
+        axis = check_axes("normalize", axis, len(x.shape))
+    else:
+        axis = None
+    epsilon = config.epsilon() if epsilon is None else float(epsilon)
+    x, narrow = _wide(x)
+    if order == 2:
+        return _narrow(divide(x, sqrt(maximum(sum(square(x), axis, True), epsilon**2))), narrow)
+    total = sum(abs(x) if order == 1 else power(abs(x), order), axis, True)
+    if order > 1:
+        some = greater(total, 0)
+        total = where(some, power(where(some, total, 1.0), 1.0 / order), 0.0)
+    return _narrow(divide(x, maximum(total, epsilon)), narrow)

@@ -1,0 +1,51 @@
+"""Normalisation where there is nothing to divide by, in half precision, and with bad input."""
+
+import numpy as np
+import pytest
+from parity import BACKENDS, numpy, tensors
+
+from gradops import Variable, autodiff, backends, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+
+backends.by_name("jax").prepare("float64")
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_zero_vectors_have_a_finite_gradient(order):
+    x = Variable(np.zeros((2, 3)), requires_grad=True)
+    y = ops.normalize(x, order=order, epsilon=0.5)
+    (g,) = autodiff.grad(ops.sum(y), [x])
+    np.testing.assert_array_equal(numpy(y), np.zeros((2, 3)))
+    np.testing.assert_allclose(numpy(g), np.full((2, 3), 2.0))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_half_precision_is_computed_in_single(backend):
+    """60000**2 overflows float16."""
+    x = tensors(np.array([[60000.0, 0, 0, 0]], "float16"), backend)
+    y = ops.rms_normalization(x)
+    assert ops.dtype(y) == "float16"
+    np.testing.assert_allclose(numpy(y), [[2, 0, 0, 0]], rtol=1e-3)
+    mean, variance = ops.moments(tensors(np.array([200.0, 202.0], "float16"), backend), 0)
+    assert (ops.dtype(mean), float(mean), float(variance)) == ("float16", 201.0, 1.0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bad_input(backend):
+    x, v = tensors(np.ones((2, 3)), backend), tensors(np.ones(4), backend)
+    with pytest.raises(ShapeError, match="`batch_normalization`: `variance`"):
+        ops.batch_normalization(x, tensors(np.ones(3), backend), v, axis=1)
+    with pytest.raises(ShapeError, match="`layer_normalization`: `beta`"):
+        ops.layer_normalization(x, beta=v)
+    with pytest.raises(ArgumentError, match="rms_scaling"):
+        ops.layer_normalization(x, rms_scaling=True)
+    with pytest.raises(ArgumentTypeError, match="`layer_normalization`: unknown"):
+        ops.layer_normalization(x, other=1)
+    with pytest.raises(AxisError, match="`rms_normalization`"):
+        ops.rms_normalization(x, axis=2)
+    with pytest.raises(AxisError, match="`moments`: `axes`"):
+        ops.moments(x, [0, 2])
+    with pytest.raises(ArgumentError, match="`moments`: `synchronized`"):
+        ops.moments(x, 0, synchronized=True)
+    with pytest.raises(ArgumentError, match="`normalize`: `order`"):
+        ops.normalize(x, order=0)
