@@ -207,7 +207,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
                 if conjugate:
                     gi = elementwise.conj(gi)
                 if edge.__class__ is Node:
-                    if (gi.shape != edge.shape or gi.dtype is not edge.dtype) and edge.shape is not None:
+                    if edge.shape is not None and (gi.shape != edge.shape or gi.dtype is not edge.dtype):
                         gi = fit(gi, edge)
                     to = edge.seq
                     waiting = pending.get(to)
