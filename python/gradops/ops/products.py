@@ -148,10 +148,9 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
     rank = max(len(x1.shape), len(x2.shape))
     first = (1,) * (rank - len(x1.shape)) + tuple(x1.shape)
     second = (1,) * (rank - len(x2.shape)) + tuple(x2.shape)
-    pairs = multiply(
-        reshape(x1, [n for length in first for n in (length, 1)]), reshape(x2, [n for length in second for n in (1, length)])
-    )
-    return reshape(pairs, [m * n for m, n in zip(first, second)])
+    x1 = reshape(x1, [n for length in first for n in (length, 1)])
+    x2 = reshape(x2, [n for length in second for n in (1, length)])
+    return reshape(multiply(x1, x2), [m * n for m, n in zip(first, second)])
 
 
 def _check_cross(op, x1, x2, axisa, axisb, axisc, axis) -> None:

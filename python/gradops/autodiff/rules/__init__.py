@@ -2,12 +2,18 @@
 
 from . import (  # noqa: F401
     activations,
+    bounds,
     conversion,
     creation,
     elementwise,
+    fourier,
     indexing,
     joining,
+    linalg,
     products,
     reductions,
+    scattering,
     shaping,
+    systems,
+    special,
 )

@@ -1,11 +1,19 @@
 """The NumPy backend: every op's kernel with NumPy and SciPy alone."""
 
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
+from .bitwise import *  # noqa: F403
+from .bounds import *  # noqa: F403
+from .comparison import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .diagonals import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .fourier import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .joining import *  # noqa: F403
+from .linalg import *  # noqa: F403
 from .products import *  # noqa: F403
 from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
+from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
+from .special import *  # noqa: F403

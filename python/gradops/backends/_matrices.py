@@ -1,0 +1,57 @@
+"""What the backends' matrix kernels share: what is said of matrices that cannot be worked on, and precision."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+NOT_SYMMETRIC = "the matrix must be symmetric (Hermitian if complex)"
+NOT_POSITIVE_DEFINITE = "the matrix must be positive definite"
+SINGULAR = "the matrix is singular"
+NOT_FINITE = "the matrix must have finite elements only"
+
+ASYMMETRY = 1e-3
+"""How far a matrix may be from symmetric, relative to its largest element: rounding and finite differences pass."""
+
+
+def is_vector(a, b) -> bool:
+    """Whether the right side of a system is a vector, or one for each matrix."""
+    return len(b.shape) == 1 or len(b.shape) == len(a.shape) - 1 and tuple(b.shape) == tuple(a.shape[:-1])
+
+
+def in_full_precision(floats, cast, dtype_name):
+    """Let kernels of one matrix work in float32 where it comes in half precision; integers become ``floatx``."""
+
+    def decorate(function):
+        @wraps(function)
+        def kernel(x, *options):
+            x = floats(x)
+            name = dtype_name(x)
+            if name not in ("float16", "bfloat16"):
+                return function(x, *options)
+            return _narrow(function(cast(x, "float32"), *options), name)
+
+        return kernel
+
+    def _narrow(result, name):
+        if isinstance(result, tuple):
+            return tuple(_narrow(part, name) for part in result)
+        return cast(result, name) if dtype_name(result) == "float32" else result
+
+    return decorate
+
+
+def system_in_full_precision(floats, promoted, cast, dtype_name):
+    """The same for kernels of a matrix and a right side, which are given columns only."""
+    one = in_full_precision(floats, cast, dtype_name)
+
+    def decorate(function):
+        @wraps(function)
+        def kernel(a, b, *options):
+            a, b = promoted(a, b)
+            if is_vector(a, b):
+                return one(lambda a: function(a, cast(b, dtype_name(a))[..., None], *options)[..., 0])(a)
+            return one(lambda a: function(a, cast(b, dtype_name(a)), *options))(a)
+
+        return kernel
+
+    return decorate

@@ -1,0 +1,110 @@
+"""JAX kernels: linear algebra. What JAX answers with NaN or infinity is an error where values are known."""
+
+import jax
+import jax.numpy as jnp
+
+from .. import _matrices
+from .base import cast, dtype_name, floats, promoted
+
+_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
+_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+
+
+def _known(*arrays) -> bool:
+    return not any(isinstance(x, jax.core.Tracer) for x in arrays)
+
+
+def _adjoint(x):
+    return jnp.conj(jnp.swapaxes(x, -1, -2))
+
+
+def _symmetric(x):
+    """``x`` with its small asymmetries averaged out."""
+    difference = x - _adjoint(x)
+    if x.size and _known(x):
+        allowed = _matrices.ASYMMETRY * jnp.abs(x).max((-2, -1))
+        if (jnp.abs(difference).max((-2, -1)) > allowed).any():
+            raise ValueError(_matrices.NOT_SYMMETRIC)
+    return x - difference / 2
+
+
+def _finite(x):
+    if _known(x) and not jnp.isfinite(x).all():
+        raise ValueError(_matrices.NOT_FINITE)
+    return x
+
+
+def _regular(y, *arguments):
+    """``y``, which must be finite if the arguments are."""
+    if _known(y, *arguments) and not jnp.isfinite(y).all() and all(jnp.isfinite(x).all() for x in arguments):
+        raise ValueError(_matrices.SINGULAR)
+    return y
+
+
+@_matrix
+def cholesky(x, upper=False):
+    y = jnp.linalg.cholesky(_symmetric(x), symmetrize_input=False)
+    if _known(y) and jnp.isnan(y).any():
+        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+    return _adjoint(y) if upper else y
+
+
+@_matrix
+def det(x):
+    return jnp.linalg.det(x)
+
+
+@_matrix
+def slogdet(x):
+    return tuple(jnp.linalg.slogdet(x))
+
+
+@_matrix
+def inv(x):
+    return _regular(jnp.linalg.inv(x), x)
+
+
+@_matrix
+def pinv(x, rcond=None):
+    return jnp.linalg.pinv(_finite(x), rtol=max(x.shape[-2:]) * jnp.finfo(x.dtype).eps if rcond is None else rcond)
+
+
+@_system
+def solve(a, b):
+    return _regular(jnp.linalg.solve(a, b), a, b)
+
+
+@_system
+def solve_triangular(a, b, lower=False):
+    if _known(a) and (jnp.diagonal(a, axis1=-2, axis2=-1) == 0).any():
+        raise ValueError(_matrices.SINGULAR)
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = jnp.broadcast_to(a, batch + a.shape[-2:]), jnp.broadcast_to(b, batch + b.shape[-2:])
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)
+
+
+@_matrix
+def eig(x):
+    return tuple(jnp.linalg.eig(_finite(x)))
+
+
+@_matrix
+def eigh(x):
+    return tuple(jnp.linalg.eigh(_symmetric(_finite(x)), symmetrize_input=False))
+
+
+@_matrix
+def lu_factor(x):
+    y, pivots, _ = jax.lax.linalg.lu(x)
+    return y, pivots.astype("int64")
+
+
+@_matrix
+def qr(x, mode="reduced"):
+    return tuple(jnp.linalg.qr(x, mode))
+
+
+@_matrix
+def svd(x, full_matrices=True, compute_uv=True):
+    y = jnp.linalg.svd(_finite(x), full_matrices, compute_uv)
+    return tuple(y) if compute_uv else y

@@ -1,0 +1,127 @@
+"""NumPy kernels: linear algebra, with LAPACK through NumPy and SciPy."""
+
+import builtins
+
+import numpy as np
+from scipy import linalg as scipy_linalg
+
+from .. import _matrices
+from .base import cast, dtype_name, floats, promoted
+
+_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
+_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+
+
+def _adjoint(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def _symmetric(x):
+    """``x`` with its small asymmetries averaged out."""
+    difference = x - _adjoint(x)
+    if x.size:
+        allowed = _matrices.ASYMMETRY * np.abs(x).max((-2, -1))
+        if (np.abs(difference).max((-2, -1)) > allowed).any():
+            raise ValueError(_matrices.NOT_SYMMETRIC)
+    return x - difference / 2
+
+
+def _finite(x):
+    if not np.isfinite(x).all():
+        raise ValueError(_matrices.NOT_FINITE)
+    return x
+
+
+@_matrix
+def cholesky(x, upper=False):
+    x = _symmetric(x)
+    try:
+        y = np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE) from None
+    if np.isnan(np.diagonal(y, axis1=-2, axis2=-1)).any():
+        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+    return np.ascontiguousarray(_adjoint(y)) if upper else y
+
+
+@_matrix
+def det(x):
+    return np.linalg.det(x)
+
+
+@_matrix
+def slogdet(x):
+    return tuple(np.asarray(part) for part in np.linalg.slogdet(x))
+
+
+@_matrix
+def inv(x):
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise ValueError(_matrices.SINGULAR) from None
+
+
+@_system
+def solve(a, b):
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        raise ValueError(_matrices.SINGULAR) from None
+
+
+@_system
+def solve_triangular(a, b, lower=False):
+    if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
+        raise ValueError(_matrices.SINGULAR)
+    if a.ndim == b.ndim == 2:
+        return scipy_linalg.solve_triangular(a, b, lower=lower, check_finite=False)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    first = np.broadcast_to(a, batch + a.shape[-2:])
+    second = np.broadcast_to(b, batch + b.shape[-2:])
+    y = np.empty(second.shape, a.dtype)
+    for i in np.ndindex(batch):
+        y[i] = scipy_linalg.solve_triangular(first[i], second[i], lower=lower, check_finite=False)
+    return y
+
+
+@_matrix
+def eig(x):
+    w, v = np.linalg.eig(_finite(x))
+    kind = np.result_type(x.dtype, np.complex64)
+    return w.astype(kind, copy=False), v.astype(kind, copy=False)
+
+
+@_matrix
+def eigh(x):
+    return tuple(np.linalg.eigh(_symmetric(_finite(x))))
+
+
+@_matrix
+def lu_factor(x):
+    if x.ndim == 2:
+        return _lu(x)
+    batch, (rows, columns) = x.shape[:-2], x.shape[-2:]
+    y, pivots = np.empty_like(x, order="C"), np.empty((*batch, builtins.min(rows, columns)), np.int64)
+    for i in np.ndindex(batch):
+        y[i], pivots[i] = _lu(x[i])
+    return y, pivots
+
+
+def _lu(x):
+    if not x.size:
+        return x.copy(), np.empty(builtins.min(x.shape), np.int64)
+    (getrf,) = scipy_linalg.get_lapack_funcs(("getrf",), (x,))
+    y, pivots, _ = getrf(x)
+    return y, pivots.astype(np.int64)
+
+
+@_matrix
+def qr(x, mode="reduced"):
+    return tuple(np.linalg.qr(x, mode))
+
+
+@_matrix
+def svd(x, full_matrices=True, compute_uv=True):
+    y = np.linalg.svd(_finite(x), full_matrices, compute_uv)
+    return tuple(y) if compute_uv else y

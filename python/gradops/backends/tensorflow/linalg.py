@@ -1,0 +1,167 @@
+"""TensorFlow kernels: linear algebra, with tf.linalg."""
+
+import builtins
+
+import tensorflow as tf
+
+from .. import _matrices
+from .base import cast, dtype_name, floats, promoted
+
+_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
+_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+
+
+def _refuse(condition, message) -> None:
+    """Raise if a 0-d bool tensor is true, where its value is known."""
+    if tf.executing_eagerly() and bool(condition):
+        raise ValueError(message)
+
+
+def _symmetric(x):
+    """``x`` with its small asymmetries averaged out."""
+    difference = x - tf.linalg.adjoint(x)
+    if tf.executing_eagerly() and tf.size(x) > 0:
+        allowed = _matrices.ASYMMETRY * tf.reduce_max(tf.abs(x), [-2, -1])
+        far = tf.reduce_max(tf.abs(difference), [-2, -1]) > allowed
+        _refuse(tf.reduce_any(far), _matrices.NOT_SYMMETRIC)
+    return x - difference / 2
+
+
+def _is_finite(x):
+    parts = (tf.math.real(x), tf.math.imag(x)) if x.dtype.is_complex else (x,)
+    return tf.reduce_all([tf.reduce_all(tf.math.is_finite(part)) for part in parts])
+
+
+def _finite(x):
+    _refuse(tf.logical_not(_is_finite(x)), _matrices.NOT_FINITE)
+    return x
+
+
+def _regular(function, *arguments):
+    try:
+        y = function(*arguments)
+    except tf.errors.InvalidArgumentError:
+        if all(_is_finite(x) for x in arguments):
+            raise ValueError(_matrices.SINGULAR) from None
+        return tf.zeros_like(arguments[-1]) * float("nan")
+    if tf.executing_eagerly() and not _is_finite(y):
+        _refuse(tf.reduce_all([_is_finite(x) for x in arguments]), _matrices.SINGULAR)
+    return y
+
+
+@_matrix
+def cholesky(x, upper=False):
+    x = _symmetric(x)
+    try:
+        y = tf.linalg.cholesky(x)
+    except tf.errors.InvalidArgumentError:
+        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE) from None
+    _refuse(tf.logical_not(_is_finite(y)), _matrices.NOT_POSITIVE_DEFINITE)
+    return tf.linalg.adjoint(y) if upper else y
+
+
+@_matrix
+def det(x):
+    return tf.linalg.det(x)
+
+
+@_matrix
+def slogdet(x):
+    sign, log = tf.linalg.slogdet(x)
+    return sign, tf.math.real(log)
+
+
+@_matrix
+def inv(x):
+    return _regular(tf.linalg.inv, x)
+
+
+@_system
+def solve(a, b):
+    return _regular(tf.linalg.solve, *_same_batch(a, b))
+
+
+def _same_batch(a, b):
+    batch = tf.broadcast_dynamic_shape(tf.shape(a)[:-2], tf.shape(b)[:-2])
+    if a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    return tuple(tf.broadcast_to(x, tf.concat([batch, tf.shape(x)[-2:]], 0)) for x in (a, b))
+
+
+@_system
+def solve_triangular(a, b, lower=False):
+    _refuse(tf.reduce_any(tf.linalg.diag_part(a) == 0), _matrices.SINGULAR)
+    return tf.linalg.triangular_solve(*_same_batch(a, b), lower=lower)
+
+
+@_matrix
+def eig(x):
+    return tuple(tf.linalg.eig(_finite(x)))
+
+
+@_matrix
+def eigh(x):
+    w, v = tf.linalg.eigh(_symmetric(_finite(x)))
+    return tf.math.real(w), v
+
+
+@_matrix
+def lu_factor(x):
+    if x.shape[-2] != x.shape[-1] or x.dtype.is_complex:
+        return _eliminate(x)
+    try:
+        y, order = tf.linalg.lu(x, tf.int64)
+    except tf.errors.InvalidArgumentError:  # singular
+        return _eliminate(x)
+    return y, _pivots(order)
+
+
+def _pivots(order):
+    """The exchanges that make a permutation of rows, one after the other."""
+    count = order.shape[-1]
+    place = tf.range(count, dtype=tf.int64)
+    rows, pivots = tf.broadcast_to(place, tf.shape(order)), []
+    for k in range(count):
+        found = tf.argmax(tf.cast(rows == order[..., k : k + 1], tf.int8), -1)[..., None]
+        pivots.append(found)
+        rows = tf.where(place == found, rows[..., k : k + 1], rows)
+        rows = tf.where(place == k, order[..., k : k + 1], rows)
+    return tf.concat(pivots, -1) if pivots else tf.zeros(order.shape, tf.int64)
+
+
+def _eliminate(x):
+    """Elimination with partial pivoting, column by column, where ``tf.linalg.lu`` refuses or pivots otherwise.
+
+    LAPACK, and so every other library, compares complex numbers by the sum of their parts' absolute values.
+    """
+    batch = x.shape.rank - 2
+    rows, columns = x.shape[-2:]
+    row, column = tf.range(rows, dtype=tf.int64), tf.range(columns, dtype=tf.int64)
+    pivots = []
+    for k in range(builtins.min(rows, columns)):
+        size = tf.abs(tf.math.real(x[..., k])) + tf.abs(tf.math.imag(x[..., k]))
+        size = tf.where(row >= k, size, -1)
+        found = tf.argmax(size, -1)[..., None]
+        pivots.append(found)
+        exchanged = tf.where(row == k, found, tf.where(row == found, tf.constant(k, tf.int64), row))
+        x = tf.gather(x, exchanged, axis=-2, batch_dims=batch)
+        pivot = x[..., k : k + 1, k]
+        safe = tf.where(pivot == 0, tf.ones_like(pivot), pivot)
+        factors = tf.where((row > k) & (pivot != 0), x[..., k] / safe, tf.zeros_like(x[..., k]))[..., None]
+        below = (row > k)[:, None]
+        taken = tf.where(below & (column > k), factors * x[..., k : k + 1, :], 0)
+        x = tf.where(below & (column == k), factors, x - taken)
+    if not pivots:
+        return x, tf.zeros((*x.shape[:-2], 0), tf.int64)
+    return x, tf.concat(pivots, -1)
+
+
+@_matrix
+def qr(x, mode="reduced"):
+    return tuple(tf.linalg.qr(x, full_matrices=mode == "complete"))
+
+
+@_matrix
+def svd(x, full_matrices=True, compute_uv=True):
+    y = tf.linalg.svd(_finite(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    return (y[1], y[0], tf.linalg.adjoint(y[2])) if compute_uv else y

@@ -1,0 +1,104 @@
+"""What ops on matrices share: their checks, and parts of matrices by mask; matrices are the last two dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import ShapeError
+from . import _checks
+from .conversion import dtype, shape
+from .creation import ones_like
+from .elementwise import conj
+from .indexing import where
+from .reductions import sum
+from .shaping import expand_dims, swapaxes
+
+_EPSILON = {"float16": 9.8e-4, "bfloat16": 7.8e-3, "float32": 1.2e-7, "float64": 2.3e-16}
+
+
+def epsilon(x) -> float:
+    """The spacing of ``x``'s dtype at 1, of a complex one's parts; of float64 for integers."""
+    return _EPSILON.get(dtypes.real_of(dtype(x)), 2.3e-16)
+
+
+# Checks: before the kernel ------------------------------------------------------------------------------------------
+
+
+def check_matrix(op, x, *_) -> None:
+    """``x`` must have at least two dimensions."""
+    _checks.check_rank(op.name, x, 2, op.parameters[0])
+
+
+def check_square(op, x, *_) -> None:
+    """``x`` must be square in its last two dimensions."""
+    name = op.parameters[0]
+    _checks.check_rank(op.name, x, 2, name)
+    rows, columns = shape(x)[-2:]
+    if rows != columns:
+        raise ShapeError(
+            f"`{op.name}`: `{name}` must be square in its last two dimensions; got {_checks.describe(x)}.",
+            argument=name,
+        )
+
+
+def is_vector(a: tuple, b: tuple) -> bool:
+    """Whether the right side of a system is a vector (or one for each matrix), by the shapes of both."""
+    return len(b) == 1 or len(b) == len(a) - 1 and tuple(b) == tuple(a[:-1])
+
+
+def check_system(op, a, b, *_) -> None:
+    """The rows of the right side must be as many as those of the matrix, and the other dimensions broadcast."""
+    first, second = shape(a), shape(b)
+    _checks.check_rank(op.name, a, 2, "a")
+    _checks.check_rank(op.name, b, 1, "b")
+    vector = is_vector(first, second)
+    rows = second[-1] if vector else second[-2]
+    if rows != first[-2]:
+        raise ShapeError(
+            f"`{op.name}`: `b` must have as many rows as `a`; got shapes {first} and {second}.", argument="b"
+        )
+    _checks.broadcast_shapes(op.name, ("a", "b"), first[:-2], second[: -1 if vector else -2])
+
+
+def check_square_system(op, a, b, *_) -> None:
+    check_square(op, a)
+    check_system(op, a, b)
+
+
+# Parts --------------------------------------------------------------------------------------------------------------
+
+
+def adjoint(x):
+    """The conjugate transpose."""
+    return conj(swapaxes(x, -1, -2))
+
+
+def lower_part(x, k: int = 0):
+    """The elements on and below the ``k``-th diagonal, 0 elsewhere."""
+    return where(np.tri(x.shape[-2], x.shape[-1], k, dtype=bool), x, 0.0)
+
+
+def upper_part(x, k: int = 0):
+    """The elements on and above the ``k``-th diagonal, 0 elsewhere."""
+    return where(np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), 0.0, x)
+
+
+def diagonal_of(x):
+    """The main diagonal of square matrices as vectors."""
+    return sum(where(np.eye(x.shape[-1], dtype=bool), x, 0.0), -1)
+
+
+def from_diagonal(v):
+    """Matrices with the vectors ``v`` on their diagonals."""
+    return where(np.eye(v.shape[-1], dtype=bool), expand_dims(v, -1), 0.0)
+
+
+def identity_like(x):
+    """Identity matrices of square ``x``'s shape and dtype."""
+    return where(np.eye(x.shape[-1], dtype=bool), ones_like(x), 0.0)
+
+
+def columns(v):
+    """Vectors as matrices of one column."""
+    return expand_dims(v, -1)

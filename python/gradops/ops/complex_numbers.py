@@ -1,0 +1,87 @@
+"""Complex numbers and their parts."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentTypeError, ShapeError
+from ..types import Operand, Tensor
+from . import _checks
+from ._compose import as_float, is_complex, meet
+from ._dispatch import op
+from .conversion import shape
+from .elementwise import cos, imag, multiply, real, sin
+from .joining import stack
+
+
+def _check_pairs(op, x) -> None:
+    _checks.check_rank(op.name, x, 1)
+    if shape(x)[-1] != 2:
+        raise ShapeError(
+            f"`{op.name}`: the last size of `x` must be 2 (real and imaginary); got {_checks.describe(x)}.",
+            argument="x",
+        )
+
+
+@op(check=_check_pairs)
+def view_as_complex(x: Tensor) -> Tensor:
+    """Complex numbers of pairs of real ones.
+
+    Args:
+        x: a real tensor (..., 2): real and imaginary parts.
+
+    Returns:
+        A complex tensor without the last dimension: complex128 of float64 and of integers where ``floatx`` is
+        float64, else complex64.
+
+    Raises:
+        ShapeError: a last dimension of another size than 2.
+
+    Gradient:
+        The real and imaginary part of the upstream gradient.
+    """
+    ...
+
+
+@op
+def view_as_real(x: Tensor) -> Tensor:
+    """Real and imaginary parts of complex numbers, as pairs.
+
+    Args:
+        x: a complex tensor; of a real one the imaginary parts are 0.
+
+    Returns:
+        A real tensor of shape (..., 2).
+
+    Gradient:
+        The complex number of the upstream gradient's pair.
+    """
+    x = as_float(x)
+    return stack([real(x), imag(x)], -1)
+
+
+@op
+def polar(abs_: Operand, angle: Operand) -> Tensor:
+    """Complex numbers of absolute value and angle: ``abs_ * (cos(angle) + i sin(angle))``.
+
+    Args:
+        abs_: absolute values; real.
+        angle: angles in radians; real.
+
+    Returns:
+        A complex tensor of the broadcast shape, of the operands' precision, at least complex64.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        Of the real loss: ``Re(g conj(y)) / abs_`` and ``Im(g conj(y))``.
+    """
+    abs_, angle = meet(abs_, angle, floating=True)
+    if is_complex(abs_):
+        raise ArgumentTypeError("`polar`: `abs_` and `angle` must be real.", argument="abs_")
+    return to_complex(multiply(abs_, cos(angle)), multiply(abs_, sin(angle)))
+
+
+def to_complex(re, im):
+    """The complex tensor of two real parts of one shape."""
+    return view_as_complex(stack([re, im], -1))

@@ -1,0 +1,267 @@
+"""Fourier transforms along the last dimensions.
+
+One rule for complex signals and spectra: a pair of real tensors (real and imaginary part, as in Keras) in a tuple or
+list gives a pair; one tensor (complex, or real with no imaginary part) gives a complex tensor. The spectrum of a real
+signal (``rfft``, ``stft``) is a pair, as in Keras; ``irfft`` and ``istft`` take a spectrum as a pair or complex.
+Half precision is worked on in float32 and gives float32 or complex64.
+"""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..types import Integer, Tensor, Tensors
+from . import _checks
+from ._compose import is_complex
+from ._dispatch import op
+from .complex_numbers import to_complex
+from .conversion import shape
+from .elementwise import imag, real
+
+
+def _is_pair(x) -> bool:
+    return isinstance(x, (tuple, list))
+
+
+def check_spectrum(op, x, rank: int) -> tuple:
+    """The shape of a pair or complex tensor, which must have ``rank`` dimensions."""
+    if not _is_pair(x):
+        _checks.check_rank(op.name, x, rank)
+        return shape(x)
+    if len(x) != 2:
+        raise ArgumentError(
+            f"`{op.name}`: `x` must be a complex tensor, or a pair of a real and an imaginary part; "
+            f"got {_checks.describe(x)}.",
+            argument="x",
+        )
+    for part in x:
+        _checks.check_rank(op.name, part, rank)
+        if is_complex(part):
+            raise ArgumentTypeError(f"`{op.name}`: the parts of the pair `x` must be real.", argument="x")
+    if shape(x[0]) != shape(x[1]):
+        raise ShapeError(
+            f"`{op.name}`: the real and imaginary parts of `x` must have one shape; "
+            f"got {shape(x[0])} and {shape(x[1])}.",
+            argument="x",
+        )
+    return shape(x[0])
+
+
+def _not_empty(op, sizes, count: int) -> None:
+    if 0 in sizes[len(sizes) - count :]:
+        raise ShapeError(f"`{op.name}`: there is nothing to transform along an empty dimension.", argument="x")
+
+
+def _check_line(op, x) -> None:
+    _not_empty(op, check_spectrum(op, x, 1), 1)
+
+
+def _check_plane(op, x) -> None:
+    _not_empty(op, check_spectrum(op, x, 2), 2)
+
+
+def complex_of(x):
+    """A pair, or a complex tensor, as a complex tensor."""
+    return to_complex(*x) if _is_pair(x) else x
+
+
+def _transformed(x, dimensions: int, inverse: bool):
+    y = fft_complex(complex_of(x), dimensions, inverse)
+    return (real(y), imag(y)) if _is_pair(x) else y
+
+
+@op
+def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Tensor:
+    """Discrete Fourier transform of a complex tensor: what :func:`fft` and its family are made of.
+
+    Args:
+        dimensions: 1 or 2: over how many of the last dimensions.
+        inverse: the inverse transform, divided by the number of elements.
+
+    Returns:
+        A complex tensor of ``x``'s shape.
+
+    Gradient:
+        The transform's transpose, which is itself.
+    """
+    ...
+
+
+@op
+def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
+    """The half spectrum of a real tensor as a complex tensor: what :func:`rfft` is made of.
+
+    Args:
+        fft_length: ``x``'s last dimension is cut or filled up with 0 to this length.
+
+    Returns:
+        A complex tensor (..., fft_length // 2 + 1).
+
+    Gradient:
+        :func:`irfft_complex` of the upstream gradient, times the length, inner frequencies halved.
+    """
+    ...
+
+
+@op
+def irfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
+    """The real signal of a complex half spectrum: what :func:`irfft` is made of.
+
+    Args:
+        fft_length: the length of the signal; ``x``'s last dimension is cut or filled up with 0 to its half, plus 1.
+
+    Returns:
+        A real tensor (..., fft_length).
+
+    Gradient:
+        :func:`rfft_complex` of the upstream gradient, divided by the length, inner frequencies doubled.
+    """
+    ...
+
+
+@op(check=_check_line)
+def fft(x: Tensors):
+    """Discrete Fourier transform over the last dimension.
+
+    Args:
+        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
+
+    Returns:
+        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
+
+    Raises:
+        ShapeError: no dimension, an empty one, or parts of different shapes.
+
+    Gradient:
+        The unnormalised inverse transform of the upstream gradient.
+    """
+    return _transformed(x, 1, False)
+
+
+@op(check=_check_line)
+def ifft(x: Tensors):
+    """Inverse discrete Fourier transform over the last dimension, divided by its size.
+
+    Args:
+        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
+
+    Returns:
+        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
+
+    Raises:
+        ShapeError: no dimension, an empty one, or parts of different shapes.
+
+    Gradient:
+        The transform of the upstream gradient, divided by the size.
+    """
+    return _transformed(x, 1, True)
+
+
+@op(check=_check_plane)
+def fft2(x: Tensors):
+    """Discrete Fourier transform over the last two dimensions.
+
+    Args:
+        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
+
+    Returns:
+        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
+
+    Raises:
+        ShapeError: fewer than two dimensions, an empty one, or parts of different shapes.
+
+    Gradient:
+        The unnormalised inverse transform of the upstream gradient.
+    """
+    return _transformed(x, 2, False)
+
+
+@op(check=_check_plane)
+def ifft2(x: Tensors):
+    """Inverse discrete Fourier transform over the last two dimensions, divided by their sizes.
+
+    Args:
+        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
+
+    Returns:
+        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
+
+    Raises:
+        ShapeError: fewer than two dimensions, an empty one, or parts of different shapes.
+
+    Gradient:
+        The transform of the upstream gradient, divided by the sizes.
+    """
+    return _transformed(x, 2, True)
+
+
+def check_length(op: str, value, name: str) -> None:
+    """A length, which must be a positive whole number."""
+    if _checks.integer(op, value, name) < 1:
+        raise ArgumentError(f"`{op}`: `{name}` must be at least 1; got {value!r}.", argument=name)
+
+
+def check_real(op, x) -> None:
+    """A real signal of at least one dimension."""
+    _checks.check_rank(op.name, x, 1)
+    if is_complex(x):
+        raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {_checks.describe(x)}.", argument="x")
+
+
+def _check_rfft(op, x, fft_length) -> None:
+    check_real(op, x)
+    if fft_length is None:
+        _not_empty(op, shape(x), 1)
+    else:
+        check_length(op.name, fft_length, "fft_length")
+
+
+@op(check=_check_rfft)
+def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
+    """Discrete Fourier transform of a real signal over the last dimension: the first half of the spectrum.
+
+    Args:
+        x: a real tensor.
+        fft_length: the length of the transform; ``x`` is cut or filled up with 0. By default ``x``'s last size.
+
+    Returns:
+        A pair of real tensors (..., fft_length // 2 + 1): real and imaginary part.
+
+    Raises:
+        ShapeError: no dimension, or an empty one.
+        ArgumentTypeError: a complex tensor.
+
+    Gradient:
+        The unnormalised inverse transform of the upstream gradient, its real part.
+    """
+    y = rfft_complex(x, x.shape[-1] if fft_length is None else int(fft_length))
+    return real(y), imag(y)
+
+
+def _check_irfft(op, x, fft_length) -> None:
+    sizes = check_spectrum(op, x, 1)
+    if fft_length is not None:
+        check_length(op.name, fft_length, "fft_length")
+    elif sizes[-1] is not None and sizes[-1] < 2:
+        raise ShapeError(f"`{op.name}`: a spectrum of {sizes[-1]} needs `fft_length`.", argument="x")
+
+
+@op(check=_check_irfft)
+def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
+    """Inverse of :func:`rfft` over the last dimension.
+
+    Args:
+        x: the first half of a spectrum: a pair of a real and an imaginary part of one shape, or a complex tensor.
+            The imaginary parts of the first element, and of the last for an even length, do not count.
+        fft_length: the length of the result; by default ``2 * (n - 1)`` for ``x``'s last size n.
+
+    Returns:
+        A real tensor (..., fft_length).
+
+    Raises:
+        ShapeError: no dimension, or parts of different shapes.
+
+    Gradient:
+        The transform of the upstream gradient divided by the length, inner frequencies doubled.
+    """
+    x = complex_of(x)
+    return irfft_complex(x, 2 * (x.shape[-1] - 1) if fft_length is None else int(fft_length))

@@ -1,0 +1,147 @@
+"""Norms and distances. The gradient of a norm at 0 is 0."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import ArgumentError, ShapeError
+from ..types import Axes, Tensor
+from . import _checks
+from ._compose import as_float, is_complex, meet
+from ._dispatch import op
+from .conversion import cast, dtype, shape
+from .elementwise import abs, add, equal, imag, not_equal, power, real, sqrt, square, subtract
+from .indexing import where
+from .reductions import max, min, sum
+from .shaping import expand_dims, reshape, transpose
+
+_MATRIX_NORMS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
+
+
+def _check_norm(op, x, ord, axis, keepdims) -> None:
+    rank = len(shape(x))
+    if axis is None:
+        if ord is None:
+            return
+        if rank not in (1, 2):
+            raise ShapeError(
+                f"`{op.name}`: `x` must have 1 or 2 dimensions where `ord` is given without `axis`; "
+                f"got {_checks.describe(x)}.",
+                argument="x",
+            )
+        count = rank
+    else:
+        count = len(_checks.check_axes(op.name, axis, rank))
+        if count not in (1, 2):
+            raise ArgumentError(f"`{op.name}`: `axis` must be one dimension or two; got {axis!r}.", argument="axis")
+    if ord is None:
+        return
+    if count == 2:
+        _checks.choice(op.name, ord, _MATRIX_NORMS, "ord")
+    elif isinstance(ord, str):
+        raise ArgumentError(f"`{op.name}`: `ord` of vectors must be a number; got {ord!r}.", argument="ord")
+
+
+@op(check=_check_norm)
+def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Norm of vectors or matrices, as ``numpy.linalg.norm``.
+
+    Args:
+        ord: of vectors: any number p for ``sum(abs(x) ** p) ** (1 / p)``, ``inf`` and ``-inf`` for the largest and
+            smallest absolute value, 0 for the number of elements that are not 0. Of matrices: ``"fro"``, ``"nuc"``
+            (sum of singular values), 2 and -2 (largest and smallest singular value), 1 and -1 (largest and smallest
+            column sum), ``inf`` and ``-inf`` (row sum). None: the root of the sum of squares.
+        axis: one dimension that holds vectors, or two that hold matrices; None for all of ``x``.
+
+    Returns:
+        A real tensor without the dimensions of the vectors or matrices; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range or named twice.
+        ArgumentError: an ``ord`` that does not fit, or more than two axes.
+
+    Gradient:
+        Of the root of squares ``g * x / y``; 0 where the norm is 0 and for elements of 0. Ties share equally.
+    """
+    x = as_float(x)
+    rank = len(x.shape)
+    axes = _checks.check_axes("norm", axis, rank)
+    if ord is None or ord == "fro" or (ord == 2 and len(axes) == 1):
+        return _root(sum(squared(x), axes, keepdims))
+    return _of_vectors(x, ord, axes[0], keepdims) if len(axes) == 1 else _of_matrices(x, ord, axes, keepdims)
+
+
+def _of_vectors(x, ord, axis, keepdims):
+    size = abs(x)
+    if ord == math.inf:
+        return max(size, axis, keepdims)
+    if ord == -math.inf:
+        return min(size, axis, keepdims)
+    if ord == 0:
+        return sum(cast(not_equal(size, 0), dtype(size)), axis, keepdims)
+    if ord == 1:
+        return sum(size, axis, keepdims)
+    zero = equal(size, 0)
+    total = sum(where(zero, 0.0 if ord > 0 else math.inf, power(where(zero, 1.0, size), float(ord))), axis, keepdims)
+    zero = equal(total, 0)
+    return where(zero, 0.0 if ord > 0 else math.inf, power(where(zero, 1.0, total), 1.0 / ord))
+
+
+def _of_matrices(x, ord, axes, keepdims):
+    row, column = axes
+    if ord in (1, -1, math.inf, -math.inf):
+        summed, chosen = (row, column) if math.fabs(ord) == 1 else (column, row)
+        y = (max if ord > 0 else min)(sum(abs(x), summed, True), chosen, True)
+    else:
+        from .linalg import svd
+
+        rest = [i for i in range(len(x.shape)) if i not in axes]
+        s = svd(transpose(x, [*rest, row, column]), False, False)
+        s = where(equal(s, 0), 0.0, s)
+        y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def squared(x):
+    """The squared absolute values."""
+    return add(square(real(x)), square(imag(x))) if is_complex(x) else square(x)
+
+
+def _root(x):
+    """Square root with derivative 0 at 0."""
+    zero = equal(x, 0)
+    return where(zero, 0.0, sqrt(where(zero, 1.0, x)))
+
+
+def _check_points(op, x, y) -> None:
+    first, second = shape(x), shape(y)
+    _checks.check_rank(op.name, x, 2, "x")
+    _checks.check_rank(op.name, y, 2, "y")
+    if first[-1] != second[-1]:
+        raise ShapeError(
+            f"`{op.name}`: the points of `x` and `y` must have as many coordinates; got shapes {first} and {second}.",
+            argument="y",
+        )
+    _checks.broadcast_shapes(op.name, ("x", "y"), first[:-2], second[:-2])
+
+
+@op(check=_check_points)
+def cdist(x: Tensor, y: Tensor) -> Tensor:
+    """Euclidean distances between all pairs of points.
+
+    Args:
+        x: points as rows (..., m, d).
+        y: points as rows (..., n, d).
+
+    Returns:
+        A real tensor (..., m, n), other dimensions broadcast; integers give ``floatx``.
+
+    Raises:
+        ShapeError: fewer than two dimensions, or points of different dimension.
+
+    Gradient:
+        ``(x_i - y_j) / distance``, summed with the upstream gradient; 0 where two points are equal.
+    """
+    x, y = meet(x, y, floating=True)
+    return _root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1))

@@ -1,0 +1,232 @@
+"""Signals in overlapping sequences: cutting, adding up, and the Fourier transform of each."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import signal
+
+from ..errors import ArgumentError, ShapeError
+from ..types import Integer, Tensor, Tensors
+from . import _checks
+from ._compose import as_float
+from ._dispatch import op
+from .conversion import cast, dtype, is_tensor, shape
+from .elementwise import add, divide, greater, imag, multiply, real, square
+from .fourier import check_length, check_real, check_spectrum, complex_of, irfft_complex, rfft_complex
+from .indexing import take, where
+from .shaping import broadcast_to, pad, reshape
+
+WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
+
+
+def _count(size: int, length: int, stride: int) -> int:
+    """How many sequences fit."""
+    return (size - length) // stride + 1 if size >= length else 0
+
+
+def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
+    _checks.check_rank(op.name, x, 1)
+    check_length(op.name, sequence_length, "sequence_length")
+    check_length(op.name, sequence_stride, "sequence_stride")
+
+
+@op(check=_check_sequences)
+def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Integer) -> Tensor:
+    """Sequences of one length along the last dimension, each ``sequence_stride`` after the one before.
+
+    Returns:
+        A tensor (..., count, sequence_length); as many as fit, none where ``x`` is too short.
+
+    Raises:
+        ShapeError: a 0-d tensor.
+        ArgumentError: a length or stride below 1.
+
+    Gradient:
+        The upstream gradient, added up where sequences overlap: :func:`overlap_add`.
+    """
+    length, stride = int(sequence_length), int(sequence_stride)
+    count = _count(x.shape[-1], length, stride)
+    return take(x, np.arange(count)[:, None] * stride + np.arange(length), len(x.shape) - 1)
+
+
+def _check_overlap(op, x, sequence_stride) -> None:
+    _checks.check_rank(op.name, x, 2)
+    check_length(op.name, sequence_stride, "sequence_stride")
+
+
+@op(check=_check_overlap)
+def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
+    """Sequences laid out ``sequence_stride`` apart and added up: the transpose of :func:`extract_sequences`.
+
+    Args:
+        x: sequences (..., count, length).
+
+    Returns:
+        A tensor (..., (count - 1) * sequence_stride + length).
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+
+    Gradient:
+        :func:`extract_sequences` of the upstream gradient.
+    """
+    stride = int(sequence_stride)
+    *batch, count, length = x.shape
+    if count == 0:
+        raise ShapeError("`overlap_add`: there are no sequences to add up.", argument="x")
+    blocks = -(-length // stride)
+    x = filled(x, 0, blocks * stride - length)
+    total = None
+    for k in range(blocks):
+        block = reshape(x[..., k * stride : (k + 1) * stride], (*batch, count * stride))
+        block = filled(block, k * stride, (blocks - 1 - k) * stride)
+        total = block if total is None else add(total, block)
+    return total[..., : (count - 1) * stride + length]
+
+
+def filled(x, before: int, after: int):
+    """``x`` with zeros before and after its last dimension."""
+    return pad(x, [(0, 0)] * (len(x.shape) - 1) + [(before, after)]) if before > 0 or after > 0 else x
+
+
+def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> None:
+    for name, value in (
+        ("sequence_length", sequence_length),
+        ("sequence_stride", sequence_stride),
+        ("fft_length", fft_length),
+    ):
+        check_length(op.name, value, name)
+    if fft_length < sequence_length:
+        raise ArgumentError(
+            f"`{op.name}`: `fft_length` must be at least `sequence_length`; got {fft_length} and {sequence_length}.",
+            argument="fft_length",
+        )
+    if isinstance(window, str):
+        _checks.choice(op.name, window, WINDOWS, "window")
+    elif window is not None and shape(window) != (sequence_length,):
+        raise ShapeError(
+            f"`{op.name}`: `window` must be of shape {(int(sequence_length),)}; got {_checks.describe(window)}.",
+            argument="window",
+        )
+
+
+def _window(window, sequence_length: int, fft_length: int, x):
+    """The window in the dtype of real ``x``, in the middle of zeros up to ``fft_length``."""
+    if window is None:
+        window = np.ones(sequence_length)
+    elif isinstance(window, str):
+        window = signal.get_window(window, sequence_length)
+    elif not is_tensor(window):
+        window = np.asarray(window)
+    before = (fft_length - sequence_length) // 2
+    return filled(cast(window, dtype(x)), before, fft_length - sequence_length - before)
+
+
+def _check_stft(op, x, sequence_length, sequence_stride, fft_length, window, center) -> None:
+    check_real(op, x)
+    _check_window(op, window, sequence_length, sequence_stride, fft_length)
+    size = shape(x)[-1]
+    if center and size is not None and size <= fft_length // 2:
+        raise ShapeError(
+            f"`{op.name}`: with `center` the last size of `x` must be above half of `fft_length`, {fft_length}; "
+            f"got {_checks.describe(x)}.",
+            argument="x",
+        )
+
+
+@op(check=_check_stft)
+def stft(
+    x: Tensor,
+    sequence_length: Integer,
+    sequence_stride: Integer,
+    fft_length: Integer,
+    window: str | None = "hann",
+    center: bool = True,
+) -> tuple:
+    """Short-time Fourier transform of a real signal over the last dimension.
+
+    Args:
+        sequence_length: the length of the window.
+        sequence_stride: how far each sequence is after the one before.
+        fft_length: the length of the transforms, at least ``sequence_length``; the window is in their middle.
+        window: ``"hann"``, ``"hamming"``, ``"blackman"``, ``"bartlett"``, ``"boxcar"`` (periodic), a tensor of
+            ``sequence_length`` weights, or None for no window.
+        center: reflect ``x`` at both ends so that sequence t is centred at ``t * sequence_stride``; else it begins
+            there.
+
+    Returns:
+        A pair of real tensors (..., count, fft_length // 2 + 1): real and imaginary part.
+
+    Raises:
+        ShapeError: a 0-d tensor, one too short to be reflected, or a window of another length.
+        ArgumentError: a length or stride below 1, or an unknown window.
+
+    Gradient:
+        Through the sequences' transforms, which are linear; to a window's tensor too.
+    """
+    length, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
+    x = as_float(x)
+    x = cast(x, "float32") if dtype(x) in ("float16", "bfloat16") else x
+    edge = fft_length // 2 if center else 0
+    if edge:
+        x = pad(x, [(0, 0)] * (len(x.shape) - 1) + [(edge, edge)], "reflect")
+    sequences = multiply(extract_sequences(x, fft_length, stride), _window(window, length, fft_length, x))
+    y = rfft_complex(sequences, fft_length)
+    return real(y), imag(y)
+
+
+def _check_istft(op, x, sequence_length, sequence_stride, fft_length, length, window, center) -> None:
+    sizes = check_spectrum(op, x, 2)
+    _check_window(op, window, sequence_length, sequence_stride, fft_length)
+    if length is not None:
+        check_length(op.name, length, "length")
+    if sizes[-1] != fft_length // 2 + 1:
+        raise ShapeError(
+            f"`{op.name}`: the last size of `x` must be `fft_length // 2 + 1`, {fft_length // 2 + 1}; got {sizes}.",
+            argument="x",
+        )
+    if sizes[-2] == 0:
+        raise ShapeError(f"`{op.name}`: there are no sequences to add up.", argument="x")
+
+
+@op(check=_check_istft)
+def istft(
+    x: Tensors,
+    sequence_length: Integer,
+    sequence_stride: Integer,
+    fft_length: Integer,
+    length: Integer | None = None,
+    window: str | None = "hann",
+    center: bool = True,
+) -> Tensor:
+    """Inverse of :func:`stft`: the signal whose short-time transform is nearest (Griffin & Lim 1984).
+
+    Args:
+        x: a spectrum (..., count, fft_length // 2 + 1): a pair of a real and an imaginary part, or a complex tensor.
+        length: the length of the result, cut or filled up with 0.
+        sequence_length, sequence_stride, fft_length, window, center: as of the :func:`stft`.
+
+    Returns:
+        A real tensor (..., length); by default the length that the sequences cover, without reflected ends. Where
+        no window reaches, it is 0.
+
+    Raises:
+        ShapeError: fewer than two dimensions, a last size that does not fit, or a window of another length.
+        ArgumentError: a length or stride below 1, or an unknown window.
+
+    Gradient:
+        Through the sequences' transforms, which are linear; to a window's tensor too.
+    """
+    size, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
+    frames = irfft_complex(complex_of(x), fft_length)
+    weights = _window(window, size, fft_length, frames)
+    total = overlap_add(multiply(frames, weights), stride)
+    norm = overlap_add(broadcast_to(square(weights), (frames.shape[-2], fft_length)), stride)
+    reached = greater(norm, 1e-10)
+    total = where(reached, divide(total, where(reached, norm, 1.0)), 0.0)
+    edge = fft_length // 2 if center else 0
+    covered = total.shape[-1] - (0 if length is not None else edge)
+    wanted = covered - edge if length is None else int(length)
+    total = total[..., edge : edge + wanted]
+    missing = wanted - total.shape[-1]
+    return filled(total, 0, missing)

@@ -1,0 +1,166 @@
+"""Systems of linear equations and inverses, of matrices in the last two dimensions."""
+
+from __future__ import annotations
+
+from ..types import Tensor
+from ._compose import as_float, meet
+from ._dispatch import op
+from ._matrices import (
+    adjoint,
+    check_matrix,
+    check_square,
+    check_square_system,
+    check_system,
+    columns,
+    epsilon,
+    is_vector,
+)
+from .conversion import cast
+from .elementwise import divide, greater, multiply
+from .indexing import where
+from .products import matmul
+from .reductions import max, sum
+from .shaping import expand_dims, squeeze
+
+
+@op(check=check_square)
+def inv(x: Tensor) -> Tensor:
+    """Inverse.
+
+    Returns:
+        A tensor of ``x``'s shape; integers give ``floatx``.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        ArgumentError: singular matrices (inside JAX's traces, where values are unknown, the result is infinite).
+
+    Gradient:
+        ``-y^H g y^H``.
+    """
+    ...
+
+
+@op(check=check_square_system)
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """Solution ``x`` of ``a @ x = b``.
+
+    Args:
+        a: square matrices (..., n, n).
+        b: a vector (n,), vectors (..., n) for as many matrices, or right sides as columns (..., n, k).
+
+    Returns:
+        A tensor of ``b``'s kind, other dimensions broadcast; integers give ``floatx``.
+
+    Raises:
+        ShapeError: matrices that are not square; rows that do not fit.
+        ArgumentError: singular matrices (inside JAX's traces the result is infinite).
+
+    Gradient:
+        ``a^-H g`` to ``b``, and minus its product with ``x^H`` to ``a`` (Giles 2008).
+    """
+    ...
+
+
+@op(check=check_square_system)
+def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
+    """Solution ``x`` of ``a @ x = b`` for triangular ``a``; the other triangle is not read.
+
+    Args:
+        a: square matrices (..., n, n).
+        b: a vector (n,), vectors (..., n) for as many matrices, or right sides as columns (..., n, k).
+        lower: whether ``a`` is lower triangular, else upper.
+
+    Returns:
+        A tensor of ``b``'s kind, other dimensions broadcast; integers give ``floatx``.
+
+    Raises:
+        ShapeError: matrices that are not square; rows that do not fit.
+        ArgumentError: a 0 on the diagonal (inside JAX's and TensorFlow's traces the result is infinite).
+
+    Gradient:
+        As of :func:`solve`, in ``a``'s triangle (Giles 2008).
+    """
+    ...
+
+
+@op(check=check_matrix)
+def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
+    """Pseudo-inverse (Moore-Penrose).
+
+    Args:
+        rcond: singular values up to this share of the largest count as 0; by default the dtype's precision
+            times the larger size.
+
+    Returns:
+        A tensor with the last two dimensions exchanged; integers give ``floatx``.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+        ArgumentError: NaN or infinite elements.
+
+    Gradient:
+        At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
+    """
+    from .linalg import svd
+
+    x = as_float(x)
+    u, s, vh = svd(x, False)
+    if 0 in tuple(s.shape):
+        return matmul(adjoint(vh), adjoint(u))
+    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
+    kept = greater(s, cut)
+    inverse = where(kept, divide(1.0, where(kept, s, 1.0)), 0.0)
+    return matmul(multiply(adjoint(vh), expand_dims(inverse, -2)), adjoint(u))
+
+
+def _larger(x) -> int:
+    rows, columns_ = x.shape[-2:]
+    return rows if rows > columns_ else columns_
+
+
+@op(check=check_system)
+def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
+    """Least-squares solution: the ``x`` that makes ``a @ x - b`` shortest, and of several the shortest one.
+
+    Args:
+        a: matrices (..., m, n) of any rank.
+        b: a vector (m,), vectors (..., m) for as many matrices, or right sides as columns (..., m, k).
+        rcond: as of :func:`pinv`.
+
+    Returns:
+        A tensor of ``b``'s kind, other dimensions broadcast; integers give ``floatx``.
+
+    Raises:
+        ShapeError: rows that do not fit.
+
+    Gradient:
+        Through :func:`pinv` (Golub & Pereyra 1973).
+    """
+    a, b = meet(a, b, floating=True)
+    if is_vector(tuple(a.shape), tuple(b.shape)):
+        return squeeze(matmul(pinv(a, rcond), columns(b)), -1)
+    return matmul(pinv(a, rcond), b)
+
+
+@op(differentiable=False, check=check_matrix)
+def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
+    """Number of singular values that are not 0.
+
+    Args:
+        tol: singular values up to it count as 0; by default the dtype's precision times the larger size times
+            the largest singular value.
+
+    Returns:
+        An int64 tensor of ``x``'s shape without the last two dimensions. It has no gradient.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+    """
+    from .linalg import svd
+
+    x = as_float(x)
+    s = svd(x, False, False)
+    if 0 in tuple(s.shape):
+        return sum(cast(greater(s, 0), "int64"), -1)
+    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x)) if tol is None else tol
+    return sum(cast(greater(s, cut), "int64"), -1)
