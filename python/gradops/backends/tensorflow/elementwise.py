@@ -59,7 +59,9 @@ def power(x1, x2):
 @floating_arithmetic
 def logaddexp(x1, x2):
     infinite = tf.logical_and(tf.equal(x1, x2), tf.math.is_inf(x1))  # their difference would be NaN
-    return x1 + tf.math.softplus(tf.where(infinite, tf.zeros_like(x1), x2 - x1))
+    first = x1 >= x2
+    high, low = tf.where(first, x1, x2), tf.where(first, x2, x1)
+    return high + tf.math.softplus(tf.where(infinite, tf.zeros_like(high), low - high))
 
 
 def abs(x):
