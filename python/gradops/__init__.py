@@ -10,6 +10,7 @@ from .gradients import (
     scaled_gradient_ext,
     set_requires_gradient,
     stop_gradient,
+    stop_gradient_scope,
 )
 
 ops.custom_gradient = custom_gradient
@@ -31,5 +32,6 @@ __all__ = [
     "scaled_gradient_ext",
     "set_requires_gradient",
     "stop_gradient",
+    "stop_gradient_scope",
     "value_and_grad",
 ]

@@ -2,6 +2,7 @@
 
 from .custom import custom_gradient
 from .flow import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
+from .scopes import stop_gradient_scope
 
 __all__ = [
     "custom_gradient",
@@ -10,4 +11,5 @@ __all__ = [
     "scaled_gradient_ext",
     "set_requires_gradient",
     "stop_gradient",
+    "stop_gradient_scope",
 ]

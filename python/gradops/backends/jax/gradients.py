@@ -11,6 +11,9 @@ from . import traces
 
 stop = jax.lax.stop_gradient
 
+cuts_results = not traces.supported
+"""Whether a scope cannot see operations, so that only the results of a decorated function can be cut."""
+
 
 def stopped():
     """A scope in which every operation's result is a constant for the transformations around it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from ...errors import GradientError
+from .tapes import gradient, stopped  # noqa: F401
+from .tapes import watch as require  # noqa: F401
 
 stop = tf.stop_gradient
 
@@ -29,22 +31,6 @@ def custom(run, inputs: list) -> list:
         return [tf.identity(v) for v in values], rule
 
     return list(call(*inputs))
-
-
-def require(x) -> None:
-    raise GradientError(
-        "TensorFlow tensors are watched by a tape.", argument="x", hint="call `tape.watch(x)` on your `tf.GradientTape`"
-    )
-
-
-def gradient(y, xs: list):
-    if tf.executing_eagerly():
-        raise GradientError(
-            "an eager TensorFlow tensor does not know what it was computed from.",
-            argument="y",
-            hint="use `tape.gradient(y, x)`, `gradops.grad(f)`, or a `gradops.Variable`",
-        )
-    return tf.gradients(y, xs)
 
 
 def value_and_grad(run, leaves: list) -> tuple:

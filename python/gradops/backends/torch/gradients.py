@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 
 from ...errors import GradientError
@@ -9,6 +11,16 @@ from ...errors import GradientError
 
 def stop(x):
     return x.detach()
+
+
+@contextlib.contextmanager
+def stopped():
+    """A scope in which nothing is recorded, for backward and forward mode."""
+    with torch.no_grad(), _forward_mode(False):
+        yield
+
+
+_forward_mode = getattr(torch.autograd.forward_ad, "_set_fwd_grad_enabled", contextlib.nullcontext)
 
 
 def require(x) -> None:

@@ -1,0 +1,88 @@
+"""JAX: seeing every operation, of ``jax.numpy`` too, while a scope is open.
+
+JAX has no public way to the transformation in progress. What is used of its core is here alone, and
+``supported`` says whether this version has it; tests/python/test_stop_gradient_scope.py fails on one that has not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import jax
+
+from ...errors import BackendError
+
+try:
+    from jax._src import core
+
+    _NEEDED = ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "typeof")
+    supported = all(hasattr(core, name) for name in _NEEDED) and hasattr(core.Primitive, "bind_with_trace")
+except ImportError:
+    core, supported = None, False  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def watching(around):
+    """A scope in which ``around(apply, xs)`` stands between each operation and the transformation in progress.
+
+    ``apply(xs)`` runs the operation on ``xs``. Where nothing is transformed nothing is watched.
+    """
+    if not supported:
+        raise BackendError(
+            f"this scope does not know JAX {jax.__version__}.", hint="use it as a decorator of a function"
+        )
+    current = core.trace_ctx.trace
+    if current is core.eval_trace or current is None:
+        yield
+        return
+    with core.set_current_trace(_trace(current, around)):
+        yield
+
+
+def is_tracer(x) -> bool:
+    return isinstance(x, jax.core.Tracer)
+
+
+def _trace(parent, around):
+    class Watching(core.Trace):
+        __slots__ = ()
+
+        def __init__(self):
+            super().__init__()
+            self.requires_low = parent.requires_low
+
+        def is_valid(self):
+            return parent.is_valid()
+
+        def stage_value(self, value):
+            return parent.stage_value(value)
+
+        def cur_qdd(self, x):
+            return parent.cur_qdd(x)
+
+        def process_primitive(self, primitive, tracers, params, /):
+            return _bind(parent, around, primitive, tracers, params)
+
+        def process_call(self, primitive, f, tracers, params, /):
+            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f,)))
+
+        def process_map(self, primitive, f, tracers, params, /):
+            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f,)))
+
+        def process_custom_jvp_call(self, primitive, f, jvp, tracers, /, **params):
+            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f, jvp)))
+
+        def process_custom_vjp_call(self, primitive, f, fwd, bwd, tracers, /, **params):
+            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f, fwd, bwd)))
+
+    return Watching()
+
+
+def _bind(parent, around, primitive, tracers, params) -> Any:
+    def apply(xs):
+        xs = tuple(xs)
+        return primitive.bind_with_trace(parent, xs, tuple(map(core.typeof, xs)), params)
+
+    with core.set_current_trace(parent):
+        return around(apply, tracers)
