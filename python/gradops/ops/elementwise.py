@@ -6,7 +6,7 @@ All broadcast; dtypes meet by the rule of ``gradops.dtypes``.
 from __future__ import annotations
 
 from ..types import Integer, Operand, Tensor
-from ._dispatch import op
+from ._dispatch import alias, op
 
 
 @op
@@ -764,3 +764,8 @@ def isinf(x: Tensor) -> Tensor:
         A bool tensor of ``x``'s shape. It has no gradient.
     """
     ...
+
+
+absolute = alias("absolute", abs)
+conjugate = alias("conjugate", conj)
+true_divide = alias("true_divide", divide)

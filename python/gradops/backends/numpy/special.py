@@ -1,0 +1,17 @@
+"""NumPy kernels: special functions."""
+
+import numpy as np
+from scipy import special
+
+from .base import floating, floating_arithmetic, floats
+
+cbrt = floating(np.cbrt)
+erfc = floating(special.erfc)
+erfinv = floating(special.erfinv)
+i0 = floating(special.i0)
+i1 = floating(special.i1)
+hypot = floating_arithmetic(np.hypot)
+
+
+def ldexp(x1, x2):
+    return np.ldexp(floats(np.asarray(x1)), np.clip(x2, -(2**20), 2**20).astype(np.int32))

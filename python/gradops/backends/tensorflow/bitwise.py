@@ -1,0 +1,44 @@
+"""TensorFlow kernels: whole numbers."""
+
+import tensorflow as tf
+
+from .base import arithmetic
+
+
+def _bits(function, logical):
+    @arithmetic
+    def kernel(x1, x2):
+        return logical(x1, x2) if x1.dtype == tf.bool else function(x1, x2)
+
+    return kernel
+
+
+bitwise_and = _bits(tf.bitwise.bitwise_and, tf.logical_and)
+bitwise_or = _bits(tf.bitwise.bitwise_or, tf.logical_or)
+bitwise_xor = _bits(tf.bitwise.bitwise_xor, tf.math.logical_xor)
+left_shift = arithmetic(tf.bitwise.left_shift)
+right_shift = arithmetic(tf.bitwise.right_shift)
+
+
+def bitwise_not(x):
+    return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
+
+
+@arithmetic
+def gcd(x1, x2):
+    """Euclid's algorithm on all elements at once."""
+    x1, x2 = x1 + tf.zeros_like(x2), x2 + tf.zeros_like(x1)
+
+    def step(a, b):
+        done = tf.equal(b, 0)
+        rest = tf.math.floormod(a, tf.where(done, tf.ones_like(b), b))
+        return tf.where(done, a, b), tf.where(done, b, rest)
+
+    return tf.abs(tf.while_loop(lambda a, b: tf.reduce_any(tf.not_equal(b, 0)), step, (x1, x2))[0])
+
+
+@arithmetic
+def lcm(x1, x2):
+    divisor = gcd(x1, x2)
+    divisor = tf.where(tf.equal(divisor, 0), tf.ones_like(divisor), divisor)
+    return tf.abs(x1 // divisor * x2)

@@ -1,0 +1,5 @@
+"""PyTorch kernels: comparison of floating numbers."""
+
+import torch
+
+signbit = torch.signbit

@@ -1,0 +1,49 @@
+"""What composed ops share: the dtype rule applied by hand, and lines of a tensor along one axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import config, dtypes
+from ._checks import check_axis
+from .conversion import cast, dtype, ndim
+
+NUMBERS = (bool, int, float, complex)
+
+
+def as_float(x):
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if dtypes.is_floating(dtype(x)) else cast(x, config.floatx())
+
+
+def meet(*xs, floating: bool = False) -> list:
+    """Operands as tensors of the dtype in which they meet, of a floating one with ``floating``.
+
+    Python numbers stay weak.
+    """
+    found = None
+    for x in xs:
+        if type(x) not in NUMBERS:
+            found = dtype(x) if found is None else dtypes.promote(found, dtype(x))
+    for x in xs:
+        if type(x) in NUMBERS:
+            found = dtypes.promote_number(found or "bool", type(x), config.floatx())
+    if floating and not dtypes.is_floating(found):
+        found = config.floatx()
+    return [cast(x, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
+
+
+def is_complex(x) -> bool:
+    """Whether ``x`` has a complex dtype."""
+    return dtype(x) in dtypes.COMPLEX
+
+
+def lines(op: str, x, axis) -> tuple[Any, int]:
+    """``x`` and a non-negative axis; flattened, and 0, where ``axis`` is None."""
+    from .shaping import reshape
+
+    if axis is None:
+        return reshape(x, (-1,)), 0
+    rank = ndim(x)
+    axis = check_axis(op, axis, rank)
+    return (x, axis) if rank else (reshape(x, (1,)), 0)

@@ -1,0 +1,139 @@
+"""Whole numbers: bits, shifts, divisors. Two operands meet in one dtype, and all broadcast."""
+
+from __future__ import annotations
+
+from ..types import Operand, Tensor
+from ._checks import check_kind
+from ._dispatch import alias, op
+
+
+def _bits(op, *operands):
+    for name, value in zip(op.parameters, operands):
+        check_kind(op.name, value, (0, 1), "of integers or bools", name)
+
+
+def _integers(op, *operands):
+    for name, value in zip(op.parameters, operands):
+        check_kind(op.name, value, (1,), "of integers", name)
+
+
+@op(differentiable=False, check=_bits)
+def bitwise_and(x: Operand, y: Operand) -> Tensor:
+    """The bits set in both, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: floating operands.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_bits)
+def bitwise_or(x: Operand, y: Operand) -> Tensor:
+    """The bits set in either or both, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: floating operands.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_bits)
+def bitwise_xor(x: Operand, y: Operand) -> Tensor:
+    """The bits set in one but not both, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: floating operands.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_bits)
+def bitwise_not(x: Tensor) -> Tensor:
+    """The bits that are not set, of each element; of bools the negation.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: a floating ``x``.
+    """
+    ...
+
+
+@op(differentiable=False, check=_integers)
+def left_shift(x: Operand, y: Operand) -> Tensor:
+    """``x * 2**y``: the bits moved up by ``y`` places, elementwise.
+
+    Args:
+        y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: operands that are not integers.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_integers)
+def right_shift(x: Operand, y: Operand) -> Tensor:
+    """``x // 2**y``: the bits moved down by ``y`` places, elementwise; the sign stays.
+
+    Args:
+        y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: operands that are not integers.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_integers)
+def gcd(x1: Operand, x2: Operand) -> Tensor:
+    """Greatest common divisor, elementwise; 0 of two zeros.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: operands that are not integers.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op(differentiable=False, check=_integers)
+def lcm(x1: Operand, x2: Operand) -> Tensor:
+    """Least common multiple, elementwise; 0 where an operand is 0.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: operands that are not integers.
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+bitwise_invert = alias("bitwise_invert", bitwise_not)
+bitwise_left_shift = alias("bitwise_left_shift", left_shift)
+bitwise_right_shift = alias("bitwise_right_shift", right_shift)

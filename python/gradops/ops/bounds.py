@@ -1,0 +1,255 @@
+"""Bounds and exceptions: clipping, NaN and infinities, zero divisors, steps.
+
+All are elementwise and broadcast; dtypes meet by the rule of ``gradops.dtypes``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+from .. import dtypes
+from ..types import DType, Operand, Tensor
+from ._checks import check_real
+from ._compose import as_float, is_complex, meet
+from ._dispatch import op
+from .conversion import cast, dtype
+from .elementwise import (
+    abs,
+    add,
+    divide,
+    equal,
+    imag,
+    isinf,
+    isnan,
+    less,
+    logical_and,
+    logical_not,
+    maximum,
+    minimum,
+    multiply,
+    not_equal,
+    real,
+    sign,
+)
+from .indexing import where
+
+
+@op(check=check_real)
+def fabs(x: Tensor) -> Tensor:
+    """Absolute value of each real element, as a float.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+
+    Gradient:
+        ``sign(x)``, so 0 at 0.
+    """
+    return abs(as_float(x))
+
+
+@op(check=check_real)
+def fmod(x1: Operand, x2: Operand) -> Tensor:
+    """Remainder with the sign of ``x1``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(check=check_real)
+def fmax(x1: Operand, x2: Operand) -> Tensor:
+    """The larger, elementwise; where one is NaN, the other.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        The upstream gradient goes to the element chosen, half to each at a tie.
+    """
+    x1, x2 = meet(x1, x2)
+    return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
+
+
+@op(check=check_real)
+def fmin(x1: Operand, x2: Operand) -> Tensor:
+    """The smaller, elementwise; where one is NaN, the other.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        The upstream gradient goes to the element chosen, half to each at a tie.
+    """
+    x1, x2 = meet(x1, x2)
+    return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
+
+
+@op(check=check_real)
+def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
+    """Each element, or the bound that it is beyond: ``minimum(maximum(x, x_min), x_max)``.
+
+    Args:
+        x_min, x_max: the bounds, which broadcast against ``x``; None for no bound.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which ``x`` and the bounds meet. NaN stays NaN.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: a complex ``x``.
+
+    Gradient:
+        1 to ``x`` where it is inside, 1 to the bound where it is beyond; on a bound half to each.
+    """
+    if x_min is not None:
+        x = maximum(x, x_min)
+    return x if x_max is None else minimum(x, x_max)
+
+
+@op
+def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 / x2``, and 0 where ``x2`` is 0, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
+    """
+    x1, x2 = meet(x1, x2, floating=True)
+    zero = equal(x2, 0)
+    return where(zero, 0, divide(x1, where(zero, 1, x2)))
+
+
+@op
+def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None) -> Tensor:
+    """``x`` with numbers in place of NaN and infinities; complex parts one by one.
+
+    Args:
+        nan: what NaN becomes.
+        posinf, neginf: what infinities become: the largest and the smallest finite number if None.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        1 where ``x`` is finite, else 0 (there it goes to the number put in place).
+    """
+    name = dtype(x)
+    if not dtypes.is_floating(name):
+        return x
+    if name in dtypes.COMPLEX:
+        parts = (nan_to_num(part(x), nan, posinf, neginf) for part in (real, imag))
+        return add(next(parts), multiply(next(parts), 1j))
+    positive = less(0, x)
+    infinite = isinf(x)
+    top, bottom = (_largest(name) if posinf is None else posinf), (-_largest(name) if neginf is None else neginf)
+    y = where(isnan(x), cast(nan, name), x)
+    y = where(logical_and(infinite, positive), cast(top, name), y)
+    return where(logical_and(infinite, logical_not(positive)), cast(bottom, name), y)
+
+
+_LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (2 - 2**-23) * 2.0**127}
+
+
+def _largest(name: str) -> builtins.float:
+    """The largest finite number of a floating dtype."""
+    return _LARGEST.get(name, (2 - 2**-52) * 2.0**1023)
+
+
+@op(check=check_real)
+def heaviside(x1: Operand, x2: Operand) -> Tensor:
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
+    """
+    x1, x2 = meet(x1, x2, floating=True)
+    return where(equal(x1, 0), x2, multiply(add(sign(x1), 1), 0.5))
+
+
+@op(differentiable=False, check=check_real)
+def nextafter(x1: Operand, x2: Operand) -> Tensor:
+    """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    ...
+
+
+@op
+def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
+    """``x`` in another dtype, elements beyond its range at its bounds. NaN becomes 0 in whole numbers.
+
+    Raises:
+        ArgumentError: an unknown dtype.
+
+    Gradient:
+        The upstream gradient where ``x`` is inside the range, cast back; none to or from integers and bools.
+    """
+    source, target = _dtype_of(x), dtypes.canonical(dtype)
+    if is_complex(x) and target not in dtypes.COMPLEX:
+        x = real(x)
+        source = dtypes.real_of(source)
+    if source == target or "bool" in (source, target) or target in dtypes.COMPLEX:
+        return cast(x, target)
+    if target in dtypes.INTEGERS and source in dtypes.FLOATS:
+        x = where(not_equal(x, x), 0, x)
+    low, high = (_within(bound, source) for bound in _bounds(target))
+    return cast(clip(x, low, high), target)
+
+
+_dtype_of = dtype
+
+
+def _bounds(name: str) -> tuple:
+    if name in dtypes.FLOATS:
+        return -_largest(name), _largest(name)
+    bits = dtypes.bits(name)
+    return (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+_PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def _within(bound, source: str):
+    """A bound as a number of dtype ``source``, rounded towards 0; None where ``source`` stays within."""
+    low, high = _bounds(source)
+    if not low <= bound <= high:
+        return None
+    if source in dtypes.INTEGERS:
+        return bound
+    whole = builtins.abs(int(bound)) if math.isfinite(bound) else 0
+    spare = max(whole.bit_length() - _PRECISION[source], 0)
+    return math.copysign((whole >> spare) << spare, bound)

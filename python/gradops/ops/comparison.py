@@ -1,0 +1,106 @@
+"""Comparison of floating numbers: closeness, signs, infinities."""
+
+from __future__ import annotations
+
+from ..types import Operand, Tensor
+from ._checks import check_real
+from ._compose import meet
+from ._dispatch import op
+from .elementwise import (
+    abs,
+    add,
+    equal,
+    imag,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    multiply,
+    subtract,
+)
+from .reductions import all
+
+
+@op(differentiable=False)
+def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, elementwise.
+
+    Args:
+        rtol, atol: relative and absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        A bool tensor of the broadcast shape; equal infinities are close. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    x1, x2 = meet(x1, x2, floating=True)
+    near = less_equal(abs(subtract(x1, x2)), add(multiply(abs(x2), rtol), atol))
+    close = logical_or(equal(x1, x2), logical_and(near, isfinite(x2)))
+    return logical_or(close, logical_and(isnan(x1), isnan(x2))) if equal_nan else close
+
+
+@op(differentiable=False)
+def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close, see :func:`isclose`.
+
+    Returns:
+        A bool tensor without dimensions. It has no gradient.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+    """
+    return all(isclose(x1, x2, rtol, atol, equal_nan))
+
+
+@op(differentiable=False, check=check_real)
+def isneginf(x: Tensor) -> Tensor:
+    """Whether it is negative infinity, for each element.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+    """
+    return logical_and(isinf(x), less(x, 0))
+
+
+@op(differentiable=False, check=check_real)
+def isposinf(x: Tensor) -> Tensor:
+    """Whether it is positive infinity, for each element.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+    """
+    return logical_and(isinf(x), less(0, x))
+
+
+@op(differentiable=False)
+def isreal(x: Tensor) -> Tensor:
+    """Whether the imaginary part is 0, for each element; always so where ``x`` is real.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+    """
+    return equal(imag(x), 0)
+
+
+@op(differentiable=False, check=check_real)
+def signbit(x: Tensor) -> Tensor:
+    """Whether the sign bit is set, for each element: of negative numbers and of -0.0.
+
+    Returns:
+        A bool tensor of ``x``'s shape. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+    """
+    ...

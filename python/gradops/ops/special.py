@@ -1,0 +1,201 @@
+"""Special functions: roots, error functions, Bessel functions, lengths.
+
+All are elementwise and broadcast; integers and bools give ``floatx``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..types import Operand, Tensor
+from ._checks import check_kind, check_real
+from ._compose import as_float, meet
+from ._dispatch import op
+from .elementwise import abs, divide, less, logaddexp, multiply, power, reciprocal, sign, sin, sqrt, square
+from .indexing import where
+
+
+@op(check=check_real)
+def cbrt(x: Tensor) -> Tensor:
+    """Cube root of each element, real for negative ones too.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+
+    Gradient:
+        ``1 / (3 * cbrt(x)**2)``; infinite at 0.
+    """
+    x = as_float(x)
+    return multiply(sign(x), power(abs(x), 1 / 3))
+
+
+@op
+def rsqrt(x: Tensor) -> Tensor:
+    """``1 / sqrt(x)`` of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-rsqrt(x)**3 / 2``.
+    """
+    return reciprocal(sqrt(x))
+
+
+@op
+def deg2rad(x: Tensor) -> Tensor:
+    """Degrees to radians.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``pi / 180``.
+    """
+    return multiply(x, math.pi / 180)
+
+
+@op
+def rad2deg(x: Tensor) -> Tensor:
+    """Radians to degrees.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``180 / pi``.
+    """
+    return multiply(x, 180 / math.pi)
+
+
+@op(check=check_real)
+def erfc(x: Tensor) -> Tensor:
+    """``1 - erf(x)`` of each element, accurate where it is small.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-2 / sqrt(pi) * exp(-x**2)``.
+    """
+    ...
+
+
+@op(check=check_real)
+def erfinv(x: Tensor) -> Tensor:
+    """The inverse of ``erf`` at each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; infinite at -1 and 1, NaN beyond.
+
+    Gradient:
+        ``sqrt(pi) / 2 * exp(erfinv(x)**2)``.
+    """
+    ...
+
+
+@op(check=check_real)
+def i0(x: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0, of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``i1(x)``.
+    """
+    ...
+
+
+@op(check=check_real)
+def i1(x: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, of order 1, of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``i0(x) - i1(x) / x``; 1/2 at 0.
+    """
+    ...
+
+
+@op
+def sinc(x: Tensor) -> Tensor:
+    """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
+    """
+    z = multiply(as_float(x), math.pi)
+    near = less(abs(z), 0.1)
+    t = square(where(near, z, 0.0))
+    series = t * (1 / 362880) - 1 / 5040
+    for c in (1 / 120, -1 / 6, 1.0):
+        series = series * t + c
+    far = where(near, 1.0, z)
+    return where(near, series, divide(sin(far), far))
+
+
+
+@op(check=check_real)
+def hypot(x1: Operand, x2: Operand) -> Tensor:
+    """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
+    """
+    ...
+
+
+@op(check=check_real)
+def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
+    """``log2(2**x1 + 2**x2)`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
+    """
+    x1, x2 = meet(x1, x2, floating=True)
+    return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))
+
+
+def _whole_exponent(op, x1, x2):
+    check_kind(op.name, x1, (0, 1, 2), "real", "x1")
+    check_kind(op.name, x2, (0, 1), "of whole numbers", "x2")
+
+
+@op(check=_whole_exponent)
+def ldexp(x1: Operand, x2: Tensor) -> Tensor:
+    """``x1 * 2**x2`` for whole ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape and of ``x1``'s dtype; integers give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: an ``x2`` that is not of whole numbers.
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``2**x2`` to ``x1``, summed over broadcast dimensions; none to ``x2``.
+    """
+    ...
