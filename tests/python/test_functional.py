@@ -1,0 +1,198 @@
+"""Derivatives of functions, on every backend: against closed forms, finite differences and laws."""
+
+from __future__ import annotations
+
+import gradops
+import numpy as np
+import pytest
+from gradops import Variable, config, functional, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+from parity import BACKENDS, numpy, tensors
+
+X = np.array([0.5, 1.0, 1.5])
+V = np.array([1.0, -2.0, 3.0])
+M = np.arange(6.0).reshape(2, 3) / 5
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    with config.use_backend(request.param):
+        yield request.param
+
+
+def on(backend, value):
+    return tensors(np.asarray(value, float), backend)
+
+
+def energy(x):
+    """sum(exp(x)) * sum(x^2), whose derivatives are easy by hand."""
+    return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
+
+
+def energy_gradient(x):
+    return np.exp(x) * np.sum(x**2) + 2 * x * np.sum(np.exp(x))
+
+
+def energy_hessian(x):
+    e = np.exp(x)
+    return np.diag(e) * np.sum(x**2) + 2 * np.outer(e, x) + 2 * np.outer(x, e) + 2 * np.eye(len(x)) * e.sum()
+
+
+def curve(x):
+    """A vector function with a full Jacobian."""
+    return ops.sin(ops.matmul(ops.convert_to_tensor(M), x)) * ops.sum(x)
+
+
+def curve_jacobian(x):
+    return np.cos(M @ x)[:, None] * M * x.sum() + np.sin(M @ x)[:, None]
+
+
+def test_grad_and_value(backend):
+    value, gradient = gradops.value_and_grad(energy)(on(backend, X))
+    np.testing.assert_allclose(numpy(value), np.exp(X).sum() * (X**2).sum())
+    np.testing.assert_allclose(numpy(gradient), energy_gradient(X))
+    assert type(gradient) is type(on(backend, X))
+
+
+def test_structures_numbers_and_keywords(backend):
+    def f(p, k, *, scale):
+        return ops.sum(p["w"] * p["w"]) * p["b"][0] * k * scale
+
+    gradients = gradops.grad(f, argnums=(0, 1))({"w": on(backend, [1, 2]), "b": [3.0]}, 2.0, scale=10)
+    np.testing.assert_allclose(numpy(gradients[0]["w"]), [120, 240])
+    np.testing.assert_allclose(numpy(gradients[0]["b"][0]), 100)
+    np.testing.assert_allclose(numpy(gradients[1]), 150)
+
+
+def test_has_aux(backend):
+    (value, aux), g = gradops.value_and_grad(lambda x: (ops.sum(x * x), "more"), has_aux=True)(on(backend, X))
+    assert aux == "more"
+    np.testing.assert_allclose(numpy(g), 2 * X)
+    g, aux = gradops.grad(lambda x: (ops.sum(x * x), "more"), has_aux=True)(on(backend, X))
+    assert aux == "more"
+
+
+def test_nested_to_third_order(backend):
+    d = gradops.grad(gradops.grad(gradops.grad(lambda x: ops.exp(2 * x))))
+    np.testing.assert_allclose(numpy(d(0.3)), 8 * np.exp(0.6))
+
+
+def test_inner_derivative_keeps_the_outer_one(backend):
+    """d/da [d/db a b^2 at b=3] = 6: what the inner function closes over is not lost."""
+    f = gradops.grad(lambda a: gradops.grad(lambda b: a * b * b)(3.0))
+    np.testing.assert_allclose(numpy(f(2.0)), 6)
+
+
+def test_closed_over_input_is_constant(backend):
+    """The perturbations of two levels are not confused (Siskind & Pearlmutter 2005)."""
+    f = gradops.grad(lambda x: x * gradops.grad(lambda y: x + y)(1.0))
+    np.testing.assert_allclose(numpy(f(1.0)), 1)
+
+
+def test_independent_input_has_zero_gradient(backend):
+    g = gradops.grad(lambda x, y: ops.sum(x * x), argnums=1)(on(backend, X), on(backend, V))
+    np.testing.assert_array_equal(numpy(g), np.zeros(3))
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobian(backend, strategy):
+    j = functional.jacobian(curve, on(backend, X), strategy=strategy)
+    np.testing.assert_allclose(numpy(j), curve_jacobian(X))
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_hessian(backend, strategy):
+    h = functional.hessian(energy, on(backend, X), outer_jacobian_strategy=strategy)
+    np.testing.assert_allclose(numpy(h), energy_hessian(X))
+
+
+def test_several_inputs_and_outputs(backend):
+    j = functional.jacobian(lambda a, b: (ops.sum(a * b), a * ops.sum(b)), (on(backend, X), on(backend, V)))
+    np.testing.assert_allclose(numpy(j[0][0]), V)
+    np.testing.assert_allclose(numpy(j[0][1]), X)
+    np.testing.assert_allclose(numpy(j[1][0]), np.eye(3) * V.sum())
+    np.testing.assert_allclose(numpy(j[1][1]), np.outer(X, np.ones(3)))
+
+
+def test_products_agree_with_matrices(backend):
+    u = np.array([2.0, -1.0])
+    value, product = functional.vjp(curve, on(backend, X), on(backend, u))
+    np.testing.assert_allclose(numpy(value), np.sin(M @ X) * X.sum())
+    np.testing.assert_allclose(numpy(product), u @ curve_jacobian(X))
+    np.testing.assert_allclose(numpy(functional.jvp(curve, on(backend, X), on(backend, V))[1]), curve_jacobian(X) @ V)
+    for product in (functional.hvp, functional.vhp):
+        value, result = product(energy, on(backend, X), on(backend, V))
+        np.testing.assert_allclose(numpy(value), np.exp(X).sum() * (X**2).sum())
+        np.testing.assert_allclose(numpy(result), energy_hessian(X) @ V)
+
+
+def test_variables_give_variables_and_graphs():
+    x = Variable(X, requires_grad=True)
+    j = functional.jacobian(energy, x, create_graph=True)
+    assert isinstance(j, Variable) and j.requires_grad
+    ops.sum(j).backward()
+    np.testing.assert_allclose(x.grad.numpy(), energy_hessian(X).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ops.softmax(x) * ops.sum(x),
+        lambda x: ops.cumsum(x) / ops.max(x),
+        lambda x: ops.concatenate([ops.flip(x), ops.take(x, [0, 0])]),
+        lambda x: ops.split(ops.logsumexp(x, keepdims=True) * x, 3)[1],
+        lambda x: gradops.custom_gradient(lambda z: (z * z, lambda u: u * 2 * z))(x),
+    ],
+)
+def test_forward_mode_is_the_transpose_of_reverse(f):
+    """<u, J v> from a forward pass equals <J' u, v> from a backward pass, on the tape."""
+    y, forward = functional.jvp(f, X, V)
+    u = np.random.default_rng(1).normal(size=np.shape(y))
+    _, backward = functional.vjp(f, X, u)
+    np.testing.assert_allclose(np.sum(u * forward), np.sum(backward * V))
+
+
+def test_strict_finds_independence():
+    with pytest.raises(GradientError, match="does not depend"):
+        functional.jacobian(lambda x: ops.ones((2,)), X, strict=True)
+    np.testing.assert_array_equal(functional.jacobian(lambda x: ops.ones((2,)), X), np.zeros((2, 3)))
+
+
+def test_bad_input(backend):
+    with pytest.raises(GradientError, match="scalar; got shape"):
+        gradops.grad(lambda x: x * 2)(on(backend, X))
+    with pytest.raises(ArgumentTypeError, match="argument 0 must be floating.*int64"):
+        gradops.grad(ops.sum)(tensors(np.arange(3), backend))
+    with pytest.raises(ArgumentError, match="positions of the 1"):
+        gradops.grad(ops.sum, argnums=3)(on(backend, X))
+    with pytest.raises(ArgumentTypeError, match="must be a function"):
+        gradops.grad(3)
+    with pytest.raises(GradientError, match="real scalar"):
+        gradops.grad(lambda x: ops.sum(ops.multiply(x, 1j)))(on(backend, X))
+    with pytest.raises(ShapeError, match=r"shape \(3,\)"):
+        functional.jvp(curve, on(backend, X), on(backend, [1.0]))
+    with pytest.raises(ArgumentError, match="strategy"):
+        functional.jacobian(curve, on(backend, X), strategy="sideways")
+
+
+def test_inside_native_transforms():
+    import jax
+
+    with config.use_backend("jax"):
+        x = tensors(X, "jax")
+        np.testing.assert_allclose(numpy(jax.jit(gradops.grad(energy))(x)), energy_gradient(X))
+        np.testing.assert_allclose(numpy(jax.jacfwd(gradops.grad(energy))(x)), energy_hessian(X))
+    import tensorflow as tf
+
+    g = tf.function(gradops.grad(energy))(tensors(X, "tensorflow"))
+    np.testing.assert_allclose(numpy(g), energy_gradient(X))
+    import torch
+
+    np.testing.assert_allclose(numpy(torch.func.jacrev(gradops.grad(energy))(tensors(X, "torch"))), energy_hessian(X))
+
+
+def test_in_torch_compile():
+    import torch
+
+    compiled = torch.compile(gradops.grad(energy), backend="eager")
+    np.testing.assert_allclose(numpy(compiled(tensors(X, "torch"))), energy_gradient(X))
