@@ -61,12 +61,8 @@ several <- function(x) {
     names(values) <- as.character(reticulate::iterate(x$keys(), py_to_r))
     values
   } else {
-    null_if_none(x)
+    as_r_scalar(x)
   }
-}
-
-null_if_none <- function(x) {
-  if (inherits(x, "python.builtin.NoneType")) NULL else x
 }
 
 # R functions ----------------------------------------------------------------------------------------------------------
@@ -88,7 +84,7 @@ callback <- function(f, finish = as_python) {
   }, "")
   called <- function(...) {
     rlang::try_fetch(
-      finish(f(...)),
+      finish(do.call(f, lapply(list(...), several))),
       error = function(condition) {
         list(`<R error>` = keep_condition(condition), message = conditionMessage(condition))
       }
@@ -96,6 +92,13 @@ callback <- function(f, finish = as_python) {
   }
   py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
 }
+
+# Python's numbers, strings and None as R's; all else as it is.
+as_r_scalar <- function(x) {
+  if (class(x)[1] %in% python_scalars) py_to_r(x) else x
+}
+
+python_scalars <- paste0("python.builtin.", c("bool", "int", "float", "str", "NoneType"))
 
 # Conditions raised in callbacks wait here for the call into Python that they end.
 conditions <- new.env(parent = emptyenv())

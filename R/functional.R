@@ -24,9 +24,9 @@
 grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
   argnums <- as.integer(argnums)
-  derivative <- call_core("grad", callback(f, scalar_result(has_aux)), python_argnums(argnums), has_aux)
+  derivative <- call_core("grad", callback(f), python_argnums(argnums), has_aux)
   function(...) {
-    result <- several(call_python(derivative, list(...)))
+    result <- several(call_python(derivative, differentiable(list(...), argnums)))
     if (has_aux) {
       list(gradient = restore(result[[1]], list(...), argnums), aux = result[[2]])
     } else {
@@ -40,9 +40,9 @@ grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
   argnums <- as.integer(argnums)
-  derivative <- call_core("value_and_grad", callback(f, scalar_result(has_aux)), python_argnums(argnums), has_aux)
+  derivative <- call_core("value_and_grad", callback(f), python_argnums(argnums), has_aux)
   function(...) {
-    result <- several(call_python(derivative, list(...)))
+    result <- several(call_python(derivative, differentiable(list(...), argnums)))
     arguments <- list(...)
     value <- if (has_aux) result[[1]][[1]] else result[[1]]
     c(
@@ -64,10 +64,10 @@ gradient <- function(f_or_y, x) {
 }
 
 # Call a Python function that may raise, with R's arguments.
-call_python <- function(f, arguments, call = parent.frame()) {
+call_python <- function(f, arguments, how = "interop.r.invoke", call = parent.frame()) {
   named <- nzchar(rlang::names2(arguments))
   call_core(
-    "interop.r.invoke", f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),
+    how, f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),
     .call = call
   )
 }
@@ -77,19 +77,20 @@ python_argnums <- function(argnums) {
   if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
 }
 
-# R code has one number where Python has a tensor of size 1.
-scalar_result <- function(has_aux) {
-  function(result) {
-    if (has_aux && is.list(result)) {
-      as_python(c(list(one_number(result[[1]])), unname(result[-1])))
-    } else {
-      as_python(one_number(result))
-    }
-  }
+# R's whole numbers are numbers too where they are differentiated by.
+differentiable <- function(arguments, argnums) {
+  argnums <- intersect(argnums, seq_along(arguments))
+  arguments[argnums] <- lapply(arguments[argnums], as_doubles)
+  arguments
 }
 
-one_number <- function(x) {
-  if (length(dim(x)) > 0 && length(x) == 1L) op_reshape(x, list()) else x
+as_doubles <- function(x) {
+  if (is.list(x)) {
+    x[] <- lapply(x, as_doubles)
+  } else if (is.integer(x) && !is.factor(x)) {
+    storage.mode(x) <- "double"
+  }
+  x
 }
 
 # A gradient in the form of the arguments it is of.

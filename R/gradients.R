@@ -37,7 +37,7 @@ op_custom_gradient <- function(f, gradient = NULL) {
     check_function(gradient)
     custom <- call_core("custom_gradient", callback(f), callback(gradient))
   }
-  function(...) several(call_python(custom, list(...)))
+  function(...) several(call_python(custom, list(...), "interop.r.invoke_on_tensors"))
 }
 
 # What `f` returned to op_custom_gradient(), as a pair.

@@ -13,6 +13,19 @@ op_abs <- function(x) {
   call_op("abs", operand(x))
 }
 
+#' Absolute value (for complex numbers the modulus) of each element
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor of `x`'s shape.
+#' @section Gradient:
+#' `sign(x)`, so 0 at 0.
+#' @examplesIf gradops_available()
+#' op_absolute(c(0.1, 0.5, 0.9))
+#' @export
+op_absolute <- function(x) {
+  call_op("absolute", operand(x))
+}
+
 #' Sum, elementwise
 #'
 #' @param x1 A tensor, a variable, or R numbers.
@@ -158,6 +171,19 @@ op_ceil <- function(x) {
 #' @export
 op_conj <- function(x) {
   call_op("conj", operand(x))
+}
+
+#' Complex conjugate of each element
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor of `x`'s shape.
+#' @section Gradient:
+#' the conjugate of the upstream gradient.
+#' @examplesIf gradops_available()
+#' op_conjugate(c(0.1, 0.5, 0.9))
+#' @export
+op_conjugate <- function(x) {
+  call_op("conjugate", operand(x))
 }
 
 #' Cosine of each element
@@ -764,6 +790,22 @@ op_tan <- function(x) {
 #' @export
 op_tanh <- function(x) {
   call_op("tanh", operand(x))
+}
+
+#' TRUE quotient; integers give `floatx`, elementwise
+#'
+#' @param x1 A tensor, a variable, or R numbers.
+#' @param x2 As `x1`; the two broadcast.
+#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @section Errors:
+#' - `gradops_error_shape`: shapes that do not broadcast.
+#' @section Gradient:
+#' `1 / x2` and `-x1 / x2**2`, summed over broadcast dimensions.
+#' @examplesIf gradops_available()
+#' op_true_divide(c(1, 2, 3), c(4, 5, 6))
+#' @export
+op_true_divide <- function(x1, x2) {
+  call_op("true_divide", operand(x1), operand(x2))
 }
 
 #' The whole part of each element

@@ -15,6 +15,42 @@ op_all <- function(x, axis = NULL, keepdims = FALSE) {
   call_op("all", operand(x), axis, keepdims)
 }
 
+#' Largest element over axes, as [op_max()]
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' - `gradops_error_argument`: nothing to reduce.
+#' @section Gradient:
+#' The upstream gradient, shared equally among tied elements.
+#' @examplesIf gradops_available()
+#' op_amax(matrix(1:6, 2), axis = 1)
+#' @export
+op_amax <- function(x, axis = NULL, keepdims = FALSE) {
+  call_op("amax", operand(x), axis, keepdims)
+}
+
+#' Smallest element over axes, as [op_min()]
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' - `gradops_error_argument`: nothing to reduce.
+#' @section Gradient:
+#' The upstream gradient, shared equally among tied elements.
+#' @examplesIf gradops_available()
+#' op_amin(matrix(1:6, 2), axis = 1)
+#' @export
+op_amin <- function(x, axis = NULL, keepdims = FALSE) {
+  call_op("amin", operand(x), axis, keepdims)
+}
+
 #' Whether any element over axes is true (not 0)
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -64,6 +100,38 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
   call_op("argmin", operand(x), axis, keepdims, zero_indexed)
 }
 
+#' How many elements over axes are not 0
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @returns An int64 tensor without the reduced dimensions. It has no gradient.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' @examplesIf gradops_available()
+#' op_count_nonzero(c(0.1, 0.5, 0.9))
+#' @export
+op_count_nonzero <- function(x, axis = NULL) {
+  call_op("count_nonzero", operand(x), axis)
+}
+
+#' Running product along an axis; of the flattened tensor without one
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @returns A tensor of `x`'s shape (flat without an axis); integers and bools multiply in 64 bits.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' @section Gradient:
+#' The products without the element, right where elements are 0, to every order: the scan of Hillis and Steele
+#'   (1986) has no division.
+#' @examplesIf gradops_available()
+#' op_cumprod(c(0.1, 0.5, 0.9))
+#' @export
+op_cumprod <- function(x, axis = NULL, dtype = NULL) {
+  call_op("cumprod", operand(x), axis, dtype)
+}
+
 #' Running sum along an axis; of the flattened tensor without one
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -79,6 +147,24 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
 #' @export
 op_cumsum <- function(x, axis = NULL, dtype = NULL) {
   call_op("cumsum", operand(x), axis, dtype)
+}
+
+#' Differences of neighbours along an axis, `n` times over
+#'
+#' @param a A tensor, a variable, or R numbers.
+#' @param n A whole number.
+#' @param axis A dimension, from 1; a negative one counts from the end.
+#' @returns A tensor `n` shorter along the axis (at least empty); of bools whether neighbours differ.
+#' @section Errors:
+#' - `gradops_error_argument`: a negative `n`.
+#' - `gradops_error_axis`: an axis out of range, or a tensor without dimensions.
+#' @section Gradient:
+#' The upstream gradient of the difference before, minus that of the one after.
+#' @examplesIf gradops_available()
+#' op_diff(c(0.1, 0.5, 0.9))
+#' @export
+op_diff <- function(a, n = 1L, axis = -1L) {
+  call_op("diff", operand(a), n, axis)
 }
 
 #' `log(sum(exp(x)))` over axes, without overflow
@@ -171,6 +257,41 @@ op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
   call_op("prod", operand(x), axis, keepdims, dtype)
 }
 
+#' The range, largest minus smallest element, over axes
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @returns A tensor without the reduced dimensions, of `x`'s dtype.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' - `gradops_error_argument`: nothing to reduce.
+#' @section Gradient:
+#' 1 to the largest and -1 to the smallest element, shared equally among tied ones.
+#' @examplesIf gradops_available()
+#' op_ptp(matrix(1:6, 2), axis = 1)
+#' @export
+op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
+  call_op("ptp", operand(x), axis, keepdims)
+}
+
+#' Standard deviation over axes, the square root of [op_var()]
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @returns A real tensor without the reduced dimensions; integers give `floatx`.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' @section Gradient:
+#' `(x - mean(x)) / (n * std(x))`; 0 where the deviation is 0.
+#' @examplesIf gradops_available()
+#' op_std(matrix(1:6, 2), axis = 1)
+#' @export
+op_std <- function(x, axis = NULL, keepdims = FALSE) {
+  call_op("std", operand(x), axis, keepdims)
+}
+
 #' Sum over axes
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -186,4 +307,21 @@ op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
 #' @export
 op_sum <- function(x, axis = NULL, keepdims = FALSE) {
   call_op("sum", operand(x), axis, keepdims)
+}
+
+#' Variance over axes: the mean squared distance from the mean (divided by `n`, not `n - 1`)
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @returns A real tensor without the reduced dimensions; integers give `floatx`.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' @section Gradient:
+#' `2 * (x - mean(x)) / n`.
+#' @examplesIf gradops_available()
+#' op_var(matrix(1:6, 2), axis = 1)
+#' @export
+op_var <- function(x, axis = NULL, keepdims = FALSE) {
+  call_op("var", operand(x), axis, keepdims)
 }

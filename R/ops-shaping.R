@@ -16,23 +16,6 @@ op_broadcast_to <- function(x, shape) {
   call_op("broadcast_to", operand(x), shape)
 }
 
-#' Tensors joined along an existing dimension, in the dtype in which they meet
-#'
-#' @param xs A list of tensors.
-#' @param axis A dimension, from 1; a negative one counts from the end.
-#' @returns A tensor.
-#' @section Errors:
-#' - `gradops_error_shape`: shapes that differ elsewhere than along `axis`.
-#' - `gradops_error_axis`: an axis out of range.
-#' @section Gradient:
-#' The upstream gradient, split.
-#' @examplesIf gradops_available()
-#' op_concatenate(list(c(1, 2), c(3, 4)))
-#' @export
-op_concatenate <- function(xs, axis = 1L) {
-  call_op("concatenate", operand(xs), axis)
-}
-
 #' `x` with dimensions of size 1 inserted at `axis`
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -63,6 +46,107 @@ op_expand_dims <- function(x, axis) {
 #' @export
 op_flip <- function(x, axis = NULL) {
   call_op("flip", operand(x), axis)
+}
+
+#' `x` with its second dimension reversed: a matrix mirrored left to right
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor.
+#' @section Errors:
+#' - `gradops_error_shape`: fewer than 2 dimensions.
+#' @section Gradient:
+#' The upstream gradient, flipped back.
+#' @examplesIf gradops_available()
+#' op_fliplr(c(0.1, 0.5, 0.9))
+#' @export
+op_fliplr <- function(x) {
+  call_op("fliplr", operand(x))
+}
+
+#' `x` with its first dimension reversed: a matrix mirrored upside down
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor.
+#' @section Errors:
+#' - `gradops_error_shape`: a 0-d tensor.
+#' @section Gradient:
+#' The upstream gradient, flipped back.
+#' @examplesIf gradops_available()
+#' op_flipud(c(0.1, 0.5, 0.9))
+#' @export
+op_flipud <- function(x) {
+  call_op("flipud", operand(x))
+}
+
+#' `x` with dimensions moved to other places, the rest in their order
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param source Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param destination Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @returns A tensor.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range or named twice.
+#' - `gradops_error_argument`: not as many destinations as sources.
+#' @section Gradient:
+#' The upstream gradient, moved back.
+#' @examplesIf gradops_available()
+#' op_moveaxis(array(1:24, 2:4), 1, -1)
+#' @export
+op_moveaxis <- function(x, source, destination) {
+  call_op("moveaxis", operand(x), source, destination)
+}
+
+#' `x` with elements added before and after it along each dimension
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param pad_width How many: one number for all sides, a pair (before, after) for all dimensions, or a pair for
+#'   each.
+#' @param mode What is added: `"constant"` values; the `"edge"` value; what lies inside, mirrored without the edge
+#'   (`"reflect"`) or with it (`"symmetric"`); what lies at the other end (`"wrap"`); the `"maximum"`, `"minimum"`
+#'   or `"mean"` along the dimension.
+#' @param constant_values The constant, 0 by default; a 0-d tensor is differentiated too.
+#' @returns A tensor of `x`'s dtype.
+#' @section Errors:
+#' - `gradops_error_argument`: an unknown mode, negative widths, widths that do not fit the dimensions,
+#'   `constant_values` with another mode than constant, or an empty dimension with one.
+#' @section Gradient:
+#' The upstream gradient inside, plus that of the copies at the elements they are copied from.
+#' @examplesIf gradops_available()
+#' op_pad(c(1, 2, 3), 1)
+#' @export
+op_pad <- function(x, pad_width, mode = "constant", constant_values = NULL) {
+  call_op("pad", operand(x), pad_width, mode, operand(constant_values))
+}
+
+#' the tensor's elements in row-major order, as a vector
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor.
+#' @section Gradient:
+#' The upstream gradient in `x`'s shape.
+#' @examplesIf gradops_available()
+#' op_ravel(c(0.1, 0.5, 0.9))
+#' @export
+op_ravel <- function(x) {
+  call_op("ravel", operand(x))
+}
+
+#' `x` with each element along an axis repeated in place; of the flattened tensor without one
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param repeats How often, for all or for each element along the axis.
+#' @param axis A dimension, from 1; a negative one counts from the end.
+#' @returns A tensor.
+#' @section Errors:
+#' - `gradops_error_axis`: an axis out of range.
+#' - `gradops_error_argument`: a negative number, or not as many numbers as elements.
+#' @section Gradient:
+#' The upstream gradient, summed over each element's copies.
+#' @examplesIf gradops_available()
+#' op_repeat(c(1, 2, 3), 1)
+#' @export
+op_repeat <- function(x, repeats, axis = NULL) {
+  call_op("repeat", operand(x), repeats, axis)
 }
 
 #' the tensor's elements in row-major order, in another shape; one size may be -1
@@ -98,22 +182,21 @@ op_roll <- function(x, shift, axis = NULL) {
   call_op("roll", operand(x), shift, axis)
 }
 
-#' `x` cut along a dimension: into equal sections (an int) or before positions (a list)
+#' `array` turned `k` times by 90 degrees, in the plane and direction from the first to the second axis
 #'
-#' @param x A tensor, a variable, or R numbers.
-#' @param indices_or_sections A whole number or several.
-#' @param axis A dimension, from 1; a negative one counts from the end.
-#' @returns A list of tensors.
+#' @param array A tensor, a variable, or R numbers.
+#' @param k A whole number.
+#' @param axes Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @returns A tensor.
 #' @section Errors:
-#' - `gradops_error_argument`: sections that do not divide the dimension.
-#' - `gradops_error_axis`: an axis out of range.
+#' - `gradops_error_axis`: an axis out of range, the same axis twice, or not two.
 #' @section Gradient:
-#' The pieces' upstream gradients, joined; zeros for unused ones.
+#' The upstream gradient, turned back.
 #' @examplesIf gradops_available()
-#' op_split(1:6, 3)
+#' op_rot90(c(0.1, 0.5, 0.9))
 #' @export
-op_split <- function(x, indices_or_sections, axis = 1L) {
-  several(call_op("split", operand(x), indices_or_sections, axis))
+op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
+  call_op("rot90", operand(array), k, axes)
 }
 
 #' `x` without its dimensions of size 1, or without those in `axis`
@@ -133,23 +216,6 @@ op_squeeze <- function(x, axis = NULL) {
   call_op("squeeze", operand(x), axis)
 }
 
-#' Tensors of one shape joined along a new dimension, in the dtype in which they meet
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @param axis A dimension, from 1; a negative one counts from the end.
-#' @returns A tensor.
-#' @section Errors:
-#' - `gradops_error_shape`: shapes that differ.
-#' - `gradops_error_axis`: an axis out of range.
-#' @section Gradient:
-#' The upstream gradient, taken apart.
-#' @examplesIf gradops_available()
-#' op_stack(list(c(1, 2), c(3, 4)))
-#' @export
-op_stack <- function(x, axis = 1L) {
-  call_op("stack", operand(x), axis)
-}
-
 #' `x` with two dimensions exchanged
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -167,6 +233,23 @@ op_swapaxes <- function(x, axis1, axis2) {
   call_op("swapaxes", operand(x), axis1, axis2)
 }
 
+#' `x` laid side by side with itself, `repeats` times along each dimension
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param repeats One number for each dimension, the last dimensions first served; more numbers than dimensions add
+#'   dimensions in front.
+#' @returns A tensor.
+#' @section Errors:
+#' - `gradops_error_argument`: a negative number.
+#' @section Gradient:
+#' The upstream gradient, summed over the copies.
+#' @examplesIf gradops_available()
+#' op_tile(c(1, 2, 3), 1)
+#' @export
+op_tile <- function(x, repeats) {
+  call_op("tile", operand(x), repeats)
+}
+
 #' `x` with its dimensions in the order `axes`; reversed without
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -181,4 +264,22 @@ op_swapaxes <- function(x, axis1, axis2) {
 #' @export
 op_transpose <- function(x, axes = NULL) {
   call_op("transpose", operand(x), axes)
+}
+
+#' the tensor's bits read as another dtype; `x` itself without one
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @returns A tensor whose last dimension is as many times longer as the new dtype is smaller.
+#' @section Errors:
+#' - `gradops_error_argument`: an unknown dtype.
+#' - `gradops_error_shape`: a last dimension that is not a whole number of the new dtype's elements, or a 0-d tensor
+#'   in a dtype of another size.
+#' @section Gradient:
+#' The upstream gradient where the dtype stays; none where bits are read otherwise.
+#' @examplesIf gradops_available()
+#' op_view(c(0.1, 0.5, 0.9))
+#' @export
+op_view <- function(x, dtype = NULL) {
+  call_op("view", operand(x), dtype)
 }

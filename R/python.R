@@ -61,6 +61,9 @@ raise <- function(failure, call) {
   fields <- py_to_r(py_call(failure$fields))
   if (fields$kind == "callback") {
     parent <- take_condition(fields$key)
+    if (inherits(parent, "gradops_error")) {
+      rlang::cnd_signal(parent)
+    }
     abort(
       "An R function that gradops called has failed.",
       class = c("gradops_error_callback", "gradops_error"), parent = parent, call = call
@@ -99,8 +102,14 @@ r_wording <- function(text) {
     size <- if (nzchar(found[4])) sprintf(": dimension %d has size %s", as.integer(found[3]) + 1L, found[4]) else ""
     text <- sprintf("position %d is out of range%s.", position + (position >= 0), size)
   }
-  text <- gsub("gradops\\.ops\\.([a-z_0-9]+)(\\(\\))?", "op_\\1()", text)
+  text <- gsub("gradops.ops.", "op_", text, fixed = TRUE)
+  text <- gsub("gradops\\.(functional|autodiff)\\.|gradops\\.(?=[a-z])", "", text, perl = TRUE)
   text <- gsub("gradops\\.config\\.([a-z_]+)", "config_\\1", text)
+  argument <- regmatches(text, regexec("^argument (\\d+) ", text))[[1]]
+  if (length(argument)) {
+    text <- sub("\\d+", as.integer(argument[2]) + 1L, text)
+  }
+  text <- gsub("(\\(\\d+),\\)", "\\1)", text)
   text <- gsub("\\bNone\\b", "NULL", text)
   text <- gsub("\\bTrue\\b", "TRUE", text)
   text <- gsub("\\bFalse\\b", "FALSE", text)

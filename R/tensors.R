@@ -12,7 +12,7 @@ tensor_classes <- c(
 # At load time and not in NAMESPACE: reticulate has methods for some of them, which these are to replace quietly.
 register_tensor_methods <- function() {
   methods <- list(
-    Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, `[` = subset_tensor,
+    Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, `[` = subset_tensor, `[<-` = assign_tensor,
     dim = dim_tensor, length = length_tensor, t = t_tensor,
     as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
     as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,

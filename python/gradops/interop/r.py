@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import inspect
 import operator
+import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .. import autodiff, backends, config, dtypes, ops
-from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError
+from ..errors import ArgumentTypeError, AxisError, GradopsError
+from . import _r_subset
+
+# Where R's functions give Inf, they do so silently.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
 
 _MARK = "<R>"
 _NA_INTEGER = -(2**31)
@@ -100,6 +104,21 @@ def invoke(function: Callable, arguments, keywords):
     return function(*arguments, **dict(keywords))
 
 
+def invoke_on_tensors(function: Callable, arguments, keywords):
+    """As :func:`invoke`, with R's doubles as tensors too, so that R code in ``function`` sees tensors."""
+    backend = _backend_of((arguments, keywords))
+    return invoke(function, _floats(arguments, backend), _floats(keywords, backend))
+
+
+def _floats(value, backend: backends.Backend):
+    kind = value.__class__
+    if kind is dict:
+        return {name: _floats(item, backend) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_floats(item, backend) for item in value)
+    return backend.convert(value) if kind is float else value
+
+
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
     """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
     if not isinstance(data, str):
@@ -116,7 +135,31 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
 
 def attribute(path: str) -> Callable:
     """The :func:`guarded` form of a function of gradops, by its dotted name."""
-    return guarded(operator.attrgetter(path)(_root()))
+    function = operator.attrgetter(path)(_root())
+    return function if function in (subset, assign) else guarded(function)
+
+
+def subset(x, indices: list, drop: bool):
+    """R's ``x[i, j]``."""
+    try:
+        (x,) = from_r((x,))
+        return _r_subset.subset(x, _r_indices(indices), drop)
+    except Exception as error:
+        return Failure(error)
+
+
+def assign(x, indices: list, value):
+    """R's ``x[i, j] <- value``."""
+    try:
+        x, value = from_r((x, value))
+        return _r_subset.assign(x, _r_indices(indices), value)
+    except Exception as error:
+        return Failure(error)
+
+
+def _r_indices(indices) -> list:
+    """Indices keep being R's: their arrays do not become tensors."""
+    return [index[_MARK] if index.__class__ is dict else index for index in indices]
 
 
 def _root():
@@ -129,17 +172,15 @@ def _root():
 
 
 def from_r(values: tuple) -> tuple:
-    """Arguments of one call, R's arrays made tensors of the default backend if there is no other tensor."""
+    """Arguments of one call, R's arrays as tensors of the other tensors' backend, or of the default one."""
     found: list = []
     values = _unmark(values, found)
     if not found:
         return values
-    name = config.backend()
-    if name == "numpy" or has_tensor(values, {id(array) for array in found}):
+    backend = _backend_of(values, {id(array) for array in found})
+    if backend.name == "numpy":
         return values
-    convert = config.default_backend().convert
-    converted = {id(array): convert(array) for array in found}
-    return _replace(values, converted)
+    return _replace(values, {id(array): backend.convert(array) for array in found})
 
 
 def _unmark(value, found: list):
@@ -164,16 +205,6 @@ def _r_array(array: np.ndarray) -> np.ndarray:
         name = config.floatx()
         return array.astype(name if kind == "f" else dtypes.complex_of(name))
     return array
-
-
-def has_tensor(value, but: set) -> bool:
-    """Whether a tensor or variable is among nested values, other than those whose id is in ``but``."""
-    kind = value.__class__
-    if kind is dict:
-        return any(has_tensor(item, but) for item in value.values())
-    if kind is tuple or kind is list:
-        return any(has_tensor(item, but) for item in value)
-    return id(value) not in but and ops.is_tensor(value)
 
 
 def _replace(value, converted: dict):
@@ -277,6 +308,8 @@ def find(name: str) -> Callable:
 
 def annotation(parameter: inspect.Parameter) -> str:
     """The first word of a parameter's annotation: the name that ``gradops.types`` gives it."""
+    if parameter.annotation is parameter.empty:
+        return "Axes" if parameter.name.endswith("axis") else ""
     return str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
 
 
@@ -305,7 +338,7 @@ def op(name: str) -> Callable:
     """
     function = find(name)
     found = parameters(function)
-    several = ", ".join(p for p in found if annotation(found[p]) in TENSORS)
+    several = ", ".join(p for p in found if annotation(found[p]) in ("", *TENSORS))
     lines, call = [], []
     if several:
         tests = " or ".join(f"{p}.__class__ in _CONTAINERS" for p in several.split(", "))
@@ -405,28 +438,29 @@ def _result(value, arguments):
         return kind(_result(item, arguments) for item in value)
     if kind is dict:
         array = _r_array(value[_MARK])
-        owner = _backend_of(arguments)
-        return array if owner is None else owner.convert(array)
+        return _backend_of(arguments).convert(array)
     code = getattr(value, "__code__", None)
     if code is not None and code.co_filename.endswith("call.py") and code.co_name == "python_function":
         return adopt(value.__closure__[0].cell_contents) if adopt is not None else value
     return value
 
 
-def _backend_of(value):
-    """The backend of the first tensor among nested values that is no NumPy array, or of the default."""
-    owners = {o.name: o for o in _owners(value)}
-    owners.pop("numpy", None) if len(owners) > 1 else None
-    return next(iter(owners.values()), None) or config.default_backend()
+def _backend_of(value, but=frozenset()) -> backends.Backend:
+    """The backend of nested tensors, apart from those whose id is in ``but``; the default one without any."""
+    found = None
+    for owner in _owners(value, but):
+        if found is None or found.name == "numpy":
+            found = owner
+    return found or config.default_backend()
 
 
-def _owners(value):
+def _owners(value, but):
     kind = value.__class__
     if kind is dict or kind is tuple or kind is list:
         for item in value.values() if kind is dict else value:
-            yield from _owners(item)
-    else:
-        owner = backends.of(getattr(value, "data", value) if isinstance(value, autodiff.Variable) else value)
+            yield from _owners(item, but)
+    elif id(value) not in but:
+        owner = backends.of(value.data if isinstance(value, autodiff.Variable) else value)
         if owner is not None:
             yield owner
 
@@ -468,14 +502,10 @@ def describe(value) -> dict:
 
 
 def _operation(value) -> str | None:
+    """What made a recorded value: the name of an op, or of torch's node."""
     made_by = getattr(value, "grad_fn", None)
-    return (
-        None
-        if made_by is None
-        else getattr(made_by, "name", type(made_by).__name__)
-        if not callable(getattr(made_by, "name", None))
-        else made_by.name()
-    )
+    name = getattr(made_by, "name", None)
+    return name() if callable(name) else name
 
 
 def _is_traced(data) -> bool:

@@ -1,0 +1,152 @@
+"""R's ``[`` and ``[<-`` on tensors.
+
+An index is None where R has none, else a number, a list or array of numbers or booleans as R writes them (from 1,
+negative ones leave out, 0 is nothing, booleans are recycled), or a tensor of booleans or of positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import backends, ops
+from ..autodiff import Variable
+from ..errors import ArgumentTypeError, AxisError
+
+
+def subset(x, indices: list, drop: bool = True):
+    """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions."""
+    if not tuple(x.shape):
+        x = ops.reshape(x, (1,))
+    shape = tuple(x.shape)
+    if not indices or (len(indices) == 1 and indices[0] is None):
+        return x
+    if len(indices) == 1 and len(shape) > 1:
+        return _elements(x, indices[0], shape)
+    _check_count(indices, shape)
+    key: list = []
+    gathered = {}
+    for axis, (index, size) in enumerate(zip(indices, shape)):
+        positions = _positions(index, size)
+        if isinstance(positions, np.ndarray):
+            if len(positions) == 1 and drop:
+                positions = int(positions[0])
+            elif len(positions) and np.all(np.diff(positions) == 1):
+                positions = slice(int(positions[0]), int(positions[-1]) + 1)
+        elif isinstance(positions, int) and not drop:
+            positions = slice(positions, positions + 1)
+        elif isinstance(positions, slice) and drop and size == 1:
+            positions = 0
+        if isinstance(positions, (int, slice)):
+            key.append(positions)
+        else:
+            gathered[axis] = positions
+            key.append(slice(None))
+    if any(part != slice(None) for part in key):
+        x = ops.get_item(x, tuple(key))
+    for axis, positions in gathered.items():
+        x = ops.take(x, positions, axis - sum(isinstance(part, int) for part in key[:axis]))
+    return x
+
+
+def assign(x, indices: list, value):
+    """A copy of ``x`` with ``value``, recycled, at the places that :func:`subset` would take."""
+    shape = tuple(x.shape)
+    places = np.arange(int(np.prod(shape))).reshape(shape)
+    if len(indices) == 1 and isinstance(indices[0], (Variable, *_tensor_types(indices[0]))):
+        indices = [ops.convert_to_numpy(indices[0])]
+        if indices[0].dtype.kind == "b" and indices[0].shape == shape:
+            indices = [indices[0].ravel(order="F")]
+    chosen = np.asarray(subset(places, indices, False)).ravel(order="F")
+    if not chosen.size:
+        return x
+    if ops.is_tensor(value):
+        values = column_major(value)
+    else:
+        values = np.asarray(value).ravel(order="F")
+    count = values.shape[0]
+    if count == 0 or chosen.size % count:
+        raise AxisError(
+            f"`value` must have as many elements as are replaced, or a divisor; got {count} for {chosen.size}.",
+            argument="value",
+        )
+    source = np.zeros(places.size, dtype=np.int64)
+    source[chosen] = np.arange(chosen.size) % count
+    replaced = np.zeros(places.size, dtype=bool)
+    replaced[chosen] = True
+    placed = ops.reshape(ops.take(values, source, 0), shape)
+    return ops.where(replaced.reshape(shape), placed, x)
+
+
+def column_major(x):
+    """``x``'s elements in R's order, as a vector."""
+    return ops.reshape(ops.transpose(x) if len(x.shape) > 1 else x, (-1,))
+
+
+def _tensor_types(value) -> tuple:
+    return (type(value),) if backends.of(value) is not None and not isinstance(value, np.ndarray) else ()
+
+
+def _elements(x, index, shape: tuple):
+    """One index on several dimensions: a matrix with a column for each, or positions in R's order."""
+    array = index if isinstance(index, np.ndarray) else None
+    if array is not None and array.ndim == 2 and array.shape[1] == len(shape) and array.dtype.kind in "if":
+        if np.isnan(array).any() or (array < 1).any() or (array > shape).any():
+            raise _out_of_range(f"dimensions {shape}")
+        steps = np.cumprod((1, *shape[:-1]))
+        array = 1 + ((array.astype(np.int64) - 1) * steps).sum(axis=1)
+        index = array
+    elif array is not None:
+        index = array.ravel(order="F")
+    elif ops.is_tensor(index):
+        index = column_major(index)
+    positions = _positions(index, int(np.prod(shape)))
+    flat = column_major(x)
+    if isinstance(positions, np.ndarray) and len(positions) == 1:
+        return ops.get_item(flat, int(positions[0]))
+    return ops.take(flat, positions, 0)
+
+
+def _positions(index, size: int) -> Any:
+    """0-based positions: an int, a slice for all, an array, or a tensor."""
+    if index is None:
+        return slice(None)
+    if index.__class__ is float or index.__class__ is int:
+        number = int(index) if index == index else 0
+        if 0 < number <= size:
+            return number - 1
+    if not isinstance(index, (bool, int, float, list, np.ndarray)):
+        if not ops.is_tensor(index):
+            raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
+        if "bool" in ops.dtype(index):
+            return np.flatnonzero(ops.convert_to_numpy(index))
+        return ops.subtract(index, 1)
+    array = np.atleast_1d(np.asarray(index)).ravel(order="F")
+    if array.dtype.kind == "b":
+        if array.size > size:
+            raise AxisError(f"a logical index of {array.size} elements for {size}.", argument="i")
+        return np.flatnonzero(np.resize(array, size)) if array.size else array.astype(np.int64)
+    if array.dtype.kind not in "if" and array.size:
+        raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
+    if np.isnan(array).any():
+        raise _out_of_range(f"{size} elements", "NA")
+    array = array.astype(np.int64)
+    array = array[array != 0]
+    if array.size and array.min() < 0:
+        if array.max() > 0:
+            raise AxisError("positive and negative positions cannot be mixed.", argument="i")
+        return np.setdiff1d(np.arange(size), -array - 1)
+    if array.size and array.max() > size:
+        raise _out_of_range(f"{size} elements", array.max())
+    return array - 1
+
+
+def _out_of_range(there: str, position=None) -> AxisError:
+    came = "" if position is None else f"; got {position}"
+    return AxisError(f"an index is out of range: there are {there}{came}.", argument="i")
+
+
+def _check_count(indices: list, shape: tuple) -> None:
+    if len(indices) != len(shape):
+        raise AxisError(f"there must be one index, or one for each of {len(shape)} dimensions; got {len(indices)}.")

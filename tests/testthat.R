@@ -1,0 +1,4 @@
+library(testthat)
+library(gradops)
+
+test_check("gradops")

@@ -1,0 +1,111 @@
+log1pexp_forms <- list(
+  tuple = function(x) {
+    e <- op_exp(x)
+    tuple(op_log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
+  },
+  list = function(x) {
+    e <- op_exp(x)
+    list(op_log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
+  },
+  named = function(x) {
+    e <- exp(x)
+    list(grad = function(upstream) upstream * (1 - 1 / (1 + e)), value = log1p(e))
+  },
+  dots_first = function(x) {
+    e <- exp(x)
+    list(log1p(e), function(..., upstream = NULL) ..1 * (1 - 1 / (1 + e)))
+  },
+  dots_upstream = function(x) {
+    e <- exp(x)
+    list(log1p(e), function(..., upstream = NULL) upstream * (1 - 1 / (1 + e)))
+  },
+  inputs = function(x) {
+    list(log1p(exp(x)), function(x, upstream) upstream * (1 - 1 / (1 + exp(x))))
+  },
+  in_list = function(x) {
+    e <- exp(x)
+    list(log1p(e), function(upstream) list(upstream * (1 - 1 / (1 + e))))
+  },
+  by_name = function(x) {
+    e <- exp(x)
+    list(log1p(e), function(upstream) list(x = upstream * (1 - 1 / (1 + e))))
+  }
+)
+
+test_each("every form of a gradient function gives first, second and third derivatives", {
+  slope <- function(x) 1 / (1 + exp(-x))
+  for (form in log1pexp_forms) {
+    f <- op_custom_gradient(form)
+    expect_equal(as.numeric(f(2)), log1p(exp(2)))
+    expect_equal(gradient(f, 100), 1, tolerance = 1e-15)
+    expect_equal(gradient(f, 2), 0.8807970779778824, tolerance = 1e-15)
+    second <- grad_fn(\(x) gradient(f, x))
+    expect_equal(second(2), 0.1049935854035065, tolerance = 1e-14)
+    third <- grad_fn(\(x) gradient(\(x) gradient(f, x), x))
+    expect_equal(third(2), slope(2) * (1 - slope(2)) * (1 - 2 * slope(2)), tolerance = 1e-12)
+  }
+})
+
+test_each("a custom gradient of two arguments: in order, by name, NULL, as two functions", {
+  gradients <- function(grad) {
+    grad_fn(op_custom_gradient(\(x, y) list(x * y, grad)), 1:2)(3, 4)
+  }
+  expect_equal(gradients(\(upstream) list(10 * upstream, 20 * upstream)), list(10, 20))
+  expect_equal(gradients(\(upstream) list(y = 20 * upstream, x = 10 * upstream)), list(10, 20))
+  expect_equal(gradients(\(upstream) list(NULL, 20 * upstream)), list(0, 20))
+  expect_equal(gradients(\(upstream) list(y = 20 * upstream)), list(0, 20))
+  expect_equal(gradients(\(x, y, upstream) list(x * upstream, y * upstream)), list(3, 4))
+  expect_equal(gradients(\(upstream) list(1, 2)), list(1, 2))
+  f <- op_custom_gradient(\(x, y) x * y, \(x, y, upstream) list(upstream * y * 10, upstream * x * 10))
+  expect_equal(grad_fn(f, 1:2)(3, 4), list(40, 30))
+})
+
+test_each("a custom gradient may return R numerics", {
+  f <- op_custom_gradient(\(x) list(sum(x), \(upstream) c(1, 2, 3)))
+  expect_equal(gradient(f, c(0, 0, 0)), c(1, 2, 3))
+  m <- op_custom_gradient(\(x) list(sum(x), \(upstream) matrix(1:6, 2)))
+  expect_equal(gradient(m, matrix(0, 2, 3)), matrix(1:6 + 0, 2))
+})
+
+test_each("several outputs: each has its upstream gradient", {
+  separate <- op_custom_gradient(\(x) list(list(2 * x, 3 * x), \(first, second) 100 * first + second))
+  together <- op_custom_gradient(\(x) list(list(2 * x, 3 * x), \(..., upstream = NULL) 100 * upstream[[1]] + ..2))
+  for (f in list(separate, together)) {
+    expect_equal(gradient(\(x) f(x)[[1]] + 7 * f(x)[[2]], 1), 107)
+  }
+})
+
+test_each("stop, scale and reverse", {
+  expect_equal(gradient(\(x) x * op_stop_gradient(x), 3), 3)
+  expect_equal(gradient(\(x) op_scaled_gradient(x, -2)^2, 3), -12)
+  expect_equal(gradient(\(x) sum(op_scaled_gradient(x, 0)^2 + x), c(1, 2)), c(1, 1))
+  expect_equal(gradient(\(x) op_scaled_gradient_ext(x, scale = 2, shift = 1)^2, 3), 13)
+  x <- matrix(1:6 / 1, 2)
+  by_row <- gradient(\(x) sum(op_scaled_gradient_ext(x, scale = 1, shift = 1, scale_shift_by_sum_over_axis = 2)^2), x)
+  expect_equal(by_row, 2 * x + rowSums(abs(2 * x)))
+})
+
+test_each("bad gradient functions are named errors", {
+  derivative <- function(f, x = 1) gradient(op_custom_gradient(f), x)
+  expect_error(derivative(\(x) x), "gradient function", class = "gradops_error_gradient")
+  expect_error(derivative(\(x) list(x, \(upstream) list(1, 2, 3))), "3", class = "gradops_error_gradient")
+  expect_error(derivative(\(x) list(x, \(upstream) list(z = 1))), "z", class = "gradops_error_gradient")
+  expect_error(derivative(\(x) list(sum(x), \(upstream) c(1, 2, 3)), c(1, 2)), class = "gradops_error_shape")
+  expect_error(derivative(\(x) list(x, \(upstream) "text")), class = "gradops_error_type")
+  expect_error(op_custom_gradient(3), "must be a function", class = "gradops_error_type")
+})
+
+test_each("an R error in a callback keeps its message and condition", {
+  failing <- list(
+    op_custom_gradient(\(x) stop("my own message")),
+    op_custom_gradient(\(x) list(x, \(upstream) stop("my own message")))
+  )
+  for (f in failing) {
+    condition <- expect_error(gradient(f, 1), class = "gradops_error_callback")
+    expect_equal(conditionMessage(condition$parent), "my own message")
+  }
+  classed <- op_custom_gradient(\(x) rlang::abort("classed", class = "my_class", data = 7))
+  expect_equal(tryCatch(gradient(classed, 1), error = \(e) e$parent$data), 7)
+  expect_equal(gradient(\(x) x^2, 3), 6)
+  expect_equal(config_backend(), backend)
+})

@@ -1,0 +1,75 @@
+test_each("`[` takes what it takes of an R array", {
+  a <- array(1:24 / 1, 2:4)
+  x <- op_convert_to_tensor(a)
+  expect_subset <- function(tensor, array) expect_equal(as.array(tensor), if (length(array) == 1) c(array) else as.array(array))
+  expect_subset(x[1, 2, 3], a[1, 2, 3])
+  expect_subset(x[, 2, ], a[, 2, ])
+  expect_subset(x[, , 2:3], a[, , 2:3])
+  expect_subset(x[, c(3, 1), c(4, 2, 2)], a[, c(3, 1), c(4, 2, 2)])
+  expect_subset(x[2, -1, ], a[2, -1, ])
+  expect_subset(x[c(TRUE, FALSE), , -(1:2)], a[c(TRUE, FALSE), , -(1:2)])
+  expect_subset(x[1, c(TRUE, FALSE, TRUE), 1], a[1, c(TRUE, FALSE, TRUE), 1])
+  expect_subset(x[, 2, , drop = FALSE], a[, 2, , drop = FALSE])
+  expect_subset(x[c(1, 24, 7)], a[c(1, 24, 7)])
+  expect_subset(x[5], a[5])
+  expect_subset(x[-(1:20)], a[-(1:20)])
+  expect_subset(x[a > 20], a[a > 20])
+  expect_subset(x[x > 20], a[a > 20])
+  expect_subset(x[cbind(1:2, 2:3, 3:4)], a[cbind(1:2, 2:3, 3:4)])
+  expect_subset(x[], a)
+  expect_equal(dim(x[, integer(), ]), c(2L, 0L, 4L))
+  expect_equal(dim(x[, NULL, ]), c(2L, 0L, 4L))
+  i <- 2
+  expect_subset(op_subset(x, i, , 1), a[i, , 1])
+})
+
+test_each("`[` of vectors, numbers and with tensors", {
+  v <- c(10, 20, 30)
+  x <- op_convert_to_tensor(v)
+  expect_equal(as.numeric(x[2]), 20)
+  expect_null(dim(x[2]))
+  expect_equal(as.numeric(x[c(0, 3, 1)]), v[c(0, 3, 1)])
+  expect_equal(as.numeric(x[op_convert_to_tensor(c(3L, 1L))]), c(30, 10))
+  expect_equal(as.numeric(x[op_argmax(x)]), 30)
+  expect_equal(as.numeric(x[x > 15]), c(20, 30))
+  expect_equal(as.numeric(op_exp(1)[1]), exp(1))
+})
+
+test_each("`[<-` replaces in a new tensor", {
+  a <- matrix(1:6 / 1, 2)
+  x <- op_convert_to_tensor(a)
+  old <- x
+  replace_both <- function(f) expect_equal(as.array(f(x)), f(a))
+  replace_both(\(x) `[<-`(x, 1, 2, value = 9))
+  replace_both(\(x) `[<-`(x, , 2, value = c(7, 8)))
+  replace_both(\(x) `[<-`(x, 2, , value = 0))
+  replace_both(\(x) `[<-`(x, c(1, 6), value = c(-1, -2)))
+  replace_both(\(x) `[<-`(x, , c(3, 1), value = matrix(11:14, 2)))
+  x[x > 4] <- 0
+  a[a > 4] <- 0
+  expect_equal(as.array(x), a)
+  expect_equal(as.array(old), matrix(1:6 / 1, 2))
+  op_subset(x, 1, 1) <- 5
+  expect_equal(as.numeric(x[1, 1]), 5)
+})
+
+test_each("parts have gradients", {
+  expect_equal(gradient(\(x) x[2]^2 + sum(x[c(1, 1, 3)]), c(1, 2, 3)), c(2, 4, 1))
+  expect_equal(gradient(\(x) sum(x[, 2] * c(1, 10)), matrix(0, 2, 3)), matrix(c(0, 0, 1, 10, 0, 0), 2))
+  replaced <- function(x, y) {
+    x[2] <- y
+    sum(x^2)
+  }
+  expect_equal(grad_fn(replaced, 1:2)(c(1, 2, 3), 5), list(c(2, 0, 6), 10))
+})
+
+test_each("bad indices are errors of R's numbering", {
+  x <- op_convert_to_tensor(matrix(1:6 / 1, 2))
+  expect_error(x[3, 1], "out of range.*2 elements; got 3", class = "gradops_error_axis")
+  expect_error(x[7], "6 elements; got 7", class = "gradops_error_axis")
+  expect_error(x[NA], class = "gradops_error_axis")
+  expect_error(x[1, 1, 1], "2 dimensions; got 3", class = "gradops_error_axis")
+  expect_error(x[c(-1, 1), 1], "mixed", class = "gradops_error_axis")
+  expect_error(x["a", 1], "numeric or logical", class = "gradops_error_type")
+  expect_error(`[<-`(x, 1, , value = 1:2), "divisor", class = "gradops_error_axis")
+})
