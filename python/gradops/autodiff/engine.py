@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -71,6 +72,8 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
     for leaf, g in leaves.values():
         if only is None or id(leaf) in only:
             _accumulate(leaf, g, create_graph)
+            for hook in list(leaf._after.values()) if leaf._after else ():
+                hook(leaf)
 
 
 def grad(
@@ -193,7 +196,9 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
             if conjugate:
                 g = elementwise.conj(g)
             parts = rule.parts
-            if parts is None:
+            if observers:
+                gradients = _observed(node, g, saved)
+            elif parts is None:
                 if type(g) is Parts:
                     g = _materialize(g, node)
                 gradients = rule.whole(g, saved, node)
@@ -328,7 +333,9 @@ def _materialize(parts: Parts, node: Node) -> list:
     full = []
     for i, (shape, dtype, owner) in enumerate(node.extra):
         g = parts.get(i)
-        full.append(owner.module.zeros(tuple(shape), dtypes.canonical(dtype)) if g is None else g)
+        if g is None:
+            g = owner.module.zeros(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
+        full.append(g)
     return full
 
 
@@ -377,8 +384,10 @@ def _starts(roots, gradients, create_graph) -> list:
             )
         if not root.requires_grad:
             raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument="variables")
-        if isinstance(root.data, str):
-            starts.append(g)
+        if root.dtype is str:
+            from .text import first_feedback
+
+            starts.append(first_feedback(root, g))
             continue
         if g is None:
             if conversion.size(root.data) != 1:
@@ -406,11 +415,11 @@ def _starts(roots, gradients, create_graph) -> list:
 
 def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
     """Add to ``leaf.grad``: in place, in the leaf's memory layout, unless the pass was recorded."""
-    if create_graph:
+    if create_graph and leaf.dtype is not str:
         leaf.grad = g if leaf.grad is None else elementwise.add(leaf.grad, g)
         return
     g = g.data if isinstance(g, Variable) else g
-    if isinstance(leaf.data, str):
+    if leaf.dtype is str:
         from .text import merge
 
         leaf.grad = merge(leaf.grad, g)
@@ -438,8 +447,24 @@ def _run_hooks(registered: dict, g, create_graph: bool):
     return g
 
 
-written: dict[int, tuple[weakref.ref, list[int]]] = {}
-"""Buffers that were written in place: by ``id`` of the owning array, when (see :mod:`.graph`)."""
+observers: list = []
+"""Functions ``(node, apply)`` to the gradients ``apply()`` that see each step of a pass: anomaly mode, the profiler."""
+
+
+def _observed(node: Node, g, saved):
+    def apply():
+        rule = node.rule
+        if rule.parts is None:
+            return rule.whole(_materialize(g, node) if type(g) is Parts else g, saved, node)
+        return [None if edge is None else part(g, saved, edge) for part, edge in zip(rule.parts, node.edges)]
+
+    for observe in observers:
+        apply = functools.partial(observe, node, apply)
+    return apply()
+
+
+written: dict[int, tuple] = {}
+"""Buffers that were written in place, by ``id`` of the owning array: see :func:`.inplace.bump`."""
 
 
 def _check_versions(node: Node) -> None:

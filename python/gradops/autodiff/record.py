@@ -24,6 +24,7 @@ from .. import backends
 from ..errors import GradientError
 from ..ops import _dispatch, conversion
 from .graph import PICK, RESULT, Node, Rule
+from .inplace import VIEWS, viewing
 from .modes import recording
 from .variable import Variable, attach, wrap
 
@@ -53,6 +54,11 @@ def has_derivative(op: str) -> bool:
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     """What ``op`` does for arguments of types ``kinds``, at least one of them a variable."""
+    recorder = _recorder(op, kinds)
+    return viewing(op, recorder) if op.name in VIEWS else recorder
+
+
+def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if not op.differentiable:
         return _on_data(op)
     if op.name not in _derivatives:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy as _copy
+import warnings
 from typing import Any
 
 from .. import backends, config
-from ..errors import ArgumentTypeError, BackendError, GradientError
+from ..errors import ArgumentTypeError, BackendError, GradientError, ShapeError
 from .graph import Node
 
 
@@ -13,15 +15,16 @@ class Variable:
     """A tensor whose operations are recorded on the tape.
 
     Args:
-        data: an array of NumPy, JAX or TensorFlow, a number, a nested list, or a string. Numbers and
-            lists go to the default backend. Arrays are not copied.
+        data: an array of NumPy, JAX or TensorFlow, a number, a nested list, a string or a list of
+            strings. Numbers and lists go to the default backend. Arrays are not copied.
         requires_grad: whether ``backward`` accumulates into ``grad``. Needs a floating or complex dtype, or text.
         role: what a text is for; goes into feedback on it.
 
     Attributes:
         data: the array or string itself. Writing to it is not recorded.
-        grad: the accumulated gradient, a variable, or None.
+        grad: the accumulated gradient, a variable, or None; on a text the feedback that was given.
         requires_grad: whether a gradient goes to or through it.
+        role: what it is for; of a text made from others their roles together.
 
     Raises:
         ArgumentTypeError: data that is no array, number, list or string, or of a dtype without gradients.
@@ -31,11 +34,13 @@ class Variable:
         Reverse mode over recorded operations, as in PyTorch's autograd (Paszke et al. 2017).
     """
 
-    grad: Variable | None = None
     requires_grad: bool = False
-    role: str | None = None
+    retains_grad: bool = False
+    _grad: Variable | None = None
+    _role: str | None = None
     _node: Node | None = None
     _hooks: dict | None = None
+    _after: dict | None = None
 
     def __init__(self, data, requires_grad: bool = False, role: str | None = None):
         self.data = _as_data(data)
@@ -43,6 +48,36 @@ class Variable:
             self.role = role
         if requires_grad:
             self.requires_grad_()
+
+    @property
+    def grad(self) -> Variable | None:
+        """The accumulated gradient of a leaf, or of a result that :meth:`retain_grad` was called on.
+
+        Assigning an array makes it a variable; it must have the data's shape, keeps its strides, and is
+        added to in place by later backward passes.
+        """
+        if self._grad is None and self._node is not None and not self.retains_grad:
+            warnings.warn("`grad` of the result of an operation is not kept; call `retain_grad()`.", stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value) -> None:
+        if value is not None and not isinstance(value, Variable):
+            value = Variable(value)
+        if value is not None and value.shape != self.shape and value.dtype is not str:
+            raise ShapeError(f"`grad` must have the shape {self.shape}; got {value.shape}.", argument="grad")
+        self._grad = value
+
+    @property
+    def role(self) -> str | None:
+        return self._role or getattr(self.data, "role", None)
+
+    @role.setter
+    def role(self, value: str | None) -> None:
+        if hasattr(self.data, "with_role"):
+            self.data = self.data.with_role(value)
+        else:
+            self._role = value
 
     @property
     def grad_fn(self) -> Node | None:
@@ -86,7 +121,11 @@ class Variable:
         return wrap(self.data)
 
     def detach_(self) -> Variable:
-        """Disconnect this variable from the graph, in place."""
+        """Disconnect this variable from the graph, in place.
+
+        Raises:
+            GradientError: for a view of another variable.
+        """
         self._node = None
         self.requires_grad = False
         return self
@@ -119,9 +158,42 @@ class Variable:
 
         backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
 
+    def register_hook(self, hook):
+        """Call ``hook(gradient)`` when this variable's gradient is known; see :func:`.hooks.register`."""
+        from .hooks import register
+
+        return register(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call ``hook(variable)`` after a backward pass has added to this leaf's ``grad``."""
+        from .hooks import register_after
+
+        return register_after(self, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this result in its ``grad`` too; nothing for a leaf, whose is kept anyway."""
+        from .hooks import retain
+
+        retain(self)
+
     def zero_grad(self) -> None:
         """Forget the accumulated gradient."""
-        self.grad = None
+        self._grad = None
+
+    def clone(self) -> Variable:
+        """A copy with memory of its own, connected to the graph."""
+        from ..ops.conversion import copy
+
+        return copy(self)
+
+    copy = clone
+
+    @property
+    def _version(self) -> int:
+        """How often the data was written in place by recorded operations, or inside :class:`no_grad`."""
+        from .inplace import version
+
+        return version(self.data)
 
     def numpy(self):
         """The data as a NumPy array.
@@ -134,21 +206,25 @@ class Variable:
         return backends.of(self.data).to_numpy(self.data)
 
     def item(self):
-        """The one element as a Python number.
+        """The one element as a Python number, or the text as a string.
 
         Raises:
-            ArgumentError: more than one element.
+            ValueError: more than one element.
         """
+        if self.dtype is str:
+            return str(self.data)
         return backends.of(self.data).to_numpy(self.data).item()
 
     def tolist(self):
-        """The data as nested lists of Python numbers."""
+        """The data as nested lists of Python numbers, or as a string or a list of strings."""
+        if self.dtype is str:
+            return str(self.data) if isinstance(self.data, str) else list(map(str, self.data))
         return backends.of(self.data).to_numpy(self.data).tolist()
 
     def __len__(self) -> int:
+        if isinstance(self.data, str):
+            return len(self.data)
         if not self.shape:
-            if isinstance(self.data, str):
-                return len(self.data)
             raise TypeError("a 0-d variable has no length")
         return self.shape[0]
 
@@ -173,9 +249,45 @@ class Variable:
     def __hash__(self) -> int:
         return id(self)
 
+    def __copy__(self) -> Variable:
+        """Another variable on the same data, at the same place in the graph."""
+        out = _new(_plain(type(self)))
+        out.__dict__.update({k: v for k, v in self.__dict__.items() if k in _COPIED})
+        if self._node is not None:
+            out._node = self._node
+        return out
+
+    def __deepcopy__(self, memo: dict) -> Variable:
+        """A leaf on a copy of the data, with a copy of ``grad``; hooks are not copied."""
+        self._refuse_result("deepcopy")
+        out = memo[id(self)] = _new(_plain(type(self)))
+        for name in _COPIED:
+            if name in self.__dict__:
+                setattr(out, name, _copied(self.__dict__[name], memo))
+        return out
+
+    def __reduce__(self):
+        self._refuse_result("pickle")
+        return _rebuild, (_plain(type(self)), {k: v for k, v in self.__dict__.items() if k in _COPIED})
+
+    def _refuse_result(self, what: str) -> None:
+        if self._node is not None:
+            raise GradientError(
+                f"{what} of a variable that an operation made: its graph is not copied.",
+                hint="take `detach()` of it first",
+            )
+
+    def __str__(self) -> str:
+        return str(self.data) if self.dtype is str else repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if self.dtype is str:
+            return format(str(self.data), spec)
+        return format(self.item(), spec) if spec else str(self)
+
     def __repr__(self) -> str:
-        if isinstance(self.data, str):
-            body = repr(self.data)
+        if self.dtype is str:
+            body = repr(self.tolist())
         else:
             owner = backends.of(self.data)
             body = repr(self.data) if owner is None else _array_text(owner, self.data)
@@ -187,6 +299,26 @@ class Variable:
         elif self.requires_grad:
             parts.append("requires_grad=True")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+_COPIED = ("data", "requires_grad", "_role", "_grad")
+
+
+def _plain(kind: type) -> type:
+    """A class that can be made again: views are copied as variables."""
+    return Variable if kind.__module__.endswith("autodiff.inplace") else kind
+
+
+def _copied(value, memo: dict):
+    if hasattr(value, "strides") and hasattr(value, "copy"):
+        return value.copy(order="K")
+    return _copy.deepcopy(value, memo)
+
+
+def _rebuild(kind: type, state: dict) -> Variable:
+    out = _new(kind)
+    out.__dict__.update(state)
+    return out
 
 
 class Parameter(Variable):
@@ -218,8 +350,10 @@ def attach(data, node: Node) -> Variable:
 def _as_data(data) -> Any:
     if isinstance(data, Variable):
         data = data.data
-    if isinstance(data, str):
-        return data
+    if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
+        from .text import convert
+
+        return convert(data)
     owner = backends.of(data)
     if owner is None:
         try:
@@ -243,7 +377,7 @@ def _differentiable(data) -> bool:
     from .. import dtypes
     from ..ops.conversion import dtype
 
-    return isinstance(data, str) or dtypes.is_floating(dtype(data))
+    return getattr(data, "dtype", None) is str or dtypes.is_floating(dtype(data))
 
 
 def _array_text(owner, data) -> str:

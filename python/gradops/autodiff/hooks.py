@@ -1,0 +1,157 @@
+"""Hooks: functions that see a gradient during the backward pass, and may replace it.
+
+A leaf keeps its hooks itself; a result's hooks are kept by the engine under the ``seq`` of the operation
+that made it, and forgotten when that operation is freed. No hook keeps a graph alive.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from itertools import count
+
+from .. import backends
+from ..errors import ArgumentTypeError, GradientError, ShapeError
+from . import engine
+from .variable import Variable, wrap
+
+_ids = count()
+
+
+class Handle:
+    """What registering a hook gives: ``remove()`` takes the hook away; also a scope that ends with it."""
+
+    def __init__(self, registered: dict, key: int):
+        self._registered = registered
+        self._key = key
+
+    def remove(self) -> None:
+        """Take the hook away; nothing if it is gone already."""
+        self._registered.pop(self._key, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.remove()
+
+
+def register(variable: Variable, hook: Callable) -> Handle:
+    """Call ``hook(gradient)`` whenever a backward pass knows the gradient of ``variable``.
+
+    Args:
+        variable: a leaf or a result that requires a gradient.
+        hook: gets the gradient, a variable that it must not write to, before it is used; returns None, or
+            a gradient of the same shape to use instead. Hooks run in the order of registration.
+
+    Returns:
+        A handle whose ``remove()`` takes the hook away.
+
+    Raises:
+        GradientError: a variable that requires no gradient.
+        ArgumentTypeError: a hook that cannot be called.
+
+    Gradient:
+        What the hook returns, if anything; as ``torch.Tensor.register_hook``.
+    """
+    _check(variable, hook)
+    shape = variable.shape
+    text = variable.dtype is str
+
+    def checked(gradient):
+        replaced = hook(gradient)
+        if replaced is None:
+            return None
+        if text:
+            from .text import feedback
+
+            return wrap(feedback(replaced))
+        if not isinstance(replaced, Variable):
+            if backends.of(replaced) is None:
+                raise ArgumentTypeError(f"a hook must return a gradient or None; got {type(replaced).__name__}.")
+            replaced = wrap(replaced)
+        if tuple(replaced.shape) != shape:
+            raise ShapeError(f"a hook must return a gradient of shape {shape}; got {tuple(replaced.shape)}.")
+        return replaced
+
+    return _add(_place(variable), checked)
+
+
+def register_after(leaf: Variable, hook: Callable) -> Handle:
+    """Call ``hook(leaf)`` after a backward pass has added to its ``grad``, e.g. to step and forget it at once.
+
+    Raises:
+        GradientError: a variable that is not a leaf or requires no gradient.
+
+    Gradient:
+        None; as ``torch.Tensor.register_post_accumulate_grad_hook``.
+    """
+    _check(leaf, hook)
+    if leaf._node is not None:
+        raise GradientError("a hook after accumulation needs a leaf; the result of an operation accumulates nothing.")
+    if leaf._after is None:
+        leaf._after = {}
+    return _add(leaf._after, hook)
+
+
+def retain(variable: Variable) -> None:
+    """Keep the gradient of a result in its ``grad``, after its other hooks; see ``Variable.retain_grad``."""
+    if not variable.requires_grad:
+        raise GradientError("`retain_grad()` of a variable that requires no gradient.")
+    if variable._node is None or variable.retains_grad:
+        return
+    keep = weakref.ref(variable)
+
+    def store(gradient):
+        target = keep()
+        if target is not None:
+            old = target._grad
+            if old is not None:
+                gradient = old + gradient
+            elif gradient._node is None:
+                gradient = wrap(gradient.data)
+            target._grad = gradient
+
+    variable.retains_grad = True
+    _place(variable)[_LAST] = store
+
+
+def moved(variable: Variable, before) -> None:
+    """After an in-place operation: the gradient to retain is that of the new value."""
+    if variable.retains_grad and variable._node is not before:
+        if before is not None and before.seq in engine.hooks:
+            engine.hooks[before.seq].pop(_LAST, None)
+        variable.retains_grad = False
+        retain(variable)
+
+
+_LAST = "retain"
+
+
+def _check(variable: Variable, hook) -> None:
+    if not callable(hook):
+        raise ArgumentTypeError(f"`hook` must be a function; got {type(hook).__name__}.", argument="hook")
+    if not variable.requires_grad:
+        raise GradientError("a hook on a variable that requires no gradient would never be called.")
+
+
+def _place(variable: Variable) -> dict:
+    node = variable._node
+    if node is None:
+        if variable._hooks is None:
+            variable._hooks = {}
+        return variable._hooks
+    found = engine.hooks.get(node.seq)
+    if found is None:
+        found = engine.hooks[node.seq] = {}
+        weakref.finalize(node, engine.hooks.pop, node.seq, None).atexit = False
+    return found
+
+
+def _add(registered: dict, hook: Callable) -> Handle:
+    key = next(_ids)
+    registered[key] = hook
+    last = registered.pop(_LAST, None)
+    if last is not None:
+        registered[_LAST] = last
+    return Handle(registered, key)

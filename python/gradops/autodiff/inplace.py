@@ -1,0 +1,446 @@
+"""In-place writes to variables: recorded, with right gradients, and stale saved tensors found.
+
+A NumPy array is written where it is, as NumPy users expect; arrays of JAX and TensorFlow, NumPy scalars
+and texts cannot be written, so there the variable gets a new one. Either way the variable moves on in the
+graph: it becomes the result of the write.
+
+- What a recorded operation saved for its gradient must not change before the backward pass. Each write to
+  a buffer is noted with its time (``engine.written``); :func:`check` compares with the time of the node.
+- An operation that returns a view (``v[0:2]``, ``reshape``, ``transpose``) gives a :class:`View`, which
+  knows what it is a view of. A write to it is also a write to its source; after a write to the source,
+  the view finds its new place in the graph by itself, when it is next used. As in PyTorch.
+- Other results that happen to share memory are copied before they are written.
+
+Not seen: what is written to ``v.data`` by NumPy itself, or to an array beside its variable.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+from . import engine
+from .graph import Node, Rule, clock
+from .modes import recording
+from .variable import Variable, attach
+
+WRITABLE = frozenset(
+    {
+        "get_item", "reshape", "transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze", "ravel", "flip",
+        "fliplr", "flipud", "rot90", "split", "array_split", "unstack", "slice", "cast", "array", "convert_to_tensor",
+    }
+)  # fmt: skip
+VIEWS = WRITABLE | {"real", "imag", "diagonal", "broadcast_to"}
+"""Ops whose result may share memory with their argument."""
+
+_KEPT = 64
+"""How many times of writes to a buffer are remembered, to tell which version a node saved."""
+
+
+class View(Variable):
+    """A result that shares memory with the variable it was made from."""
+
+    _source: Variable
+    _again: Callable
+    _rest: tuple
+    _part: int | None
+    _writable: bool
+
+    @property
+    def _node(self):
+        if engine.written:
+            self._catch_up()
+        return self.__dict__.get("_node")
+
+    @_node.setter
+    def _node(self, node):
+        self.__dict__["_node"] = node
+
+    @property
+    def requires_grad(self):
+        if engine.written:
+            self._catch_up()
+        return self.__dict__.get("requires_grad", False)
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.__dict__["requires_grad"] = value
+
+    def detach_(self):
+        raise GradientError("a view cannot be detached in place.", hint="use `detach()`")
+
+    def _catch_up(self) -> None:
+        """After a write to the memory: become the view of the source as it is now."""
+        entry = engine.written.get(id(_owner(self.data)))
+        if entry is None or entry[2][-1] < self.__dict__["_time"]:
+            return
+        self.__dict__["_time"] = clock()
+        token = recording.set(True)
+        try:
+            now = self._look(self._source)
+        finally:
+            recording.reset(token)
+        self.__dict__["_node"] = now.__dict__.get("_node")
+        self.__dict__["requires_grad"] = now.__dict__.get("requires_grad", False)
+
+    def _look(self, source):
+        """The same view of another value of the source: a variable, or an array."""
+        seen = self._again(source, *self._rest)
+        return seen if self._part is None else seen[self._part]
+
+
+View.__name__ = View.__qualname__ = "Variable"
+
+
+def viewing(op, recorded: Callable) -> Callable:
+    """A recorder whose results know that they are views."""
+    again, writable = op.call, op.name in WRITABLE
+
+    def with_view(x, *rest):
+        out = recorded(x, *rest)
+        if not isinstance(x, Variable):
+            return out
+        if out.__class__ is Variable:
+            data = out.data
+            if data.__class__ is np.ndarray and _shared(data, x.data) and recording.get():
+                _make_view(out, x, again, rest, None, writable)
+        elif out.__class__ is list or out.__class__ is tuple:
+            for i, part in enumerate(out):
+                if part.data.__class__ is np.ndarray and _shared(part.data, x.data) and recording.get():
+                    _make_view(part, x, again, rest, i, writable)
+        return out
+
+    return with_view
+
+
+def _shared(data, source) -> bool:
+    base = data.base
+    return data is source or base is not None and (base is source or base is getattr(source, "base", None))
+
+
+def _make_view(out, x, again, rest, part, writable) -> None:
+    out.__class__ = View
+    state = out.__dict__
+    state["_source"], state["_again"], state["_rest"], state["_part"] = x, again, rest, part
+    state["_writable"], state["_time"] = writable, clock()
+
+
+def _owner(array):
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def bump(array) -> None:
+    """Note that the memory of ``array`` was written now."""
+    owner = _owner(array)
+    key = id(owner)
+    entry = engine.written.get(key)
+    if entry is None or entry[0]() is not owner:
+        forget = engine.written.pop
+        entry = engine.written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_KEPT))
+    entry[1][0] += 1
+    entry[2].append(clock())
+
+
+def version(data) -> int:
+    """How often the memory of ``data`` was written by recorded operations; 0 for what is never written."""
+    if not isinstance(data, np.ndarray):
+        return 0
+    entry = engine.written.get(id(_owner(data)))
+    return 0 if entry is None else entry[1][0]
+
+
+def check(node: Node) -> None:
+    """Raise if what the node saved for its gradient was written after the operation.
+
+    Raises:
+        GradientError: naming the operation, the version it saved and the version now.
+    """
+    for value in node.saved:
+        for array in value if isinstance(value, (list, tuple)) else (value,):
+            if array.__class__ is not np.ndarray:
+                continue
+            entry = engine.written.get(id(_owner(array)))
+            if entry is None or entry[2][-1] < node.seq:
+                continue
+            later = sum(time > node.seq for time in entry[2])
+            now = entry[1][0]
+            then = f"version {now - later}" if later < len(entry[2]) or now == later else f"version {now - later} or older"
+            raise GradientError(
+                f"`{node.name}` saved a tensor of shape {array.shape} for its gradient at {then}; "
+                f"in-place writes have since made it version {now}.",
+                hint="write to a `clone()`, or write before the operation; "
+                "`gradops.autodiff.detect_anomaly()` shows where it was called",
+            )
+
+
+def assign(variable: Variable, key, value) -> None:
+    """``variable[key] = value``, recorded.
+
+    Args:
+        key: as of ``get_item``.
+        value: a variable, an array or a number that broadcasts to the chosen part.
+
+    Raises:
+        GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``.
+        ShapeError: a value that does not broadcast to the part.
+        ArgumentTypeError: text; a complex value for a real variable.
+
+    Gradient:
+        To ``value`` the upstream gradient at ``key`` (summed where it was broadcast; of a position set
+        twice only to the value that stayed), to what was there before 0 at ``key``. As in PyTorch.
+    """
+    data = variable.data
+    if getattr(data, "dtype", None) is str:
+        raise ArgumentTypeError("text cannot be changed in place.", hint="make a new text with `+` or `join()`")
+    key = _raw_key(key)
+    other = value.data if isinstance(value, Variable) else value
+    kinds = {type(data), type(other)} if backends.of(other) is not None else {type(data)}
+    backends.common(kinds, "set_item")
+    refuse_leaf(variable)
+    _check_dtype(data, other)
+    tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
+    if isinstance(data, np.generic):
+        data = variable.data = np.array(data)
+    if not isinstance(data, np.ndarray):
+        from ..ops.indexing import set_at
+
+        result = set_at(variable, key, value)
+        variable.data = result.data
+        if tracked:
+            _become(variable, result._node)
+        return
+    data = _own(variable)
+    edge_before = variable._node if tracked else None
+    edge = None
+    if tracked and isinstance(value, Variable) and value.requires_grad:
+        edge = value._node or value
+    try:
+        data[key] = other
+    except ValueError as error:
+        raise _explained(error, data, key, other) from error
+    bump(data)
+    if tracked:
+        shape = np.shape(other)
+        if _is_everything(key):
+            edge_before = None
+        if edge_before is None and edge is None:
+            _propagate(variable, None)
+            return
+        rule = Rule("set_item", whole=_set_item_gradient(key, shape, data.shape))
+        _propagate(variable, Node(rule, (edge_before, edge), (), data.shape, data.dtype))
+
+
+def _set_item_gradient(key, value_shape: tuple, shape: tuple) -> Callable:
+    def whole(g, saved, node):
+        from ..ops import reshape
+        from ..ops.indexing import set_at
+        from .rules.indexing import _set_updates
+
+        before, value = node.edges
+        to_before = None if before is None else set_at(g, key, 0.0)
+        if value is None:
+            return to_before, None
+        to_value = _set_updates(g, np.broadcast_to(0, shape), key)
+        if len(value_shape) > len(to_value.shape):
+            kept = value_shape[len(value_shape) - len(to_value.shape) :]
+            to_value = reshape(engine.sum_to(to_value, kept), value_shape)
+        return to_before, to_value
+
+    return whole
+
+
+def replace(variable: Variable, result) -> None:
+    """Give ``variable`` the value of ``result`` and its place in the graph: what ``+=`` and ``out=`` do.
+
+    Raises:
+        GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``.
+        ShapeError: a result of another shape.
+        ArgumentTypeError: a result of a wider kind of dtype, such as complex for real.
+
+    Gradient:
+        That of ``result``; none to what was there before.
+    """
+    refuse_leaf(variable)
+    data = variable.data
+    value = result.data if isinstance(result, Variable) else result
+    node = result._node or (result if result.requires_grad else None) if isinstance(result, Variable) else None
+    if getattr(data, "dtype", None) is str:
+        variable.data = value
+    elif tuple(value.shape) != tuple(data.shape):
+        raise ShapeError(
+            f"the result of an in-place operation must keep the shape {tuple(data.shape)}; got {tuple(value.shape)}."
+        )
+    elif isinstance(data, np.ndarray):
+        if not np.can_cast(value.dtype, data.dtype, "same_kind"):
+            raise ArgumentTypeError(f"a result of dtype {value.dtype} does not fit in place into dtype {data.dtype}.")
+        data = _own(variable)
+        data[...] = value
+        bump(data)
+    else:
+        from ..ops.conversion import cast, dtype
+
+        _check_dtype(data, value)
+        variable.data = value if dtype(value) == dtype(data) else cast(value, dtype(data))
+    if recording.get():
+        if node is not None and not isinstance(node, Node):
+            from ..functional import ALIAS
+
+            node = Node(ALIAS, (node,), (), value.shape, value.dtype)
+        _propagate(variable, node)
+
+
+def operate(variable: Variable, op: Callable, ufunc, other):
+    """``variable op= other``; returns the variable."""
+    data = variable.data
+    tracked = recording.get() and (variable.requires_grad or isinstance(other, Variable) and other.requires_grad)
+    if not tracked and isinstance(data, np.ndarray) and ufunc is not None:
+        value = other.data if isinstance(other, Variable) else other
+        if isinstance(value, (np.ndarray, np.generic, bool, int, float, complex)):
+            if getattr(value, "ndim", 0) > data.ndim or value is data:
+                value = np.array(value)
+            refuse_leaf(variable)
+            data = _own(variable)
+            try:
+                ufunc(data, value, out=data, casting="same_kind")
+            except TypeError as error:
+                raise ArgumentTypeError(f"`{op.__name__}` in place: {error}") from error
+            except ValueError as error:
+                raise ShapeError(
+                    f"`{op.__name__}` in place: the result must keep the shape {data.shape}; got {np.shape(value)}."
+                ) from error
+            bump(data)
+            return variable
+    refuse_leaf(variable)
+    first = variable
+    if isinstance(data, np.ndarray) and op.__name__ not in ("add", "subtract"):
+        first = _before(variable)
+        if other is variable:
+            other = first
+    replace(variable, op(first, other))
+    return variable
+
+
+def _before(variable: Variable) -> Variable:
+    """The variable as it is before a write, on memory that the write leaves alone."""
+    data = variable.data.copy()
+    if variable._node is not None:
+        return attach(data, variable._node)
+    out = Variable(data)
+    return out
+
+
+def refuse_leaf(variable: Variable) -> None:
+    """Raise for what must not be changed in place: a leaf that requires a gradient, where that is recorded.
+
+    Raises:
+        GradientError: such a leaf, or a view of one.
+    """
+    if not recording.get():
+        return
+    root: Any = variable
+    while isinstance(root, View):
+        root = root._source
+    if root.requires_grad and root._node is None:
+        what = "a leaf variable" if root is variable else "a view of a leaf variable"
+        raise GradientError(
+            f"{what} that requires a gradient cannot be changed in place.",
+            hint="write inside `with gradops.autodiff.no_grad():`, or to a `clone()`",
+        )
+
+
+def _own(variable: Variable):
+    """The variable's array, in memory that may be written for it."""
+    data = variable.data
+    if isinstance(variable, View):
+        if variable._writable:
+            return data
+        variable.__class__ = Variable
+    elif data.base is None or variable._node is None or "_wrote" in variable.__dict__:
+        variable._wrote = True
+        return data
+    variable.data = data.copy()
+    return variable.data
+
+
+def _propagate(variable: Variable, node: Node | None) -> None:
+    """Move a written variable on to ``node``, and what it is a view of to the node of the write."""
+    while isinstance(variable, View) and variable._writable:
+        source, look = variable._source, variable._look
+        before = source._node if source.requires_grad else None
+        if source.shape == variable.shape and variable.data is source.data:
+            before = None
+        if node is None and before is None:
+            variable = source
+            continue
+        rule = Rule("set_view", whole=_set_view_gradient(look, source.shape))
+        node = Node(rule, (before, node), (), source.data.shape, source.data.dtype)
+        variable = source
+    _become(variable, node)
+
+
+def _set_view_gradient(look: Callable, shape: tuple) -> Callable:
+    def whole(g, saved, node):
+        from ..ops import where
+
+        before, value = node.edges
+        to_before = None
+        if before is not None:
+            mask = np.zeros(shape, bool)
+            look(mask)[...] = True
+            to_before = where(mask, 0.0, g)
+        return to_before, None if value is None else look(g)
+
+    return whole
+
+
+def _become(variable: Variable, node: Node | None) -> None:
+    before = variable._node
+    variable._node = node
+    variable.requires_grad = node is not None
+    if variable.retains_grad and node is not None:
+        from .hooks import moved
+
+        moved(variable, before)
+
+
+def _raw_key(key):
+    if isinstance(key, Variable):
+        return key.data
+    if isinstance(key, tuple):
+        return tuple(map(_raw_key, key))
+    if isinstance(key, list):
+        return [_raw_key(k) for k in key]
+    return key
+
+
+def _is_everything(key) -> bool:
+    return key is Ellipsis or isinstance(key, slice) and key == slice(None)
+
+
+def _check_dtype(data, value) -> None:
+    from .. import dtypes
+    from ..ops.conversion import dtype
+
+    kind = 3 if isinstance(value, complex) else 0
+    if backends.of(value) is not None:
+        kind = dtypes.kind(dtype(value))
+    if kind == 3 and dtypes.kind(dtype(data)) < 3:
+        raise ArgumentTypeError(f"a complex value does not fit in place into dtype {dtype(data)}.", argument="value")
+
+
+def _explained(error: ValueError, data, key, value) -> Exception:
+    if "read-only" in str(error):
+        return ArgumentError("the variable's array is read-only.", hint="write to a `clone()`")
+    try:
+        part = data[key].shape
+    except Exception:
+        return error
+    return ShapeError(f"`value` must broadcast to the part's shape {part}; got {np.shape(value)}.", argument="value")
