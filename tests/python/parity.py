@@ -89,6 +89,17 @@ def arrays(shape=None, low: float = -2.0, high: float = 2.0, dtype="float64", di
     return build()
 
 
+def positional(function: Callable) -> Callable:
+    """A reference that takes its arguments by position (a ufunc) as one of keywords."""
+    return lambda **keywords: function(*keywords.values())
+
+
+def inputs(**values) -> st.SearchStrategy[dict[str, Any]]:
+    """Keyword arguments in this order: strategies as they are, other values as constants."""
+    parts = {k: v if isinstance(v, st.SearchStrategy) else st.just(v) for k, v in values.items()}
+    return st.fixed_dictionaries(parts).map(lambda drawn: {k: drawn[k] for k in parts})
+
+
 def shapes(min_rank: int = 0, max_rank: int = 3, max_side: int = 4, min_side: int = 1):
     """Shapes as tuples."""
     return st.lists(st.integers(min_side, max_side), min_size=min_rank, max_size=max_rank).map(tuple)

@@ -226,8 +226,10 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
         return cast(x, target)
     if target in dtypes.INTEGERS and source in dtypes.FLOATS:
         x = where(not_equal(x, x), 0, x)
-    low, high = (_within(bound, source) for bound in _bounds(target))
-    return cast(clip(x, low, high), target)
+    least, most = _bounds(target)
+    low, high = _within(least, source), _within(most, source)
+    y = cast(clip(x, low, high), target)
+    return where(less(high, x), most, y) if high is not None and high < most else y
 
 
 _dtype_of = dtype

@@ -16,8 +16,8 @@ def unary(op, low=-2.0, high=2.0, reference=None, away=(), label="", dtype="floa
     )
 
 
-def binary(op, low=-2.0, high=2.0, away=(), label="", dtype="float64", **keywords):
-    return Case(op, broadcastable(low=low, high=high, away=away, dtype=dtype), label=label, **keywords)
+def binary(op, low=-2.0, high=2.0, reference=None, away=(), label="", dtype="float64", **keywords):
+    return Case(op, broadcastable(low=low, high=high, away=away, dtype=dtype), reference, label=label, **keywords)
 
 
 smooth = [

@@ -24,6 +24,10 @@ def bitwise_not(x):
     return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
 
 
+def _absolute(x):
+    return x if x.dtype.is_unsigned else tf.abs(x)
+
+
 @arithmetic
 def gcd(x1, x2):
     """Euclid's algorithm on all elements at once."""
@@ -34,11 +38,11 @@ def gcd(x1, x2):
         rest = tf.math.floormod(a, tf.where(done, tf.ones_like(b), b))
         return tf.where(done, a, b), tf.where(done, b, rest)
 
-    return tf.abs(tf.while_loop(lambda a, b: tf.reduce_any(tf.not_equal(b, 0)), step, (x1, x2))[0])
+    return _absolute(tf.while_loop(lambda a, b: tf.reduce_any(tf.not_equal(b, 0)), step, (x1, x2))[0])
 
 
 @arithmetic
 def lcm(x1, x2):
     divisor = gcd(x1, x2)
     divisor = tf.where(tf.equal(divisor, 0), tf.ones_like(divisor), divisor)
-    return tf.abs(x1 // divisor * x2)
+    return _absolute(x1 // divisor * x2)

@@ -82,6 +82,8 @@ def imag(x):
 def sign(x):
     if x.is_complex():
         return torch.sgn(x)
+    if x.is_floating_point():
+        return torch.where(torch.isnan(x), x, torch.sign(x))
     return torch.sign(x if x.dtype is not torch.bool else x.to(torch.int64))
 
 
