@@ -12,6 +12,7 @@ from .gradients import (
     stop_gradient,
     stop_gradient_scope,
 )
+from .jit import jit
 
 ops.custom_gradient = custom_gradient
 ops.stop_gradient = stop_gradient
@@ -27,6 +28,7 @@ __all__ = [
     "functional",
     "grad",
     "gradient",
+    "jit",
     "ops",
     "scaled_gradient",
     "scaled_gradient_ext",

@@ -92,3 +92,21 @@ def jacobian(run, leaves: list, strategy: str, form):
     transform = jax.jacfwd if strategy == "forward-mode" else jax.jacrev
     rows = transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
     return form([list(row) for row in rows])
+
+
+def compile(f):
+    """``jax.jit``, with its tracer errors in gradops' words."""
+    compiled = jax.jit(f)
+
+    def call(*arrays):
+        from ...jit.traced import JitError
+
+        try:
+            return compiled(*arrays)
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+            raise JitError(
+                "a compiled function looked at a value: a branch or a Python number made of an array.",
+                hint="use `ops.where()` or `ops.cond()`, or make the argument static",
+            ) from error
+
+    return call

@@ -101,6 +101,7 @@ def floating(ufunc):
     def kernel(x):
         return ufunc(x if x.dtype in FLOATING else x.astype(config.floatx()))
 
+    kernel.direct = ufunc
     return kernel
 
 
@@ -119,6 +120,7 @@ def arithmetic(ufunc):
         return ufunc(x1, x2) if x2.dtype in FLOATING else ufunc(*promoted(x1, x2))
 
     kernel.for_numbers = (with_number_first, with_number_second)
+    kernel.direct = ufunc
     return kernel
 
 
@@ -138,6 +140,7 @@ def floating_arithmetic(ufunc):
         return ufunc(x1, x2) if x2.dtype in FLOATING else kernel(*promoted(x1, x2))
 
     kernel.for_numbers = (with_number_first, with_number_second)
+    kernel.direct = ufunc
     return kernel
 
 

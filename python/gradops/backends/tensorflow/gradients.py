@@ -98,3 +98,21 @@ def _forward_jacobian(run, inputs: list) -> list:
         ]
         for j, y in enumerate(outputs)
     ]
+
+
+def compile(f):
+    """``tf.function`` without AutoGraph, with its errors in gradops' words."""
+    compiled = tf.function(f, autograph=False)
+
+    def call(*tensors):
+        from ...jit.traced import JitError
+
+        try:
+            return compiled(*tensors)
+        except tf.errors.OperatorNotAllowedInGraphError as error:
+            raise JitError(
+                "a compiled function looked at a value: a branch or a Python number made of a tensor.",
+                hint="use `ops.where()` or `ops.cond()`, or make the argument static",
+            ) from error
+
+    return call

@@ -75,7 +75,7 @@ def gradient(y, xs: list):
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
     if torch.compiler.is_compiling() or _in_transform(leaves):
-        
+
         def twice(*xs):
             y = _tensor(run(*xs), xs[0])
             return y.reshape(()), y
@@ -121,3 +121,38 @@ def _reaches_others(ys: list, inputs: list) -> bool:
             return True
         stack.extend(next_node for next_node, _ in node.next_functions)
     return False
+
+
+def compile(f):
+    """``f`` as graphs of torch operations, one for each signature of shapes, dtypes and devices.
+
+    Tensors that require gradients go to ``f`` itself: a graph has lost what is custom about its gradients.
+    """
+    graphs: dict = {}
+
+    def call(*tensors):
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+            return f(*tensors)
+        key = tuple((x.shape, x.dtype, x.device) for x in tensors)
+        graph = graphs.get(key)
+        if graph is None:
+            graph = graphs[key] = _graph(f, tensors)
+        return graph(*tensors)
+
+    return call
+
+
+def _graph(f, tensors):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from ...jit.traced import JitError
+
+    try:
+        return make_fx(f)(*tensors)
+    except RuntimeError as error:
+        if "tracing tensor" not in str(error):
+            raise
+        raise JitError(
+            "a compiled function looked at a value: a branch or a Python number made of a tensor.",
+            hint="use `ops.where()` or `ops.cond()`, or make the argument static",
+        ) from error

@@ -1,0 +1,221 @@
+"""A recorded program: NumPy calls in order, without dispatch, tape or the user's function.
+
+Written down while tracing, then made smaller (what nothing needs is left out, what was computed before
+is not computed again), then written as the source of one Python function, in which a ufunc may write its
+result over an operand that is not needed any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Program:
+    """The steps of a traced function.
+
+    Attributes:
+        steps: ``(kernel, arguments, place)`` or, for several results, a list of places; in the arguments
+            a :class:`Place` stands for an earlier value.
+        constants: arrays that the function closed over, read anew at each call, by place.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.inputs: list[int] = []
+        self.steps: list[tuple] = []
+        self.constants: dict[int, Any] = {}
+        self._known: dict = {}
+        self._values: dict[int, Any] = {}
+
+    def _place(self, value):
+        from .traced import Traced
+
+        self.count += 1
+        self._values[self.count] = value
+        return Traced(value, self, self.count)
+
+    def input(self, value):
+        """A traced array for an argument."""
+        traced = self._place(value)
+        self.inputs.append(traced.place)
+        return traced
+
+    def constant(self, array: np.ndarray):
+        """A traced array for one that the function closed over; kept by reference."""
+        traced = self._place(array)
+        self.constants[traced.place] = array
+        return traced
+
+    def add(self, name: str, kernel, arguments, values, result):
+        """Write down a call, or find the same one that was written before."""
+        if isinstance(result, (bool, int, float, tuple)) and not _holds_arrays(result):
+            return result
+        spec = _placed(arguments)
+        key = _key(name, spec)
+        if key is not None and key in self._known:
+            return self._known[key]
+        kernel = _direct(kernel, values)
+        if isinstance(result, (list, tuple)):
+            out: Any = [self._place(r) for r in result]
+            self.steps.append((name, kernel, spec, [t.place for t in out]))
+            out = out if isinstance(result, list) else tuple(out)
+        else:
+            out = self._place(np.asarray(result) if not isinstance(result, np.generic) else result)
+            self.steps.append((name, kernel, spec, out.place))
+        if key is not None:
+            self._known[key] = out
+        return out
+
+    def function(self, outputs: list):
+        """The program as a Python function of the inputs, giving the list of outputs.
+
+        Args:
+            outputs: places of traced arrays, or values that do not depend on the inputs.
+        """
+        wanted = {o.index for o in outputs if isinstance(o, Place)}
+        needed, kept = set(wanted), []
+        for name, kernel, spec, place in reversed(self.steps):
+            places = place if isinstance(place, list) else [place]
+            if needed.intersection(places):
+                kept.append((name, kernel, spec, place))
+                needed.update(p.index for p in _places(spec))
+        kept.reverse()
+        return _written(self, kept, outputs, wanted)
+
+
+class Place:
+    """Stands for an earlier value in a step's arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Place) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(("place", self.index))
+
+
+def _placed(value):
+    from .traced import Traced
+
+    if isinstance(value, Traced):
+        return Place(value.place)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_placed(v) for v in value)
+    return value
+
+
+def _places(spec):
+    if isinstance(spec, Place):
+        yield spec
+    elif isinstance(spec, (list, tuple)):
+        for item in spec:
+            yield from _places(item)
+
+
+def _holds_arrays(value) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_holds_arrays, value))
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def _key(name: str, spec):
+    """What tells a call from others, or None where an argument cannot be compared."""
+    try:
+        key = (name, _frozen(spec))
+        hash(key)
+        return key
+    except TypeError:
+        return None
+
+
+def _frozen(spec):
+    if isinstance(spec, (list, tuple)):
+        return (type(spec).__name__, *map(_frozen, spec))
+    if isinstance(spec, slice):
+        return ("slice", spec.start, spec.stop, spec.step)
+    if isinstance(spec, np.ndarray):
+        return ("array", id(spec))
+    return spec if isinstance(spec, Place) else (type(spec).__name__, spec)
+
+
+def _direct(kernel, values):
+    """NumPy's own function where the kernel would only look at dtypes and call it."""
+    direct = getattr(kernel, "direct", None)
+    if direct is None or not values:
+        return kernel
+    arrays = [v for v in values if isinstance(v, (np.ndarray, np.generic))]
+    numbers_only_weak = all(isinstance(v, (np.ndarray, np.generic)) or type(v) in (int, float) for v in values)
+    floating = arrays and arrays[0].dtype.kind in "fc"
+    if floating and numbers_only_weak and all(a.dtype == arrays[0].dtype for a in arrays):
+        return direct
+    return kernel
+
+
+def _written(program: Program, steps: list, outputs: list, wanted: set):
+    scope: dict[str, Any] = {}
+    last = {}
+    for i, (_, _, spec, _) in enumerate(steps):
+        for p in _places(spec):
+            last[p.index] = i
+    own: set[int] = set()  # places whose memory belongs to the program, and is not shared by a view
+    lines = []
+    for i, (name, kernel, spec, place) in enumerate(steps):
+        scope[f"k{i}"] = kernel
+        call = [_source(a, scope, f"c{i}_{j}") for j, a in enumerate(spec)]
+        shared = {p.index for p in _places(spec)}
+        if isinstance(kernel, np.ufunc) and not isinstance(place, list):
+            value = program._values[place]
+            reusable = [
+                p.index
+                for p in spec
+                if isinstance(p, Place)
+                and p.index in own
+                and last[p.index] == i
+                and p.index not in wanted
+                and isinstance(value, np.ndarray)
+                and value.ndim
+                and program._values[p.index].shape == value.shape
+                and program._values[p.index].dtype == value.dtype
+            ]
+            if reusable:
+                call.append(f"out=v{reusable[0]}")
+            own.add(place)
+        else:
+            own -= shared  # the result may be a view of its operands
+        target = ", ".join(f"v{p}" for p in place) + "," if isinstance(place, list) else f"v{place}"
+        lines.append(f"    {target} = k{i}({', '.join(call)})")
+        done = [f"v{p}" for p in sorted(shared) if last[p] == i and p not in wanted and p not in program.constants]
+        if done:
+            lines.append(f"    del {', '.join(done)}")
+    for place, array in program.constants.items():
+        scope[f"v{place}"] = array
+    results = [_source(o, scope, f"r{j}") for j, o in enumerate(outputs)]
+    used = {p for p in last} | wanted
+    parameters = ", ".join(f"v{p}" for p in program.inputs)
+    lines = [line for line in lines if line]
+    body = "\n".join(lines) or "    pass"
+    source = f"def program({parameters}):\n{body}\n    return [{', '.join(results)}]\n"
+    # constants live in the function's globals, so they must not be deleted or assigned
+    exec(compile(source, "<gradops program>", "exec"), scope)
+    scope["program"].source = source
+    scope["program"].steps = len(steps)
+    del used
+    return scope["program"]
+
+
+def _source(value, scope: dict, name: str) -> str:
+    if isinstance(value, Place):
+        return f"v{value.index}"
+    if isinstance(value, (list, tuple)) and any(True for _ in _places(value)):
+        inner = [_source(v, scope, f"{name}_{j}") for j, v in enumerate(value)]
+        return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)},)"
+    if value is None or isinstance(value, (bool, int)):
+        return repr(value)
+    scope[name] = value
+    return name

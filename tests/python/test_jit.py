@@ -1,0 +1,137 @@
+"""Compiled functions: the same numbers, one trace for each signature, and no wrong answer."""
+
+from __future__ import annotations
+
+import gradops
+import numpy as np
+import pytest
+from gradops import Variable, config, grad, ops, value_and_grad
+from gradops.jit import JitError, jit
+from parity import BACKENDS, numpy, tensors
+
+X = np.array([0.5, 1.0, 1.5])
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    with config.use_backend(request.param):
+        yield request.param
+
+
+def on(backend, value):
+    return tensors(np.asarray(value, float), backend)
+
+
+def energy(x):
+    return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
+
+
+def test_same_numbers_without_calling_f_again(backend):
+    calls = []
+
+    def f(x, k):
+        calls.append(1)
+        return {"y": ops.sum(ops.softmax(x) * k), "z": [x * 2, k]}
+
+    compiled = jit(f)
+    for scale in (1.0, 2.0, 3.0):
+        got, want = compiled(on(backend, X * scale), scale), f(on(backend, X * scale), scale)
+        calls.pop()
+        np.testing.assert_allclose(numpy(got["y"]), numpy(want["y"]))
+        np.testing.assert_allclose(numpy(got["z"][0]), X * scale * 2)
+        np.testing.assert_allclose(numpy(got["z"][1]), scale)
+    assert len(calls) == 1
+    compiled(on(backend, [1.0, 2.0]), 1.0)
+    assert len(calls) == 2
+
+
+def test_gradients_are_compiled(backend):
+    compiled = jit(value_and_grad(energy))
+    for x in (X, 2 * X):
+        value, g = compiled(on(backend, x))
+        np.testing.assert_allclose(numpy(value), np.exp(x).sum() * (x**2).sum())
+        np.testing.assert_allclose(numpy(g), np.exp(x) * (x**2).sum() + 2 * x * np.exp(x).sum())
+    second = jit(grad(grad(lambda x: ops.exp(2 * x))))
+    np.testing.assert_allclose(numpy(second(on(backend, 0.3))), 4 * np.exp(0.6))
+
+
+def test_compiled_functions_are_differentiable(backend):
+    compiled = jit(energy)
+    compiled(on(backend, X))
+    g = grad(compiled)(on(backend, X))
+    np.testing.assert_allclose(numpy(g), np.exp(X) * (X**2).sum() + 2 * X * np.exp(X).sum())
+
+
+def test_custom_gradients_are_kept(backend):
+    reverse = jit(grad(lambda x: ops.sum(gradops.scaled_gradient(x, -1.0) ** 2)))
+    np.testing.assert_allclose(numpy(reverse(on(backend, X))), -2 * X)
+
+
+def test_static_arguments(backend):
+    compiled = jit(lambda x, axis: ops.sum(x, axis), static_argnums=1)
+    m = on(backend, np.arange(6.0).reshape(2, 3))
+    np.testing.assert_allclose(numpy(compiled(m, 0)), [3, 5, 7])
+    np.testing.assert_allclose(numpy(compiled(m, 1)), [3, 12])
+
+
+def test_branch_on_a_value_is_an_error(backend):
+    with pytest.raises(JitError, match="looked at a value"):
+        jit(lambda x: x if ops.sum(x) > 0 else -x)(on(backend, X))
+
+
+def test_numpy_results_are_fresh_and_arguments_unchanged():
+    compiled = jit(lambda x: (x + 1) * 2 - x)
+    x = X.copy()
+    first = compiled(x)
+    kept = first.copy()
+    compiled(10 * x)
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_numpy_views_are_not_written_over():
+    """A transposed or sliced value shares memory with what it was made from."""
+
+    def f(x):
+        a = x * 2
+        b = ops.transpose(a)
+        c = ops.exp(a)
+        return b + ops.transpose(c), ops.reshape(c, (-1,)) + 1
+
+    m = np.arange(6.0).reshape(2, 3)
+    for got, want in zip(jit(f)(m), f(m)):
+        np.testing.assert_allclose(got, want)
+
+
+def test_numpy_leaves_out_repeated_and_unneeded_work():
+    def f(x):
+        ops.sin(x)
+        return ops.exp(x) + ops.exp(x)
+
+    compiled = jit(f)
+    compiled(X)
+    assert next(iter(compiled.programs.values())).steps == 2
+
+
+def test_arrays_closed_over_are_read_anew():
+    w = np.array([1.0, 2.0, 3.0])
+    compiled = jit(lambda x: ops.sum(x * w))
+    np.testing.assert_allclose(compiled(X), np.sum(X * w))
+    w[0] = 100
+    np.testing.assert_allclose(compiled(X), np.sum(X * w))
+
+
+def test_random_numbers_while_tracing_are_an_error():
+    with pytest.raises(JitError, match="random numbers"):
+        jit(lambda x: x + np.random.normal(size=3))(X)
+
+
+def test_variables_go_to_the_function_itself():
+    v = Variable(X, requires_grad=True)
+    jit(energy)(v).backward()
+    np.testing.assert_allclose(v.grad.numpy(), np.exp(X) * (X**2).sum() + 2 * X * np.exp(X).sum())
+
+
+def test_text_is_an_error():
+    with pytest.raises(gradops.errors.ArgumentTypeError, match="static_argnums"):
+        jit(lambda x, name: x)(X, "a")
