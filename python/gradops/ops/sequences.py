@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import signal
 
 from ..errors import ArgumentError, ShapeError
 from ..types import Integer, Tensor, Tensors
@@ -115,6 +114,8 @@ def _window(window, sequence_length: int, fft_length: int, x):
     if window is None:
         window = np.ones(sequence_length)
     elif isinstance(window, str):
+        from scipy import signal  # slow to import, and seldom needed
+
         window = signal.get_window(window, sequence_length)
     elif not is_tensor(window):
         window = np.asarray(window)

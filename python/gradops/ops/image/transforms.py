@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy import ndimage
 
 from ...errors import ArgumentError, ShapeError
 from ...types import Integer, Tensor
@@ -290,6 +289,8 @@ def elastic_transform(
 
     def places(height, width, count):
         field = np.random.default_rng(seed).standard_normal((2, count, height, width)) * sigma
+        from scipy import ndimage  # slow to import, and seldom needed
+
         reach = int(6 * sigma) // 2
         bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
         for axis in (2, 3):
