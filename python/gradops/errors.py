@@ -63,3 +63,9 @@ class GradientError(GradopsError, RuntimeError):
     """A gradient that cannot be computed, or a gradient function that broke its contract."""
 
     kind = "gradient"
+
+
+class JitError(GradopsError, RuntimeError):
+    """A function that cannot be compiled, as its course depends on values."""
+
+    kind = "jit"

@@ -10,12 +10,8 @@ import numpy as np
 
 from .. import _tree, backends, config
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError
-from . import traced
+from ..errors import ArgumentTypeError, JitError
 from .program import Place, Program
-from .traced import JitError, Traced
-
-traced.register()
 
 __all__ = ["JitError", "jit"]
 
@@ -100,6 +96,9 @@ def _as_tensor(value, backend):
 
 def _trace(f: Callable, tensors: list) -> Callable:
     """The program of one call of ``f``."""
+    from . import traced  # with it NumPy's kernels, which the first op loads
+
+    traced.register()
     program = Program()
     before = np.random.get_state()
     result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -124,6 +123,8 @@ def _trace(f: Callable, tensors: list) -> Callable:
 
 
 def _output(x, program: Program):
+    from .traced import Traced
+
     if isinstance(x, Variable):
         x = x.data
     if isinstance(x, Traced):

@@ -14,14 +14,8 @@ import numpy as np
 
 from .. import backends
 from ..backends import numpy as _kernels
-from ..errors import GradopsError
+from ..errors import JitError
 from .program import Program
-
-
-class JitError(GradopsError, RuntimeError):
-    """A function that cannot be compiled, as its course depends on values."""
-
-    kind = "jit"
 
 
 class Traced:
@@ -173,6 +167,7 @@ def _binary(op, first, second):
     return NotImplemented if isinstance(second, Variable) else op(first, second)
 
 
+@functools.cache
 def register() -> None:
     """Make traced arrays a backend and give them operators."""
     import sys

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import GradientError
+from ...errors import GradientError, JitError
 from . import traces
 
 stop = jax.lax.stop_gradient
@@ -99,8 +99,6 @@ def compile(f):
     compiled = jax.jit(f)
 
     def call(*arrays):
-        from ...jit.traced import JitError
-
         try:
             return compiled(*arrays)
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ...errors import GradientError
+from ...errors import GradientError, JitError
 from .tapes import gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
@@ -105,8 +105,6 @@ def compile(f):
     compiled = tf.function(f, autograph=False)
 
     def call(*tensors):
-        from ...jit.traced import JitError
-
         try:
             return compiled(*tensors)
         except tf.errors.OperatorNotAllowedInGraphError as error:

@@ -6,7 +6,7 @@ import contextlib
 
 import torch
 
-from ...errors import GradientError
+from ...errors import GradientError, JitError
 
 
 def stop(x):
@@ -144,8 +144,6 @@ def compile(f):
 
 def _graph(f, tensors):
     from torch.fx.experimental.proxy_tensor import make_fx
-
-    from ...jit.traced import JitError
 
     try:
         return make_fx(f)(*tensors)
