@@ -56,7 +56,9 @@ def several(op: str, value, count: int, name: str, least: int | None = 1) -> tup
     numbers = tuple(_checks.integer(op, v, name) for v in values)
     if len(numbers) != count or (least is not None and any(n < least for n in numbers)):
         bound = "" if least is None else f" of at least {least}"
-        raise _checks.ArgumentError(f"`{op}`: `{name}` must be {count} whole numbers{bound}; got {value!r}.", argument=name)
+        raise _checks.ArgumentError(
+            f"`{op}`: `{name}` must be {count} whole numbers{bound}; got {value!r}.", argument=name
+        )
     return numbers
 
 
@@ -144,6 +146,7 @@ def padded(x, axis: int, before: int, after: int, mode: str = "constant", value:
     if mode != "constant":
         return take(x, within(np.arange(-before, size + after), size, mode), axis)
     before, after = (
-        constant(np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value), x, dtype(x)) for count in (before, after)
+        constant(np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value), x, dtype(x))
+        for count in (before, after)
     )
     return concatenate([before, x, after], axis)

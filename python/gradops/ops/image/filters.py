@@ -65,7 +65,9 @@ def gaussian_blur(
     axes, _ = axes_of(name, images, data_format)
     sizes = several(name, kernel_size, 2, "kernel_size")
     if shape(sigma) not in ((), (1,), (2,)):
-        raise ShapeError(f"`{name}`: `sigma` must be one number or two; got {_checks.describe(sigma)}.", argument="sigma")
+        raise ShapeError(
+            f"`{name}`: `sigma` must be one number or two; got {_checks.describe(sigma)}.", argument="sigma"
+        )
     x = working(images)
     sigma = broadcast_to(cast(sigma, dtype(x)), (2,))
     for i, (axis, size) in enumerate(zip(axes, sizes)):
@@ -142,13 +144,15 @@ def ssim(
     axes, channels = axes_of(name, image1, data_format, name="image1")
     if tuple(image1.shape) != tuple(image2.shape):
         raise ShapeError(
-            f"`{name}`: `image1` and `image2` must have one shape; got {tuple(image1.shape)} and {tuple(image2.shape)}.",
+            f"`{name}`: `image1` and `image2` must have one shape; "
+            f"got {tuple(image1.shape)} and {tuple(image2.shape)}.",
             argument="image2",
         )
     (size,) = several(name, filter_size, 1, "filter_size")
     if any(image1.shape[a] < size for a in axes):
         raise ShapeError(
-            f"`{name}`: a window of {size} does not fit into `image1` {_checks.describe(image1)}.", argument="filter_size"
+            f"`{name}`: a window of {size} does not fit into `image1` {_checks.describe(image1)}.",
+            argument="filter_size",
         )
     kind = working_dtype(image1, image2)
     a, b = cast(image1, kind), cast(image2, kind)

@@ -111,7 +111,9 @@ def _third(op: str, first, last, target, size: int) -> tuple[int, int, int]:
     names = [name for name, _ in given]
     if sum(value is None for _, value in given) != 1:
         got = ", ".join(f"{name}={value}" for name, value in given)
-        raise ArgumentError(f"`{op}`: give two of `{names[0]}`, `{names[1]}` and `{names[2]}`; got {got}.", argument=names[0])
+        raise ArgumentError(
+            f"`{op}`: give two of `{names[0]}`, `{names[1]}` and `{names[2]}`; got {got}.", argument=names[0]
+        )
     a, b, c = (None if value is None else _checks.integer(op, value, name) for name, value in given)
     sign = 1 if size >= 0 else -1
     if a is None:
@@ -161,8 +163,12 @@ def extract_patches(
     """
     spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
     if spatial not in (2, 3):
-        raise ArgumentError(f"`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {size!r}.", argument="size")
-    return _patches("image.extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial, "images")
+        raise ArgumentError(
+            f"`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {size!r}.", argument="size"
+        )
+    return _patches(
+        "image.extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial, "images"
+    )
 
 
 @op(name="image.extract_patches_3d")
@@ -195,7 +201,9 @@ def extract_patches_3d(
     Gradient:
         The upstream gradient added up over the patches that a voxel is in.
     """
-    return _patches("image.extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3, "volumes")
+    return _patches(
+        "image.extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3, "volumes"
+    )
 
 
 def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial, name):
@@ -211,7 +219,8 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
             x = padded(x, axis, max(short, 0) // 2, max(short, 0) - max(short, 0) // 2)
         elif reach > x.shape[axis]:
             raise ShapeError(
-                f"`{op}`: a patch of {reach} does not fit into axis {axis} of `{name}` {_checks.describe(x)}.", argument="size"
+                f"`{op}`: a patch of {reach} does not fit into axis {axis} of `{name}` {_checks.describe(x)}.",
+                argument="size",
             )
         x = _windows(x, axis, length, step, rate, (x.shape[axis] - reach) // step + 1)
     # each spatial axis is now two: where the patch is, and where in the patch

@@ -49,6 +49,7 @@ from ._layout import (
 
 __all__ = ["resize", "scale_and_translate"]
 
+_INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area")
 _NEGLIGIBLE = 1000 * 2.0**-23
 """Weights that add up to less are no weights: the place is too far outside."""
 
@@ -142,7 +143,7 @@ def resize(
             effect on ``"nearest"`` and ``"area"``.
         crop_to_aspect_ratio: cut the images to the new shape's proportions first, in the middle.
         pad_to_aspect_ratio: extend the images to the new shape's proportions first, evenly.
-        fill_mode: how: ``"constant"``, ``"nearest"``, ``"wrap"``, ``"mirror"`` or ``"reflect"`` (see :func:`map_coordinates`).
+        fill_mode: how: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
@@ -159,7 +160,7 @@ def resize(
     name = "image.resize"
     axes, _ = axes_of(name, images, data_format)
     targets = several(name, size, 2, "size")
-    _checks.choice(name, interpolation, ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area"), "interpolation")
+    _checks.choice(name, interpolation, _INTERPOLATIONS, "interpolation")
     _checks.choice(name, fill_mode, FILL_MODES, "fill_mode")
     check_pixels(name, images, axes)
     if crop_to_aspect_ratio and pad_to_aspect_ratio:
@@ -241,7 +242,8 @@ def scale_and_translate(
     for argument, value in (("scale", scale), ("translation", translation)):
         if shape(value) not in ((len(axes),), (1,), ()):
             raise ShapeError(
-                f"`{name}`: `{argument}` must have {len(axes)} numbers; got {_checks.describe(value)}.", argument=argument
+                f"`{name}`: `{argument}` must have {len(axes)} numbers; got {_checks.describe(value)}.",
+                argument=argument,
             )
     for axis in range(rank):
         if axis not in axes and sizes[axis] != images.shape[axis]:

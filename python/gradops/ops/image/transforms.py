@@ -98,9 +98,7 @@ def _warp(op: str, images, data_format, interpolation: str, mode: str, fill_valu
     order = [*range(rank - 3), rows, columns, channels]
     flat = reshape(transpose(images, order) if channels != rank - 1 else images, (count * height * width, depth))
     start = np.arange(count)[:, None, None] * (height * width)
-    result = _read(
-        flat, (height, width), places(height, width, count), _ORDERS[interpolation], mode, fill_value, start
-    )
+    result = _read(flat, (height, width), places(height, width, count), _ORDERS[interpolation], mode, fill_value, start)
     result = reshape(result, [images.shape[a] for a in order])
     return transpose(result, [order.index(a) for a in range(rank)]) if channels != rank - 1 else result
 
@@ -127,7 +125,8 @@ def _check_batch(op: str, images, value, rank: int, sizes: tuple, name: str) -> 
     got = tuple(value.shape)
     if got[-rank:] != sizes or len(got) > rank + 1 or (len(got) == rank + 1 and got[0] not in (1, count)):
         raise ShapeError(
-            f"`{op}`: `{name}` must be of shape {sizes}, or {(count, *sizes)} for each image; got {_checks.describe(value)}.",
+            f"`{op}`: `{name}` must be of shape {sizes}, or {(count, *sizes)} for each image; "
+            f"got {_checks.describe(value)}.",
             argument=name,
         )
 
@@ -225,7 +224,8 @@ def perspective_transform(
         last = (slice(None), 3)
         # the fourth point in terms of the others, of which the map keeps the proportions
         shares = divide(
-            einsum("nic,nc->ni", start_cross, get_item(start, last)), einsum("nic,nc->ni", end_cross, get_item(end, last))
+            einsum("nic,nc->ni", start_cross, get_item(start, last)),
+            einsum("nic,nc->ni", end_cross, get_item(end, last)),
         )
         first = get_item(start, (slice(None), slice(0, 3)))
         scaled = multiply(first, expand_dims(shares, -1))
@@ -241,7 +241,7 @@ def _homogeneous(points):
 
 
 def _crosses(points):
-    """The cross products of the second and third of the first three points, the third and first, the first and second."""
+    """The cross products of the first three points in pairs: the second and third, third and first, first and second."""
     second, third = take(points, np.array([1, 2, 0]), 1), take(points, np.array([2, 0, 1]), 1)
     return einsum("cij,npi,npj->npc", constant(_CROSS, points, dtype(points)), second, third)
 
@@ -295,7 +295,7 @@ def elastic_transform(
         bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
         for axis in (2, 3):
             field = ndimage.correlate1d(field, bell / bell.sum(), axis, mode="constant")
-        rows, columns = alpha * field + np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"))[:, None]
+        rows, columns = alpha * field + np.indices((height, width))[:, None]
         return constant(rows, images), constant(columns, images)
 
     return _warp(name, images, data_format, interpolation, fill_mode, fill_value, places)
