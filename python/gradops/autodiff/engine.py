@@ -13,7 +13,7 @@ import numpy as np
 from .. import backends, dtypes
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import conversion, elementwise, reductions, shaping
-from .graph import PICK, RESULT, Node, Parts
+from .graph import PICK, RESULT, Node, Packed, Parts
 from .modes import recording
 from .variable import Variable, attach, wrap
 
@@ -165,6 +165,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
         if start is not None:
             _pass_on(root._node or root, start, heap, pending, leaves)
     dtype, conjugate_dtype = None, False
+    recomputed: list = []
     token = recording.set(bool(create_graph))
     quiet = np.errstate(all="ignore")
     quiet.__enter__()
@@ -187,8 +188,10 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
                 )
             if written and rule.slots:
                 _check_versions(node)
+            if saved.__class__ is Packed:
+                saved = saved.unpack(recomputed)
             if create_graph:
-                saved = _rejoin(node)
+                saved = _rejoin(node, saved)
             if node.dtype is not dtype:
                 dtype = node.dtype
                 conjugate_dtype = _is_complex[dtype]
@@ -240,6 +243,10 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
     finally:
         quiet.__exit__(None, None, None)
         recording.reset(token)
+        for ref in recomputed:
+            handle = ref()
+            if handle is not None:
+                handle.value = None
     return leaves, results
 
 
@@ -301,10 +308,10 @@ def sum_to(g, shape: tuple):
     return g if tuple(g.shape) == shape else shaping.reshape(g, shape)
 
 
-def _rejoin(node: Node) -> tuple:
+def _rejoin(node: Node, saved: tuple) -> tuple:
     """The node's saved values as variables in the graph, for a pass that is itself recorded."""
     values = []
-    for value, slot in zip(node.saved, node.rule.slots):
+    for value, slot in zip(saved, node.rule.slots):
         if value is None or slot is None:
             values.append(value)
         elif slot == RESULT:

@@ -33,7 +33,7 @@ class Node:
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule
         self.edges = edges
-        self.saved = saved
+        self.saved = saved if packer is None else packer(saved)
         self.seq = clock()
         self.shape = shape
         self.dtype = dtype
@@ -50,6 +50,31 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} backward>"
+
+
+packer: Any = None
+"""What nodes keep of the values to save, while arrays live that are to be recomputed; None for all of them."""
+
+
+class Recomputed:
+    """Stands for a value that is computed again when it is needed: ``get(kept)``, with ``kept`` what to empty after the pass."""
+
+    __slots__ = ()
+
+
+class Packed(tuple):
+    """Saved values of which some are :class:`Recomputed`."""
+
+    __slots__ = ()
+
+    def unpack(self, kept: list) -> tuple:
+        return tuple(_unpack(v, kept) for v in self)
+
+
+def _unpack(value, kept: list):
+    if isinstance(value, Recomputed):
+        return value.get(kept)  # type: ignore[attr-defined]
+    return [_unpack(v, kept) for v in value] if type(value) is list else value
 
 
 class AccumulateGrad:

@@ -9,7 +9,7 @@ backward trick", Townsend 2017).
 from __future__ import annotations
 
 from ..autodiff import engine
-from ..autodiff.graph import PICK, Node
+from ..autodiff.graph import PICK, Node, Packed
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..ops import conversion, elementwise, shaping
@@ -70,7 +70,9 @@ def _through(node: Node, found: dict, create_graph: bool):
         from ..errors import GradientError
 
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
-    saved = engine._rejoin(node) if create_graph else node.saved
+    saved = node.saved.unpack([]) if node.saved.__class__ is Packed else node.saved
+    if create_graph:
+        saved = engine._rejoin(node, saved)
     if node.rule.parts is not None and node.rule.elementwise and not engine._is_complex[node.dtype]:
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)

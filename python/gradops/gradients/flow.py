@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from .. import _tree, backends
 from ..autodiff import engine
 from ..autodiff.variable import Variable, wrap

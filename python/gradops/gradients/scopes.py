@@ -12,7 +12,7 @@ from ..autodiff.modes import _Mode, recording
 from .flow import stop_gradient
 
 
-class stop_gradient_scope(_Mode):  # noqa: N801
+class stop_gradient_scope(_Mode):
     """Scope in which what is made has no gradient to what is outside.
 
     Use as ``with stop_gradient_scope():`` or as decorator, with or without parentheses, on functions,

@@ -28,6 +28,9 @@ registry: dict[str, Op] = {}
 _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 _numbers = (bool, int, float, complex)
 
+observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
+"""What stands around kernels from the first checkpoint scope on (``gradients/recipes.py``)."""
+
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
     """Let ``make(op, key)`` supply the implementation for calls with an argument of type ``kind``."""
@@ -80,8 +83,10 @@ class Op:
                     return self.kernels[key]
         backend = backends.common(flat, self.name)
         if backend is None:
-            return self._without_tensor
+            return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
         implementation = self._implementation(backend, kinds)
+        if observe is not None:
+            implementation = observe(self, implementation, backend)
         self.kernels[key] = implementation
         return implementation
 
