@@ -256,6 +256,7 @@ def _public(entry: Op, function: Callable) -> Callable:
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__
     public.op = entry
+    public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
     return public
 
 
