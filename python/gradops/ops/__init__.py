@@ -9,6 +9,7 @@ from .bitwise import *  # noqa: F403
 from .bounds import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .complex_numbers import *  # noqa: F403
+from .control import *  # noqa: F403
 from .conversion import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .diagonals import *  # noqa: F403
@@ -18,7 +19,9 @@ from .indexing import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .norms import *  # noqa: F403
+from .mapping import *  # noqa: F403
 from .products import *  # noqa: F403
+from .rearranging import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .sequences import *  # noqa: F403
 from .scattering import *  # noqa: F403

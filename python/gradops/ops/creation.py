@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ..types import DType, Integer, Operand, Shape, Tensor
+import numpy as np
+
+from .. import config
+from ..errors import ArgumentError
+from ..types import DType, Integer, Operand, Shape, Tensor, Tensors
+from ._checks import check_rank, choice, integer
 from ._dispatch import op
 
 
@@ -52,32 +57,180 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
     """
     from .conversion import cast
     from .conversion import dtype as dtype_of
-    from .shaping import broadcast_to
+    from .elementwise import add
 
-    return broadcast_to(cast(fill_value, dtype or dtype_of(x)), x.shape)
+    dtype = dtype or dtype_of(x)
+    return cast(add(zeros_like(x, dtype), fill_value), dtype)
 
 
 @op
-def arange(start: Operand, stop: Operand | None = None, step: Operand | None = None, dtype: DType | None = None) -> Tensor:
+def empty(shape: Shape, dtype: DType | None = None) -> Tensor:
+    """A tensor to be filled, of ``floatx`` unless ``dtype`` is given.
+
+    It holds zeros: JAX and TensorFlow have no memory without values, and one meaning serves all.
+    """
+    return zeros(shape, dtype)
+
+
+@op(differentiable=False)
+def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
+    """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; zeros, as of :func:`empty`."""
+    return zeros_like(x, dtype)
+
+
+@op(differentiable=False)
+def arange(
+    start: Operand, stop: Operand | None = None, step: Operand | None = None, dtype: DType | None = None
+) -> Tensor:
     """Numbers from ``start`` (0 if only one is given) up to but without ``stop``, ``step`` apart.
 
     Returns:
-        A vector: int64 of integers, ``floatx`` otherwise, unless ``dtype`` is given.
+        A vector: int64 of integers, ``floatx`` otherwise, unless ``dtype`` is given. It has no gradient.
+
+    Raises:
+        ArgumentError: a step of 0.
     """
     ...
 
 
 @op
-def linspace(start: Operand, stop: Operand, num: Integer = 50, endpoint: bool = True, retstep: bool = False, dtype: DType | None = None, axis: Integer = 0):
+def linspace(
+    start: Operand,
+    stop: Operand,
+    num: Integer = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DType | None = None,
+    axis: Integer = 0,
+):
     """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end point.
 
+    Args:
+        start, stop: numbers or tensors, broadcast.
+        axis: where the new dimension is put.
+
     Returns:
-        A tensor; with ``retstep`` a pair of it and the step.
+        A tensor of ``floatx`` unless ``dtype`` is given; with ``retstep`` a pair of it and the step (NaN where
+        there is one number or none).
+
+    Raises:
+        ArgumentError: a negative ``num``.
+
+    Gradient:
+        The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
     """
-    ...
+    from .conversion import cast
+    from .elementwise import add, divide, multiply, subtract
+    from .shaping import moveaxis, reshape
+
+    num = _count("linspace", num, "num")
+    gaps = num - 1 if endpoint else num
+    start, stop = multiply(start, 1.0), multiply(stop, 1.0)
+    whole = subtract(stop, start)
+    origin = subtract(stop, whole)
+    ramp = np.arange(num) / (gaps or 1)
+    along = multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole)
+    out = moveaxis(cast(add(along, origin), dtype or config.floatx()), 0, axis)
+    return (out, divide(whole, gaps or float("nan"))) if retstep else out
 
 
 @op
 def eye(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | None = None) -> Tensor:
-    """An ``N`` by ``M`` matrix with ones on its ``k``-th diagonal, zeros elsewhere."""
+    """An ``N`` by ``M`` (or ``N``) matrix with ones on its ``k``-th diagonal, zeros elsewhere."""
     ...
+
+
+@op
+def identity(n: Integer, dtype: DType | None = None) -> Tensor:
+    """The ``n`` by ``n`` matrix with ones on its diagonal, zeros elsewhere."""
+    return eye(n, None, 0, dtype)
+
+
+@op
+def tri(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | None = None) -> Tensor:
+    """An ``N`` by ``M`` (or ``N``) matrix with ones on and below its ``k``-th diagonal, zeros above.
+
+    Raises:
+        ArgumentError: a negative size.
+    """
+    from .conversion import cast
+    from .elementwise import greater_equal
+    from .shaping import reshape
+
+    rows, columns = _count("tri", N, "N"), _count("tri", N if M is None else M, "M")
+    below = greater_equal(reshape(arange(rows), (-1, 1)), arange(-int(k), columns - int(k)))
+    return cast(below, dtype or config.floatx())
+
+
+def _count(op: str, value, name: str) -> int:
+    value = integer(op, value, name)
+    if value < 0:
+        raise ArgumentError(f"`{op}`: `{name}` must not be negative; got {value}.", argument=name)
+    return value
+
+
+@op(name="meshgrid")
+def _meshgrid(x: Tensors, indexing: str) -> list:
+    from .conversion import size
+    from .shaping import broadcast_to, reshape
+
+    choice("meshgrid", indexing, ("xy", "ij"), "indexing")
+    places = list(range(len(x)))
+    if indexing == "xy" and len(x) > 1:
+        places[0], places[1] = 1, 0
+    sizes = [0] * len(x)
+    for place, part in zip(places, x):
+        sizes[place] = size(part)
+    grids = []
+    for place, part in zip(places, x):
+        line = reshape(part, [-1 if i == place else 1 for i in range(len(x))])
+        grids.append(broadcast_to(line, sizes))
+    return grids
+
+
+def meshgrid(*x: Tensor, indexing: str = "xy") -> list:
+    """For each vector a tensor of its values at every point of the grid that the vectors span.
+
+    Args:
+        x: vectors (other tensors are flattened).
+        indexing: ``"xy"``: the first vector varies along the second dimension, the second along the first, as
+            in a plot; ``"ij"``: each along its own.
+
+    Returns:
+        A list of tensors, one a vector, each with one dimension a vector.
+
+    Raises:
+        ArgumentError: another ``indexing``.
+
+    Gradient:
+        The upstream gradient, summed over the other dimensions.
+    """
+    return _meshgrid(x, indexing)
+
+
+@op
+def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Tensor:
+    """The matrix of the powers of a vector's elements: ``x ** (N - 1), ..., x, 1`` in the columns.
+
+    Args:
+        N: the number of columns; as many as rows without.
+        increasing: powers from 0 up, instead of down to 0.
+
+    Raises:
+        ShapeError: not a vector.
+        ArgumentError: a negative ``N``.
+
+    Gradient:
+        As of powers by repeated products, right where elements are 0.
+    """
+    from .elementwise import multiply
+    from .indexing import get_item
+    from .joining import stack
+
+    check_rank("vander", x, (1,))
+    count = x.shape[0] if N is None else _count("vander", N, "N")
+    columns = [ones_like(x)]
+    for _ in range(1, count):
+        columns.append(multiply(columns[-1], x))
+    out = stack(columns if increasing else columns[::-1], 1)
+    return get_item(out, (slice(None), slice(count))) if count < 1 else out

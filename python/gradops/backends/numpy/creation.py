@@ -33,7 +33,10 @@ def ones_like(x, dtype=None):
 def arange(start, stop=None, step=None, dtype=None):
     if stop is None:
         start, stop = 0, start
-    return np.arange(start, stop, step or 1, np_dtype(dtype) if dtype else None)
+    step = 1 if step is None else step
+    if dtype is None and all(np.asarray(v).dtype.kind in "iub" for v in (start, stop, step)):
+        dtype = "int64"
+    return np.arange(start, stop, step).astype(_dtype(dtype), copy=False)
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):

@@ -1,0 +1,59 @@
+"""TensorFlow: control flow in graphs, on flat lists of tensors; eagerly it is Python's."""
+
+import tensorflow as tf
+
+
+def concrete(x, kind):
+    """A 0-d tensor's value, or None where a graph computes it later."""
+    value = tf.get_static_value(x)
+    return None if value is None else kind(value)
+
+
+def branch(index, functions):
+    if index.dtype == tf.bool:
+        return tf.cond(index, functions[1], functions[0])
+    return tf.switch_case(tf.cast(tf.clip_by_value(index, 0, len(functions) - 1), tf.int32), functions)
+
+
+def scan(step, carry, rows, length, reverse, unroll):
+    if tf.executing_eagerly():
+        return NotImplemented
+    count = tf.shape(rows[0])[0] if length is None else length
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in carry], [tf.TensorSpec(x.shape[1:], x.dtype) for x in rows]
+    looks = tf.function(step, autograph=False).get_concrete_function(*specs).structured_outputs[1]
+    arrays = [tf.TensorArray(y.dtype, count, element_shape=y.shape) for y in looks]
+
+    def body(i, carry, arrays):
+        at = count - 1 - i if reverse else i
+        carry, ys = step(carry, [x[at] for x in rows])
+        return i + 1, carry, [array.write(at, y) for array, y in zip(arrays, ys)]
+
+    loop = tf.while_loop(
+        lambda i, *_: i < count, body, (tf.constant(0), list(carry), arrays), maximum_iterations=count
+    )
+    ys = [array.stack() for array in loop[2]]
+    for y, look in zip(ys, looks):
+        y.set_shape([length, *look.shape])
+    return loop[1], ys
+
+
+def fori_loop(lower, upper, step, leaves):
+    if tf.executing_eagerly():
+        return NotImplemented
+    lower, upper = tf.cast(lower, tf.int64), tf.cast(upper, tf.int64)
+
+    def body(i, leaves):
+        return i + 1, step(i, leaves)
+
+    return tf.while_loop(lambda i, _: i < upper, body, (lower, list(leaves)))[1]
+
+
+def while_loop(holds, step, leaves, bound):
+    def go(leaves):
+        return tf.cast(holds(leaves), tf.bool)
+
+    return tf.while_loop(go, lambda leaves: (step(leaves),), (list(leaves),), maximum_iterations=bound)[0]
+
+
+def vectorized_map(function, rows):
+    return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)

@@ -1,0 +1,177 @@
+"""Structures of tensors in the ops that call functions: found, converted, and held to what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _tree, backends, config
+from ..dtypes import promote_number
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from . import _checks
+from .conversion import dtype, shape
+
+NUMBERS = (bool, int, float, complex)
+
+
+class Recorded(Exception):
+    """A function gave a variable inside a library's trace: Python must run the loop, for the tape to see it."""
+
+
+def is_variable(value) -> bool:
+    return backends.of(value) is None and hasattr(value, "requires_grad") and hasattr(value, "_node")
+
+
+def any_variable(values) -> bool:
+    return any(is_variable(x) for x in values)
+
+
+def owner_of(op: str, *leaves) -> backends.Backend:
+    """The backend of tensors and variables among ``leaves``; the default one without any."""
+    kinds = [type(x.data if is_variable(x) else x) for x in leaves]
+    return backends.common(kinds, op) or config.default_backend()
+
+
+def as_tensor(op: str, value, owner: backends.Backend, name: str):
+    if is_variable(value) or owner.is_tensor_type(type(value)):
+        return value
+    try:
+        return owner.convert(value)
+    except Exception as error:
+        raise _checks.not_a_tensor(op, name, value) from error
+
+
+def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | None, backends.Backend]:
+    """The leaves of what is gone through along the first dimension, as tensors, and that dimension's size.
+
+    Nested lists of numbers are one tensor.
+    """
+    leaves, structure = _tree.flatten(value)
+    if leaves and all(type(x) in NUMBERS for x in leaves):
+        leaves, structure = [value], _tree.LEAF
+    owner = owner_of(op, *leaves)
+    leaves = [as_tensor(op, x, owner, name) for x in leaves]
+    sizes = {shape(x)[:1] for x in leaves}
+    if () in sizes or len(sizes) > 1:
+        raise ShapeError(
+            f"`{op}`: the tensors in `{name}` must have a first dimension of one size; got shapes "
+            f"{', '.join(str(shape(x)) for x in leaves)}.",
+            argument=name,
+        )
+    return leaves, structure, sizes.pop()[0] if sizes else None, owner
+
+
+class State:
+    """A loop's state: its structure, and what each of its tensors must stay."""
+
+    def __init__(self, op: str, value, owner: backends.Backend, name: str):
+        leaves, self.structure = _tree.flatten(value)
+        self.op, self.owner, self.name = op, owner, name
+        self.leaves = [as_tensor(op, x, owner, name) for x in leaves]
+        self.kinds = [(shape(x), dtype(x)) for x in self.leaves]
+
+    def pack(self, leaves):
+        return _tree.unflatten(self.structure, leaves)
+
+    def unpack(self, value) -> list:
+        """The leaves of the next state.
+
+        Raises:
+            ArgumentError: another structure or dtype.
+            ShapeError: another shape.
+        """
+        leaves, structure = _tree.flatten(value)
+        if structure != self.structure and not self._same_sequence(structure):
+            raise ArgumentError(
+                f"`{self.op}`: the function must return what `{self.name}` is, a structure {self.structure}; got "
+                f"{structure}.",
+                argument=self.name,
+            )
+        return [self._next(i, x) for i, x in enumerate(leaves)]
+
+    def _same_sequence(self, other) -> bool:
+        """A list may come for a tuple and the other way round, at the top."""
+        return (
+            self.structure.kind == other.kind == "sequence"
+            and {self.structure.type, other.type} == {list, tuple}
+            and self.structure.parts == other.parts
+        )
+
+    def _next(self, i: int, x):
+        wanted_shape, wanted_dtype = self.kinds[i]
+        if type(x) in NUMBERS and promote_number(wanted_dtype, type(x), config.floatx()) == wanted_dtype:
+            x = self.owner.convert(x, wanted_dtype)
+        x = as_tensor(self.op, x, self.owner, self.name)
+        if shape(x) != wanted_shape or dtype(x) != wanted_dtype:
+            kind = ShapeError if shape(x) != wanted_shape else ArgumentError
+            raise kind(
+                f"`{self.op}`: the state must keep its shapes and dtypes; a tensor of shape {wanted_shape} and dtype "
+                f"{wanted_dtype} became one of shape {shape(x)} and dtype {dtype(x)}.",
+                argument=self.name,
+                hint="start from a tensor of the shape and dtype that the function gives",
+            )
+        return x
+
+
+def native(owner: backends.Backend, name: str, leaves, *arguments):
+    """What the library's own primitive gives; NotImplemented where Python should run."""
+    kernel = owner.kernel(name)
+    if kernel is None or any_variable(leaves):
+        return NotImplemented
+    try:
+        return kernel(*arguments)
+    except Recorded:
+        return NotImplemented
+    except Exception as error:
+        if _looked_at_values(owner, error):
+            return NotImplemented
+        raise
+
+
+def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> bool:
+    """Whether an error is a library's, for asking a traced tensor for its value: Python may know it."""
+    kinds = getattr(owner.module, "NO_VALUE", ())
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__cause__
+    return False
+
+
+def value_of(x, kind: type) -> Any:
+    """A 0-d tensor's value as ``bool`` or ``int``; None where it is not known, inside a trace."""
+    data = x.data if is_variable(x) else x
+    owner = backends.of(data)
+    if owner is None or owner.kernel("concrete") is None:
+        return kind(data)
+    return owner.kernel("concrete")(data, kind)
+
+
+def traceable(function: Callable) -> Callable:
+    """``function``, giving leaves for a library's primitive: raw tensors, or the loop is Python's."""
+
+    def traced(*arguments):
+        leaves = function(*arguments)
+        if any_variable(leaves):
+            raise Recorded
+        return leaves
+
+    return traced
+
+
+def check_functions(op: str, **functions) -> None:
+    for name, function in functions.items():
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"`{op}`: `{name}` must be a function; got {_checks.describe(function)}.", argument=name
+            )
+
+
+def scalar(op: str, x, name: str):
+    if shape(x) not in ((), (1,)):
+        raise ShapeError(f"`{op}`: `{name}` must be a single value; got shape {shape(x)}.", argument=name)
+    if shape(x) == (1,):
+        from .shaping import reshape
+
+        return reshape(x, ())
+    return x

@@ -1,0 +1,325 @@
+"""Control flow: functions of the user's, applied by condition, in loops, along dimensions.
+
+In Python where values are at hand: on NumPy, PyTorch, eager TensorFlow and variables, so that every
+gradient flows as through the same Python written by hand, also to tensors that the functions close over.
+With the library's own primitives where values are traced: ``lax.scan``, ``lax.cond``, ``lax.while_loop``
+on JAX, ``tf.while_loop``, ``tf.cond`` in TensorFlow's graphs. A backend that has such defines them in
+its ``control`` module, on flat lists of tensors; they return NotImplemented where Python should do it.
+
+A loop's state must keep its structure, shapes and dtypes, on every backend. Structures are nested tuples,
+named tuples, lists and dicts of tensors.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _tree, backends
+from ..errors import ArgumentError, ArgumentTypeError
+from ..types import Function, Index, Integer, Structure, Tensor
+from ._checks import integer
+from ._structures import (
+    Recorded,
+    State,
+    any_variable,
+    as_tensor,
+    check_functions,
+    is_variable,
+    native,
+    owner_of,
+    rows_of,
+    scalar,
+    traceable,
+    value_of,
+)
+from .conversion import dtype, shape
+from .joining import stack, unstack
+
+FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
+"""The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
+
+
+def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
+    """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; only the one is called where ``pred`` is known.
+
+    Args:
+        pred: a single truth value.
+        true_fn, false_fn: functions without arguments. Where ``pred`` is traced both are, and must give the
+            same structure, shapes and dtypes.
+
+    Raises:
+        ShapeError: several truth values.
+        ArgumentTypeError: what is no function.
+
+    Gradient:
+        Through the function that was called.
+    """
+    check_functions("cond", true_fn=true_fn, false_fn=false_fn)
+    pred = scalar("cond", pred, "pred")
+    known = value_of(pred, bool)
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return _branch("cond", pred, [false_fn, true_fn])
+
+
+def switch(index: Index, branches: Structure, *operands: Structure) -> Structure:
+    """The result of ``branches[index](*operands)``, the index clamped to the branches there are.
+
+    Args:
+        index: a single whole number.
+        branches: a list of functions. Where ``index`` is traced all are, and must give the same structure,
+            shapes and dtypes.
+
+    Raises:
+        ArgumentError: no branches.
+        ArgumentTypeError: what is no function, or no whole number.
+
+    Gradient:
+        Through the function that was called.
+    """
+    if not isinstance(branches, (list, tuple)) or not branches:
+        raise ArgumentError("`switch`: `branches` must be a list of at least one function.", argument="branches")
+    check_functions("switch", **{f"branches[{i}]": f for i, f in enumerate(branches)})
+    index = scalar("switch", index, "index")
+    if not isinstance(index, int) and dtype(index)[0] not in "iu":
+        index = integer("switch", index, "index")
+    known = value_of(index, int)
+    if known is not None:
+        return branches[builtins.max(0, builtins.min(known, len(branches) - 1))](*operands)
+    return _branch("switch", index, [lambda f=f: f(*operands) for f in branches])
+
+
+def _branch(op: str, index, functions: list) -> Structure:
+    """The result of one of several functions by an index or truth value that only a running program knows."""
+    owner = owner_of(op, index)
+    found: list[_tree.Structure] = []
+
+    def leaves_of(function):
+        def run():
+            leaves, structure = _tree.flatten(function())
+            if found and structure != found[0]:
+                raise ArgumentError(
+                    f"`{op}`: all functions must give the same structure; got {found[0]} and {structure}."
+                )
+            found.append(structure)
+            return [as_tensor(op, x, owner, "the result") for x in leaves]
+
+        return run
+
+    flat = [leaves_of(f) for f in functions]
+    leaves = native(owner, "branch", [index], index, [traceable(f) for f in flat])
+    if leaves is NotImplemented:  # variables: all are recorded, one is selected
+        from .elementwise import equal
+        from .indexing import where
+
+        found.clear()
+        choices = [f() for f in flat]
+        leaves = choices[-1]
+        for i in builtins.range(len(choices) - 2, -1, -1):
+            takes = equal(index, False) if op == "cond" else index <= i
+            leaves = [where(takes, a, b) for a, b in zip(choices[i], leaves)]
+    return _tree.unflatten(found[0], leaves)
+
+
+def scan(
+    f: Function,
+    init: Structure,
+    xs: Structure = None,
+    length: Integer = None,
+    reverse: bool = False,
+    unroll: Integer = 1,
+) -> tuple:
+    """Apply ``f`` to a state and each row of ``xs`` in turn, keeping what it gives beside the next state.
+
+    Args:
+        f: ``carry, y = f(carry, x)``; ``x`` is None without ``xs``, ``y`` may be None.
+        init: the first state; numbers become tensors. It must keep its structure, shapes and dtypes.
+        xs: tensors whose rows, along the first dimension, are gone through.
+        length: how many rows; needed without ``xs``.
+        reverse: go from the last row to the first; the results stay in the order of ``xs``.
+        unroll: how many steps a compiled loop takes at once (JAX); True for all.
+
+    Returns:
+        The last state, and the ``y``s stacked along a new first dimension.
+
+    Raises:
+        ArgumentError: neither ``xs`` nor ``length``, a ``length`` that is not that of ``xs``, or a state that
+            changes its structure or dtypes.
+        ShapeError: a state that changes its shapes, ``xs`` of different sizes.
+
+    Gradient:
+        Through every step, to ``init``, ``xs`` and what ``f`` closes over.
+    """
+    check_functions("scan", f=f)
+    rows, row_structure, count, owner = rows_of("scan", xs, "xs")
+    if not rows:
+        if length is None:
+            raise ArgumentError("`scan`: `length` is needed without `xs`.", argument="length")
+        count = integer("scan", length, "length")
+        owner = owner_of("scan", *_tree.leaves_of(init))
+    elif length is not None and count is not None and integer("scan", length, "length") != count:
+        raise ArgumentError(f"`scan`: `length` must be {count}, as of `xs`; got {length}.", argument="length")
+    owner = owner_of("scan", *rows, *_tree.leaves_of(init)) if rows else owner
+    rows = [as_tensor("scan", x, owner, "xs") for x in rows]
+    state = State("scan", init, owner, "init")
+    y_structure: list[_tree.Structure] = []
+
+    def step(carry: list, x: list) -> tuple[list, list]:
+        result = f(state.pack(carry), _tree.unflatten(row_structure, x))
+        if not isinstance(result, (list, tuple)) or len(result) != 2:
+            raise ArgumentError("`scan`: `f` must return a pair of the next state and a result.", argument="f")
+        leaves, structure = _tree.flatten(result[1])
+        if y_structure and structure != y_structure[0]:
+            raise ArgumentError(
+                f"`scan`: `f` must give results of one structure; got {y_structure[0]} and {structure}.", argument="f"
+            )
+        y_structure.append(structure)
+        return state.unpack(result[0]), [as_tensor("scan", y, owner, "f") for y in leaves]
+
+    def traced(carry, x):
+        carry, y = step(list(carry), list(x))
+        if any_variable([*carry, *y]):
+            raise Recorded
+        return carry, y
+
+    unroll = unroll if isinstance(unroll, bool) else integer("scan", unroll, "unroll")
+    done = native(owner, "scan", [*state.leaves, *rows], traced, state.leaves, rows, count, bool(reverse), unroll)
+    if done is NotImplemented:
+        y_structure.clear()
+        done = _scan_in_python(step, state.leaves, rows, count, bool(reverse), owner)
+    carry, ys = done
+    return state.pack(carry), _tree.unflatten(y_structure[0], ys)
+
+
+def _scan_in_python(step, carry, rows, count, reverse, owner):
+    parts = [unstack(x) for x in rows]
+    if not count:
+        from .scattering import _zeros
+
+        # nothing to go through: one step on zeros, not kept, says what results would look like
+        _, ys = step(carry, [_zeros(x, shape(x)[1:]) for x in rows])
+        return carry, [_zeros(y, (0, *shape(y))) for y in ys]
+    results = []
+    order = builtins.range(count - 1, -1, -1) if reverse else builtins.range(count)
+    for i in order:
+        carry, ys = step(carry, [part[i] for part in parts])
+        results.append(ys)
+    if reverse:
+        results.reverse()
+    return carry, [stack(list(column)) for column in zip(*results)]
+
+
+def while_loop(
+    cond: Function, body: Function, loop_vars: Structure, maximum_iterations: Integer = None
+) -> Structure:
+    """Apply ``body`` to a state as long as ``cond`` holds.
+
+    Args:
+        cond: a function of the state to a single truth value. A tuple or list is passed as several arguments.
+        body: a function of the state to the next, which must have the same structure, shapes and dtypes.
+        loop_vars: the first state; numbers become tensors.
+        maximum_iterations: stop after so many steps. On JAX, where a traced loop without a bound has no
+            reverse-mode derivative, one with it has.
+
+    Returns:
+        The last state.
+
+    Raises:
+        ArgumentError: a state that changes its structure or dtypes.
+        ShapeError: a state that changes its shapes, several truth values.
+
+    Gradient:
+        Through every step taken, to ``loop_vars`` and what ``body`` closes over.
+    """
+    check_functions("while_loop", cond=cond, body=body)
+    bound = None if maximum_iterations is None else integer("while_loop", maximum_iterations, "maximum_iterations")
+    state = State("while_loop", loop_vars, owner_of("while_loop", *_tree.leaves_of(loop_vars)), "loop_vars")
+    several = isinstance(loop_vars, (list, tuple))
+
+    def given(function, leaves):
+        value = state.pack(leaves)
+        return function(*value) if several else function(value)
+
+    def holds(leaves):
+        return scalar("while_loop", given(cond, list(leaves)), "cond")
+
+    def step(leaves):
+        value = given(body, list(leaves))
+        if several and len(loop_vars) == 1 and not isinstance(value, (list, tuple)):
+            value = [value]
+        return state.unpack(value)
+
+    leaves, steps = state.leaves, 0
+    while bound is None or steps < bound:
+        go = holds(leaves)
+        known = value_of(go, bool)
+        if known is None:
+            if backends.of(go) not in (None, state.owner):  # numbers alone went to the default backend
+                state = State("while_loop", state.pack(leaves), backends.of(go), "loop_vars")
+                leaves = state.leaves
+            left = None if bound is None else bound - steps
+            done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)
+            if done is NotImplemented:
+                raise ArgumentError(
+                    "`while_loop`: variables cannot be recorded in a loop whose condition is traced.", argument="cond"
+                )
+            return state.pack(done)
+        if not known:
+            break
+        leaves = step(leaves)
+        steps += 1
+    return state.pack(leaves)
+
+
+def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Structure) -> Structure:
+    """Apply ``body_fun`` to a state for each whole number from ``lower`` up to but without ``upper``.
+
+    Args:
+        lower, upper: whole numbers, or 0-d tensors of them.
+        body_fun: a function of the number (a 0-d int64 tensor) and the state to the next state, which must
+            have the same structure, shapes and dtypes.
+        init_val: the first state; numbers become tensors.
+
+    Returns:
+        The last state.
+
+    Raises:
+        ArgumentError: a state that changes its structure or dtypes.
+        ShapeError: a state that changes its shapes.
+
+    Gradient:
+        Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX, bounds that are traced
+        make a loop without reverse-mode derivative.)
+    """
+    check_functions("fori_loop", body_fun=body_fun)
+    start, stop = (_bound(value, name) for value, name in ((lower, "lower"), (upper, "upper")))
+    owner = owner_of("fori_loop", *_tree.leaves_of(init_val), *(v for v in (lower, upper) if not isinstance(v, int)))
+    state = State("fori_loop", init_val, owner, "init_val")
+
+    def step(i, leaves):
+        return state.unpack(body_fun(i, state.pack(list(leaves))))
+
+    bounds = [b if k is None else k for b, k in ((lower, start), (upper, stop))]
+    done = native(owner, "fori_loop", [*state.leaves, *bounds], *bounds, traceable(step), state.leaves)
+    if done is NotImplemented:
+        if start is None or stop is None:
+            raise ArgumentError("`fori_loop`: variables cannot be recorded between bounds that are traced.")
+        done = state.leaves
+        for i in builtins.range(start, stop):
+            done = step(owner.convert(i), done)
+    return state.pack(done)
+
+
+def _bound(value, name: str) -> int | None:
+    value = scalar("fori_loop", value, name)
+    if backends.of(value) is None and not is_variable(value):
+        return integer("fori_loop", value, name)
+    if dtype(value)[0] not in "iu":
+        raise ArgumentTypeError(
+            f"`fori_loop`: `{name}` must be a whole number; got dtype {dtype(value)}.", argument=name
+        )
+    return value_of(value, int)
+
+
+for _name in FUNCTIONS:  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+    globals()[_name].autograph_info__ = None

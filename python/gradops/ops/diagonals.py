@@ -1,0 +1,115 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import Axis, Integer, Tensor
+from ._checks import check_axes, check_rank, integer
+from ._dispatch import op
+from .shaping import moveaxis, pad, ravel, reshape, roll
+
+
+@op
+def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
+    """The ``offset``-th diagonal over two dimensions, in a new last dimension.
+
+    Raises:
+        ShapeError: fewer than 2 dimensions.
+        AxisError: an axis out of range, or the same twice.
+
+    Gradient:
+        The upstream gradient on the diagonal, 0 elsewhere.
+    """
+    from .indexing import take
+
+    rank = check_rank("diagonal", x, 2)
+    axes = check_axes("diagonal", (axis1, axis2), rank, "axis2")
+    x = moveaxis(x, axes, (-2, -1))
+    rows, columns = x.shape[-2:]
+    offset = integer("diagonal", offset, "offset")
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = offset if offset >= 0 else -offset * columns
+    flat = reshape(x, (*x.shape[:-2], rows * columns))
+    return take(flat, start + (columns + 1) * np.arange(length), -1)
+
+
+@op
+def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
+    """A square matrix with the elements of ``x``, flattened, on its ``k``-th diagonal and zeros elsewhere.
+
+    Gradient:
+        The upstream gradient on the diagonal.
+    """
+    x, k = ravel(x), integer("diagflat", k, "k")
+    count, width = x.shape[0], x.shape[0] + abs(k)
+    # elements a row and one column apart lie on a diagonal once rows are one column shorter
+    square = reshape(ravel(pad(reshape(x, (-1, 1)), [(0, 0), (0, width)]))[: count * width], (count, width))
+    if k > 0:
+        square = roll(square, k, 1)
+    return pad(square, [(max(-k, 0), max(k, 0)), (0, 0)])
+
+
+@op
+def diag(x: Tensor, k: Integer = 0) -> Tensor:
+    """The matrix with a vector on its ``k``-th diagonal, or the ``k``-th diagonal of a matrix.
+
+    Raises:
+        ShapeError: neither a vector nor a matrix.
+
+    Gradient:
+        The upstream gradient on the diagonal, or placed on it.
+    """
+    return diagflat(x, k) if check_rank("diag", x, (1, 2)) == 1 else diagonal(x, k)
+
+
+@op
+def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
+    """The sum of the ``offset``-th diagonal over two dimensions.
+
+    Returns:
+        A tensor without the two dimensions; integers and bools add up in 64 bits.
+
+    Raises:
+        ShapeError: fewer than 2 dimensions.
+        AxisError: an axis out of range, or the same twice.
+
+    Gradient:
+        The upstream gradient on the diagonal, 0 elsewhere.
+    """
+    from .reductions import sum
+
+    check_rank("trace", x, 2)
+    return sum(diagonal(x, offset, axis1, axis2), -1)
+
+
+@op
+def tril(x: Tensor, k: Integer = 0) -> Tensor:
+    """Matrices with zeros above their ``k``-th diagonal.
+
+    Raises:
+        ShapeError: fewer than 2 dimensions.
+
+    Gradient:
+        The upstream gradient on and below the diagonal, 0 above.
+    """
+    from .indexing import where
+
+    check_rank("tril", x, 2)
+    return where(np.tri(*x.shape[-2:], integer("tril", k, "k"), dtype=bool), x, False)
+
+
+@op
+def triu(x: Tensor, k: Integer = 0) -> Tensor:
+    """Matrices with zeros below their ``k``-th diagonal.
+
+    Raises:
+        ShapeError: fewer than 2 dimensions.
+
+    Gradient:
+        The upstream gradient on and above the diagonal, 0 below.
+    """
+    from .indexing import where
+
+    check_rank("triu", x, 2)
+    return where(np.tri(*x.shape[-2:], integer("triu", k, "k") - 1, dtype=bool), False, x)

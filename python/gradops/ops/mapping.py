@@ -1,0 +1,259 @@
+"""Mapping: functions of the user's, applied along dimensions. See :mod:`.control` for what runs them."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import re
+
+from .. import _tree
+from ..errors import ArgumentError, ShapeError
+from ..types import Axis, Function, Structure
+from ._checks import broadcast_shapes, check_axis
+from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
+from .control import scan
+from .conversion import shape
+from .indexing import get_item, take
+from .joining import concatenate
+from .shaping import broadcast_to, flip, reshape
+
+FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
+"""The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
+
+
+def map(f: Function, xs: Structure) -> Structure:
+    """``f`` of each row of ``xs``, one after the other, stacked.
+
+    Args:
+        f: a function of a row: of a structure like ``xs``, without the first dimension.
+        xs: tensors whose rows, along the first dimension, are gone through.
+
+    Returns:
+        What ``f`` gives, with a new first dimension.
+
+    Raises:
+        ShapeError: ``xs`` of different sizes, or without a first dimension.
+
+    Gradient:
+        Through every call, to ``xs`` and what ``f`` closes over.
+    """
+    check_functions("map", f=f)
+    if not _tree.leaves_of(xs):
+        raise ArgumentError("`map`: `xs` must have at least one tensor.", argument="xs")
+    return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
+
+
+def vectorized_map(function: Function, elements: Structure) -> Structure:
+    """``function`` of each row of ``elements``, all at once where the library can, stacked.
+
+    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it; where they cannot (a function that looks at
+    values, variables) and on NumPy it is :func:`map`, which may call the function again.
+
+    Args:
+        function: a function of a row: of a structure like ``elements``, without the first dimension.
+        elements: tensors whose rows, along the first dimension, are gone through.
+
+    Returns:
+        What ``function`` gives, with a new first dimension.
+
+    Raises:
+        ShapeError: ``elements`` of different sizes, or without a first dimension.
+
+    Gradient:
+        Through every call, to ``elements`` and what ``function`` closes over.
+    """
+    check_functions("vectorized_map", function=function)
+    rows, structure, count, owner = rows_of("vectorized_map", elements, "elements")
+    if not rows:
+        raise ArgumentError("`vectorized_map`: `elements` must have at least one tensor.", argument="elements")
+    kernel = owner.kernel("vectorized_map")
+    if count and kernel is not None and not any_variable(rows):
+        found: list[_tree.Structure] = []
+
+        def flat(*leaves):
+            given, result = _tree.flatten(function(_tree.unflatten(structure, leaves)))
+            found.append(result)
+            if any_variable(given):
+                raise Recorded
+            return [as_tensor("vectorized_map", x, owner, "function") for x in given]
+
+        try:
+            leaves = kernel(flat, rows)
+        except Exception:  # the plain loop below works, or raises the function's own error
+            leaves = None
+        if leaves is not None:
+            return _tree.unflatten(found[-1], leaves)
+    return map(function, _tree.unflatten(structure, rows))
+
+
+def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) -> Function:
+    """A function that applies ``pyfunc`` to each element of its arguments, broadcast, as ``numpy.vectorize``.
+
+    Args:
+        pyfunc: a function of 0-d tensors, or of what ``signature`` says; it is run by :func:`vectorized_map`.
+        excluded: positions and names of arguments that are passed on as they are.
+        signature: the dimensions that ``pyfunc`` itself takes and gives, such as ``"(m,n),(n)->(m)"``.
+
+    Returns:
+        A function of tensors, numbers and lists; its results have the broadcast dimensions first.
+
+    Raises:
+        ArgumentError: a signature that is none; from the function, not as many arguments as it has.
+        ShapeError: from the function, arguments that do not broadcast or do not fit the signature.
+
+    Gradient:
+        Through every call, to the arguments and what ``pyfunc`` closes over.
+    """
+    check_functions("vectorize", pyfunc=pyfunc)
+    left_out = frozenset(() if excluded is None else excluded)
+    inputs = outputs = None
+    if signature is not None:
+        inputs, outputs = _parse_signature(signature)
+
+    @functools.wraps(pyfunc)
+    def vectorized(*arguments, **keywords):
+        places: list = [i for i in range(len(arguments)) if i not in left_out]
+        if inputs is not None and len(places) != len(inputs):
+            raise ArgumentError(
+                f"`vectorize`: the signature {signature!r} has {len(inputs)} arguments; got {len(places)}."
+            )
+        names = [name for name in keywords if name not in left_out]
+        given = [arguments[i] for i in places] + [keywords[name] for name in names]
+        owner = owner_of("vectorize", *given)
+        tensors = [as_tensor("vectorize", x, owner, "the argument") for x in given]
+        cores = [*(inputs or [()] * len(places)), *([()] * len(names))]
+        loop = _loop_shape(signature, tensors, cores)
+
+        def call(parts):
+            every, named = list(arguments), dict(keywords)
+            for i, x in zip(places, parts):
+                every[i] = x
+            named.update(zip(names, parts[len(places) :]))
+            result = pyfunc(*every, **named)
+            if outputs is not None and (len(outputs) > 1) != isinstance(result, (list, tuple)):
+                raise ArgumentError(f"`vectorize`: {signature!r} gives {len(outputs)} results; the function did not.")
+            return result
+
+        if not loop:
+            return call(tensors)
+        rows = {}
+        for i, (x, core) in enumerate(zip(tensors, cores)):
+            own = shape(x)[len(shape(x)) - len(core) :] if core else ()
+            if len(shape(x)) > len(core):  # what has no dimensions to loop over is the same in each call
+                rows[i] = reshape(broadcast_to(x, (*loop, *own)), (-1, *own))
+
+        def one(row):
+            return call([row[str(i)] if i in rows else x for i, x in enumerate(tensors)])
+
+        result = vectorized_map(one, {str(i): x for i, x in rows.items()})
+        return _tree.map_leaves(lambda y: reshape(y, (*loop, *shape(y)[1:])), result)
+
+    return vectorized
+
+
+_GROUP = r"\(\s*(?:[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)?\s*\)"
+_SIGNATURE = re.compile(rf"\s*{_GROUP}(?:\s*,\s*{_GROUP})*\s*->\s*{_GROUP}(?:\s*,\s*{_GROUP})*\s*\Z")
+
+
+def _parse_signature(signature: str) -> list[list[tuple]]:
+    if not isinstance(signature, str) or not _SIGNATURE.match(signature):
+        raise ArgumentError(
+            f"`vectorize`: `signature` must be like '(m,n),(n)->(m)'; got {signature!r}.", argument="signature"
+        )
+    return [
+        [tuple(re.findall(r"\w+", group)) for group in re.findall(r"\(([^)]*)\)", side)]
+        for side in signature.split("->")
+    ]
+
+
+def _loop_shape(signature, tensors, cores) -> tuple:
+    """The shape to loop over: what the arguments' dimensions in front of the signature's broadcast to."""
+    sizes: dict[str, int] = {}
+    for x, core in zip(tensors, cores):
+        own = shape(x)[len(shape(x)) - len(core) :] if core else ()
+        if len(own) < len(core) or any(sizes.setdefault(name, n) != n for name, n in zip(core, own)):
+            raise ShapeError(
+                f"`vectorize`: shapes {', '.join(str(shape(t)) for t in tensors)} do not fit {signature!r}."
+            )
+    return broadcast_shapes(
+        "vectorize",
+        [f"arguments[{i}]" for i in range(len(tensors))],
+        *(shape(x)[: len(shape(x)) - len(core)] for x, core in zip(tensors, cores)),
+    )
+
+
+def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis: Axis = 0) -> Structure:
+    """Running results of an associative function along a dimension, in logarithmically many calls.
+
+    Neighbours are combined in pairs, the pairs' running results found, and from these all others
+    (Blelloch 1990).
+
+    Args:
+        f: a function of two structures like ``elems`` to one, along ``axis`` for many elements at once;
+            ``f(a, f(b, c))`` must equal ``f(f(a, b), c)``.
+        elems: tensors of one size along ``axis``.
+        reverse: from the end.
+
+    Returns:
+        ``elems[0]``, ``f(elems[0], elems[1])``, ``f(f(elems[0], elems[1]), elems[2])``, ... along ``axis``.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: different sizes along ``axis``.
+        ArgumentError: a result of another structure.
+
+    Gradient:
+        Through every call, to ``elems`` and what ``f`` closes over.
+    """
+    check_functions("associative_scan", f=f)
+    leaves, structure = _tree.flatten(elems)
+    if leaves and all(type(x) in NUMBERS for x in leaves):
+        leaves, structure = [elems], _tree.LEAF
+    owner = owner_of("associative_scan", *leaves)
+    leaves = [as_tensor("associative_scan", x, owner, "elems") for x in leaves]
+    if not leaves:
+        raise ArgumentError("`associative_scan`: `elems` must have at least one tensor.", argument="elems")
+    axes = [check_axis("associative_scan", axis, len(shape(x))) if shape(x) else None for x in leaves]
+    sizes = {shape(x)[a] if a is not None else None for x, a in zip(leaves, axes)}
+    if len(sizes) != 1 or None in sizes:
+        raise ShapeError(
+            "`associative_scan`: the tensors in `elems` must be of one size along `axis`; got shapes "
+            f"{', '.join(str(shape(x)) for x in leaves)}.",
+            argument="elems",
+        )
+
+    def part(xs, start, stop=None, step=None):
+        return [get_item(x, (slice(None),) * a + (slice(start, stop, step),)) for x, a in zip(xs, axes)]
+
+    def combine(first, second):
+        result, found = _tree.flatten(f(_tree.unflatten(structure, first), _tree.unflatten(structure, second)))
+        if found != structure:
+            raise ArgumentError(
+                f"`associative_scan`: `f` must return what `elems` is, a structure {structure}; got {found}.",
+                argument="f",
+            )
+        return result
+
+    def run(xs):
+        count = shape(xs[0])[axes[0]]
+        if count < 2:
+            return xs
+        odd = run(combine(part(xs, 0, count - 1, 2), part(xs, 1, None, 2)))
+        even = part(xs, 0, 1)
+        if count > 2:
+            later = combine(odd if count % 2 else part(odd, 0, -1), part(xs, 2, None, 2))
+            even = [concatenate([a, b], i) for a, b, i in zip(even, later, axes)]
+        half = (count + 1) // 2
+        order = [i // 2 + (half if i % 2 else 0) for i in builtins.range(count)]
+        return [take(concatenate([a, b], i), order, i) for a, b, i in zip(even, odd, axes)]
+
+    if reverse:
+        leaves = [flip(x, a) for x, a in zip(leaves, axes)]
+    done = run(leaves)
+    if reverse:
+        done = [flip(x, a) for x, a in zip(done, axes)]
+    return _tree.unflatten(structure, done)
+
+
+for _name in FUNCTIONS:  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+    globals()[_name].autograph_info__ = None

@@ -1,0 +1,394 @@
+"""Scattering: values put at positions, and values gathered by segment.
+
+Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Ids that are
+no segment's (negative, or ``num_segments`` and above) are left out, in values and gradients.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from .. import backends
+from ..errors import ArgumentError, AxisError, ShapeError
+from ..types import Index, Indices, Integer, Shape, Tensor
+from . import _checks
+from ._checks import check_positions, check_rank, integer, known
+from ._dispatch import op
+from .indexing import add_at, get_item, set_at, take, where
+
+_REDUCTIONS = (None, "add", "max", "min", "mul")
+
+
+def _zeros(x, shape):
+    """Zeros of ``shape``, of ``x``'s backend and dtype."""
+    from .conversion import cast, dtype
+    from .creation import zeros_like
+    from .reductions import sum
+    from .shaping import broadcast_to
+
+    return broadcast_to(cast(sum(zeros_like(x)), dtype(x)), shape)
+
+
+def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
+    """The columns of a tensor of positions, one a dimension, checked; as NumPy arrays where values are known."""
+    from .joining import unstack
+
+    values = known(indices)
+    sizes = tuple(indices.shape if values is None else values.shape)
+    depth = sizes[-1] if sizes else 0
+    if not sizes or depth > len(shape):
+        raise ShapeError(
+            f"`{op}`: the last dimension of `{name}` must name at most {len(shape)} dimensions; got shape {sizes}.",
+            argument=name,
+        )
+    if values is None:
+        return tuple(unstack(indices, None, -1))
+    for i in builtins.range(depth):
+        check_positions(op, values[..., i], shape[i], name)
+    return tuple(np.moveaxis(values.astype(np.int64), -1, 0))
+
+
+def _check_updates(op: str, updates, positions, shape, name: str) -> None:
+    wanted = (*np.broadcast_shapes(*[tuple(p.shape) for p in positions]), *shape[len(positions) :])
+    got = tuple(updates.shape)
+    if got != wanted:
+        raise ShapeError(
+            f"`{op}`: `{name}` must have the shape {wanted} (the positions', then the rest of the tensor's); "
+            f"got {got}.",
+            argument=name,
+        )
+
+
+@op
+def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
+    """A tensor of zeros with ``values`` added at positions.
+
+    Args:
+        indices: whole numbers of shape ``(..., k)``: positions along the first ``k`` dimensions.
+        values: of shape ``(..., *shape[k:])``. Those at one position add up.
+        shape: the result's.
+
+    Raises:
+        AxisError: a position out of range.
+        ShapeError: values that do not fit the positions and the shape.
+
+    Gradient:
+        The upstream gradient at the positions.
+    """
+    shape = tuple(int(n) for n in shape)
+    positions = _rows("scatter", indices, shape)
+    _check_updates("scatter", values, positions, shape, "values")
+    return add_at(_zeros(values, shape), positions, values)
+
+
+@op
+def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction: str | None = None) -> Tensor:
+    """``inputs`` with ``updates`` at positions.
+
+    Args:
+        indices: whole numbers of shape ``(..., k)``: positions along the first ``k`` dimensions.
+        updates: of shape ``(..., *inputs.shape[k:])``.
+        reduction: None replaces (of several updates at one position the last stays); ``"add"``, ``"max"``,
+            ``"min"`` and ``"mul"`` combine what is there with all updates.
+
+    Returns:
+        A tensor of ``inputs``' shape and dtype.
+
+    Raises:
+        AxisError: a position out of range.
+        ShapeError: updates that do not fit the positions and ``inputs``.
+        ArgumentError: another ``reduction``.
+
+    Gradient:
+        To ``inputs`` and ``updates``: the upstream gradient where they stayed; for ``"max"`` and ``"min"``
+        shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
+    """
+    from .conversion import cast, dtype
+    from .joining import concatenate
+    from .shaping import reshape
+
+    _checks.choice("scatter_update", reduction, _REDUCTIONS, "reduction")
+    shape = tuple(inputs.shape)
+    positions = _rows("scatter_update", indices, shape)
+    _check_updates("scatter_update", updates, positions, shape, "updates")
+    if reduction is None:
+        return set_at(inputs, positions, updates)
+    if reduction == "add":
+        return add_at(inputs, positions, updates)
+    rows, width = int(np.prod(shape[: len(positions)])), int(np.prod(shape[len(positions) :]))
+    row = 0
+    for position, size in zip(positions, shape):
+        row = row * size + where(position < 0, position + size, position)
+    old, new = reshape(inputs, (rows, width)), reshape(cast(updates, dtype(inputs)), (-1, width))
+    row = np.ravel(row) if isinstance(row, np.ndarray) else reshape(row, (-1,))
+    ids = concatenate([np.arange(rows), row], 0)
+    combine = {"max": segment_max, "min": segment_min, "mul": segment_prod}[reduction]
+    return reshape(combine(concatenate([old, new], 0), ids, rows), shape)
+
+
+def _starts(op: str, start_indices, rank: int) -> list:
+    """Where a block starts along each dimension: ints where known, else 0-d tensors."""
+    from .joining import unstack
+
+    values = known(start_indices)
+    if values is not None and values.dtype.kind in "iuf":
+        starts = [integer(op, v, "start_indices") for v in np.atleast_1d(values).tolist()]
+    elif isinstance(start_indices, (list, tuple)):
+        starts = [s if known(s) is None else integer(op, known(s).item(), "start_indices") for s in start_indices]
+    elif values is None:
+        starts = list(unstack(start_indices))
+    else:
+        raise ArgumentError(f"`{op}`: `start_indices` must be whole numbers.", argument="start_indices")
+    if len(starts) != rank:
+        raise ArgumentError(
+            f"`{op}`: `start_indices` must have a number for each of the {rank} dimensions; got {len(starts)}.",
+            argument="start_indices",
+        )
+    return starts
+
+
+def _block(op: str, x, start_indices, sizes) -> tuple:
+    """Where a block starts, and its key: slices, or crossed index tensors where a start is not known."""
+    from .shaping import reshape
+
+    starts = _starts(op, start_indices, len(x.shape))
+    key = []
+    for start, size, full in zip(starts, sizes, x.shape):
+        if not isinstance(start, int):
+            continue
+        if not 0 <= start <= full - size:
+            raise AxisError(
+                f"`{op}`: `start_indices` must leave room for {size} in a dimension of {full}; got {start}.",
+                argument="start_indices",
+                position=start,
+                bound=full,
+            )
+        key.append(builtins.slice(start, start + size))
+    if len(key) < len(starts):
+        key = []
+        for i, (start, size) in enumerate(zip(starts, sizes)):
+            key.append(reshape(start + np.arange(size), [-1 if j == i else 1 for j in builtins.range(len(starts))]))
+    return starts, tuple(key)
+
+
+def _at_run_time(x, starts):
+    """The module of ``x``'s backend if it has its own blocks at starts that only a running program knows."""
+    if all(isinstance(s, int) for s in starts) or backends.of(x) is None:
+        return None
+    module = backends.of(x).module
+    return module if hasattr(module, "block_at") else None
+
+
+@op
+def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
+    """A block of ``inputs``: ``shape`` elements along each dimension, from ``start_indices`` on.
+
+    Args:
+        start_indices: a position for each dimension, numbers or a tensor, also one that is only known at run
+            time inside a trace.
+        shape: sizes; -1 is all that follow the start (which must be known then).
+
+    Raises:
+        AxisError: a block that reaches beyond the tensor.
+        ArgumentError: not as many starts or sizes as dimensions.
+
+    Gradient:
+        The upstream gradient in the block, 0 elsewhere.
+    """
+    rank = len(inputs.shape)
+    sizes = [integer("slice", n, "shape") for n in shape]
+    if len(sizes) != rank:
+        raise ArgumentError(
+            f"`slice`: `shape` must have a number for each of the {rank} dimensions; got {len(sizes)}.",
+            argument="shape",
+        )
+    if -1 in sizes:
+        starts = _starts("slice", start_indices, rank)
+        if not all(isinstance(s, int) for s, n in zip(starts, sizes) if n == -1):
+            raise ArgumentError("`slice`: a size of -1 needs a start that is known.", argument="shape")
+        sizes = [full - s if n == -1 else n for s, n, full in zip(starts, sizes, inputs.shape)]
+    if builtins.min(sizes, default=0) < 0:
+        raise ArgumentError(f"`slice`: `shape` must not be negative, but for -1; got {list(shape)}.", argument="shape")
+    starts, key = _block("slice", inputs, start_indices, sizes)
+    native = _at_run_time(inputs, starts)
+    return native.block_at(inputs, starts, sizes) if native else get_item(inputs, key)
+
+
+@op
+def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tensor:
+    """``inputs`` with the block that starts at ``start_indices`` replaced by ``updates``.
+
+    Args:
+        start_indices: a position for each dimension, as of :func:`slice`.
+        updates: of as many dimensions as ``inputs``.
+
+    Returns:
+        A tensor of ``inputs``' shape and dtype.
+
+    Raises:
+        AxisError: a block that reaches beyond the tensor.
+        ShapeError: updates of another number of dimensions.
+
+    Gradient:
+        The upstream gradient outside the block to ``inputs``, inside to ``updates``.
+    """
+    rank = len(inputs.shape)
+    check_rank("slice_update", updates, (rank,), "updates")
+    if not rank:
+        return set_at(inputs, ..., updates)
+    starts, key = _block("slice_update", inputs, start_indices, tuple(updates.shape))
+    native = _at_run_time(inputs, starts)
+    return native.update_block_at(inputs, starts, updates) if native else set_at(inputs, key, updates)
+
+
+def _segments(op, data, segment_ids, num_segments, sorted) -> None:
+    from .conversion import shape
+
+    sizes, ids = shape(data), shape(segment_ids)
+    if not sizes or len(ids) != 1 or ids[0] != sizes[0]:
+        raise ShapeError(
+            f"`{op.name}`: `segment_ids` must be a vector as long as the first dimension of `data`; got shapes {ids} "
+            f"and {sizes}.",
+            argument="segment_ids",
+        )
+    values = known(segment_ids)
+    if values is not None and values.size and values.dtype.kind not in "iu":
+        raise ArgumentError(f"`{op.name}`: `segment_ids` must be whole numbers.", argument="segment_ids")
+    if num_segments is not None and integer(op.name, num_segments, "num_segments") < 0:
+        raise ArgumentError(f"`{op.name}`: `num_segments` must not be negative.", argument="num_segments")
+    if num_segments is None and values is None:
+        raise ArgumentError(
+            f"`{op.name}`: `num_segments` is needed where the values of `segment_ids` are not known (inside a trace).",
+            argument="num_segments",
+        )
+
+
+def _count(segment_ids, num_segments) -> int:
+    if num_segments is not None:
+        return int(num_segments)
+    values = known(segment_ids)
+    return int(values.max()) + 1 if values.size else 0
+
+
+def _kept(data, segment_ids, count: int) -> tuple:
+    """``data`` and ids without the rows of no segment; where ids are unknown, those get the id ``count``."""
+    values = known(segment_ids)
+    if values is None:
+        return data, where((segment_ids < 0) | (segment_ids >= count), count, segment_ids), count + 1
+    inside = (values >= 0) & (values < count)
+    if not inside.all():
+        data, values = take(data, np.flatnonzero(inside), 0), values[inside]
+    return data, values.astype(np.int64), count
+
+
+@op(check=_segments)
+def segment_sum(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+    """Sum of the rows of each segment.
+
+    Args:
+        data: rows along the first dimension.
+        segment_ids: each row's segment, a vector of whole numbers in any order; rows of no segment are left out.
+        num_segments: how many there are; one more than the largest id without.
+        sorted: that the ids ascend; the result is the same without it.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; 0 for empty segments.
+
+    Raises:
+        ShapeError: ids that are no vector as long as ``data``.
+        ArgumentError: no ``num_segments`` inside a trace.
+
+    Gradient:
+        The upstream gradient of each row's segment.
+    """
+    count = _count(segment_ids, num_segments)
+    data, ids, room = _kept(data, segment_ids, count)
+    total = add_at(_zeros(data, (room, *data.shape[1:])), ids, data)
+    return total if room == count else total[:count]
+
+
+@op(check=_segments)
+def segment_max(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+    """Largest of the rows of each segment, elementwise.
+
+    Args:
+        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; -inf for empty segments (the
+        smallest number of an integer dtype).
+
+    Raises:
+        ShapeError: ids that are no vector as long as ``data``.
+        ArgumentError: no ``num_segments`` inside a trace.
+
+    Gradient:
+        The upstream gradient of the segment to its largest row, shared equally among tied ones.
+    """
+    ...
+
+
+@op(check=_segments)
+def segment_min(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+    """Smallest of the rows of each segment, elementwise.
+
+    Args:
+        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; inf for empty segments (the
+        largest number of an integer dtype).
+
+    Raises:
+        ShapeError: ids that are no vector as long as ``data``.
+        ArgumentError: no ``num_segments`` inside a trace.
+
+    Gradient:
+        The upstream gradient of the segment to its smallest row, shared equally among tied ones.
+    """
+    ...
+
+
+@op(check=_segments)
+def segment_prod(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+    """Product of the rows of each segment, elementwise.
+
+    Args:
+        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; 1 for empty segments.
+
+    Raises:
+        ShapeError: ids that are no vector as long as ``data``.
+        ArgumentError: no ``num_segments`` inside a trace.
+
+    Gradient:
+        The upstream gradient of the segment times the product of its other rows, right where rows are 0, to
+        any order: rows are multiplied in pairs, then pairs of those. (Inside a trace that hides the ids it is
+        the library's own.)
+    """
+    from .creation import ones_like
+    from .joining import concatenate
+
+    count = _count(segment_ids, num_segments)
+    data, ids, room = _kept(data, segment_ids, count)
+    if known(ids) is None:
+        owner = backends.of(getattr(data, "data", data)) if hasattr(data, "_node") else backends.of(data)
+        return owner.module.product_by_segment(data, ids, room)[:count]
+    order = np.argsort(ids, kind="stable")
+    ids, data = ids[order], take(data, order, 0)
+    one = get_item(ones_like(concatenate([data, _zeros(data, (1, *data.shape[1:]))], 0)), builtins.slice(0, 1))
+    while len(ids) and (ids[1:] == ids[:-1]).any():
+        first = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+        rank = np.arange(len(ids)) - np.repeat(first, np.diff(np.r_[first, len(ids)]))
+        left = np.flatnonzero(rank % 2 == 0)
+        paired = np.r_[(ids[1:] == ids[:-1]), False][left]
+        right = np.where(paired, left + 1, len(ids))
+        data = take(data, left, 0) * take(concatenate([data, one], 0), right, 0)
+        ids = ids[left]
+    place = np.full(room, len(ids))
+    place[ids] = np.arange(len(ids))
+    return take(concatenate([data, one], 0), place, 0)
