@@ -4,8 +4,11 @@ from . import autodiff, config, errors, functional, ops
 from .autodiff import Parameter, Variable
 from .functional import grad, value_and_grad
 from .gradients import (
+    checkpoint,
+    checkpoint_policy,
     custom_gradient,
     gradient,
+    gradient_checkpoint_scope,
     scaled_gradient,
     scaled_gradient_ext,
     set_requires_gradient,
@@ -22,12 +25,15 @@ __all__ = [
     "Parameter",
     "Variable",
     "autodiff",
+    "checkpoint",
+    "checkpoint_policy",
     "config",
     "custom_gradient",
     "errors",
     "functional",
     "grad",
     "gradient",
+    "gradient_checkpoint_scope",
     "jit",
     "ops",
     "scaled_gradient",

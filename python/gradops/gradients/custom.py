@@ -256,8 +256,10 @@ def _fit(g, x):
     if g is None:
         return None
     data = x.data if isinstance(x, Variable) else x
-    if isinstance(data, str):
-        return g
+    if data.dtype is str:
+        from ..autodiff.text import feedback
+
+        return feedback(g, x.role)
     dtype = conversion.dtype(data)
     if isinstance(g, (bool, int, float, complex)):
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)

@@ -12,7 +12,54 @@ from ..autodiff.modes import _Mode, recording
 from .flow import stop_gradient
 
 
-class stop_gradient_scope(_Mode):
+class _Scope(_Mode):
+    """A scope of the thread or task: context manager and decorator.
+
+    ``_begin`` starts it and gives the stack that ends it. It ends once every scope of its kind that was
+    entered after it is left too, so scopes may be left in any order, as those in generators are.
+    """
+
+    _decorating = False
+
+    def __enter__(self):
+        frame = _Frame(self._begin())
+        frames = _frames.get()
+        _frames.set({**frames, type(self): (*frames.get(type(self), ()), frame)})
+        self._entered.append(frame)
+        return self
+
+    def __exit__(self, *error):
+        self._entered.pop().open = False
+        frames = _frames.get()
+        mine = frames.get(type(self), ())
+        while mine and not mine[-1].open:
+            mine[-1].undo.close()
+            mine = mine[:-1]
+        _frames.set({**frames, type(self): mine})
+
+    def _again(self):
+        again = type(self)()
+        again._decorating = True
+        return again
+
+    def _begin(self) -> contextlib.ExitStack:
+        raise NotImplementedError
+
+
+class _Frame:
+    """An entered scope."""
+
+    __slots__ = ("undo", "open")
+
+    def __init__(self, undo: contextlib.ExitStack):
+        self.undo = undo
+        self.open = True
+
+
+_frames: ContextVar[dict] = ContextVar("gradops_frames", default={})
+
+
+class stop_gradient_scope(_Scope):
     """Scope in which what is made has no gradient to what is outside.
 
     Use as ``with stop_gradient_scope():`` or as decorator, with or without parentheses, on functions,
@@ -37,28 +84,20 @@ class stop_gradient_scope(_Mode):
         None from inside to outside; after RETURNN's ``stop_gradient_scope``.
     """
 
-    value = False
-    _decorating = False
-
     def __enter__(self):
-        if _compiling():
-            self._entered.append(sys.modules["torch"].is_grad_enabled())
-            sys.modules["torch"].set_grad_enabled(False)
-            return self
-        frame = _Frame(self._stop())
-        _frames.set((*_frames.get(), frame))
-        self._entered.append(frame)
+        if not _compiling():
+            return super().__enter__()
+        self._entered.append(sys.modules["torch"].is_grad_enabled())
+        sys.modules["torch"].set_grad_enabled(False)
         return self
 
     def __exit__(self, *error):
-        entered = self._entered.pop()
-        if isinstance(entered, bool):
-            sys.modules["torch"].set_grad_enabled(entered)
+        if isinstance(self._entered[-1], bool):
+            sys.modules["torch"].set_grad_enabled(self._entered.pop())
         else:
-            entered.leave()
+            super().__exit__(*error)
 
-    def _stop(self) -> contextlib.ExitStack:
-        """Stop what can be recording now, and how to take that back."""
+    def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
             before = recording.get()
             recording.set(False)
@@ -69,11 +108,6 @@ class stop_gradient_scope(_Mode):
                     if not (self._decorating and getattr(native, "cuts_results", False)):
                         stack.enter_context(native.stopped())
             return stack.pop_all()
-
-    def _again(self):
-        again = type(self)()
-        again._decorating = True
-        return again
 
     def __call__(self, function):
         decorated = super().__call__(function)
@@ -86,28 +120,6 @@ class stop_gradient_scope(_Mode):
             return stop_gradient(decorated(*args, **kwargs))
 
         return wrapped
-
-
-_frames: ContextVar[tuple] = ContextVar("gradops_stop_frames", default=())
-
-
-class _Frame:
-    """An entered scope. It is undone once every scope entered after it is left too.
-
-    So scopes may be left in any order, as those in generators are.
-    """
-
-    def __init__(self, undo: contextlib.ExitStack):
-        self.undo = undo
-        self.open = True
-
-    def leave(self):
-        self.open = False
-        frames = _frames.get()
-        while frames and not frames[-1].open:
-            frames[-1].undo.close()
-            frames = frames[:-1]
-        _frames.set(frames)
 
 
 def _in_use(name: str) -> bool:

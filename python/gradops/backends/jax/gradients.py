@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from contextvars import ContextVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.ad_checkpoint import checkpoint_name
 
 from ...errors import GradientError, JitError
+from ..policy import BEGIN, END, checkpoint_policy
 from . import traces
 
 stop = jax.lax.stop_gradient
@@ -23,6 +29,47 @@ def stopped():
 def _cut(apply, xs):
     out = apply([stop(x) if traces.is_tracer(x) else x for x in xs])
     return [stop(y) for y in out] if isinstance(out, (list, tuple)) else stop(out)
+
+
+class _NeedsPolicy(BaseException):
+    """Raised by a checkpoint scope to the derivative being taken: to take it under the policy."""
+
+
+_policy: ContextVar[str] = ContextVar("gradops_policy", default="off")
+"""``"ask"`` while a derivative could be taken again under the policy, ``"on"`` while it is."""
+
+
+@contextlib.contextmanager
+def checkpointed():
+    """A scope whose operations are marked for ``gradops.checkpoint_policy``."""
+    if not traces.tracing():
+        yield
+        return
+    if _policy.get() == "ask":
+        raise _NeedsPolicy
+    with traces.watching(_mark):
+        yield
+
+
+def _mark(apply, xs):
+    xs = list(xs)
+    for i, x in enumerate(xs):
+        if isinstance(x, jax.Array) and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+            xs[i] = checkpoint_name(x, BEGIN)
+            break
+    out = apply(xs)
+    if isinstance(out, (list, tuple)):
+        return [_name_end(y) for y in out]
+    return _name_end(out)
+
+
+def _name_end(y):
+    return checkpoint_name(y, END) if isinstance(y, jax.Array) else y
+
+
+def checkpoint(run, inputs: list) -> list:
+    """``run(*inputs)``, stored as its inputs."""
+    return jax.checkpoint(run)(*inputs)
 
 
 def custom(run, inputs: list) -> list:
@@ -72,7 +119,18 @@ def value_and_grad(run, leaves: list) -> tuple:
         y = jnp.asarray(run(*xs))
         return y.reshape(()), y
 
-    (_, value), gradients = jax.value_and_grad(scalar, argnums=tuple(range(len(leaves))), has_aux=True)(*leaves)
+    both = functools.partial(jax.value_and_grad, argnums=tuple(range(len(leaves))), has_aux=True)
+    if _policy.get() == "on":
+        (_, value), gradients = both(scalar)(*leaves)
+    else:
+        token = _policy.set("ask")
+        try:
+            (_, value), gradients = both(scalar)(*leaves)
+        except _NeedsPolicy:
+            _policy.set("on")
+            (_, value), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
+        finally:
+            _policy.reset(token)
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
 
 

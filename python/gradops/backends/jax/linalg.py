@@ -1,5 +1,7 @@
 """JAX kernels: linear algebra. What JAX answers with NaN or infinity is an error where values are known."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 
@@ -83,9 +85,15 @@ def solve_triangular(a, b, lower=False):
     return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)
 
 
+# Newer versions of JAX want to be asked for the derivatives of eigenvectors.
+_OPTIONS = {
+    name: True for name in inspect.signature(jax.lax.linalg.eig).parameters if name == "enable_eigvec_derivs"
+}
+
+
 @_matrix
 def eig(x):
-    return tuple(jnp.linalg.eig(_finite(x)))
+    return tuple(jax.lax.linalg.eig(_finite(x), compute_left_eigenvectors=False, **_OPTIONS))
 
 
 @_matrix

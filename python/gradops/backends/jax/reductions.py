@@ -53,3 +53,7 @@ def logsumexp(x, axis=None, keepdims=False):
 
 def cumsum(x, axis=None, dtype=None):
     return jnp.cumsum(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype))
+
+
+def cumprod(x, axis=None, dtype=None):
+    return jnp.cumprod(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype))

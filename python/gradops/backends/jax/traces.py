@@ -40,6 +40,11 @@ def watching(around):
         yield
 
 
+def tracing() -> bool:
+    """Whether a transformation is in progress; True where that cannot be seen."""
+    return not supported or core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
+
+
 def is_tracer(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 

@@ -23,6 +23,20 @@ def stopped():
 _forward_mode = getattr(torch.autograd.forward_ad, "_set_fwd_grad_enabled", contextlib.nullcontext)
 
 
+def checkpointed():
+    """A scope whose tensors are computed again in the backward pass."""
+    from . import recipes
+
+    return recipes.scope()
+
+
+def checkpoint(run, inputs: list) -> list:
+    """``run(*inputs)``, stored as its inputs."""
+    from torch.utils.checkpoint import checkpoint
+
+    return checkpoint(run, *inputs, use_reentrant=False)
+
+
 def require(x) -> None:
     x.requires_grad_()
 

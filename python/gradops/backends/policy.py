@@ -1,0 +1,32 @@
+"""The policy for ``jax.checkpoint`` that knows gradops' scopes; needs no JAX itself."""
+
+from __future__ import annotations
+
+import threading
+
+BEGIN, END = "gradops_checkpoint_begin", "gradops_checkpoint_end"
+"""The names between which, in the order of a traced program, an operation is not saved."""
+
+
+def checkpoint_policy(primitive, *avals, **params) -> bool:
+    """The policy for ``jax.checkpoint`` under which what was made in a :func:`gradient_checkpoint_scope` is not saved.
+
+    ``jax.checkpoint(f, policy=gradops.checkpoint_policy)`` saves everything else.
+    """
+    if primitive.name == "name":
+        if params["name"] == BEGIN:
+            _policy.inside = True
+            return False
+        if params["name"] == END:
+            _policy.inside = False
+            return False
+    return not _policy.inside
+
+
+
+
+class _Policy(threading.local):
+    inside = False
+
+
+_policy = _Policy()

@@ -1,0 +1,148 @@
+"""Trading time for memory: what is made in a scope, or by a function, is computed again when it is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _tree, backends
+from ..autodiff.variable import Variable
+from ..backends.policy import checkpoint_policy
+from ..errors import ArgumentTypeError
+from . import recipes
+from .scopes import _in_use, _Scope
+
+
+class gradient_checkpoint_scope(_Scope):
+    """Scope whose tensors are not stored for the backward pass, but computed again in it.
+
+    Use as ``with gradient_checkpoint_scope():`` or as decorator, on functions, coroutines and generators::
+
+        with gradient_checkpoint_scope():
+            x = a + b
+        y = x * c
+
+    Neither the scope nor its consumers outside store ``x``: it is freed when the caller drops it and computed
+    again, once a backward pass, for the gradient to ``c``. What the scope takes from outside is stored, also
+    if another scope made it. A scope in a scope is a part of it. Random operations give the same values again
+    and leave the generators as they are.
+
+    What is covered:
+
+    - PyTorch: every operation, below autograd and autocast. Consumers in the scope's thread; under the
+      caller's own ``saved_tensors_hooks`` that were entered before, consumers inside the scope only;
+    - variables over NumPy, JAX and TensorFlow arrays: every operation of gradops;
+    - JAX: every operation, under ``gradops.grad``, which then traces the function, or under
+      ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Without one of them nothing changes;
+    - TensorFlow's tape stores what it records, so under it the scope is an error.
+
+    A gradient function's closure in :func:`custom_gradient` keeps what it closes over.
+
+    Raises:
+        BackendError: an active ``tf.GradientTape``, or a TensorFlow graph: use :func:`checkpoint`.
+        GradientError: in the backward pass, where something needed was written in place since.
+
+    Gradient:
+        Unchanged; after RETURNN's ``gradient_checkpoint_scope`` and Chen et al. (2016).
+    """
+
+    def _begin(self) -> contextlib.ExitStack:
+        with contextlib.ExitStack() as stack:
+            if recipes.current.get() is not None:
+                return stack.pop_all()
+            if _in_use("tensorflow"):
+                backends.by_name("tensorflow").module.gradients.check_checkpoint()
+            recipes.start()
+            recipes.current.set(recipes.Recipe())
+            stack.callback(recipes.current.set, None)
+            for name in ("torch", "jax"):
+                if _in_use(name):
+                    stack.enter_context(backends.by_name(name).module.gradients.checkpointed())
+            return stack.pop_all()
+
+
+def checkpoint(f: Callable) -> Callable:
+    """``f``, with nothing stored for the backward pass but its arguments: it is run again there.
+
+    Args:
+        f: a function of tensors, variables, nested structures of them, and anything else, to tensors.
+            It may close over what needs a gradient. On PyTorch, TensorFlow and JAX its code runs twice; on
+            variables its operations do, as in :func:`gradient_checkpoint_scope`. JAX traces it.
+
+    Returns:
+        A function of the same arguments. Random numbers are the same in both runs: torch's, NumPy's and
+        TensorFlow's generators, and those in ``generators``, are restored for the second.
+
+    Gradient:
+        Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+
+    @functools.wraps(f, updated=())
+    def checkpointed(*args, **kwargs):
+        leaves, form = _tree.flatten((args, kwargs))
+        places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
+        kinds = {type(leaves[i].data if isinstance(leaves[i], Variable) else leaves[i]) for i in places}
+        backend = backends.common(kinds, "checkpoint")
+        if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
+            return _on_tape(f, args, kwargs)
+        box: dict = {}
+        restore = _Generators()
+
+        def run(*xs):
+            filled = list(leaves)
+            for i, x in zip(places, xs):
+                filled[i] = x
+            a, k = _tree.unflatten(form, filled)
+            with restore:
+                values, box["form"] = _tree.flatten(f(*a, **k))
+            return values
+
+        values = backend.module.gradients.checkpoint(run, [leaves[i] for i in places])
+        return _tree.unflatten(box["form"], values)
+
+    return checkpointed
+
+
+def _on_tape(f: Callable, args: tuple, kwargs: dict):
+    with gradient_checkpoint_scope():
+        result = f(*args, **kwargs)
+    recipes.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])
+    return result
+
+
+__all__ = ["checkpoint", "checkpoint_policy", "generators", "gradient_checkpoint_scope"]
+
+
+def _numpy_state():
+    return np.random.get_state(legacy=False)
+
+
+generators: list[tuple[Callable, Callable]] = [(_numpy_state, np.random.set_state)]
+"""Pairs of functions that get and set a generator's state, restored when :func:`checkpoint` runs a function again."""
+
+
+class _Generators:
+    """The generators' states at the first run, given again to the later ones and put back after them."""
+
+    def __init__(self):
+        self.first: list | None = None
+
+    def __enter__(self):
+        states = [get() for get, _ in generators]
+        self.now = None
+        if self.first is None:
+            self.first = states
+        else:
+            self.now = states
+            for (_, put), state in zip(generators, self.first):
+                put(state)
+
+    def __exit__(self, *error):
+        if self.now is not None:
+            for (_, put), state in zip(generators, self.now):
+                put(state)
