@@ -190,6 +190,8 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
     """The number of dimensions of ``x``, which must be in ``ranks`` (an int is a minimum)."""
     from .conversion import ndim
 
+    if not hasattr(x, "shape") and not is_numeric(x):
+        raise not_a_tensor(op, name, x)
     rank = ndim(x)
     if rank < ranks if isinstance(ranks, int) else rank not in ranks:
         wanted = f"at least {ranks}" if isinstance(ranks, int) else " or ".join(map(str, ranks))
