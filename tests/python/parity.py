@@ -35,7 +35,7 @@ class Case:
         rtol, atol: tolerances; of the gradients ten times as much.
         label: tells cases of one op apart.
         same_dtype: whether the result's dtype must equal the reference's on all backends.
-        positions: call positionally, in the order of the keywords.
+        using: called with the inputs instead of the op, where those are not its arguments (variadic ops).
     """
 
     op: str
@@ -49,19 +49,29 @@ class Case:
     label: str = ""
     same_dtype: bool = True
     skip: dict[str, str] = field(default_factory=dict)
+    using: Callable | None = None
 
     @property
     def id(self) -> str:
         return f"{self.op}-{self.label}" if self.label else self.op
 
     def function(self) -> Callable:
+        if self.using is not None:
+            return self.using
         target: Any = ops
         for part in self.op.split("."):
             target = getattr(target, part)
         return target
 
 
-def arrays(shape=None, low: float = -2.0, high: float = 2.0, dtype="float64", distinct: bool = False, away: Sequence[float] = ()):
+def arrays(
+    shape=None,
+    low: float = -2.0,
+    high: float = 2.0,
+    dtype="float64",
+    distinct: bool = False,
+    away: Sequence[float] = (),
+):
     """Arrays of a shape (or of a strategy's; any of up to 3 dimensions if None), uniform in [low, high).
 
     ``distinct`` keeps elements apart (no ties); ``away`` keeps them 0.05 from kinks.
@@ -79,7 +89,9 @@ def arrays(shape=None, low: float = -2.0, high: float = 2.0, dtype="float64", di
         x = rng.uniform(low, high, sizes)
         if distinct:
             count = max(x.size, 1)
-            x = (rng.permutation(count) + rng.uniform(0.2, 0.8, count))[: x.size].reshape(sizes) / count * (high - low) + low
+            x = (rng.permutation(count) + rng.uniform(0.2, 0.8, count))[: x.size].reshape(sizes) / count * (
+                high - low
+            ) + low
         if np.dtype(dtype).kind == "c":
             x = x + 1j * rng.uniform(low, high, sizes)
         for kink in away:
@@ -92,6 +104,11 @@ def arrays(shape=None, low: float = -2.0, high: float = 2.0, dtype="float64", di
 def positional(function: Callable) -> Callable:
     """A reference that takes its arguments by position (a ufunc) as one of keywords."""
     return lambda **keywords: function(*keywords.values())
+
+
+def leading(function: Callable) -> Callable:
+    """A reference that takes its first argument by position as one of keywords."""
+    return lambda **keywords: function(*[keywords.pop(next(iter(keywords)))], **keywords)
 
 
 def inputs(**values) -> st.SearchStrategy[dict[str, Any]]:
@@ -164,7 +181,9 @@ def loss(results: list, ws: list):
     for r, (w, v) in zip(results, ws):
         name = ops.dtype(r)
         if "complex" in name:
-            part = ops.sum(ops.real(r) * tensors_like(w, ops.real(r))) + ops.sum(ops.imag(r) * tensors_like(v, ops.real(r)))
+            part = ops.sum(ops.real(r) * tensors_like(w, ops.real(r))) + ops.sum(
+                ops.imag(r) * tensors_like(v, ops.real(r))
+            )
         elif "float" in name:
             part = ops.sum(r * tensors_like(w, r))
         else:
@@ -197,7 +216,11 @@ def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
 
 
 def differentiated(case: Case, arguments: dict) -> list[np.ndarray]:
-    return [x for name in case.gradients for x in (arguments[name] if isinstance(arguments[name], list) else [arguments[name]])]
+    return [
+        x
+        for name in case.gradients
+        for x in (arguments[name] if isinstance(arguments[name], list) else [arguments[name]])
+    ]
 
 
 def tape_gradient(f, xs: list, over: str = "numpy") -> list[np.ndarray]:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from ..types import Axes, Axis, DType, Tensor
+from .. import dtypes
+from ..errors import ArgumentError
+from ..types import Axes, Axis, DType, Integer, Tensor
+from ._checks import check_axes, check_axis, check_rank, check_real, integer
+from ._compose import as_float, is_complex, lines
 from ._dispatch import op
+from .conversion import cast, ndim
+from .conversion import dtype as dtype_of
+from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
+from .indexing import where
+from .shaping import concatenate, reshape, split, transpose
+
+RETURNS_POSITIONS = ("argmax", "argmin")
 
 
 @op
@@ -51,7 +62,40 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
     Gradient:
         The product of the other elements, right where elements are 0, to second order.
     """
-    ...
+    x = wide(x) if dtype is None else cast(x, dtype)
+    rank = ndim(x)
+    axes = check_axes("prod", axis, rank)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+    if len(axes) != 1:
+        x = transpose(x, (*(i for i in range(rank) if i not in axes), *axes)) if rank else x
+        x = reshape(x, (*rest, count(x.shape) // count(rest) if count(rest) else count(kept)))
+        along = len(rest)
+    else:
+        along = axes[0]
+    return reshape(_tree_product(x, along), kept if keepdims else rest)
+
+
+def count(shape) -> int:
+    """The number of elements of a shape."""
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+def _tree_product(x, axis):
+    """The product along an axis by multiplying halves: no division, so right at zeros to every order."""
+    spare = None
+    if x.shape[axis] == 0:
+        return add(sum(x, axis, True), 1)
+    while x.shape[axis] > 1:
+        half = x.shape[axis] // 2
+        first, second, *odd = split(x, [half, 2 * half], axis)
+        x = multiply(first, second)
+        if odd and odd[0].shape[axis]:
+            spare = odd[0] if spare is None else multiply(spare, odd[0])
+    return x if spare is None else multiply(x, spare)
 
 
 @op
@@ -178,3 +222,167 @@ def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> T
         The running sum of the upstream gradient from the end.
     """
     ...
+
+
+@op
+def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> Tensor:
+    """Running product along an axis; of the flattened tensor without one.
+
+    Returns:
+        A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        The products without the element, right where elements are 0, to every order: the scan of Hillis
+        and Steele (1986) has no division.
+    """
+    x = wide(x) if dtype is None else cast(x, dtype)
+    shape = x.shape if axis is not None else None
+    x, axis = lines("cumprod", x, axis)
+    size, step = x.shape[axis], 1
+    while step < size:
+        before = split(x, [size - step], axis)[0]
+        first, rest = split(x, [step], axis)
+        x = concatenate([first, multiply(rest, before)], axis)
+        step *= 2
+    return x if shape is None else reshape(x, shape)
+
+
+def wide(x):
+    """Bools and integers of less than 64 bits as int64, in which they add up."""
+    name = dtype_of(x)
+    return x if dtypes.is_floating(name) or dtypes.bits(name) == 64 else cast(x, "int64")
+
+
+@op
+def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Largest element over axes, as :func:`max`.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements.
+    """
+    return max(x, axis, keepdims)
+
+
+@op
+def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over axes, as :func:`min`.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements.
+    """
+    return min(x, axis, keepdims)
+
+
+@op(check=check_real)
+def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The range, largest minus smallest element, over axes.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        1 to the largest and -1 to the smallest element, shared equally among tied ones.
+    """
+    return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
+
+
+@op(differentiable=False)
+def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
+    """How many elements over axes are not 0.
+
+    Returns:
+        An int64 tensor without the reduced dimensions. It has no gradient.
+
+    Raises:
+        AxisError: an axis out of range.
+    """
+    return sum(not_equal(x, 0), axis)
+
+
+@op
+def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``2 * (x - mean(x)) / n``.
+    """
+    x = as_float(x)
+    distance = subtract(x, mean(x, axis, True))
+    return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
+
+
+@op
+def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Standard deviation over axes, the square root of :func:`var`.
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
+    """
+    return safe_sqrt(var(x, axis, keepdims))
+
+
+def safe_sqrt(x):
+    """Square root whose derivative at 0 is 0, as that of a norm."""
+    zero = equal(x, 0)
+    return where(zero, 0, sqrt(where(zero, 1, x)))
+
+
+@op
+def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
+    """Differences of neighbours along an axis, ``n`` times over.
+
+    Returns:
+        A tensor ``n`` shorter along the axis (at least empty); of bools whether neighbours differ.
+
+    Raises:
+        ArgumentError: a negative ``n``.
+        AxisError: an axis out of range, or a tensor without dimensions.
+
+    Gradient:
+        The upstream gradient of the difference before, minus that of the one after.
+    """
+    n = integer("diff", n, "n")
+    if n < 0:
+        raise ArgumentError(f"`diff`: `n` must be at least 0; got {n}.", argument="n")
+    rank = check_rank("diff", a, 1, "a")
+    axis = check_axis("diff", axis, rank)
+    differ = not_equal if dtype_of(a) == "bool" else subtract
+    for _ in range(n):
+        size = a.shape[axis]
+        if size < 2:
+            return split(a, [0], axis)[0]
+        a = differ(split(a, [1], axis)[1], split(a, [size - 1], axis)[0])
+    return a

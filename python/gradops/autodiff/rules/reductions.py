@@ -1,6 +1,7 @@
 """Derivatives: reductions. Ties of ``max`` and ``min`` share the gradient equally."""
 
 from ...ops import (
+    add,
     broadcast_to,
     cast,
     cumsum,
@@ -8,6 +9,7 @@ from ...ops import (
     equal,
     exp,
     flip,
+    maximum,
     multiply,
     reshape,
     size,
@@ -37,9 +39,13 @@ def _mean(g, shape, axis):
     return spread(g, shape, axis) * (1.0 / count if count else float("nan"))
 
 
-def _extreme(g, x, y, shape, axis):
-    chosen = cast(equal(x, reshape(y, kept(shape, axis))), dtype(g))
-    return multiply(spread(g, shape, axis), chosen / sum(chosen, axis, True))
+def _extreme(g, x, y, shape, axis, initial):
+    y = reshape(y, kept(shape, axis))
+    chosen = cast(equal(x, y), dtype(g))
+    count = sum(chosen, axis, True)
+    if initial is not None:
+        count = add(count, equal(y, initial))
+    return multiply(spread(g, shape, axis), chosen / maximum(count, 1))
 
 
 def _cumsum(g, shape, axis):

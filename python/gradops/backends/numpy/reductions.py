@@ -62,3 +62,7 @@ def logsumexp(x, axis=None, keepdims=False):
 
 def cumsum(x, axis=None, dtype=None):
     return np.cumsum(x, axis=axis, dtype=dtype or _wide(x))
+
+
+def cumprod(x, axis=None, dtype=None):
+    return np.cumprod(x, axis=axis, dtype=dtype or _wide(x))

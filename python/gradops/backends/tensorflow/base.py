@@ -138,7 +138,13 @@ def rank_of(x) -> int:
 
 
 def axes_of(x, axis):
-    """``axis`` as a list of non-negative ints; None is all."""
+    """``axis`` as a list of distinct non-negative ints; None is all."""
+    rank = x.shape.rank
     if axis is None:
-        return list(range(x.shape.rank))
-    return [a % max(x.shape.rank, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+        return list(range(rank))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    bound = rank or 1
+    found = [a % bound for a in axes]
+    if len(set(found)) != len(found) or not all(-bound <= a < bound for a in axes):
+        raise IndexError(f"axis {axis} is out of range or named twice for {rank} dimensions")
+    return found if rank else []

@@ -13,10 +13,6 @@ def sum(x, axis=None, keepdims=False):
     return tf.reduce_sum(_widened(x), axis, keepdims)
 
 
-def prod(x, axis=None, keepdims=False, dtype=None):
-    return tf.reduce_prod(_widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype)), axis, keepdims)
-
-
 def mean(x, axis=None, keepdims=False):
     return tf.reduce_mean(floats(x), axis, keepdims)
 

@@ -146,7 +146,13 @@ predicate = arithmetic
 
 
 def axes_of(x, axis):
-    """``axis`` as a tuple of non-negative ints; None is all."""
+    """``axis`` as a tuple of distinct non-negative ints; None is all."""
+    rank = x.ndim
     if axis is None:
-        return tuple(range(x.ndim))
-    return tuple(a % max(x.ndim, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    bound = rank or 1
+    found = tuple(a % bound for a in axes)
+    if len(set(found)) != len(found) or not all(-bound <= a < bound for a in axes):
+        raise IndexError(f"axis {axis} is out of range or named twice for {rank} dimensions")
+    return found if rank else ()

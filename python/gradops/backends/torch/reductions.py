@@ -85,3 +85,9 @@ def cumsum(x, axis=None, dtype=None):
     if axis is None:
         x, axis = x.reshape(-1), 0
     return torch.cumsum(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+def cumprod(x, axis=None, dtype=None):
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    return torch.cumprod(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))

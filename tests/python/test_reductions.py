@@ -1,0 +1,90 @@
+"""Reductions: edge cases, and what goes wrong on all backends alike."""
+
+import numpy as np
+import pytest
+from gradops import Variable, autodiff, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+from parity import BACKENDS, native_gradient, numpy, tensors
+
+frameworks = pytest.mark.parametrize("backend", BACKENDS[1:])
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def gradient(function, x, backend):
+    """The tape's gradient on NumPy, the framework's own elsewhere."""
+    if backend == "numpy":
+        v = Variable(x, requires_grad=True)
+        return numpy(autodiff.grad(function(v), v)[0])
+    return native_gradient(lambda v: function(v), [x], backend)[0]
+
+
+@everywhere
+def test_std_of_constants_has_gradient_zero(backend):
+    got = gradient(lambda v: ops.sum(ops.std(v, axis=1)), np.ones((2, 3)), backend)
+    np.testing.assert_array_equal(got, np.zeros((2, 3)))
+
+
+@everywhere
+def test_prod_and_cumprod_at_zeros(backend):
+    x = np.array([2.0, 0.0, 3.0, 4.0])
+    np.testing.assert_allclose(gradient(ops.prod, x, backend), [0, 24, 0, 0])
+    np.testing.assert_allclose(gradient(lambda v: ops.sum(ops.cumprod(v)), x, backend), [1, 2 + 6 + 24, 0, 0])
+    twice = np.array([2.0, 0.0, 0.0])
+    np.testing.assert_allclose(gradient(lambda v: ops.sum(ops.cumprod(v)), twice, backend), [1, 2, 0])
+
+
+@pytest.mark.parametrize("backend", ("jax", "tensorflow"))
+def test_third_gradient_of_prod_at_zeros(backend):
+    def third(over):
+        x = Variable(tensors(np.array([0.0, 0.0, 0.0]), over), requires_grad=True)
+        first = autodiff.grad(ops.prod(x), x, create_graph=True)[0]
+        second = autodiff.grad(first[0], x, create_graph=True)[0]
+        return numpy(autodiff.grad(second[1], x)[0])
+
+    np.testing.assert_array_equal(third(backend), [0, 0, 1])
+    np.testing.assert_array_equal(third("numpy"), [0, 0, 1])
+
+
+@everywhere
+def test_non_contiguous_input(backend):
+    x = tensors(np.arange(12.0).reshape(3, 4), backend)
+    turned = ops.transpose(x)
+    np.testing.assert_allclose(numpy(ops.var(turned, axis=0)), np.arange(12.0).reshape(3, 4).var(axis=1))
+    np.testing.assert_allclose(numpy(ops.cumprod(turned, axis=1)), np.arange(12.0).reshape(3, 4).T.cumprod(1))
+
+
+@everywhere
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "max", "min", "amax", "all", "any", "argmax", "logsumexp", "cumsum", "cumprod", "ptp",
+             "var", "std", "count_nonzero", "diff"]
+)  # fmt: skip
+def test_axis_out_of_range_names_the_op(name, backend):
+    x = tensors(np.ones((2, 3)), backend)
+    with pytest.raises(AxisError, match=f"`{name}`: `axis` must be between -2 and 1"):
+        getattr(ops, name)(x, axis=2)
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "std"])
+def test_axis_named_twice(name, backend):
+    with pytest.raises((AxisError, ArgumentError), match=f"`{name}`"):
+        getattr(ops, name)(tensors(np.ones((2, 3)), backend), axis=(0, -2))
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["max", "min", "amax", "ptp", "argmax", "argmin"])
+def test_nothing_to_reduce(name, backend):
+    with pytest.raises(ArgumentError, match=f"`{name}`"):
+        getattr(ops, name)(tensors(np.ones((2, 0)), backend), axis=1)
+
+
+@everywhere
+def test_bad_input(backend):
+    with pytest.raises(ArgumentTypeError, match="`ptp`: `x` must be real"):
+        ops.ptp(tensors(np.ones(2) * 1j, backend))
+    with pytest.raises(ArgumentError, match="`diff`: `n` must be at least 0"):
+        ops.diff(tensors(np.ones(2), backend), n=-1)
+    with pytest.raises(ShapeError, match="`diff`: `a` must have at least 1 dimension"):
+        ops.diff(tensors(np.ones(()), backend))
+    with pytest.raises(ArgumentTypeError, match="`sum`"):
+        ops.sum("text")
