@@ -336,7 +336,10 @@ def _rejoin_one(value, edge):
     return edge
 
 
-def _materialize(parts: Parts, node: Node) -> list:
+def _materialize(parts: Parts, node: Node):
+    """Zeros for the results that have no gradient; a node without templates wants the parts as they are."""
+    if node.extra is None:
+        return parts
     full = []
     for i, (shape, dtype, owner) in enumerate(node.extra):
         g = parts.get(i)
@@ -429,7 +432,7 @@ def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
     if leaf.dtype is str:
         from .text import merge
 
-        leaf.grad = merge(leaf.grad, g)
+        leaf.grad = merge(leaf, g)
         return
     owner = backends.of(leaf.data)
     if owner.name != "numpy":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import types
 from contextvars import ContextVar
 
 recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
@@ -15,6 +16,10 @@ def is_grad_enabled() -> bool:
     return recording.get()
 
 
+_entered: ContextVar[tuple] = ContextVar("gradops_entered", default=())
+"""What to restore at the end of the scopes entered in this thread or task, the innermost last."""
+
+
 class _Mode:
     """A scope that sets the flag: context manager, decorator with and without parentheses."""
 
@@ -22,18 +27,19 @@ class _Mode:
 
     def __new__(cls, function=None):
         self = super().__new__(cls)
-        self._entered = []
         return self if function is None else self(function)
 
     def __enter__(self):
-        self._entered.append((recording.set(self.value), self._enter_torch()))
+        _entered.set((*_entered.get(), (recording.get(), self._enter_torch())))
+        recording.set(self.value)
         return self
 
     def __exit__(self, *error):
-        token, native = self._entered.pop()
+        *outer, (before, native) = _entered.get()
+        _entered.set(tuple(outer))
+        recording.set(before)
         if native is not None:
             native.__exit__(*error)
-        recording.reset(token)
 
     def _enter_torch(self):
         torch = sys.modules.get("torch")
@@ -52,12 +58,13 @@ class _Mode:
     def __call__(self, function):
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
+        if inspect.isasyncgenfunction(function):
+            return self._wrap_async_generator(function)
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def wrapped(*args, **kwargs):
-                with self._again():
-                    return await function(*args, **kwargs)
+                return await self._steps(function(*args, **kwargs).__await__())
 
             return wrapped
 
@@ -65,6 +72,42 @@ class _Mode:
         def wrapped(*args, **kwargs):
             with self._again():
                 return function(*args, **kwargs)
+
+        return wrapped
+
+    @types.coroutine
+    def _steps(self, running):
+        """The mode holds while the coroutine runs, not while it waits and others run."""
+        send, value = running.send, None
+        while True:
+            try:
+                with self._again():
+                    item = send(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                value = yield item
+                send = running.send
+            except BaseException as error:
+                value, send = error, running.throw
+
+    def _wrap_async_generator(self, function):
+        @functools.wraps(function)
+        async def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            step = generator.asend(None)
+            while True:
+                try:
+                    item = await self._steps(step.__await__())
+                except StopAsyncIteration:
+                    return
+                try:
+                    step = generator.asend((yield item))
+                except GeneratorExit:
+                    await self._steps(generator.aclose().__await__())
+                    raise
+                except BaseException as error:
+                    step = generator.athrow(error)
 
         return wrapped
 

@@ -156,7 +156,7 @@ class Variable:
         """:func:`gradops.autodiff.backward` from this variable."""
         from .engine import backward
 
-        backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
 
     def register_hook(self, hook):
         """Call ``hook(gradient)`` when this variable's gradient is known; see :func:`.hooks.register`."""
@@ -222,7 +222,7 @@ class Variable:
         return backends.of(self.data).to_numpy(self.data).tolist()
 
     def __len__(self) -> int:
-        if isinstance(self.data, str):
+        if self.dtype is str:
             return len(self.data)
         if not self.shape:
             raise TypeError("a 0-d variable has no length")
@@ -283,7 +283,7 @@ class Variable:
     def __format__(self, spec: str) -> str:
         if self.dtype is str:
             return format(str(self.data), spec)
-        return format(self.item(), spec) if spec else str(self)
+        return format(self.item(), spec) if spec or not self.shape else str(self)
 
     def __repr__(self) -> str:
         if self.dtype is str:

@@ -1,23 +1,30 @@
 """Derivatives: indexing. The gradient of reading positions is adding at them."""
 
+import math
+
 import numpy as np
 
+from ... import backends
 from ...backends._keys import distinct, last_of_each, parts_of
-from ...ops import _checks, reshape, where, zeros_like
+from ...ops import _checks, dtype, reshape, where
 from ...ops.indexing import add_at, get_item, set_at
 from ..record import derivative
 
 
-def _take(g, x, indices, axis, shape):
+def _zeros(g, shape):
+    """Zeros of ``g``'s library and dtype. Rules that need no more of ``x`` than its shape do not keep it."""
+    return backends.of(g.data if hasattr(g, "requires_grad") else g).module.zeros(shape, dtype(g))
+
+
+def _take(g, indices, axis, shape):
     if axis is None:
-        flat = add_at(zeros_like(reshape(x, (-1,)), None), indices, g)
-        return reshape(flat, shape)
+        return reshape(add_at(_zeros(g, (math.prod(shape),)), indices, g), shape)
     axis = axis % len(shape)
-    return add_at(zeros_like(x), (slice(None),) * axis + (indices,) if axis else indices, g)
+    return add_at(_zeros(g, shape), (slice(None),) * axis + (indices,) if axis else indices, g)
 
 
-def _get_item(g, x, key):
-    return add_at(zeros_like(x), key, g)
+def _get_item(g, key, shape):
+    return add_at(_zeros(g, shape), key, g)
 
 
 def _set_updates(g, x, key):

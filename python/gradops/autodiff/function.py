@@ -1,0 +1,414 @@
+"""``Function``: an operation with its own forward and backward, on variables and torch tensors alike."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..errors import ArgumentTypeError, GradientError, ShapeError
+from . import engine, inplace
+from .graph import PICK, Node, Parts, Rule
+from .modes import no_grad, recording
+from .variable import Variable, attach, wrap
+
+
+class Context:
+    """What ``forward`` hands to ``backward``; anything else may be stored on it as an attribute.
+
+    Attributes:
+        saved_tensors: what was saved, as variables.
+        needs_input_grad: for each argument of ``forward`` whether its gradient will be used.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+    _to_save: tuple = ()
+    _dirty: tuple = ()
+    _constants: tuple = ()
+    _materialize: bool = True
+    _saved: tuple | None = None
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep inputs, outputs or intermediate values (or None) for ``backward``.
+
+        Unlike attributes of the context, they are checked for in-place writes since, are freed with the
+        graph, and stay connected to it when the gradient is itself differentiated. Call it once.
+        """
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What :meth:`save_for_backward` was given, during ``backward``.
+
+        Raises:
+            GradientError: outside a backward pass.
+        """
+        if self._saved is None:
+            raise GradientError("`saved_tensors` are there during `backward` only.")
+        return self._saved
+
+    def mark_dirty(self, *tensors) -> None:
+        """Say which inputs ``forward`` changed in place; it must return them. Call it once."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """Say which outputs have no gradient; ``backward`` gets zeros for them."""
+        self._constants = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on."""
+        self._materialize = bool(value)
+
+
+class Function:
+    """An operation with a gradient of its own. Subclass it and call ``apply``.
+
+    Either define ``forward(ctx, *inputs)``, or ``forward(*inputs)`` and ``setup_context(ctx, inputs, output)``;
+    and ``backward(ctx, *gradients)``, which gets one gradient for each output and returns one for each
+    input, or None. All are static methods. ::
+
+        class Cube(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 3 * x**2 * g
+
+        y = Cube.apply(x)
+
+    ``forward`` runs without recording. ``x`` may be a variable (over NumPy, JAX, TensorFlow or text), a torch
+    tensor, for which the same definition becomes a ``torch.autograd.Function``, or an array of JAX or
+    TensorFlow, for which it becomes a custom gradient there. ``forward`` and ``backward`` see what the caller
+    has: variables for variables, torch tensors for torch tensors; they may return plain arrays for variables.
+
+    Raises:
+        GradientError: from ``apply``: an output that is marked dirty but was no input, or a dirty input that is a
+            leaf requiring a gradient; in the backward pass: the wrong number of gradients, or one for an input
+            that is no tensor.
+        ShapeError: a gradient that does not reduce to its input's shape.
+
+    Gradient:
+        ``backward``'s; differentiable again if ``backward`` is made of recorded operations, unless it is
+        decorated with :func:`once_differentiable`. After ``torch.autograd.Function``.
+    """
+
+    @staticmethod
+    def forward(*args):
+        raise NotImplementedError("a Function must define `forward`.")
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output) -> None:
+        raise NotImplementedError
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("a Function must define `backward` to be differentiated.")
+
+    def __init__(self):
+        raise ArgumentTypeError(f"{type(self).__name__} is called as `{type(self).__name__}.apply(...)`.")
+
+    @classmethod
+    def apply(cls, *args) -> Any:
+        """Run ``forward`` on ``args``, recorded as one operation."""
+        kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
+        owner = backends.common(kinds, cls.__name__)
+        variables = any(isinstance(a, Variable) for a in args)
+        if owner is not None and not variables:
+            if owner.name == "torch":
+                return _torch_function(cls).apply(*args)
+            if owner.name in ("jax", "tensorflow"):
+                return _native(cls, owner, args)
+        return _apply(cls, args)
+
+
+def _runs(cls) -> Callable:
+    """``(ctx, args)`` to the output, in either of the two styles."""
+    if cls.setup_context is Function.setup_context:
+        return cls.forward
+
+    def forward(ctx, *args):
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+
+    return forward
+
+
+def _apply(cls, args: tuple):
+    edges = tuple(a._node or a if isinstance(a, Variable) and a.requires_grad else None for a in args)
+    active = recording.get() and any(edge is not None for edge in edges)
+    ctx = Context()
+    ctx.needs_input_grad = tuple(edge is not None for edge in edges)
+    with no_grad():
+        output = _runs(cls)(ctx, *args)
+    dirty = {id(t) for t in ctx._dirty}
+    arguments = {id(a) for a in args}
+    if not dirty <= arguments:
+        raise GradientError(f"{cls.__name__}: `mark_dirty` takes inputs only.")
+    for a in args:
+        if id(a) in dirty:
+            inplace.refuse_leaf(a)
+            if hasattr(a.data, "base"):
+                inplace.bump(a.data)
+    if not any(isinstance(a, Variable) for a in args):
+        return output
+    several = isinstance(output, (tuple, list))
+    outputs = list(output) if several else [output]
+    if not dirty <= {id(o) for o in outputs}:
+        raise GradientError(f"{cls.__name__}: an input that is marked dirty must be returned.")
+    constants = {id(t) for t in ctx._constants}
+    data = [_data(o) for o in outputs]
+    own = {id(a.data) for a in args if isinstance(a, Variable)}
+    for i, (o, d) in enumerate(zip(outputs, data)):
+        if isinstance(d, np.ndarray) and id(d) in own and id(o) not in dirty:
+            data[i] = d.copy()  # an input handed through: its memory stays its own
+    if not active:
+        results = [o if id(o) in dirty else _plain(o, d) for o, d in zip(outputs, data)]
+    else:
+        results = _record(cls, ctx, args, edges, outputs, data, constants, dirty)
+    return type(output)(results) if type(output) is list else tuple(results) if several else results[0]
+
+
+def _data(output):
+    if isinstance(output, Variable):
+        return output.data
+    if output is None or backends.of(output) is not None:
+        return output
+    if isinstance(output, (str, bool, int, float, complex)):
+        return Variable(output).data
+    return output
+
+
+def _plain(output, data):
+    """An output without gradient: never an input itself, so that what happens to it leaves that alone."""
+    return wrap(data) if isinstance(output, Variable) or backends.of(data) is not None else output
+
+
+def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
+    places = [
+        i for i, (o, d) in enumerate(zip(outputs, data)) if id(o) not in constants and backends.of(d) is not None
+    ]
+    places = [i for i in places if _differentiable(data[i])]
+    saved, sources = [], []
+    for tensor in ctx._to_save:
+        saved.append(tensor.data if isinstance(tensor, Variable) else tensor)
+        sources.append(_source(tensor, args, edges, outputs, dirty))
+    ctx._to_save = ()
+    count = len(outputs)
+    templates = [(d.shape, d.dtype, backends.of(d)) if backends.of(d) is not None else None for d in data]
+    materialize = ctx._materialize
+    about = [_about(a) if isinstance(a, Variable) else None for a in args]
+
+    def whole(g, values, node):
+        given: list = [None] * count
+        if type(g) is Parts:
+            for position, part in g.items():
+                given[position] = part
+        elif single:
+            given[places[0]] = g
+        if materialize:
+            given = [_zeros(t) if part is None and t is not None else part for part, t in zip(given, templates)]
+        ctx._saved = tuple(_rejoined(v, s, node, single) for v, s in zip(values, sources))
+        try:
+            result = cls.backward(ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given))
+        finally:
+            ctx._saved = None
+        return _gradients(cls, result, about, node)
+
+    single = count == 1 and len(places) == 1
+    rule = Rule(cls.__name__, whole=whole, slots=(None,) * len(saved))
+    if single:
+        node = Node(rule, edges, tuple(saved), data[0].shape, data[0].dtype)
+    else:
+        node = Node(rule, edges, tuple(saved), None, None)
+        node.extra = None
+    results = []
+    for i, (output, value) in enumerate(zip(outputs, data)):
+        if i not in places:
+            results.append(_plain(output, value))
+            continue
+        made = node if single else Node(PICK, (node,), (i,), value.shape, value.dtype)
+        if id(output) in dirty:
+            inplace._propagate(output, made)
+            results.append(output)
+        else:
+            results.append(attach(value, made))
+    return results
+
+
+def _differentiable(data) -> bool:
+    from .variable import _differentiable as check
+
+    return check(data)
+
+
+def _source(tensor, args, edges, outputs, dirty):
+    """Where a saved tensor comes from: ``("input", i)``, ``("output", i)`` or None for a constant."""
+    if tensor is None:
+        return None
+    for i, a in enumerate(args):
+        if tensor is a and isinstance(a, Variable) and id(a) not in dirty:
+            return ("input", i) if edges[i] is not None else ("constant", 0)
+    for i, o in enumerate(outputs):
+        if tensor is o:
+            return ("output", i)
+    return ("constant", 0) if isinstance(tensor, Variable) else None
+
+
+def _about(variable: Variable) -> tuple:
+    return variable.shape, variable.role, variable.dtype, backends.of(variable.data)
+
+
+def _rejoined(value, source, node: Node, single: bool):
+    """A saved value as ``backward`` gets it: connected to the graph where the pass is recorded."""
+    if source is None:
+        return value
+    kind, i = source
+    if not recording.get() or kind == "constant":
+        return wrap(value)
+    if kind == "output":
+        return attach(value, node if single else Node(PICK, (node,), (i,), value.shape, value.dtype))
+    edge = node.edges[i]
+    return attach(value, edge) if isinstance(edge, Node) else edge
+
+
+def _zeros(template):
+    shape, dtype, owner = template
+    from .. import dtypes
+
+    return owner.module.zeros(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
+
+
+def _gradients(cls, result, about, node) -> list:
+    """What ``backward`` returned, checked, as raw data or as variables in a pass that is recorded."""
+    gradients = list(result) if isinstance(result, (tuple, list)) else [result]
+    while len(gradients) > len(about) and gradients[-1] is None:
+        gradients.pop()
+    if len(gradients) != len(about):
+        raise GradientError(
+            f"{cls.__name__}.backward must return {len(about)} gradients, one for each input of `forward`; "
+            f"got {len(gradients)}."
+        )
+    return [_gradient(cls, i, g, a, e) for i, (g, a, e) in enumerate(zip(gradients, about, node.edges))]
+
+
+def _gradient(cls, i: int, g, about, edge):
+    if g is None:
+        return None
+    if about is None:
+        raise GradientError(
+            f"{cls.__name__}.backward returned a gradient for input {i}, which is no variable.",
+            hint="return None for it",
+        )
+    if edge is None:
+        return None
+    shape, role, dtype, owner = about
+    if dtype is str:
+        from .text import feedback
+
+        return feedback(g, role)
+    if isinstance(g, (int, float, complex)):
+        g = owner.convert(np.full(shape, g))
+    elif not isinstance(g, Variable) and backends.of(g) is None:
+        raise ArgumentTypeError(
+            f"{cls.__name__}.backward must return tensors or None; got {type(g).__name__} for input {i}."
+        )
+    elif isinstance(g, Variable) and not recording.get():
+        g = g.data
+    try:
+        return engine.sum_to(g, shape)
+    except ShapeError:
+        raise ShapeError(
+            f"{cls.__name__}.backward returned a gradient of shape {tuple(g.shape)} for input {i} of shape {shape}."
+        ) from None
+
+
+def once_differentiable(backward: Callable) -> Callable:
+    """Decorator for a ``backward`` that cannot be differentiated: doing so raises, instead of being wrong.
+
+    Raises:
+        GradientError: (a RuntimeError) when its result is differentiated.
+    """
+
+    @functools.wraps(backward)
+    def wrapped(ctx, *gradients):
+        if not isinstance(ctx, Context):
+            from torch.autograd.function import once_differentiable as native
+
+            return native(backward)(ctx, *gradients)
+        with no_grad():
+            result = backward(ctx, *gradients)
+        inputs = (*gradients, *(ctx._saved or ()))
+        edges = tuple(g._node or g for g in inputs if isinstance(g, Variable) and g.requires_grad)
+        if not recording.get() or not edges:
+            return result
+        rule = Rule("once_differentiable", whole=_refuse)
+
+        def cut(g):
+            if g is None or isinstance(g, str):
+                return g
+            data = g.data if isinstance(g, Variable) else g
+            return attach(data, Node(rule, edges, (), data.shape, data.dtype))
+
+        return type(result)(map(cut, result)) if isinstance(result, (tuple, list)) else cut(result)
+
+    return wrapped
+
+
+def _refuse(g, saved, node):
+    raise GradientError("this gradient was marked once_differentiable: it cannot be differentiated again.")
+
+
+@functools.cache
+def _torch_function(cls):
+    """The same definition as a ``torch.autograd.Function``."""
+    import torch
+
+    members: dict[str, Any] = {"forward": staticmethod(cls.forward), "backward": staticmethod(cls.backward)}
+    if cls.setup_context is not Function.setup_context:
+        members["setup_context"] = staticmethod(cls.setup_context)
+    for name in ("vmap", "jvp"):
+        if hasattr(cls, name):
+            members[name] = staticmethod(getattr(cls, name))
+    if hasattr(cls, "generate_vmap_rule"):
+        members["generate_vmap_rule"] = cls.generate_vmap_rule
+    return type(cls.__name__, (torch.autograd.Function,), members)
+
+
+def _native(cls, owner, args: tuple):
+    """The same definition as a custom gradient of JAX or TensorFlow, in terms of variables over its arrays."""
+    places = [i for i, a in enumerate(args) if backends.of(a) is owner]
+    box: dict[str, Any] = {}
+
+    def run(*inputs):
+        filled = list(args)
+        for i, x in zip(places, inputs):
+            filled[i] = wrap(x)
+        ctx = Context()
+        ctx.needs_input_grad = tuple(i in places for i in range(len(args)))
+        with no_grad():
+            output = _runs(cls)(ctx, *filled)
+        several = isinstance(output, (tuple, list))
+        box["several"] = several
+        outputs = list(output) if several else [output]
+        saved = ctx._to_save
+
+        def pull(upstreams):
+            ctx._saved = tuple(saved)
+            result = cls.backward(ctx, *map(wrap, upstreams))
+            result = result if isinstance(result, (tuple, list)) else (result,)
+            kept = [result[i] for i in places]
+            return [g.data if isinstance(g, Variable) else g for g in kept]
+
+        return [owner.convert(_data(o)) for o in outputs], pull
+
+    values = owner.module.gradients.custom(run, [args[i] for i in places])
+    return tuple(values) if box["several"] else values[0]
+
