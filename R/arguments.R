@@ -18,8 +18,8 @@ as_python <- function(x, name = "x", call = NULL) {
     as_python(data.matrix(x))
   } else if (is.list(x)) {
     lapply(named(x), as_python, name = name, call = call)
-  } else if (is.numeric(x) || is.logical(x) || is.complex(x)) {
-    if (!is.double(x) && !is.complex(x) && anyNA(x)) {
+  } else if (typeof(x) %in% c("double", "integer", "logical", "complex")) {
+    if (typeof(x) %in% c("integer", "logical") && anyNA(x)) {
       storage.mode(x) <- "double"
     }
     if (length(x) == 1L && is.null(dim(x))) as.vector(unclass(x)) else list(`<R>` = array_of(x))
@@ -29,6 +29,11 @@ as_python <- function(x, name = "x", call = NULL) {
       class = c("gradops_error_type", "gradops_error"), argument = deparse1(name), call = call
     )
   }
+}
+
+# Several tensors, given as one list or one by one.
+gathered <- function(xs, ...) {
+  if (...length() > 0) list(xs, ...) else xs
 }
 
 # `x` without attributes but a dim.

@@ -53,7 +53,7 @@ op_gelu <- function(x, approximate = TRUE) {
 #' @section Gradient:
 #' That of the product.
 #' @examplesIf gradops_available()
-#' op_glu(c(0.1, 0.5, 0.9))
+#' op_glu(c(1, 2, 3, 4))
 #' @export
 op_glu <- function(x, axis = -1L) {
   call_op("glu", operand(x), axis)

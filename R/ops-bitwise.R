@@ -22,7 +22,7 @@ op_bitwise_and <- function(x, y) {
 #' @section Errors:
 #' - `gradops_error_type`: a floating `x`.
 #' @examplesIf gradops_available()
-#' op_bitwise_invert(c(0.1, 0.5, 0.9))
+#' op_bitwise_invert(c(1, 2, 3))
 #' @export
 op_bitwise_invert <- function(x) {
   call_op("bitwise_invert", operand(x))
@@ -50,7 +50,7 @@ op_bitwise_left_shift <- function(x, y) {
 #' @section Errors:
 #' - `gradops_error_type`: a floating `x`.
 #' @examplesIf gradops_available()
-#' op_bitwise_not(c(0.1, 0.5, 0.9))
+#' op_bitwise_not(c(1, 2, 3))
 #' @export
 op_bitwise_not <- function(x) {
   call_op("bitwise_not", operand(x))

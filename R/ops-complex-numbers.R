@@ -27,7 +27,7 @@ op_polar <- function(abs_, angle) {
 #' @section Gradient:
 #' The real and imaginary part of the upstream gradient.
 #' @examplesIf gradops_available()
-#' op_view_as_complex(c(0.1, 0.5, 0.9))
+#' op_view_as_complex(matrix(c(1, 2, 3, 4), 2))
 #' @export
 op_view_as_complex <- function(x) {
   call_op("view_as_complex", operand(x))

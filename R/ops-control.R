@@ -13,7 +13,7 @@
 #' @section Gradient:
 #' Through the function that was called.
 #' @examplesIf gradops_available()
-#' op_cond(c(1, 2, 3), 1, 1)
+#' op_cond(op_convert_to_tensor(TRUE), \() 1, \() 2)
 #' @export
 op_cond <- function(pred, true_fn, false_fn) {
   several(call_op("cond", operand(pred), operand(true_fn), operand(false_fn)))
@@ -34,7 +34,7 @@ op_cond <- function(pred, true_fn, false_fn) {
 #' Through every step, to `init_val` and what `body_fun` closes over. (On JAX, bounds that are traced make a loop
 #'   without reverse-mode derivative.)
 #' @examplesIf gradops_available()
-#' op_fori_loop(1, 1, 1, 1)
+#' op_fori_loop(0, 3, \(i, total) total + i, 0)
 #' @export
 op_fori_loop <- function(lower, upper, body_fun, init_val) {
   several(call_op("fori_loop", lower, upper, operand(body_fun), operand(init_val)))
@@ -56,7 +56,7 @@ op_fori_loop <- function(lower, upper, body_fun, init_val) {
 #' @section Gradient:
 #' Through every step, to `init`, `xs` and what `f` closes over.
 #' @examplesIf gradops_available()
-#' op_scan(1, 1)
+#' op_scan(\(total, x) list(total + x, total), 0, c(1, 2, 3))
 #' @export
 op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll = 1L) {
   several(call_op("scan", operand(f), operand(init), operand(xs), length, reverse, unroll))
@@ -75,7 +75,7 @@ op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll =
 #' @section Gradient:
 #' Through the function that was called.
 #' @examplesIf gradops_available()
-#' op_switch(1, 1)
+#' op_switch(1, list(\(x) x + 1, \(x) x * 2), 5)
 #' @export
 op_switch <- function(index, branches, ...) {
   several(call_op("switch", operand(index), operand(branches), operand(list(...))))
@@ -95,7 +95,7 @@ op_switch <- function(index, branches, ...) {
 #' @section Gradient:
 #' Through every step taken, to `loop_vars` and what `body` closes over.
 #' @examplesIf gradops_available()
-#' op_while_loop(1, 1, 1)
+#' op_while_loop(\(i) i < 10, \(i) i + 3, list(op_convert_to_tensor(1)))
 #' @export
 op_while_loop <- function(cond, body, loop_vars, maximum_iterations = NULL) {
   several(call_op("while_loop", operand(cond), operand(body), operand(loop_vars), maximum_iterations))

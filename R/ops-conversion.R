@@ -82,7 +82,7 @@ op_copy <- function(x) {
 #' @param x A tensor, a variable, or R numbers.
 #' @returns A tensor.
 #' @examplesIf gradops_available()
-#' op_dtype(c(0.1, 0.5, 0.9))
+#' op_dtype(c(1, 2, 3))
 #' @export
 op_dtype <- function(x) {
   plain(call_op("dtype", operand(x)))

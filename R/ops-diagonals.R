@@ -43,7 +43,7 @@ op_diagflat <- function(x, k = 0L) {
 #' @section Gradient:
 #' The upstream gradient on the diagonal, 0 elsewhere.
 #' @examplesIf gradops_available()
-#' op_diagonal(c(0.1, 0.5, 0.9))
+#' op_diagonal(matrix(1:4, 2))
 #' @export
 op_diagonal <- function(x, offset = 0L, axis1 = 1L, axis2 = 2L) {
   call_op("diagonal", operand(x), offset, axis1, axis2)
@@ -62,7 +62,7 @@ op_diagonal <- function(x, offset = 0L, axis1 = 1L, axis2 = 2L) {
 #' @section Gradient:
 #' The upstream gradient on the diagonal, 0 elsewhere.
 #' @examplesIf gradops_available()
-#' op_trace(c(0.1, 0.5, 0.9))
+#' op_trace(matrix(1:4, 2))
 #' @export
 op_trace <- function(x, offset = 0L, axis1 = 1L, axis2 = 2L) {
   call_op("trace", operand(x), offset, axis1, axis2)

@@ -24,7 +24,7 @@ op_fft <- function(x) {
 #' @section Gradient:
 #' The unnormalised inverse transform of the upstream gradient.
 #' @examplesIf gradops_available()
-#' op_fft2(list(c(1, 2), c(3, 4)))
+#' op_fft2(list(matrix(1:4 / 1, 2), matrix(0, 2, 2)))
 #' @export
 op_fft2 <- function(x) {
   several(call_op("fft2", operand(x)))
@@ -39,7 +39,7 @@ op_fft2 <- function(x) {
 #' @section Gradient:
 #' The transform of the upstream gradient, divided by the sizes.
 #' @examplesIf gradops_available()
-#' op_ifft2(list(c(1, 2), c(3, 4)))
+#' op_ifft2(list(matrix(1:4 / 1, 2), matrix(0, 2, 2)))
 #' @export
 op_ifft2 <- function(x) {
   several(call_op("ifft2", operand(x)))

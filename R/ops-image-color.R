@@ -11,7 +11,7 @@
 #' @section Gradient:
 #' Of the formula that holds for each pixel's sixth of the colour circle.
 #' @examplesIf gradops_available()
-#' op_image_hsv_to_rgb(c(0.1, 0.5, 0.9))
+#' op_image_hsv_to_rgb(array(1:12 / 12, c(2, 2, 3)))
 #' @export
 op_image_hsv_to_rgb <- function(images, data_format = NULL) {
   call_op("image.hsv_to_rgb", operand(images), data_format)
@@ -27,7 +27,7 @@ op_image_hsv_to_rgb <- function(images, data_format = NULL) {
 #' @section Gradient:
 #' The upstream gradient times the three weights.
 #' @examplesIf gradops_available()
-#' op_image_rgb_to_grayscale(c(0.1, 0.5, 0.9))
+#' op_image_rgb_to_grayscale(array(1:12 / 12, c(2, 2, 3)))
 #' @export
 op_image_rgb_to_grayscale <- function(images, data_format = NULL) {
   call_op("image.rgb_to_grayscale", operand(images), data_format)
@@ -44,7 +44,7 @@ op_image_rgb_to_grayscale <- function(images, data_format = NULL) {
 #' @section Gradient:
 #' Of the formula that holds for each pixel; hue and saturation of grey pixels have none.
 #' @examplesIf gradops_available()
-#' op_image_rgb_to_hsv(c(0.1, 0.5, 0.9))
+#' op_image_rgb_to_hsv(array(1:12 / 12, c(2, 2, 3)))
 #' @export
 op_image_rgb_to_hsv <- function(images, data_format = NULL) {
   call_op("image.rgb_to_hsv", operand(images), data_format)

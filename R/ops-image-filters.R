@@ -13,7 +13,7 @@
 #' @section Gradient:
 #' To `images` the upstream gradient, blurred likewise; to `sigma` by the density's derivative.
 #' @examplesIf gradops_available()
-#' op_image_gaussian_blur(c(0.1, 0.5, 0.9))
+#' op_image_gaussian_blur(array(1:48 / 48, c(4, 4, 3)))
 #' @export
 op_image_gaussian_blur <- function(images, kernel_size = list(3L, 3L), sigma = list(1, 1), data_format = NULL) {
   call_op("image.gaussian_blur", operand(images), kernel_size, operand(sigma), data_format)
@@ -32,7 +32,7 @@ op_image_gaussian_blur <- function(images, kernel_size = list(3L, 3L), sigma = l
 #' @section Gradient:
 #' The upstream gradient through the two filters, which are linear.
 #' @examplesIf gradops_available()
-#' op_image_sobel_edges(c(0.1, 0.5, 0.9))
+#' op_image_sobel_edges(array(1:48 / 48, c(4, 4, 3)))
 #' @export
 op_image_sobel_edges <- function(images, data_format = NULL) {
   call_op("image.sobel_edges", operand(images), data_format)
@@ -55,7 +55,7 @@ op_image_sobel_edges <- function(images, data_format = NULL) {
 #' @section Gradient:
 #' Of the formula, to both images.
 #' @examplesIf gradops_available()
-#' op_image_ssim(c(1, 2, 3), c(4, 5, 6))
+#' op_image_ssim(array(1:432 / 432, c(12, 12, 3)), array(432:1 / 432, c(12, 12, 3)))
 #' @export
 op_image_ssim <- function(
   image1, image2, max_val = 1, filter_size = 11L, filter_sigma = 1.5, k1 = 0.01, k2 = 0.03, data_format = NULL

@@ -17,7 +17,7 @@
 #' @section Gradient:
 #' The upstream gradient, 0 in what was left out.
 #' @examplesIf gradops_available()
-#' op_image_crop(c(0.1, 0.5, 0.9))
+#' op_image_crop(array(1:48 / 48, c(4, 4, 3)), top_cropping = 1, left_cropping = 1, target_height = 2, target_width = 2)
 #' @export
 op_image_crop <- function(
   images, top_cropping = NULL, left_cropping = NULL, bottom_cropping = NULL, right_cropping = NULL,
@@ -46,7 +46,7 @@ op_image_crop <- function(
 #' @section Gradient:
 #' The upstream gradient added up over the patches that a pixel is in.
 #' @examplesIf gradops_available()
-#' op_image_extract_patches(c(1, 2, 3), 1)
+#' op_image_extract_patches(array(1:48 / 48, c(4, 4, 3)), 2)
 #' @export
 op_image_extract_patches <- function(
   images, size, strides = NULL, dilation_rate = 1L, padding = "valid", data_format = "channels_last"
@@ -70,7 +70,7 @@ op_image_extract_patches <- function(
 #' @section Gradient:
 #' The upstream gradient added up over the patches that a voxel is in.
 #' @examplesIf gradops_available()
-#' op_image_extract_patches_3d(c(1, 2, 3), 1)
+#' op_image_extract_patches_3d(array(1:64 / 64, c(4, 4, 4, 1)), 2)
 #' @export
 op_image_extract_patches_3d <- function(
   volumes, size, strides = NULL, dilation_rate = 1L, padding = "valid", data_format = NULL
@@ -95,7 +95,7 @@ op_image_extract_patches_3d <- function(
 #' @section Gradient:
 #' The upstream gradient without the borders.
 #' @examplesIf gradops_available()
-#' op_image_pad(c(0.1, 0.5, 0.9))
+#' op_image_pad(array(1:12 / 12, c(2, 2, 3)), 1, 1, 1, 1)
 #' @export
 op_image_pad <- function(
   images, top_padding = NULL, left_padding = NULL, bottom_padding = NULL, right_padding = NULL, target_height

@@ -13,7 +13,7 @@
 #'   on `"nearest"` and `"area"`.
 #' @param crop_to_aspect_ratio Cut the images to the new shape's proportions first, in the middle.
 #' @param pad_to_aspect_ratio Extend the images to the new shape's proportions first, evenly.
-#' @param fill_mode How: `"constant"`, `"nearest"`, `"wrap"`, `"mirror"` or `"reflect"` (see `map_coordinates()`).
+#' @param fill_mode How: see `map_coordinates()`.
 #' @param fill_value The value for `"constant"`.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @returns A tensor of the dtype of `images`; integers are rounded and cut to their dtype's range.
@@ -24,7 +24,7 @@
 #' @section Gradient:
 #' The upstream gradient, spread back by the same weights.
 #' @examplesIf gradops_available()
-#' op_image_resize(c(1, 2, 3), c(2, 3))
+#' op_image_resize(array(1:12 / 12, c(2, 2, 3)), c(4, 4))
 #' @export
 op_image_resize <- function(
   images, size, interpolation = "bilinear", antialias = FALSE, crop_to_aspect_ratio = FALSE,
@@ -58,7 +58,7 @@ op_image_resize <- function(
 #' To `images` the upstream gradient, spread back by the same weights; to `scale` and `translation` through the
 #'   weights.
 #' @examplesIf gradops_available()
-#' op_image_scale_and_translate(c(1, 2, 3), c(2, 3), c(4, 5, 6), c(7, 8, 9), 1, 1)
+#' op_image_scale_and_translate(matrix(1:4 / 1, 2), c(4, 4), c(2, 2), c(0, 0), spatial_dims = c(1, 2), method = "linear")
 #' @export
 op_image_scale_and_translate <- function(
   images, output_shape, scale, translation, spatial_dims, method, antialias = TRUE

@@ -17,7 +17,7 @@
 #' To `images` by the weights with which pixels are read; to `transform` by the slope between pixels (none with
 #'   `"nearest"`).
 #' @examplesIf gradops_available()
-#' op_image_affine_transform(c(1, 2, 3), c(4, 5, 6))
+#' op_image_affine_transform(array(1:48 / 48, c(4, 4, 3)), c(1, 0, 1, 0, 1, 0, 0, 0))
 #' @export
 op_image_affine_transform <- function(
   images, transform, interpolation = "bilinear", fill_mode = "constant", fill_value = 0L, data_format = NULL
@@ -49,7 +49,7 @@ op_image_affine_transform <- function(
 #' @section Gradient:
 #' To `images` by the weights with which pixels are read.
 #' @examplesIf gradops_available()
-#' op_image_elastic_transform(c(0.1, 0.5, 0.9))
+#' op_image_elastic_transform(array(1:48 / 48, c(4, 4, 3)), seed = 1)
 #' @export
 op_image_elastic_transform <- function(
   images, alpha = 20, sigma = 5, interpolation = "bilinear", fill_mode = "reflect", fill_value = 0, seed =
@@ -79,7 +79,7 @@ op_image_elastic_transform <- function(
 #' To `inputs` by the weights with which elements are read; to `coordinates` by the slope between elements (none
 #'   with order 0).
 #' @examplesIf gradops_available()
-#' op_image_map_coordinates(c(1, 2, 3), c(4, 5, 6), 1)
+#' op_image_map_coordinates(matrix(1:4 / 1, 2), rbind(c(0, 0.5), c(0, 0.5)), order = 1)
 #' @export
 op_image_map_coordinates <- function(inputs, coordinates, order, fill_mode = "constant", fill_value = 0L) {
   call_op("image.map_coordinates", operand(inputs), operand(coordinates), order, fill_mode, fill_value)
@@ -105,7 +105,8 @@ op_image_map_coordinates <- function(inputs, coordinates, order, fill_mode = "co
 #' To `images` by the weights with which pixels are read; to the points by the slope between pixels (none with
 #'   `"nearest"`).
 #' @examplesIf gradops_available()
-#' op_image_perspective_transform(c(1, 2, 3), c(4, 5, 6), c(7, 8, 9))
+#' corners <- rbind(c(0, 0), c(0, 3), c(3, 0), c(3, 3))
+#' op_image_perspective_transform(array(1:48 / 48, c(4, 4, 3)), corners, corners + 1)
 #' @export
 op_image_perspective_transform <- function(
   images, start_points, end_points, interpolation = "bilinear", fill_value = 0L, data_format = NULL

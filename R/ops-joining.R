@@ -66,7 +66,7 @@ op_concatenate <- function(xs, axis = 1L) {
 #' @section Gradient:
 #' The pieces' upstream gradients, joined.
 #' @examplesIf gradops_available()
-#' op_dsplit(c(1, 2, 3), 1)
+#' op_dsplit(array(1:8, c(2, 2, 2)), 2)
 #' @export
 op_dsplit <- function(x, indices_or_sections) {
   several(call_op("dsplit", operand(x), indices_or_sections))
@@ -188,7 +188,7 @@ op_unstack <- function(x, num = NULL, axis = 1L) {
 #' @section Gradient:
 #' The pieces' upstream gradients, joined.
 #' @examplesIf gradops_available()
-#' op_vsplit(c(1, 2, 3), 1)
+#' op_vsplit(matrix(1:4, 2), 2)
 #' @export
 op_vsplit <- function(x, indices_or_sections) {
   several(call_op("vsplit", operand(x), indices_or_sections))

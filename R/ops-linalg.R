@@ -12,7 +12,7 @@
 #' @section Gradient:
 #' `L^-H P(L^H g) L^-1`, symmetric; `P` takes the lower triangle and half the diagonal (Murray 2016).
 #' @examplesIf gradops_available()
-#' op_cholesky(c(0.1, 0.5, 0.9))
+#' op_cholesky(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_cholesky <- function(x, upper = FALSE) {
   call_op("cholesky", operand(x), upper)
@@ -29,7 +29,7 @@ op_cholesky <- function(x, upper = FALSE) {
 #' @section Gradient:
 #' Through the triangular solve.
 #' @examplesIf gradops_available()
-#' op_cholesky_inverse(c(0.1, 0.5, 0.9))
+#' op_cholesky_inverse(matrix(c(2, 1, 0, 2), 2))
 #' @export
 op_cholesky_inverse <- function(x, upper = FALSE) {
   call_op("cholesky_inverse", operand(x), upper)
@@ -44,7 +44,7 @@ op_cholesky_inverse <- function(x, upper = FALSE) {
 #' @section Gradient:
 #' The cofactors, also of singular matrices: `g * adjugate(x)^H`, to second order (Jacobi's formula).
 #' @examplesIf gradops_available()
-#' op_det(c(0.1, 0.5, 0.9))
+#' op_det(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_det <- function(x) {
   call_op("det", operand(x))
@@ -62,7 +62,7 @@ op_det <- function(x) {
 #' `v^-H (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H` (Giles 2008; Boeddeker et al.
 #'   2017). The undefined part, between repeated eigenvalues, counts as 0.
 #' @examplesIf gradops_available()
-#' op_eig(c(0.1, 0.5, 0.9))
+#' op_eig(matrix(c(4, 2, 1, 3), 2))
 #' @export
 op_eig <- function(x) {
   several(call_op("eig", operand(x)))
@@ -80,7 +80,7 @@ op_eig <- function(x) {
 #' `v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H`, symmetric (Giles 2008). The undefined part, between repeated
 #'   eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.
 #' @examplesIf gradops_available()
-#' op_eigh(c(0.1, 0.5, 0.9))
+#' op_eigh(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_eigh <- function(x) {
   several(call_op("eigh", operand(x)))
@@ -95,7 +95,7 @@ op_eigh <- function(x) {
 #' @section Gradient:
 #' `g * inv(x)^H`.
 #' @examplesIf gradops_available()
-#' op_logdet(c(0.1, 0.5, 0.9))
+#' op_logdet(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_logdet <- function(x) {
   call_op("logdet", operand(x))
@@ -111,7 +111,7 @@ op_logdet <- function(x) {
 #' @section Gradient:
 #' `P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H` (de Hoog et al. 2011); of non-square matrices by blocks.
 #' @examplesIf gradops_available()
-#' op_lu_factor(c(0.1, 0.5, 0.9))
+#' op_lu_factor(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_lu_factor <- function(x) {
   several(call_op("lu_factor", operand(x)))
@@ -130,7 +130,7 @@ op_lu_factor <- function(x) {
 #' `(g_q + q copyltu(r g_r^H - g_q^H q)) r^-H` (Walter & Lehmann 2010); of wide matrices by blocks. In mode
 #'   "complete" of functions that depend on the extra columns of `q` through their span only.
 #' @examplesIf gradops_available()
-#' op_qr(c(0.1, 0.5, 0.9))
+#' op_qr(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_qr <- function(x, mode = "reduced") {
   several(call_op("qr", operand(x), mode))
@@ -146,7 +146,7 @@ op_qr <- function(x, mode = "reduced") {
 #' @section Gradient:
 #' `g * inv(x)^H` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
 #' @examplesIf gradops_available()
-#' op_slogdet(c(0.1, 0.5, 0.9))
+#' op_slogdet(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_slogdet <- function(x) {
   several(call_op("slogdet", operand(x)))
@@ -167,7 +167,7 @@ op_slogdet <- function(x) {
 #' By Wan & Zhang 2019 and Townsend 2016. The undefined parts, between repeated singular values and for singular
 #'   values of 0, count as 0, which is right for functions that do not tell their vectors apart.
 #' @examplesIf gradops_available()
-#' op_svd(c(0.1, 0.5, 0.9))
+#' op_svd(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_svd <- function(x, full_matrices = TRUE, compute_uv = TRUE) {
   several(call_op("svd", operand(x), full_matrices, compute_uv))

@@ -17,7 +17,7 @@
 #' @section Gradient:
 #' Through every call, to `elems` and what `f` closes over.
 #' @examplesIf gradops_available()
-#' op_associative_scan(1, 1)
+#' op_associative_scan(op_add, c(1, 2, 3))
 #' @export
 op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
   several(call_op("associative_scan", operand(f), operand(elems), reverse, axis))
@@ -33,7 +33,7 @@ op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
 #' @section Gradient:
 #' Through every call, to `xs` and what `f` closes over.
 #' @examplesIf gradops_available()
-#' op_map(1, 1)
+#' op_map(c(1, 2, 3), \(x) x^2)
 #' @export
 op_map <- function(xs, f) {
   several(call_op("map", operand(f), operand(xs)))
@@ -52,7 +52,7 @@ op_map <- function(xs, f) {
 #' @section Gradient:
 #' Through every call, to `elements` and what `function` closes over.
 #' @examplesIf gradops_available()
-#' op_vectorized_map(1, 1)
+#' op_vectorized_map(matrix(1:4 / 1, 2), \(row) sum(row))
 #' @export
 op_vectorized_map <- function(elements, f) {
   several(call_op("vectorized_map", operand(f), operand(elements)))

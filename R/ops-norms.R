@@ -10,7 +10,7 @@
 #' @section Gradient:
 #' `(x_i - y_j) / distance`, summed with the upstream gradient; 0 where two points are equal.
 #' @examplesIf gradops_available()
-#' op_cdist(c(1, 2, 3), c(4, 5, 6))
+#' op_cdist(matrix(1:4, 2), matrix(0, 3, 2))
 #' @export
 op_cdist <- function(x, y) {
   call_op("cdist", operand(x), operand(y))

@@ -15,7 +15,7 @@
 #' @section Gradient:
 #' The upstream gradient, rearranged back.
 #' @examplesIf gradops_available()
-#' op_rearrange(c(1, 2, 3), 1)
+#' op_rearrange(matrix(1:6, 2), "a b -> b a")
 #' @export
 op_rearrange <- function(tensor, pattern, ...) {
   call_op("rearrange", operand(tensor), pattern, list(...))

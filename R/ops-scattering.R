@@ -12,7 +12,7 @@
 #' @section Gradient:
 #' The upstream gradient at the positions.
 #' @examplesIf gradops_available()
-#' op_scatter(1, c(1, 2, 3), c(2, 3))
+#' op_scatter(matrix(c(1, 3), 2), c(10, 20), 4)
 #' @export
 op_scatter <- function(indices, values, shape) {
   call_op("scatter", operand(indices), operand(values), shape)
@@ -34,7 +34,7 @@ op_scatter <- function(indices, values, shape) {
 #' To `inputs` and `updates`: the upstream gradient where they stayed; for `"max"` and `"min"` shared equally at
 #'   ties; for `"mul"` times the product of the others, right with zeros.
 #' @examplesIf gradops_available()
-#' op_scatter_update(c(1, 2, 3), 1, c(4, 5, 6))
+#' op_scatter_update(c(1, 2, 3), matrix(c(1, 3), 2), c(10, 20))
 #' @export
 op_scatter_update <- function(inputs, indices, updates, reduction = NULL) {
   call_op("scatter_update", operand(inputs), operand(indices), operand(updates), reduction)
@@ -54,7 +54,7 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL) {
 #' @section Gradient:
 #' The upstream gradient of the segment to its largest row, shared equally among tied ones.
 #' @examplesIf gradops_available()
-#' op_segment_max(c(1, 2, 3), 1)
+#' op_segment_max(c(1, 2, 3), c(1, 1, 2))
 #' @export
 op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
   call_op("segment_max", operand(data), operand(segment_ids), num_segments, sorted)
@@ -74,7 +74,7 @@ op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @section Gradient:
 #' The upstream gradient of the segment to its smallest row, shared equally among tied ones.
 #' @examplesIf gradops_available()
-#' op_segment_min(c(1, 2, 3), 1)
+#' op_segment_min(c(1, 2, 3), c(1, 1, 2))
 #' @export
 op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
   call_op("segment_min", operand(data), operand(segment_ids), num_segments, sorted)
@@ -94,7 +94,7 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' The upstream gradient of the segment times the product of its other rows, right where rows are 0, to any order:
 #'   rows are multiplied in pairs, then pairs of those. (Inside a trace that hides the ids it is the library's own.)
 #' @examplesIf gradops_available()
-#' op_segment_prod(c(1, 2, 3), 1)
+#' op_segment_prod(c(1, 2, 3), c(1, 1, 2))
 #' @export
 op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
   call_op("segment_prod", operand(data), operand(segment_ids), num_segments, sorted)
@@ -113,7 +113,7 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' @section Gradient:
 #' The upstream gradient of each row's segment.
 #' @examplesIf gradops_available()
-#' op_segment_sum(c(1, 2, 3), 1)
+#' op_segment_sum(c(1, 2, 3), c(1, 1, 2))
 #' @export
 op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
   call_op("segment_sum", operand(data), operand(segment_ids), num_segments, sorted)
@@ -132,7 +132,7 @@ op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @section Gradient:
 #' The upstream gradient in the block, 0 elsewhere.
 #' @examplesIf gradops_available()
-#' op_slice(c(1, 2, 3), 1, c(2, 3))
+#' op_slice(matrix(1:6, 2), c(1, 2), c(2, 2))
 #' @export
 op_slice <- function(inputs, start_indices, shape) {
   call_op("slice", operand(inputs), operand(start_indices), shape)
@@ -150,7 +150,7 @@ op_slice <- function(inputs, start_indices, shape) {
 #' @section Gradient:
 #' The upstream gradient outside the block to `inputs`, inside to `updates`.
 #' @examplesIf gradops_available()
-#' op_slice_update(c(1, 2, 3), 1, c(4, 5, 6))
+#' op_slice_update(c(1, 2, 3), 2, c(10, 20))
 #' @export
 op_slice_update <- function(inputs, start_indices, updates) {
   call_op("slice_update", operand(inputs), operand(start_indices), operand(updates))

@@ -37,7 +37,8 @@ op_extract_sequences <- function(x, sequence_length, sequence_stride) {
 #' @section Gradient:
 #' Through the sequences' transforms, which are linear; to a window's tensor too.
 #' @examplesIf gradops_available()
-#' op_istft(list(c(1, 2), c(3, 4)), 1, 1, 1)
+#' parts <- op_stft(sin(1:64), 16, 8, 16)
+#' op_istft(parts, 16, 8, 16)
 #' @export
 op_istft <- function(
   x, sequence_length, sequence_stride, fft_length, length = NULL, window = "hann", center = TRUE

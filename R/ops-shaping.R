@@ -57,7 +57,7 @@ op_flip <- function(x, axis = NULL) {
 #' @section Gradient:
 #' The upstream gradient, flipped back.
 #' @examplesIf gradops_available()
-#' op_fliplr(c(0.1, 0.5, 0.9))
+#' op_fliplr(matrix(1:4, 2))
 #' @export
 op_fliplr <- function(x) {
   call_op("fliplr", operand(x))
@@ -193,7 +193,7 @@ op_roll <- function(x, shift, axis = NULL) {
 #' @section Gradient:
 #' The upstream gradient, turned back.
 #' @examplesIf gradops_available()
-#' op_rot90(c(0.1, 0.5, 0.9))
+#' op_rot90(matrix(1:4, 2))
 #' @export
 op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
   call_op("rot90", operand(array), k, axes)

@@ -11,7 +11,7 @@
 #' @section Gradient:
 #' `-y^H g y^H`.
 #' @examplesIf gradops_available()
-#' op_inv(c(0.1, 0.5, 0.9))
+#' op_inv(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_inv <- function(x) {
   call_op("inv", operand(x))
@@ -28,7 +28,7 @@ op_inv <- function(x) {
 #' @section Gradient:
 #' Through [op_pinv()] (Golub & Pereyra 1973).
 #' @examplesIf gradops_available()
-#' op_lstsq(c(1, 2, 3), c(4, 5, 6))
+#' op_lstsq(cbind(1, 1:4), c(1, 3, 5, 7))
 #' @export
 op_lstsq <- function(a, b, rcond = NULL) {
   call_op("lstsq", operand(a), operand(b), rcond)
@@ -43,7 +43,7 @@ op_lstsq <- function(a, b, rcond = NULL) {
 #' @section Errors:
 #' - `gradops_error_shape`: fewer than two dimensions.
 #' @examplesIf gradops_available()
-#' op_matrix_rank(c(0.1, 0.5, 0.9))
+#' op_matrix_rank(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_matrix_rank <- function(x, tol = NULL) {
   call_op("matrix_rank", operand(x), tol)
@@ -61,7 +61,7 @@ op_matrix_rank <- function(x, tol = NULL) {
 #' @section Gradient:
 #' At constant rank: `-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)` (Golub & Pereyra 1973).
 #' @examplesIf gradops_available()
-#' op_pinv(c(0.1, 0.5, 0.9))
+#' op_pinv(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_pinv <- function(x, rcond = NULL) {
   call_op("pinv", operand(x), rcond)
@@ -78,7 +78,7 @@ op_pinv <- function(x, rcond = NULL) {
 #' @section Gradient:
 #' `a^-H g` to `b`, and minus its product with `x^H` to `a` (Giles 2008).
 #' @examplesIf gradops_available()
-#' op_solve(c(1, 2, 3), c(4, 5, 6))
+#' op_solve(matrix(c(4, 2, 2, 3), 2), c(1, 2))
 #' @export
 op_solve <- function(a, b) {
   call_op("solve", operand(a), operand(b))
@@ -96,7 +96,7 @@ op_solve <- function(a, b) {
 #' @section Gradient:
 #' As of [op_solve()], in `a`'s triangle (Giles 2008).
 #' @examplesIf gradops_available()
-#' op_solve_triangular(c(1, 2, 3), c(4, 5, 6))
+#' op_solve_triangular(matrix(c(2, 0, 1, 2), 2), c(1, 2))
 #' @export
 op_solve_triangular <- function(a, b, lower = FALSE) {
   call_op("solve_triangular", operand(a), operand(b), lower)

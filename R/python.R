@@ -109,6 +109,8 @@ r_wording <- function(text) {
   if (length(argument)) {
     text <- sub("\\d+", as.integer(argument[2]) + 1L, text)
   }
+  axes <- gregexpr("(?<=axis |dimension )\\d+", text, perl = TRUE)
+  regmatches(text, axes) <- lapply(regmatches(text, axes), function(axis) as.integer(axis) + 1L)
   text <- gsub("(\\(\\d+),\\)", "\\1)", text)
   text <- gsub("\\bNone\\b", "NULL", text)
   text <- gsub("\\bTrue\\b", "TRUE", text)

@@ -91,7 +91,6 @@ math <- list(
   exp = "exp", expm1 = "expm1", log1p = "log1p", log2 = "log2", log10 = "log10",
   cos = "cos", sin = "sin", tan = "tan", acos = "arccos", asin = "arcsin", atan = "arctan",
   cosh = "cosh", sinh = "sinh", tanh = "tanh", acosh = "arccosh", asinh = "arcsinh", atanh = "arctanh",
-  lgamma = "lgamma", gamma = "gamma", digamma = "digamma", trigamma = "trigamma",
   log = function(x, base = exp(1)) {
     natural <- call_op("log", x)
     if (missing(base)) natural else natural / log(base)

@@ -157,6 +157,24 @@ def assign(x, indices: list, value):
         return Failure(error)
 
 
+def get_item(x, key):
+    """``x[key]`` by NumPy's rules, with positions from 1 and None for all of a dimension."""
+    parts = key if isinstance(key, (list, tuple)) else [key]
+    return ops.get_item(x, tuple(_key(part) for part in parts))
+
+
+def _key(part):
+    if part is None:
+        return slice(None)
+    if isinstance(part, slice) or part is Ellipsis or "bool" in ops.dtype(part):
+        return part
+    return as_index(part, "key")
+
+
+def vectorize(function: Callable, excluded, signature: str | None):
+    return ops.vectorize(function, excluded=set(excluded) if excluded else None, signature=signature)
+
+
 def _r_indices(indices) -> list:
     """Indices keep being R's: their arrays do not become tensors."""
     return [index[_MARK] if index.__class__ is dict else index for index in indices]
@@ -259,8 +277,24 @@ def as_axis(value, name: str):
     return value - 1
 
 
-def as_index(value, name: str):
-    """Positions, a number, a list or a tensor, from 1 to 0-based; negative ones count from the end."""
+def as_sections(value, name: str):
+    """A number of sections, or positions before which to cut, from 1."""
+    several = isinstance(value, (list, tuple, np.ndarray))
+    return as_axis(value, name) if several else as_integer(value, name)
+
+
+def as_tensordot_axes(value, name: str):
+    """A number of dimensions, or two lists of axes."""
+    several = isinstance(value, (list, tuple))
+    return tuple(map(list_of, as_axis(value, name))) if several else as_integer(value, name)
+
+
+def list_of(value) -> list:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def as_index(value, name: str, zero_indexed: bool = False):
+    """Positions, a number, a list or a tensor, as whole numbers, 0-based; negative ones count from the end."""
     if value is None:
         return None
     if isinstance(value, (int, float, list, tuple, np.ndarray)):
@@ -269,12 +303,23 @@ def as_index(value, name: str):
             array = array.astype(np.int64)
         if array.dtype.kind not in "iu" or np.any(array == _NA_INTEGER):
             raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
-        if np.any(array == 0):
+        if not zero_indexed and np.any(array == 0):
             raise AxisError(f"`{name}` must not be 0: positions count from 1, or from the end with -1.", argument=name)
-        shifted = array - (array > 0)
+        shifted = array if zero_indexed else array - (array > 0)
         return shifted if isinstance(value, np.ndarray) else shifted.tolist()
     positions = value if "int" in ops.dtype(value) else ops.cast(value, "int64")
+    if zero_indexed:
+        return positions
     return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
+
+
+def whole(value):
+    """A number or array of R's as integers where all are whole."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.all(np.mod(value, 1) == 0):
+        return value.astype(np.int64)
+    return value
 
 
 def one_based(result, where: tuple[int, ...] | None):
@@ -310,7 +355,8 @@ def annotation(parameter: inspect.Parameter) -> str:
     """The first word of a parameter's annotation: the name that ``gradops.types`` gives it."""
     if parameter.annotation is parameter.empty:
         return "Axes" if parameter.name.endswith("axis") else ""
-    return str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
+    word = str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
+    return "Axis" if word == "Integer" and parameter.name == "axis" else word
 
 
 def parameters(function: Callable) -> dict[str, inspect.Parameter]:
@@ -321,6 +367,18 @@ def has_positions(name: str, function: Callable) -> bool:
     """Whether R's form has ``zero_indexed``: positions go in as tensors, or come out."""
     return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
 
+
+_SPECIAL = {"indices_or_sections": "as_sections", ("tensordot", "axes"): "as_tensordot_axes"}
+
+# Tensor arguments that hold whole numbers (and all of the bitwise ops): R's doubles pass where they are whole.
+_WHOLE = {
+    "bincount": ("x",),
+    "gcd": ("x1", "x2"),
+    "lcm": ("x1", "x2"),
+    "ldexp": ("x2",),
+    "left_shift": ("x", "y"),
+    "right_shift": ("x", "y"),
+}
 
 _TEMPLATE = """
 def call({signature}):
@@ -343,11 +401,14 @@ def op(name: str) -> Callable:
     if several:
         tests = " or ".join(f"{p}.__class__ in _CONTAINERS" for p in several.split(", "))
         lines.append(f"if {tests}: {several}, = from_r(({several},))")
+    for name_ in several.split(", ") if name.startswith("bitwise_") else _WHOLE.get(name, ()):
+        lines.append(f"{name_} = whole({name_})")
     for name_, parameter in found.items():
         kind = annotation(parameter)
         if kind in _CONVERSIONS:
-            guard = "if not zero_indexed: " if kind in ("Index", "Indices") else ""
-            lines.append(f"{guard}{name_} = {_CONVERSIONS[kind]}({name_}, {name_!r})")
+            conversion = _SPECIAL.get((name, name_)) or _SPECIAL.get(name_) or _CONVERSIONS[kind]
+            extra = ", zero_indexed" if conversion == "as_index" else ""
+            lines.append(f"{name_} = {conversion}({name_}, {name_!r}{extra})")
         call.append(_CALLED[parameter.kind].format(name_))
     result = f"_function({', '.join(call)})"
     if name in INDEX_RESULTS:

@@ -1,0 +1,43 @@
+test_that("the default backend is set, scoped and restored", {
+  skip_without()
+  before <- config_backend()
+  expect_equal(with_backend("numpy", config_backend()), "numpy")
+  for (backend in Filter(gradops_available, all_backends)) {
+    expect_match(format(with_backend(backend, op_exp(c(1, 2)))), backend)
+    expect_match(format(with_backend(backend, op_exp(1))), backend)
+    expect_match(format(with_backend(backend, op_zeros(2))), backend)
+    expect_equal(config_backend(), before)
+  }
+  expect_error(with_backend("numpy", stop("inside")), "inside")
+  expect_equal(config_backend(), before)
+  scoped <- function() {
+    local_backend("numpy")
+    config_backend()
+  }
+  expect_equal(scoped(), "numpy")
+  expect_equal(config_backend(), before)
+  expect_equal(config_set_backend(before), before)
+  expect_equal(use_backend(before), before)
+})
+
+test_that("an unknown backend is an error and changes nothing", {
+  skip_without()
+  before <- config_backend()
+  expect_error(config_set_backend("theano"), "numpy, torch, tensorflow, jax", class = "gradops_error_backend")
+  expect_error(use_backend("theano"), "theano", class = "gradops_error_backend")
+  expect_error(with_backend("theano", 1), class = "gradops_error_backend")
+  expect_equal(config_backend(), before)
+})
+
+test_each("floatx and epsilon", {
+  expect_equal(config_floatx(), "float64")
+  expect_equal(config_epsilon(), 1e-7)
+  old <- config_set_floatx("float32")
+  withr::defer(config_set_floatx(old))
+  expect_equal(op_dtype(op_exp(c(1, 2))), "float32")
+  expect_equal(op_dtype(op_exp(1)), "float32")
+  expect_error(config_set_floatx("int32"), class = "gradops_error_argument")
+  expect_error(config_set_epsilon(-1), class = "gradops_error_argument")
+  expect_equal(config_set_epsilon(1e-5), 1e-7)
+  expect_equal(config_set_epsilon(1e-7), 1e-5)
+})

@@ -1,0 +1,110 @@
+test_each("arithmetic, comparison and logic are R's", {
+  a <- c(-1.5, 2, 3)
+  b <- c(2, -0.5, 3)
+  for (operator in c("+", "-", "*", "/", "%%", "%/%", "==", "!=", "<", "<=", ">", ">=")) {
+    f <- match.fun(operator)
+    for (make in list(op_convert_to_tensor, variable)) {
+      expect_equal(as.vector(f(make(a), make(b))), f(a, b), info = operator)
+      expect_equal(as.vector(f(make(a), 2)), f(a, 2), info = operator)
+      expect_equal(as.vector(f(2, make(b))), f(2, b), info = operator)
+      expect_equal(as.vector(f(a, make(b))), f(a, b), info = operator)
+    }
+  }
+  x <- op_convert_to_tensor(abs(a))
+  expect_equal(as.vector(x^2), abs(a)^2)
+  expect_equal(as.vector(2^x), 2^abs(a))
+  expect_equal(as.vector(-x), -abs(a))
+  expect_equal(as.vector(+x), abs(a))
+  yes <- x > 2
+  expect_equal(as.vector(yes & TRUE), c(FALSE, FALSE, TRUE))
+  expect_equal(as.vector(yes | TRUE), c(TRUE, TRUE, TRUE))
+  expect_equal(as.vector(!yes), c(TRUE, TRUE, FALSE))
+})
+
+test_each("the Math group is R's", {
+  x <- c(0.3, 0.6, 0.9)
+  functions <- c(
+    "abs", "sign", "sqrt", "floor", "ceiling", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10",
+    "cos", "sin", "tan", "acos", "asin", "atan", "cosh", "sinh", "tanh", "asinh", "atanh",
+    "cospi", "sinpi", "tanpi", "cumsum"
+  )
+  for (name in functions) {
+    f <- match.fun(name)
+    expect_equal(as.vector(f(op_convert_to_tensor(x))), f(x), tolerance = 1e-12, info = name)
+  }
+  expect_equal(as.vector(acosh(op_convert_to_tensor(1 + x))), acosh(1 + x))
+  expect_equal(as.vector(log(op_convert_to_tensor(x), 3)), log(x, 3))
+  expect_equal(as.vector(round(op_convert_to_tensor(100 * exp(x)), 1)), round(100 * exp(x), 1))
+  m <- matrix(1:6 / 1, 2)
+  expect_equal(as.vector(cumsum(op_convert_to_tensor(m))), cumsum(m))
+  expect_error(trigamma(op_convert_to_tensor(x)), class = "gradops_error")
+})
+
+test_each("the Summary group is R's, over several tensors too", {
+  m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
+  x <- op_convert_to_tensor(m)
+  for (name in c("sum", "prod", "max", "min", "range")) {
+    f <- match.fun(name)
+    expect_equal(as.vector(f(x)), f(m), info = name)
+    expect_equal(as.vector(f(x, 7)), f(m, 7), info = name)
+  }
+  expect_equal(as.vector(mean(x)), mean(m))
+  expect_true(as.logical(all(x > 0)))
+  expect_false(as.logical(any(x > 6)))
+})
+
+test_each("shape: dim, length, t, %*%", {
+  m <- matrix(1:6 / 1, 2)
+  x <- op_convert_to_tensor(m)
+  expect_identical(dim(x), c(2L, 3L))
+  expect_identical(length(x), 6L)
+  expect_identical(nrow(x), 2L)
+  expect_null(dim(op_exp(1)))
+  expect_identical(length(op_exp(1)), 1L)
+  expect_equal(as.array(t(x)), t(m))
+  expect_equal(dim(t(op_exp(c(1, 2)))), c(1L, 2L))
+  expect_equal(as.array(x %*% t(x)), m %*% t(m))
+  expect_equal(as.array(x %*% t(m)), m %*% t(m))
+  expect_equal(as.array(m %*% t(x)), m %*% t(m))
+  expect_equal(as.vector(x %*% c(1, 2, 3)), drop(m %*% c(1, 2, 3)))
+  expect_equal(as.vector(variable(m) %*% c(1, 2, 3)), drop(m %*% c(1, 2, 3)))
+  expect_equal(m %*% c(1, 2, 3), base::`%*%`(m, c(1, 2, 3)))
+  expect_error(x %*% x, "(2, 3)", fixed = TRUE, class = "gradops_error")
+})
+
+test_each("values come back in R's types and arrays", {
+  a <- array(1:24 / 1, 2:4)
+  expect_identical(as.array(op_convert_to_tensor(a)), a)
+  expect_identical(as.numeric(op_convert_to_tensor(a)), as.numeric(a))
+  expect_identical(as.vector(variable(c(1.5, 2))), c(1.5, 2))
+  expect_identical(as.integer(op_convert_to_tensor(c(1, 2))), 1:2)
+  expect_identical(as.vector(op_convert_to_tensor(1:3)), 1:3)
+  expect_identical(as.vector(op_convert_to_tensor(c(TRUE, FALSE))), c(TRUE, FALSE))
+  expect_identical(as.logical(op_convert_to_tensor(c(0, 1))), c(FALSE, TRUE))
+  expect_identical(as.vector(op_convert_to_tensor(c(1 + 2i, 3))), c(1 + 2i, 3 + 0i))
+  expect_identical(as.vector(op_cast(c(1.5, 2.5), "float32")), c(1.5, 2.5))
+  expect_identical(as.vector(op_convert_to_tensor(c(1, NA, Inf))), c(1, NaN, Inf))
+  expect_identical(as.matrix(op_convert_to_tensor(matrix(1:4 / 1, 2))), matrix(1:4 / 1, 2))
+  expect_identical(lapply(as.list(op_convert_to_tensor(c(1, 2))), as.numeric), list(1, 2))
+  expect_equal(dim(as.array(op_zeros(c(0, 3)))), c(0L, 3L))
+})
+
+test_each("print and format show backend, dtype, shape and values", {
+  x <- op_convert_to_tensor(matrix(1:6 / 1, 2))
+  expect_match(format(x), sprintf("<%s float64 [2, 3]>", backend), fixed = TRUE)
+  expect_output(print(x), "[2,]", fixed = TRUE)
+  expect_identical(withVisible(print(x))$visible, FALSE) |> capture.output()
+  expect_match(format(parameter(c(1, 2))), "requires a gradient")
+  expect_match(format(parameter(c(1, 2)) * 2), "result of")
+})
+
+test_that("NumPy tensors stand beside any other, those of two other libraries do not", {
+  skip_without("torch")
+  skip_without("jax")
+  torch <- with_backend("torch", op_exp(c(1, 2)))
+  jax <- with_backend("jax", op_exp(c(1, 2)))
+  numpy <- with_backend("numpy", op_exp(c(1, 2)))
+  expect_match(format(torch + numpy), "torch")
+  expect_match(format(numpy * jax), "jax")
+  expect_error(torch + jax, "torch and jax|jax and torch", class = "gradops_error_mixed_backends")
+})
