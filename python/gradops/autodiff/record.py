@@ -196,6 +196,7 @@ def _general(op, rules, naive):
     last = len(op.parameters)
     many = set(op.many)
     by_name = tuple(zip(op.tensors, op.positions))
+    settings = frozenset(range(last)) - frozenset(op.positions)  # small, and forward mode reads them
 
     def recorded(*arguments):
         data = list(arguments)
@@ -220,7 +221,7 @@ def _general(op, rules, naive):
         if not (active and recording.get()):
             return _wrap_all(y)
         needed = set().union(*(parts[name][1] for name, *_ in groups))
-        saved = tuple(v if i in needed else None for i, v in enumerate((*data, y)))
+        saved = tuple(v if i in needed or i in settings else None for i, v in enumerate((*data, y)))
         shapes = {
             position: [getattr(v, "shape", ()) for v in data[position]]
             for name, position, *_ in groups

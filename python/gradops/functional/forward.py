@@ -13,6 +13,7 @@ from ..autodiff.graph import PICK, Node, Packed
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..ops import conversion, elementwise, shaping
+from ..ops._dispatch import registry
 
 
 def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False) -> list:
@@ -76,6 +77,42 @@ def _through(node: Node, found: dict, create_graph: bool):
     if node.rule.parts is not None and node.rule.elementwise and not engine._is_complex[node.dtype]:
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)
+
+
+LINEAR = frozenset(
+    "reshape transpose expand_dims squeeze broadcast_to flip roll sum mean cumsum get_item take cast copy".split()
+)
+"""Ops whose tangent is the op of the tangent of their first argument."""
+BILINEAR = frozenset(["matmul"])
+"""Ops of two tensors, linear in each."""
+
+
+def _linear(node: Node, saved: tuple, incoming: list, create_graph: bool):
+    entry = registry[node.rule.name]
+    arguments = [incoming[0] if i == entry.positions[0] else v for i, v in enumerate(saved[:-1])]
+    for i, value in enumerate(arguments):  # an op of one tensor alone keeps nothing
+        if value is None and entry.parameters[i] in entry.tensors:
+            return _transposed(node, saved, incoming, create_graph)
+    return _recorded(create_graph, entry.call, *arguments)
+
+
+def _bilinear(node: Node, saved: tuple, incoming: list, create_graph: bool):
+    entry, total = registry[node.rule.name], None
+    for i, t in enumerate(incoming):
+        if t is None:
+            continue
+        first = node.rule.slots.index(i) == 0
+        moved = _recorded(create_graph, entry.call, *((t, saved[1]) if first else (saved[0], t)))
+        total = moved if total is None else _recorded(create_graph, elementwise.add, total, moved)
+    return total
+
+
+def _recorded(create_graph: bool, op, *arguments):
+    token = recording.set(create_graph)
+    try:
+        return op(*arguments)
+    finally:
+        recording.reset(token)
 
 
 def _diagonal(node: Node, saved: tuple, incoming: list, create_graph: bool):

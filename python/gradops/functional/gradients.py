@@ -59,6 +59,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 result, box["aux"] = result
             return _scalar(result)
 
+        run.box = box  # type: ignore[attr-defined]  # JAX hands the rest out by itself
         value, gradients = _engine(backend, leaves)(run, leaves)
         parts = _tree.unflatten(form, gradients)
         gradient = tuple(parts) if several else parts[0]

@@ -191,13 +191,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
         vectors = point.form(_vectors(v, point.leaves, "input", point.backend))
         return torch.autograd.functional.hvp(func, point.argument(), vectors, create_graph, strict)
-    from .gradients import grad, value_and_grad
-
-    every = tuple(range(len(point.leaves)))
-    value = value_and_grad(point.call, every)(*point.leaves)[0] if point.native == "tape" else point.call(*point.leaves)
-    gradient = grad(point.call, every)
-    product = jvp(lambda *xs: tuple(gradient(*xs)), tuple(point.leaves), _tuple(v), create_graph, strict)[1]
-    return value, product if point.several else product[0]
+    return _second_order(jvp, point, _tuple(v), create_graph, strict)
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -211,13 +205,24 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         import torch
 
         return torch.autograd.functional.vhp(func, point.argument(), point.form(vectors), create_graph, strict)
-    from .gradients import grad, value_and_grad
+    return _second_order(vjp, point, tuple(vectors), create_graph, strict)
 
-    every = tuple(range(len(point.leaves)))
-    value = value_and_grad(point.call, every)(*point.leaves)[0] if point.native == "tape" else point.call(*point.leaves)
-    gradient = grad(point.call, every)
-    product = vjp(lambda *xs: tuple(gradient(*xs)), tuple(point.leaves), tuple(vectors), create_graph, strict)[1]
-    return value, product if point.several else product[0]
+
+def _second_order(product: Callable, point: _Point, v, create_graph: bool, strict: bool):
+    """The value, and the product (``jvp`` or ``vjp``) of the gradient's Jacobian with ``v``."""
+    from .gradients import value_and_grad
+
+    both = value_and_grad(point.call, tuple(range(len(point.leaves))))
+    values: list = []
+
+    def gradient(*xs):
+        value, gradients = both(*xs)
+        values.append(value)
+        return tuple(gradients)
+
+    result = product(gradient, tuple(point.leaves), v, create_graph, strict)[1]
+    value = point.finish(values[-1], create_graph) if point.native == "tape" else point.call(*point.leaves)
+    return value, result if point.several else result[0]
 
 
 class _Point:
