@@ -9,6 +9,8 @@ integers and bools are computed in ``floatx``, rounded half to even, cut to the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ... import backends, config, dtypes
@@ -105,8 +107,11 @@ def restored(x, name: str):
 
 def constant(value, like, dtype: str | None = None):
     """A NumPy array as a tensor of the library, and on the device, of ``like``."""
-    data = like if backends.of(like) is not None else like.data
-    return backends.of(data).convert(value, dtype, like=data)
+    owner: Any = backends.of(like)
+    if owner is None:  # a variable
+        like = like.data
+        owner = backends.of(like)
+    return owner.convert(value, dtype, like=like)
 
 
 def part(x, axis: int, start: int, stop: int):

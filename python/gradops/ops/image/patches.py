@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
@@ -53,8 +55,7 @@ def crop_images(
         (rows, ("top_cropping", top_cropping), ("bottom_cropping", bottom_cropping), ("target_height", target_height)),
         (columns, ("left_cropping", left_cropping), ("right_cropping", right_cropping), ("target_width", target_width)),
     ):
-        size = images.shape[axis]
-        before, _, kept = _third("image.crop_images", first, last, stays, size)
+        before, _, kept = _sizes("image.crop_images", first, last, stays, images.shape[axis], -1)
         images = part(images, axis, before, before + kept)
     return images
 
@@ -97,37 +98,32 @@ def pad_images(
         (rows, ("top_padding", top_padding), ("bottom_padding", bottom_padding), ("target_height", target_height)),
         (columns, ("left_padding", left_padding), ("right_padding", right_padding), ("target_width", target_width)),
     ):
-        before, after, _ = _third("image.pad_images", first, last, total, -images.shape[axis])
+        before, after, _ = _sizes("image.pad_images", first, last, total, images.shape[axis], 1)
         images = padded(images, axis, before, after)
     return images
 
 
-def _third(op: str, first, last, target, size: int) -> tuple[int, int, int]:
-    """The two ends and the target, one of them found from the others: they add up to ``size``.
-
-    A negative ``size`` is that of an image to be padded: then the ends add up to target plus ``size``.
-    """
+def _sizes(op: str, first, last, target, size: int, sign: int) -> tuple[int, int, int]:
+    """The two ends and the target, one of them found from the others: target = size + sign * (both ends)."""
     given = (first, last, target)
     names = [name for name, _ in given]
-    if sum(value is None for _, value in given) != 1:
+    numbers: list[Any] = [None if value is None else _checks.integer(op, value, name) for name, value in given]
+    if numbers.count(None) != 1:
         got = ", ".join(f"{name}={value}" for name, value in given)
         raise ArgumentError(
             f"`{op}`: give two of `{names[0]}`, `{names[1]}` and `{names[2]}`; got {got}.", argument=names[0]
         )
-    a, b, c = (None if value is None else _checks.integer(op, value, name) for name, value in given)
-    sign = 1 if size >= 0 else -1
-    if a is None:
-        a = size - b - c if sign > 0 else c + size - b
-    elif b is None:
-        b = size - a - c if sign > 0 else c + size - a
+    missing = numbers.index(None)
+    if missing == 2:
+        numbers[2] = size + sign * (numbers[0] + numbers[1])
     else:
-        c = size - a - b if sign > 0 else a + b - size
-    for name, value in zip(names, (a, b, c)):
-        if value < 0:
+        numbers[missing] = sign * (numbers[2] - size) - numbers[1 - missing]
+    for name, number in zip(names, numbers):
+        if number < 0:
             raise ArgumentError(
-                f"`{op}`: `{name}` must not be negative; it is {value} for images of size {abs(size)}.", argument=name
+                f"`{op}`: `{name}` must not be negative; it is {number} for images of size {size}.", argument=name
             )
-    return a, b, c
+    return numbers[0], numbers[1], numbers[2]
 
 
 @op(name="image.extract_patches")
@@ -223,21 +219,15 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
                 argument="size",
             )
         x = _windows(x, axis, length, step, rate, (x.shape[axis] - reach) // step + 1)
-    # each spatial axis is now two: where the patch is, and where in the patch
-    batch = min(axes[0], channels)
-    shift = channels < axes[0]
-    where_axes = [batch + shift + 2 * i for i in range(spatial)]
-    inside_axes = [a + 1 for a in where_axes]
-    channel = batch if shift else batch + 2 * spatial
-    order = [*range(batch), *where_axes, *inside_axes, channel]
-    if shift:
-        order = [*range(batch), *inside_axes, channel, *where_axes]
-    counts = [x.shape[a] for a in where_axes]
-    depth = x.shape[channel]
-    for length in sizes:
-        depth *= length
-    lead = [x.shape[a] for a in range(batch)]
-    return reshape(transpose(x, order), [*lead, depth, *counts] if shift else [*lead, *counts, depth])
+    # each spatial axis is now two: the patch, and the place in it
+    first = channels < axes[0]
+    batch = len(x.shape) - 2 * spatial - 1
+    chosen = [batch + first + 2 * i for i in range(spatial)]
+    content = [a + 1 for a in chosen] + [batch if first else batch + 2 * spatial]
+    order = [*range(batch), *content, *chosen] if first else [*range(batch), *chosen, *content]
+    lead, counts, depth = x.shape[:batch], [x.shape[a] for a in chosen], [x.shape[a] for a in content]
+    patch = int(np.prod(depth))
+    return reshape(transpose(x, order), [*lead, patch, *counts] if first else [*lead, *counts, patch])
 
 
 def _windows(x, axis: int, length: int, step: int, rate: int, count: int):

@@ -249,7 +249,7 @@ def scale_and_translate(
         if axis not in axes and sizes[axis] != images.shape[axis]:
             raise ShapeError(
                 f"`{name}`: `output_shape` must keep axis {axis}, which is not in `spatial_dims`; "
-                f"got {sizes} for {_checks.describe(images)}.",
+                f"got {sizes} for `images` {_checks.describe(images)}.",
                 argument="output_shape",
             )
     check_pixels(name, images, axes)

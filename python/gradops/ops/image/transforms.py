@@ -241,7 +241,7 @@ def _homogeneous(points):
 
 
 def _crosses(points):
-    """The cross products of the first three points in pairs: the second and third, third and first, first and second."""
+    """The cross products of the first three points in pairs: second and third, third and first, first and second."""
     second, third = take(points, np.array([1, 2, 0]), 1), take(points, np.array([2, 0, 1]), 1)
     return einsum("cij,npi,npj->npc", constant(_CROSS, points, dtype(points)), second, third)
 
