@@ -5,7 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
-from .base import convert, promoted
+from .base import convert, promoted, to_numpy
+
+
+def static_value(x):
+    """The values of an array, which are known also while ``jax.grad`` is at work, not inside ``jax.jit``."""
+    return to_numpy(jax.lax.stop_gradient(x))
 
 
 def native_key(x, key):
