@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
+from ... import _tree
 from ...errors import GradientError, JitError
 from ..policy import BEGIN, END, checkpoint_policy
 from . import traces
@@ -75,8 +76,16 @@ def checkpoint(run, inputs: list) -> list:
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
 
+    Nothing is transformed: the values alone. In an eager derivative: ``jax.custom_gradient``. While a
+    program is traced: a ``jax.custom_vjp`` that takes what ``run`` closes over as arguments, as they may be
+    gone when the program is differentiated, and refuses those that are then differentiated.
+
     JAX's cotangents of complex values are the conjugates of gradops' gradients.
     """
+    if not traces.tracing():
+        return run(*inputs)[0]
+    if traces.staging():
+        return _staged(run, inputs)
 
     @jax.custom_gradient
     def call(*xs):
@@ -91,11 +100,129 @@ def custom(run, inputs: list) -> list:
     try:
         return call(*inputs)
     except jax.errors.UnexpectedTracerError as error:
-        raise GradientError(
-            "a function with a custom gradient uses an array that is being differentiated but is not an argument.",
-            argument="f",
-            hint="pass the array as an argument, or use `stop_gradient()` on it",
-        ) from error
+        raise _closed_over() from error
+
+
+def _closed_over() -> GradientError:
+    return GradientError(
+        "a function with a custom gradient uses an array that is being differentiated but is not an argument.",
+        argument="f",
+        hint="pass the array as an argument, or use `stop_gradient()` on it",
+    )
+
+
+def _staged(run, inputs: list) -> list:
+    """The custom derivative as a program of its own: traced once, what it closes over as arguments."""
+    count = len(inputs)
+    avals = [jax.typeof(x) for x in inputs]
+    plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)
+    smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in plain.out_avals]
+    failure: list[Exception] = []
+    given: list[bool] = []
+
+    def both(*xs_and_ups):
+        xs, ups = xs_and_ups[:count], iter(xs_and_ups[count:])
+        values, pull = run(*xs)
+        filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
+        found = [
+            None if g is None or not jnp.issubdtype(x.dtype, jnp.inexact) else _cotangent(g, x)
+            for g, x in zip(pull(filled), xs)
+        ]
+        given[:] = [g is not None for g in found]
+        return values, [g for g in found if g is not None]
+
+    try:
+        closed = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
+    except Exception as error:  # told when the derivative is asked for
+        failure.append(error)
+        closed = plain
+    program = _Program(closed, count, len(plain.out_avals))
+
+    @jax.custom_vjp
+    def call(*arguments):
+        return program.values(arguments)[0]
+
+    def forward(*arguments):
+        if failure:
+            raise failure[0]
+        if any(a.perturbed for a in arguments[count:]):
+            raise _closed_over()
+        return program.values([a.value for a in arguments])
+
+    def backward(residuals, upstreams):
+        ups = [_instantiated(u) for u, s in zip(upstreams, smooth) if s]
+        found = iter(program.gradients(residuals, ups))
+        return (*[next(found) if g else None for g in given], *[None] * len(program.closure))
+
+    call.defvjp(forward, backward, symbolic_zeros=True)
+    return list(call(*inputs, *program.closure))
+
+
+def _instantiated(u):
+    return jnp.zeros(u.shape, u.dtype) if isinstance(u, jax.custom_derivatives.SymbolicZero) else u
+
+
+class _Program:
+    """A traced ``(inputs, upstreams) -> (values, gradients)``, in two: what needs no upstream, and the rest."""
+
+    def __init__(self, closed, count: int, results: int):
+        jaxpr = closed.jaxpr
+        held = [traces.is_tracer(c) for c in closed.consts]
+        self.closure = [c for c, h in zip(closed.consts, held) if h]
+        self.fixed = {v: c for v, c, h in zip(jaxpr.constvars, closed.consts, held) if not h}
+        self.inputs = [*jaxpr.invars[:count], *[v for v, h in zip(jaxpr.constvars, held) if h]]
+        self.upstreams = jaxpr.invars[count:]
+        self.results, self.outputs = jaxpr.outvars[:results], jaxpr.outvars[results:]
+        late, self.later = set(self.upstreams), []
+        first = []
+        for equation in jaxpr.eqns:
+            if any(v in late for v in _variables(equation.invars)):
+                late.update(equation.outvars)
+                self.later.append(equation)
+            else:
+                first.append(equation)
+        needed = set(_variables(self.outputs)) | {v for e in self.later for v in _variables(e.invars)}
+        made = set(self.inputs) | {v for e in first for v in e.outvars}
+        self.kept = [v for v in made if v in needed]
+        self.first = _needed(first, set(_variables(self.results)) | set(self.kept))
+
+    def values(self, arguments):
+        """The values, and what the gradients need."""
+        known = {**self.fixed, **dict(zip(self.inputs, arguments))}
+        _evaluate(self.first, known)
+        return [_read(v, known) for v in self.results], [known[v] for v in self.kept]
+
+    def gradients(self, kept, upstreams):
+        known = {**self.fixed, **dict(zip(self.kept, kept)), **dict(zip(self.upstreams, upstreams))}
+        _evaluate(self.later, known)
+        return [_read(v, known) for v in self.outputs]
+
+
+def _variables(atoms):
+    return [v for v in atoms if not hasattr(v, "val")]
+
+
+def _read(atom, known: dict):
+    return atom.val if hasattr(atom, "val") else known[atom]
+
+
+def _needed(equations: list, wanted: set) -> list:
+    kept = []
+    for equation in reversed(equations):
+        if equation.effects or any(v in wanted for v in equation.outvars):
+            kept.append(equation)
+            wanted.update(_variables(equation.invars))
+    return kept[::-1]
+
+
+def _evaluate(equations: list, known: dict) -> None:
+    for equation in equations:
+        params = equation.primitive.get_bind_params(equation.params)
+        functions, params = params if isinstance(params, tuple) else ((), params)
+        with equation.ctx.manager:
+            found = equation.primitive.bind(*functions, *[_read(v, known) for v in equation.invars], **params)
+        for v, value in zip(equation.outvars, found if equation.primitive.multiple_results else [found]):
+            known[v] = value
 
 
 def _gradient_of(upstream, value):
@@ -115,22 +242,30 @@ def _cotangent(g, x):
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients."""
 
+    box = getattr(run, "box", {})
+    rest: dict = {}
+
     def scalar(*xs):
         y = jnp.asarray(run(*xs))
-        return y.reshape(()), y
+        leaves, rest["form"] = _tree.flatten(box.get("aux"))
+        rest["leaves"] = [None if isinstance(x, jax.Array) else x for x in leaves]
+        return y.reshape(()), (y, [x for x in leaves if isinstance(x, jax.Array)])
 
     both = functools.partial(jax.value_and_grad, argnums=tuple(range(len(leaves))), has_aux=True)
     if _policy.get() == "on":
-        (_, value), gradients = both(scalar)(*leaves)
+        (_, (value, arrays)), gradients = both(scalar)(*leaves)
     else:
         token = _policy.set("ask")
         try:
-            (_, value), gradients = both(scalar)(*leaves)
+            (_, (value, arrays)), gradients = both(scalar)(*leaves)
         except _NeedsPolicy:
             _policy.set("on")
-            (_, value), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
+            (_, (value, arrays)), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
         finally:
             _policy.reset(token)
+    if "aux" in box:
+        found = iter(arrays)
+        box["aux"] = _tree.unflatten(rest["form"], [next(found) if x is None else x for x in rest["leaves"]])
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
 
 

@@ -15,6 +15,7 @@ from ...errors import BackendError
 
 try:
     from jax._src import core
+    from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
     _NEEDED = ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "typeof")
     supported = all(hasattr(core, name) for name in _NEEDED) and hasattr(core.Primitive, "bind_with_trace")
@@ -45,17 +46,28 @@ def tracing() -> bool:
     return not supported or core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
 
 
+def staging() -> bool:
+    """Whether a program is being traced, to be run or differentiated later; True where that cannot be seen."""
+    if not supported:
+        return True
+    trace = core.trace_ctx.trace
+    while trace is not None:
+        if isinstance(trace, DynamicJaxprTrace):
+            return True
+        trace = getattr(trace, "parent_trace", None)
+    return False
+
+
 def is_tracer(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
 def _trace(parent, around):
     class Watching(core.Trace):
-        __slots__ = ()
-
         def __init__(self):
             super().__init__()
             self.requires_low = parent.requires_low
+            self.parent_trace = parent
 
         def is_valid(self):
             return parent.is_valid()
