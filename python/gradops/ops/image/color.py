@@ -8,9 +8,9 @@ from ...types import Tensor
 from .._dispatch import op
 from ..conversion import dtype
 from ..elementwise import add, divide, equal, greater, maximum, minimum, mod, multiply, subtract
-from ..indexing import where
+from ..indexing import get_item, where
 from ..reductions import max, min
-from ..shaping import concatenate
+from ..shaping import concatenate, stack
 from ._layout import (
     along,
     axes_of,
@@ -73,9 +73,10 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
     check_channels("image.rgb_to_hsv", images, axis, (3,))
     check_floating("image.rgb_to_hsv", images)
     x = working(images)
-    red, green, blue = (part(x, axis, i, i + 1) for i in range(3))
-    value = max(x, axis, True)
-    spread = subtract(value, min(x, axis, True))
+    planes = stack([part(x, axis, i, i + 1) for i in range(3)], 0)  # where NumPy reduces fast
+    red, green, blue = (get_item(planes, i) for i in range(3))
+    value = max(planes, 0)
+    spread = subtract(value, min(planes, 0))
     colourful = greater(spread, 0.0)
     safe_spread = where(colourful, spread, 1.0)
     saturation = where(colourful, divide(spread, where(colourful, value, 1.0)), 0.0)
