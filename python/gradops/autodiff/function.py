@@ -155,8 +155,6 @@ def _apply(cls, args: tuple):
     for a in args:
         if id(a) in dirty:
             inplace.refuse_leaf(a)
-            if hasattr(a.data, "base"):
-                inplace.bump(a.data)
     if not any(isinstance(a, Variable) for a in args):
         return output
     several = isinstance(output, (tuple, list))
@@ -237,6 +235,8 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         made = node if single else Node(PICK, (node,), (i,), value.shape, value.dtype)
         if id(output) in dirty:
             inplace._propagate(output, made)
+            if isinstance(value, np.ndarray):
+                inplace.bump(value)
             results.append(output)
         else:
             results.append(attach(value, made))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from . import engine
 from .graph import Node, Rule, clock
 from .modes import recording
@@ -202,8 +202,12 @@ def assign(variable: Variable, key, value) -> None:
         raise ArgumentTypeError("text cannot be changed in place.", hint="make a new text with `+` or `join()`")
     key = _raw_key(key)
     other = value.data if isinstance(value, Variable) else value
-    kinds = {type(data), type(other)} if backends.of(other) is not None else {type(data)}
-    backends.common(kinds, "set_item")
+    owner = backends.of(other)
+    if owner is not None and owner.name != "numpy" and owner is not backends.of(data):
+        raise MixedBackendsError(
+            f"`set_item`: a {owner.name} tensor cannot be written to a variable over {backends.of(data).name}.",
+            argument="value",
+        )
     refuse_leaf(variable)
     _check_dtype(data, other)
     tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
@@ -226,16 +230,15 @@ def assign(variable: Variable, key, value) -> None:
         data[key] = other
     except ValueError as error:
         raise _explained(error, data, key, other) from error
-    bump(data)
     if tracked:
-        shape = np.shape(other)
+        node = None
         if _is_everything(key):
             edge_before = None
-        if edge_before is None and edge is None:
-            _propagate(variable, None)
-            return
-        rule = Rule("set_item", whole=_set_item_gradient(key, shape, data.shape))
-        _propagate(variable, Node(rule, (edge_before, edge), (), data.shape, data.dtype))
+        if edge_before is not None or edge is not None:
+            rule = Rule("set_item", whole=_set_item_gradient(key, np.shape(other), data.shape))
+            node = Node(rule, (edge_before, edge), (), data.shape, data.dtype)
+        _propagate(variable, node)
+    bump(data)
 
 
 def _set_item_gradient(key, value_shape: tuple, shape: tuple) -> Callable:
@@ -283,7 +286,6 @@ def replace(variable: Variable, result) -> None:
             raise ArgumentTypeError(f"a result of dtype {value.dtype} does not fit in place into dtype {data.dtype}.")
         data = _own(variable)
         data[...] = value
-        bump(data)
     else:
         from ..ops.conversion import cast, dtype
 
@@ -295,6 +297,8 @@ def replace(variable: Variable, result) -> None:
 
             node = Node(ALIAS, (node,), (), value.shape, value.dtype)
         _propagate(variable, node)
+    if isinstance(data, np.ndarray):
+        bump(data)
 
 
 def operate(variable: Variable, op: Callable, ufunc, other):
@@ -371,7 +375,10 @@ def _own(variable: Variable):
 
 
 def _propagate(variable: Variable, node: Node | None) -> None:
-    """Move a written variable on to ``node``, and what it is a view of to the node of the write."""
+    """Move a written variable on to ``node``, and what it is a view of to the node of the write.
+
+    Before the write is noted: its views find their places afterwards.
+    """
     while isinstance(variable, View) and variable._writable:
         source, look = variable._source, variable._look
         before = source._node if source.requires_grad else None

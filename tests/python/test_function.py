@@ -1,0 +1,462 @@
+"""``Function``: one definition for variables and torch tensors."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import gradops
+import numpy as np
+import pytest
+from gradops import Variable, ops
+from gradops.autodiff import Function, grad, no_grad, once_differentiable
+
+torch = pytest.importorskip("torch")
+
+
+def of(kind, values, **kwargs):
+    values = np.asarray(values, float)
+    return torch.tensor(values, requires_grad=True) if kind == "torch" else Variable(values.copy(), requires_grad=True)
+
+
+def values(x):
+    return np.asarray(x.detach().numpy())
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * g
+
+
+class SplitStyle(Function):
+    """x * y and x + y, with the context set up apart."""
+
+    @staticmethod
+    def forward(x, y, factor):
+        return x * y * factor, x + y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y, ctx.factor = inputs
+        ctx.save_for_backward(x, y)
+
+    @staticmethod
+    def backward(ctx, g1, g2):
+        x, y = ctx.saved_tensors
+        return g1 * y * ctx.factor + g2, g1 * x * ctx.factor + g2, None
+
+
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = ops.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+class TwoExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, z = ops.exp(x), ops.exp(2 * x)
+        ctx.save_for_backward(y, z)
+        return y, z
+
+    @staticmethod
+    def backward(ctx, g1, g2):
+        y, z = ctx.saved_tensors
+        return g1 * y + 2 * g2 * z
+
+
+both = pytest.mark.parametrize("kind", ["numpy", "torch"])
+
+
+@both
+def test_derivatives_to_third_order(kind):
+    for function, wanted in (
+        (Cube.apply, lambda v: [3 * v**2, 6 * v, 6 + 0 * v]),
+        (Exp.apply, lambda v: [np.exp(v)] * 3),
+        (lambda x: sum(TwoExp.apply(x)), lambda v: [np.exp(v) + 2**k * np.exp(2 * v) for k in (1, 2, 3)]),
+    ):
+        x = of(kind, [1.0, -2, 0.5])
+        y = function(x)
+        for want in wanted(values(x)):
+            (y,) = grad(y.sum(), x, create_graph=True)
+            np.testing.assert_allclose(values(y), want, rtol=1e-10)
+
+
+@both
+def test_setup_context_and_several_outputs(kind):
+    x, y = of(kind, [1.0, 2]), of(kind, [3.0, 4])
+    product, total = SplitStyle.apply(x, y, 10)
+    assert isinstance(product, type(x)) and product.grad_fn is not None
+    (product * total).sum().backward()
+    np.testing.assert_allclose(values(x.grad), 10 * (2 * values(x) * values(y) + values(y) ** 2))
+    x.grad = y.grad = None
+    product, total = SplitStyle.apply(x, y, 10)
+    total.sum().backward()
+    np.testing.assert_allclose(values(x.grad), 1)
+
+
+@both
+def test_needs_input_grad(kind):
+    seen = []
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            seen.append(tuple(ctx.needs_input_grad))
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(tuple(ctx.needs_input_grad))
+            x, y = ctx.saved_tensors
+            return g * y, None, None
+
+    x = of(kind, [1.0, 2])
+    y = x.detach()
+    Product.apply(x, y, 3).sum().backward()
+    assert seen == [(True, False, False)] * 2
+    np.testing.assert_allclose(values(x.grad), values(y))
+    out = Product.apply(y, y, 3)
+    assert not out.requires_grad and out.grad_fn is None
+    with no_grad():
+        assert not Product.apply(x, y, 3).requires_grad
+
+
+@both
+def test_materialized_gradients(kind):
+    seen = []
+
+    def make(materialize):
+        class Two(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(materialize)
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, g1, g2):
+                seen.append((g1, g2))
+                return g2 * 3
+
+        return Two
+
+    for materialize in (True, False):
+        x = of(kind, [1.0, 2])
+        make(materialize).apply(x)[1].sum().backward()
+        np.testing.assert_allclose(values(x.grad), 3)
+    np.testing.assert_allclose(values(seen[0][0]), 0)
+    assert seen[1][0] is None
+
+
+@both
+def test_non_differentiable_outputs(kind):
+    class Sort(Function):
+        @staticmethod
+        def forward(ctx, x):
+            order = np.argsort(values(x))
+            y = x[order]
+            rank = y * 0 + 1
+            ctx.mark_non_differentiable(rank)
+            ctx.order = order
+            return y, rank
+
+        @staticmethod
+        def backward(ctx, g, g_rank):
+            assert float(g_rank.sum()) == 0
+            return g[np.argsort(ctx.order)]
+
+    x = of(kind, [3.0, 1, 2])
+    y, rank = Sort.apply(x)
+    assert y.requires_grad and not rank.requires_grad and rank.grad_fn is None
+    (y * y.detach()).sum().backward()
+    np.testing.assert_allclose(values(x.grad), values(x))
+
+
+@both
+def test_mark_dirty(kind):
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x *= 2
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = of(kind, [1.0, 2])
+    y = x * 3
+    before = y._version
+    z = Double.apply(y)
+    assert z is y and y._version > before
+    np.testing.assert_allclose(values(y), [6, 12])
+    (y * y).sum().backward()
+    np.testing.assert_allclose(values(x.grad), [72, 144])
+    with pytest.raises(RuntimeError, match="leaf"):
+        Double.apply(of(kind, [1.0]))
+    y = x * 3
+    w = y * y
+    Double.apply(y)
+    with pytest.raises(RuntimeError, match="version"):
+        w.sum().backward()
+
+
+@both
+def test_once_differentiable(kind):
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = of(kind, [1.0, 2])
+    Once.apply(x).sum().backward()
+    np.testing.assert_allclose(values(x.grad), [2, 4])
+    (g,) = grad(Once.apply(x).sum(), x, create_graph=True)
+    np.testing.assert_allclose(values(g), [2, 4])
+    with pytest.raises(RuntimeError, match="once_differentiable|does not require grad"):
+        grad(g.sum(), x)
+
+
+@both
+def test_wrong_number_of_gradients(kind):
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match="gradients"):
+        Wrong.apply(of(kind, [1.0]), of(kind, [1.0])).sum().backward()
+
+    class Extra(Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    with pytest.raises(RuntimeError):
+        Extra.apply(of(kind, [1.0]), 3).sum().backward()
+
+    class Missing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.raises(NotImplementedError):
+        Missing.apply(of(kind, [1.0])).sum().backward()
+
+
+def test_wrong_shape_and_type():
+    def returning(value):
+        class Wrong(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return value
+
+        x = of("numpy", [1.0, 2])
+        Wrong.apply(x).sum().backward()
+        return x.grad.data
+
+    with pytest.raises(gradops.errors.ShapeError, match=r"shape \(3,\) for input 0 of shape \(2,\)"):
+        returning(np.ones(3))
+    with pytest.raises(gradops.errors.ArgumentTypeError, match="got object"):
+        returning(object())
+    np.testing.assert_allclose(returning(5), [5, 5])
+    np.testing.assert_allclose(returning(np.ones((4, 2))), [4, 4])
+    with pytest.raises(TypeError, match="apply"):
+        Cube()
+    with pytest.raises(RuntimeError, match="during"):
+        from gradops.autodiff.function import Context
+
+        _ = Context().saved_tensors
+
+
+@both
+def test_saved_tensor_that_was_changed(kind):
+    x = of(kind, [1.0, 2])
+    y = x * 1
+    z = Cube.apply(y)
+    y += 1
+    with pytest.raises(RuntimeError, match="version"):
+        z.sum().backward()
+
+
+@both
+def test_second_pass(kind):
+    x = of(kind, [1.0, 2])
+    y = Cube.apply(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    np.testing.assert_allclose(values(x.grad), 6 * values(x) ** 2)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+@both
+def test_saved_none_and_intermediate(kind):
+    class Half(Function):
+        @staticmethod
+        def forward(ctx, x):
+            inner = x * x
+            ctx.save_for_backward(None, inner)
+            return inner * x
+
+        @staticmethod
+        def backward(ctx, g):
+            none, inner = ctx.saved_tensors
+            assert none is None
+            return 3 * inner * g
+
+    x = of(kind, [1.0, 2])
+    Half.apply(x).sum().backward()
+    np.testing.assert_allclose(values(x.grad), 3 * values(x) ** 2)
+
+
+@both
+def test_input_handed_through(kind):
+    class Reverse(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x) if kind == "torch" else x
+
+        @staticmethod
+        def backward(ctx, g):
+            return -g
+
+    x = of(kind, [1.0, 2])
+    y = Reverse.apply(x * 1)
+    (y * y).sum().backward()
+    np.testing.assert_allclose(values(x.grad), -2 * values(x))
+
+
+def test_plain_numpy_inside():
+    class Sin(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return np.sin(x.data)
+
+        @staticmethod
+        def backward(ctx, g):
+            return np.cos(ctx.saved_tensors[0].data) * g.data
+
+    x = of("numpy", [1.0, 2])
+    Sin.apply(x).sum().backward()
+    np.testing.assert_allclose(x.grad.data, np.cos(x.data))
+
+
+@pytest.mark.parametrize("library", ["jax", "tensorflow"])
+def test_arrays_of_other_libraries(library):
+    pytest.importorskip(library)
+    gradops.config.set_backend(library)
+    x = gradops.ops.convert_to_tensor(np.array([1.0, 2]))
+    for f, want in (
+        (lambda x: ops.sum(Cube.apply(x)), lambda v: (3 * v**2, 6 * v)),
+        (lambda x: ops.sum(SplitStyle.apply(x, x, 10)[0]), lambda v: (20 * v, 20 + 0 * v)),
+    ):
+        first, second = want(np.array([1.0, 2]))
+        np.testing.assert_allclose(np.asarray(gradops.grad(f)(x)), first, rtol=1e-6)
+        g = gradops.grad(lambda x, f=f: ops.sum(gradops.grad(f)(x)))(x)
+        np.testing.assert_allclose(np.asarray(g), second, rtol=1e-6)
+    v = Variable(x, requires_grad=True)
+    Cube.apply(v).sum().backward()
+    np.testing.assert_allclose(values(v.grad), [3, 12], rtol=1e-6)
+    if library == "jax":
+        import jax
+
+        np.testing.assert_allclose(jax.jit(jax.grad(lambda x: Cube.apply(x).sum()))(x), [3, 12], rtol=1e-6)
+
+
+def test_text():
+    class Ask(Function):
+        """A stand-in for a language model."""
+
+        @staticmethod
+        def forward(ctx, prompt, n):
+            ctx.save_for_backward(prompt)
+            ctx.n = n
+            return Variable(f"answer to [{prompt}]", role="answer")
+
+        @staticmethod
+        def backward(ctx, feedback):
+            (prompt,) = ctx.saved_tensors
+            return f"[{prompt}] led to an answer that was: {feedback}", None
+
+    class Length(Function):
+        @staticmethod
+        def forward(ctx, text):
+            return float(len(text))
+
+        @staticmethod
+        def backward(ctx, g):
+            return "make it shorter" if g.item() > 0 else "make it longer"
+
+    question = Variable("why?", role="question", requires_grad=True)
+    answer = Ask.apply(question, 3)
+    assert answer.role == "answer" and answer.data == "answer to [why?]"
+    answer.backward("rude")
+    assert list(question.grad.data) == ["[why?] led to an answer that was: rude"]
+    assert question.grad.data[0].role == "question"
+
+    weight = Variable(2.0, requires_grad=True)
+    question.zero_grad()
+    loss = Length.apply(Ask.apply(question, 3)) * weight
+    loss.backward()
+    assert str(question.grad) == "[why?] led to an answer that was: make it shorter"
+    assert weight.grad.item() == len("answer to [why?]")
+    with no_grad():
+        assert not Ask.apply(question, 1).requires_grad
+
+
+def test_no_cycle():
+    gc.disable()
+    try:
+        x = of("numpy", [1.0, 2])
+        y = Exp.apply(x)
+        node = weakref.ref(y.grad_fn)
+        y.sum().backward()
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+@both
+def test_mixed_with_ops(kind):
+    x = of(kind, [1.0, 2])
+    y = Cube.apply(x * 2)[0] + ops.sum(Exp.apply(x))
+    y.backward()
+    np.testing.assert_allclose(values(x.grad), [2 * 3 * 4 + np.e, np.exp(2)])
