@@ -49,9 +49,9 @@ def is_vector(a: tuple, b: tuple) -> bool:
 
 def check_system(op, a, b, *_) -> None:
     """The rows of the right side must be as many as those of the matrix, and the other dimensions broadcast."""
-    first, second = shape(a), shape(b)
     _checks.check_rank(op.name, a, 2, "a")
     _checks.check_rank(op.name, b, 1, "b")
+    first, second = shape(a), shape(b)
     vector = is_vector(first, second)
     rows = second[-1] if vector else second[-2]
     if rows != first[-2]:

@@ -10,7 +10,7 @@ from . import _checks
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
 from .conversion import cast, dtype, shape
-from .elementwise import abs, add, equal, imag, not_equal, power, real, sqrt, square, subtract
+from .elementwise import add, equal, imag, multiply, not_equal, power, real, sign, sqrt, square, subtract
 from .indexing import where
 from .reductions import max, min, sum
 from .shaping import expand_dims, reshape, transpose
@@ -19,7 +19,7 @@ _MATRIX_NORMS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
 
 def _check_norm(op, x, ord, axis, keepdims) -> None:
-    rank = len(shape(x))
+    rank = _checks.check_rank(op.name, x, 0)
     if axis is None:
         if ord is None:
             return
@@ -72,7 +72,7 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
 
 
 def _of_vectors(x, ord, axis, keepdims):
-    size = abs(x)
+    size = _size(x)
     if ord == math.inf:
         return max(size, axis, keepdims)
     if ord == -math.inf:
@@ -91,7 +91,7 @@ def _of_matrices(x, ord, axes, keepdims):
     row, column = axes
     if ord in (1, -1, math.inf, -math.inf):
         summed, chosen = (row, column) if math.fabs(ord) == 1 else (column, row)
-        y = (max if ord > 0 else min)(sum(abs(x), summed, True), chosen, True)
+        y = (max if ord > 0 else min)(sum(_size(x), summed, True), chosen, True)
     else:
         from .linalg import svd
 
@@ -101,6 +101,11 @@ def _of_matrices(x, ord, axes, keepdims):
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def _size(x):
+    """Absolute values with derivative 0 at 0."""
+    return _root(squared(x)) if is_complex(x) else multiply(x, sign(x))
 
 
 def squared(x):
@@ -115,9 +120,9 @@ def _root(x):
 
 
 def _check_points(op, x, y) -> None:
-    first, second = shape(x), shape(y)
     _checks.check_rank(op.name, x, 2, "x")
     _checks.check_rank(op.name, y, 2, "y")
+    first, second = shape(x), shape(y)
     if first[-1] != second[-1]:
         raise ShapeError(
             f"`{op.name}`: the points of `x` and `y` must have as many coordinates; got shapes {first} and {second}.",

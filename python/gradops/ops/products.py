@@ -85,6 +85,8 @@ def einsum(subscripts: str, *operands: Tensor, **kwargs) -> Tensor:
 
 
 def _same_last(op, x1, x2) -> None:
+    _checks.check_rank(op.name, x1, 0, "x1")
+    _checks.check_rank(op.name, x2, 0, "x2")
     first, second = shape(x1), shape(x2)
     if first and second and first[-1] != second[-1]:
         raise ShapeError(
@@ -111,6 +113,8 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def _same_size(op, x1, x2) -> None:
+    _checks.check_rank(op.name, x1, 0, "x1")
+    _checks.check_rank(op.name, x2, 0, "x2")
     first, second = size(x1), size(x2)
     if first != second:
         raise ShapeError(
@@ -155,8 +159,8 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
 
 def _check_cross(op, x1, x2, axisa, axisb, axisc, axis) -> None:
     for x, name, at, said in ((x1, "x1", axisa, "axisa"), (x2, "x2", axisb, "axisb")):
-        at, sizes = at if axis is None else axis, shape(x)
         _checks.check_rank(op.name, x, 1, name)
+        at, sizes = at if axis is None else axis, shape(x)
         length = sizes[_checks.check_axis(op.name, at, len(sizes), said if axis is None else "axis")]
         if length not in (2, 3):
             raise ShapeError(f"`{op.name}`: vectors have 2 or 3 elements; `{name}` has {length}.", argument=name)

@@ -86,9 +86,7 @@ def solve_triangular(a, b, lower=False):
 
 
 # Newer versions of JAX want to be asked for the derivatives of eigenvectors.
-_OPTIONS = {
-    name: True for name in inspect.signature(jax.lax.linalg.eig).parameters if name == "enable_eigvec_derivs"
-}
+_OPTIONS = {name: True for name in inspect.signature(jax.lax.linalg.eig).parameters if name == "enable_eigvec_derivs"}
 
 
 @_matrix

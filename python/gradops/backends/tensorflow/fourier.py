@@ -31,9 +31,12 @@ def fft_complex(x, dimensions=1, inverse=False):
     return _TRANSFORMS[dimensions, bool(inverse)](_complex(x))
 
 
+# What is cut is cut before: TensorFlow's gradient of cutting fails.
+
+
 def rfft_complex(x, fft_length):
-    return tf.signal.rfft(_full(x), [fft_length])
+    return tf.signal.rfft(_full(x)[..., :fft_length], [fft_length])
 
 
 def irfft_complex(x, fft_length):
-    return tf.signal.irfft(_complex(x), [fft_length])
+    return tf.signal.irfft(_complex(x)[..., : fft_length // 2 + 1], [fft_length])

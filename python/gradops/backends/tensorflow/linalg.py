@@ -62,13 +62,37 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    return tf.linalg.det(x)
+    return _det(x)
+
+
+@tf.custom_gradient
+def _det(x):
+    """The determinant; TensorFlow's own gradient lacks a conjugate."""
+
+    def gradient(g):
+        return (g * tf.math.conj(_det(x)))[..., None, None] * tf.linalg.inv(x, adjoint=True)
+
+    return tf.linalg.det(x), gradient
 
 
 @_matrix
 def slogdet(x):
+    return tuple(_slogdet(x))
+
+
+@tf.custom_gradient
+def _slogdet(x):
+    """Sign and logarithm; TensorFlow's own gradient is another one for complex matrices."""
+
+    def gradient(g_sign, g_log):
+        factor = tf.cast(g_log, x.dtype)
+        if x.dtype.is_complex:
+            turn = tf.math.imag(tf.math.conj(g_sign) * _slogdet(x)[0])
+            factor -= tf.complex(tf.zeros_like(turn), turn)
+        return factor[..., None, None] * tf.linalg.inv(x, adjoint=True)
+
     sign, log = tf.linalg.slogdet(x)
-    return sign, tf.math.real(log)
+    return (sign, tf.math.real(log)), gradient
 
 
 @_matrix
@@ -110,10 +134,34 @@ def lu_factor(x):
     if x.shape[-2] != x.shape[-1] or x.dtype.is_complex:
         return _eliminate(x)
     try:
-        y, order = tf.linalg.lu(x, tf.int64)
+        y, order = _lu(x)
     except tf.errors.InvalidArgumentError:  # singular
         return _eliminate(x)
     return y, _pivots(order)
+
+
+@tf.custom_gradient
+def _lu(x):
+    """Real square factors and the order of the rows, with the derivative that TensorFlow lacks (de Hoog et al.)."""
+
+    def gradient(g, _):
+        y = _lu(x)[0]
+        lower = tf.linalg.set_diag(tf.linalg.band_part(y, -1, 0), tf.ones_like(y[..., 0]))
+        upper = tf.linalg.band_part(y, 0, -1)
+        below = tf.linalg.matmul(lower, _below(g), transpose_a=True)
+        above = tf.linalg.matmul(tf.linalg.band_part(g, 0, -1), upper, transpose_b=True)
+        inner = _below(below) + tf.linalg.band_part(above, 0, -1)
+        inner = tf.linalg.triangular_solve(lower, inner, adjoint=True)
+        inner = tf.linalg.triangular_solve(upper, tf.linalg.matrix_transpose(inner), lower=False)
+        inner = tf.linalg.matrix_transpose(inner)
+        return tf.gather(inner, tf.argsort(order), axis=-2, batch_dims=x.shape.rank - 2)
+
+    y, order = tf.linalg.lu(x, tf.int64)
+    return (y, order), gradient
+
+
+def _below(x):
+    return x - tf.linalg.band_part(x, 0, -1)
 
 
 def _pivots(order):

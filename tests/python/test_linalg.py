@@ -1,0 +1,342 @@
+"""Linear algebra where formulas go wrong: singular, repeated, rectangular; and what must hold of the answers."""
+
+import cases.linalg as shared
+import numpy as np
+import pytest
+from parity import (
+    BACKENDS,
+    Case,
+    finite_difference,
+    loss,
+    native_gradient,
+    numpy,
+    scalar_function,
+    tape_gradient,
+    tape_second,
+    tensors,
+    weights,
+)
+
+from gradops import Variable, autodiff, backends, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
+
+backends.by_name("jax").prepare("float64")
+rng = np.random.default_rng(1)
+GENERAL = rng.uniform(-1, 1, (3, 3))
+POSITIVE = GENERAL @ GENERAL.T + np.eye(3)
+SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
+
+
+def gradient(f, *xs):
+    variables = [Variable(x, requires_grad=True) for x in xs]
+    return [g.data for g in autodiff.grad(f(*variables), variables)]
+
+
+def numeric(f, x, step=1e-6):
+    g = np.zeros_like(x)
+    for i in np.ndindex(*x.shape):
+        high, low = x.copy(), x.copy()
+        high[i] += step
+        low[i] -= step
+        g[i] = (float(f(high)) - float(f(low))) / (2 * step)
+    return g
+
+
+# Closed forms (Petersen & Pedersen, The Matrix Cookbook) -------------------------------------------------------------
+
+
+def test_closed_forms():
+    a, b = GENERAL, rng.uniform(-1, 1, (3, 3))
+    inverse = np.linalg.inv(a)
+    np.testing.assert_allclose(gradient(ops.logdet, a)[0], inverse.T, rtol=1e-10)
+    np.testing.assert_allclose(gradient(ops.det, a)[0], np.linalg.det(a) * inverse.T, rtol=1e-10)
+    trace_of_inverse = gradient(lambda x: ops.sum(ops.multiply(ops.inv(x), np.eye(3))), a)[0]
+    np.testing.assert_allclose(trace_of_inverse, -(inverse @ inverse).T, rtol=1e-10)
+    np.testing.assert_allclose(gradient(lambda x: ops.norm(x), a)[0], a / np.linalg.norm(a), rtol=1e-12)
+    u, _, vh = np.linalg.svd(a)
+    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, "nuc"), a)[0], u @ vh, rtol=1e-10)
+    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, 2), a)[0], np.outer(u[:, 0], vh[0]), rtol=1e-9)
+    largest = gradient(lambda x: ops.eigh(x)[0][-1], POSITIVE)[0]
+    v = np.linalg.eigh(POSITIVE)[1][:, -1]
+    np.testing.assert_allclose(largest, np.outer(v, v), atol=1e-10)
+    left, right = gradient(lambda x, y: ops.sum(ops.solve(x, y)), a, b)
+    np.testing.assert_allclose(right, inverse.T @ np.ones((3, 3)), rtol=1e-10)
+    np.testing.assert_allclose(left, -inverse.T @ np.ones((3, 3)) @ (inverse @ b).T, rtol=1e-9)
+
+
+def test_laws():
+    """Transposition and linearity: what must hold of values and gradients whatever the algorithm."""
+    a, b = GENERAL, rng.uniform(-1, 1, 3)
+    for f in (ops.det, ops.logdet, lambda x: ops.norm(x, "nuc"), lambda x: ops.norm(x, 2)):
+        np.testing.assert_allclose(gradient(f, a)[0], gradient(f, a.T)[0].T, atol=1e-10)
+    np.testing.assert_allclose(
+        gradient(lambda x: ops.norm(x, 1), a)[0], gradient(lambda x: ops.norm(x, np.inf), a.T)[0].T
+    )
+    once = gradient(lambda y: ops.sum(ops.solve(a, y)), b)[0]
+    np.testing.assert_allclose(gradient(lambda y: ops.sum(ops.solve(a, y)), 5 * b)[0], once)
+    by_factor = ops.cholesky_inverse(ops.cholesky(POSITIVE))
+    np.testing.assert_allclose(by_factor, np.linalg.inv(POSITIVE), rtol=1e-10)
+    through = gradient(lambda x: ops.sum(ops.cholesky_inverse(ops.cholesky(x))), POSITIVE)[0]
+    direct = gradient(lambda x: ops.sum(ops.inv(x)), POSITIVE)[0]
+    np.testing.assert_allclose(through, direct, rtol=1e-9)
+    np.testing.assert_allclose(ops.kron(a, np.eye(2)) @ ops.kron(np.eye(3), SINGULAR), ops.kron(a, SINGULAR))
+    np.testing.assert_allclose(ops.cross(a, b), -ops.cross(b, a))
+
+
+# Singular, repeated, rectangular -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [SINGULAR, np.zeros((2, 2)), np.diag([0.0, 3.0, 0.0]), np.eye(3), np.zeros((3, 3))])
+def test_determinant_of_singular_matrices(x):
+    """The determinant is a polynomial: its derivatives exist everywhere, and are the cofactors'."""
+    case = Case("det", None, gradients=["x"])
+    f = scalar_function(case, {"x": x}, "numpy")
+    np.testing.assert_allclose(tape_gradient(f, [x])[0], numeric(f, x), atol=1e-8)
+    want = finite_difference(lambda points: tape_gradient(f, points), [x])
+    np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-6)
+
+
+def test_logarithm_of_a_determinant_of_zero():
+    x = np.stack([SINGULAR, np.eye(2)])
+    sign, log = ops.slogdet(x)
+    assert sign.tolist() == [0.0, 1.0] and log.tolist() == [-np.inf, 0.0]
+    g = gradient(lambda x: ops.sum(ops.logdet(x)), x)[0]
+    assert np.isnan(g[0]).all()
+    np.testing.assert_allclose(g[1], np.eye(2))
+
+
+def test_repeated_eigenvalues_and_singular_values():
+    """Functions that do not tell the vectors of equal values apart have their gradient; none is NaN."""
+    x = np.diag([2.0, 2.0, 5.0])
+    projection = lambda x: ops.matmul(ops.eigh(x)[1][:, :2], ops.swapaxes(ops.eigh(x)[1][:, :2], 0, 1))  # noqa: E731
+    weight = GENERAL + GENERAL.T
+    f = lambda x: ops.sum(ops.multiply(projection(x), weight))  # noqa: E731
+    got = gradient(f, x)[0]
+    want = numeric(lambda x: f((x + x.T) / 2), x)
+    np.testing.assert_allclose(got, want, atol=1e-6)
+    np.testing.assert_allclose(gradient(lambda x: ops.sum(ops.eigh(x)[0]), x)[0], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, "nuc"), np.eye(3))[0], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, 2), np.eye(2))[0], np.eye(2) / 2, atol=1e-12)
+    for op in (ops.eigh, ops.eig, ops.svd):
+        for matrix in (np.eye(3), np.zeros((3, 3)), np.diag([1.0, 1.0, 0.0])):
+            g = gradient(lambda x, op=op: loss(list(op(x)), weights([numpy(p) for p in op(x)])), matrix)[0]
+            assert np.isfinite(g).all(), op
+    g = gradient(lambda x: loss(list(ops.svd(x)), weights([numpy(p) for p in ops.svd(x)])), np.zeros((3, 2)))[0]
+    assert np.isfinite(g).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (4, 2)])
+@pytest.mark.parametrize("op", ["svd", "qr"])
+def test_all_of_rectangular_factors(op, shape):
+    """Full matrices: the extra vectors have a gradient through their span. The frameworks have none."""
+    x = rng.uniform(-1, 1, shape)
+    options = {"full_matrices": True} if op == "svd" else {"mode": "complete"}
+    through = shared.through_svd if op == "svd" else shared.through_qr
+    case = shared.Through(op, None, gradients=["x"], through=through)
+    f = scalar_function(case, {"x": x, **options}, "numpy")
+    np.testing.assert_allclose(tape_gradient(f, [x])[0], numeric(f, x), atol=1e-7)
+    want = finite_difference(lambda points: tape_gradient(f, points), [x])
+    np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_thin_singular_vectors(backend, shape):
+    x = rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)
+    case = shared.Through("svd", None, gradients=["x"], through=shared.through_svd)
+    given = {"x": x, "full_matrices": False}
+    got = tape_gradient(scalar_function(case, given, "numpy"), [x])[0]
+    want = native_gradient(scalar_function(case, given, backend), [x], backend)[0]
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rectangular_shapes(backend):
+    for shape in [(2, 4, 3), (2, 3, 4)]:
+        x = tensors(rng.uniform(-1, 1, shape), backend)
+        m, n = shape[-2:]
+        u, s, vh = ops.svd(x)
+        assert [tuple(p.shape) for p in (u, s, vh)] == [(2, m, m), (2, 3), (2, n, n)]
+        u, s, vh = ops.svd(x, full_matrices=False)
+        assert [tuple(p.shape) for p in (u, s, vh)] == [(2, m, 3), (2, 3), (2, 3, n)]
+        np.testing.assert_allclose(numpy(u) * numpy(s)[:, None] @ numpy(vh), numpy(x), atol=1e-10)
+        np.testing.assert_allclose(numpy(ops.svd(x, compute_uv=False)), numpy(s), atol=1e-10)
+        q, r = ops.qr(x, mode="complete")
+        assert tuple(q.shape) == (2, m, m) and tuple(r.shape) == shape
+        np.testing.assert_allclose(numpy(q) @ numpy(r), numpy(x), atol=1e-10)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_factors_of_singular_matrices(backend):
+    x = tensors(np.stack([SINGULAR, np.zeros((2, 2)), SINGULAR.T]), backend)
+    lu, pivots = (numpy(p) for p in ops.lu_factor(x))
+    assert pivots.dtype == np.int64 and pivots.tolist() == [[1, 1], [0, 1], [1, 1]]
+    assert lu[0].tolist() == [[2.0, 4.0], [0.5, 0.0]]
+    assert numpy(ops.matrix_rank(x)).tolist() == [1, 0, 1]
+    assert numpy(ops.matrix_rank(x, 10.0)).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(numpy(ops.pinv(x))[0], SINGULAR / 25, atol=1e-12)
+    assert numpy(ops.pinv(x, 2.0)).any() == np.False_
+    shortest = ops.lstsq(x[0], tensors(np.array([1.0, 2.0]), backend))
+    np.testing.assert_allclose(numpy(shortest), [0.2, 0.4], atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_empty(backend):
+    x = tensors(np.zeros((2, 0, 0)), backend)
+    assert numpy(ops.det(x)).tolist() == [1.0, 1.0]
+    for name in ("inv", "cholesky", "pinv", "adjugate"):
+        assert tuple(getattr(ops, name)(x).shape) == (2, 0, 0), name
+    assert numpy(ops.matrix_rank(x)).tolist() == [0, 0]
+    assert tuple(ops.solve(tensors(np.zeros((0, 2, 2)), backend), tensors(np.zeros((0, 2, 1)), backend)).shape) == (
+        0,
+        2,
+        1,
+    )
+    assert tuple(ops.cdist(tensors(np.zeros((0, 2)), backend), tensors(np.zeros((3, 2)), backend)).shape) == (0, 3)
+    assert numpy(ops.norm(tensors(np.zeros((0,)), backend))) == 0.0
+
+
+# Dtypes, errors, tracing ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "given, wanted", [("float32", "float32"), ("float16", "float16"), ("int64", "float64"), ("bool", "float64")]
+)
+def test_dtypes(backend, given, wanted):
+    x = tensors(np.eye(2).astype(given), backend)
+    for name in ("cholesky", "det", "inv", "pinv", "logdet", "adjugate", "norm", "cholesky_inverse"):
+        assert ops.dtype(getattr(ops, name)(x)) == wanted, name
+    for name in ("eigh", "qr", "svd", "slogdet"):
+        assert {ops.dtype(part) for part in getattr(ops, name)(x)} == {wanted}, name
+    assert ops.dtype(ops.solve(x, x)) == ops.dtype(ops.lstsq(x, x)) == ops.dtype(ops.cdist(x, x)) == wanted
+    kind = "complex128" if wanted == "float64" else "complex64"
+    assert {ops.dtype(part) for part in ops.eig(x)} == {kind}
+    assert [ops.dtype(part) for part in ops.lu_factor(x)] == [wanted, "int64"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bad_input(backend):
+    def t(x):
+        return tensors(np.asarray(x), backend)
+
+    square = "cholesky cholesky_inverse det slogdet logdet adjugate eig eigh inv".split()
+    for name in square:
+        with pytest.raises(ShapeError, match=f"`{name}`.*square"):
+            getattr(ops, name)(t(np.ones((2, 3))))
+    for name in [*square, "lu_factor", "qr", "svd", "pinv", "matrix_rank"]:
+        with pytest.raises(ShapeError, match=f"`{name}`.*dimensions"):
+            getattr(ops, name)(t(np.ones(3)))
+    for name in ("cholesky", "eigh"):
+        with pytest.raises(ArgumentError, match=f"`{name}`.*symmetric"):
+            getattr(ops, name)(t([[1.0, 5.0], [0.0, 1.0]]))
+    for x in (-np.eye(2), [[1.0, 2.0], [2.0, 1.0]], np.full((2, 2), np.nan)):
+        with pytest.raises(ArgumentError, match="`cholesky`.*positive definite"):
+            ops.cholesky(t(x))
+    with pytest.raises(ArgumentError, match="`inv`.*singular"):
+        ops.inv(t(SINGULAR))
+    with pytest.raises(ArgumentError, match="`solve`.*singular"):
+        ops.solve(t(SINGULAR), t([1.0, 2.0]))
+    with pytest.raises(ArgumentError, match="`solve_triangular`.*singular"):
+        ops.solve_triangular(t(np.diag([1.0, 0.0])), t([1.0, 2.0]))
+    for name in ("eig", "eigh", "svd"):
+        with pytest.raises(ArgumentError, match=f"`{name}`.*finite"):
+            getattr(ops, name)(t(np.full((2, 2), np.inf)))
+    for name in ("solve", "solve_triangular", "lstsq"):
+        with pytest.raises(ShapeError, match=f"`{name}`.*rows"):
+            getattr(ops, name)(t(np.eye(2)), t(np.ones(3)))
+        with pytest.raises(ShapeError, match=f"`{name}`.*broadcast"):
+            getattr(ops, name)(t(np.ones((2, 2, 2))), t(np.ones((3, 2, 1))))
+    with pytest.raises(ArgumentError, match="`qr`: `mode`"):
+        ops.qr(t(np.eye(2)), mode="full")
+    with pytest.raises(ShapeError, match="`inner`"):
+        ops.inner(t(np.ones(2)), t(np.ones(3)))
+    with pytest.raises(ShapeError, match="`vdot`"):
+        ops.vdot(t(np.ones(2)), t(np.ones(3)))
+    with pytest.raises(ShapeError, match="`cross`.*2 or 3"):
+        ops.cross(t(np.ones(4)), t(np.ones(3)))
+    with pytest.raises(AxisError, match="`cross`"):
+        ops.cross(t(np.ones(3)), t(np.ones(3)), axisb=1)
+    with pytest.raises(ShapeError, match="`cdist`.*coordinates"):
+        ops.cdist(t(np.ones((2, 2))), t(np.ones((2, 3))))
+    for options, error in [
+        ({"ord": "fro", "axis": 0}, ArgumentError),
+        ({"ord": 3}, ArgumentError),
+        ({"ord": "max"}, ArgumentError),
+        ({"axis": 2}, AxisError),
+        ({"axis": (0, 0)}, AxisError),
+    ]:
+        with pytest.raises(error, match="`norm`"):
+            ops.norm(t(np.ones((2, 2))), **options)
+    with pytest.raises(ShapeError, match="`norm`"):
+        ops.norm(t(np.ones((2, 2, 2))), ord=2)
+    with pytest.raises(ArgumentTypeError, match="`inv`"):
+        ops.inv("text")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_norms_at_zero(backend):
+    """The gradient of every norm at 0 is 0, as is that of a distance of 0."""
+    zero = np.zeros((2, 2))
+    for ord, axis in [(None, None), (1, 0), (2, 0), (3, 0), (np.inf, 0), ("fro", None), ("nuc", None), (2, None)]:
+        case = Case("norm", None, gradients=["x"])
+        given = {"x": zero, "ord": ord, "axis": axis}
+        f = scalar_function(case, given, backend)
+        got = tape_gradient(f, [zero])[0] if backend == "numpy" else native_gradient(f, [zero], backend)[0]
+        if backend == "numpy" or ord not in ("nuc",) and (ord, axis) != (2, None):
+            np.testing.assert_array_equal(got, 0.0, err_msg=f"{ord} {axis}")
+    points = np.array([[1.0, 2.0], [1.0, 2.0]])
+    case = Case("cdist", None, gradients=["x"])
+    f = scalar_function(case, {"x": points, "y": points[:1]}, backend)
+    got = tape_gradient(f, [points])[0] if backend == "numpy" else native_gradient(f, [points], backend)[0]
+    np.testing.assert_array_equal(got, 0.0)
+
+
+@pytest.mark.parametrize("op", ["det", "slogdet", "lu_factor"])
+def test_own_gradients_on_tensorflow(op):
+    """TensorFlow's are wrong for complex determinants, and absent for LU: ours are differentiable too."""
+    for x in (GENERAL, *([GENERAL + 1j * GENERAL.T] if op != "lu_factor" else [])):
+        f = scalar_function(Case(op, None, gradients=["x"]), {"x": x}, "tensorflow")
+        want = tape_second(scalar_function(Case(op, None, gradients=["x"]), {"x": x}, "numpy"), [x])[0]
+        got = native_gradient(f, [x], "tensorflow", second=True)[0]
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-12)
+
+
+def test_in_graphs():
+    """JAX's ``jit`` and TensorFlow's graphs, where values are unknown."""
+    import jax
+    import tensorflow as tf
+
+    names = (
+        "cholesky det slogdet logdet inv pinv eigh lu_factor qr svd cholesky_inverse adjugate matrix_rank norm".split()
+    )
+    for name in names:
+        op = getattr(ops, name)
+        want = numpy(op(POSITIVE))
+        compiled = numpy(jax.jit(lambda x, op=op: op(x))(tensors(POSITIVE, "jax")))
+        graph = numpy(tf.function(lambda x, op=op: op(x))(tensors(POSITIVE, "tensorflow")))
+        for other in (compiled, graph):
+            for w, o in zip(*([v] if not isinstance(v, list) else v for v in (want, other))):
+                np.testing.assert_allclose(np.abs(o), np.abs(w), atol=1e-8, err_msg=name)
+    a, b = tensors(GENERAL, "tensorflow"), tensors(GENERAL[0], "tensorflow")
+    for op in (ops.solve, ops.solve_triangular, ops.lstsq):
+        np.testing.assert_allclose(tf.function(op)(a, b).numpy(), op(GENERAL, GENERAL[0]), atol=1e-8)
+    unknown = jax.jit(ops.cholesky)(tensors(-np.eye(2), "jax"))
+    assert np.isnan(np.asarray(unknown)).any()
+
+
+def test_not_contiguous():
+    x = np.asfortranarray(rng.uniform(-1, 1, (4, 6)))[::2, ::3]
+    y = np.ascontiguousarray(x)
+    for name in ("det", "inv", "qr", "svd", "lu_factor", "eig"):
+        for got, want in zip(
+            *(np.atleast_1d(getattr(ops, name)(z)) if name in ("det", "inv") else getattr(ops, name)(z) for z in (x, y))
+        ):
+            np.testing.assert_allclose(got, want)
+
+
+def test_namespace():
+    factors = "det svd qr eig eigh cholesky cholesky_inverse lu_factor slogdet logdet"
+    for name in f"{factors} norm inv solve lstsq pinv matrix_rank solve_triangular".split():
+        assert getattr(ops.linalg, name) is getattr(ops, name)
+    assert issubclass(ShapeError, GradopsError)
