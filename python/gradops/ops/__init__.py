@@ -18,13 +18,15 @@ from .fourier import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
-from .norms import *  # noqa: F403
 from .mapping import *  # noqa: F403
+from .norms import *  # noqa: F403
 from .products import *  # noqa: F403
 from .rearranging import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .sequences import *  # noqa: F403
 from .scattering import *  # noqa: F403
+from .sets import *  # noqa: F403
 from .shaping import *  # noqa: F403
+from .sorting import *  # noqa: F403
 from .special import *  # noqa: F403
 from .systems import *  # noqa: F403

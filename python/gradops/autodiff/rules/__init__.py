@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     reductions,
     scattering,
     shaping,
-    systems,
+    sorting,
     special,
+    systems,
 )

@@ -16,4 +16,5 @@ from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
+from .sorting import *  # noqa: F403
 from .special import *  # noqa: F403
