@@ -30,6 +30,7 @@ from .activations import (
     tanh_shrink,
     threshold,
 )
+from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
 from .encoding import multi_hot, one_hot
 from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
 from .normalization import batch_normalization, layer_normalization, moments, normalize, rms_normalization
@@ -39,6 +40,9 @@ __all__ = [
     "binary_crossentropy",
     "categorical_crossentropy",
     "celu",
+    "conv",
+    "conv_transpose",
+    "depthwise_conv",
     "elu",
     "gelu",
     "glu",
@@ -60,6 +64,7 @@ __all__ = [
     "relu6",
     "rms_normalization",
     "selu",
+    "separable_conv",
     "sigmoid",
     "silu",
     "soft_shrink",

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     activations,
     bounds,
+    convolution,
     conversion,
     creation,
     elementwise,

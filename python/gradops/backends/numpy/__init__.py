@@ -4,6 +4,7 @@ from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_n
 from .bitwise import *  # noqa: F403
 from .bounds import *  # noqa: F403
 from .comparison import *  # noqa: F403
+from .convolution import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .diagonals import *  # noqa: F403
 from .elementwise import *  # noqa: F403

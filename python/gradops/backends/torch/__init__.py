@@ -6,6 +6,7 @@ from .bitwise import *  # noqa: F403
 from .bounds import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .control import *  # noqa: F403
+from .convolution import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .diagonals import *  # noqa: F403
 from .elementwise import *  # noqa: F403

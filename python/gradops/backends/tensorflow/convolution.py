@@ -1,0 +1,117 @@
+"""TensorFlow kernels: convolution, with channels last inside.
+
+What TensorFlow does on every device and differentiates twice is convolution without groups and with
+either strides or dilation. The rest is made of it.
+"""
+
+import tensorflow as tf
+
+from .base import floats, promoted
+
+_LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+
+
+def last(x, channels_first):
+    return tf.transpose(x, [0, *range(2, x.shape.rank), 1]) if channels_first else x
+
+
+def first(x, channels_first):
+    return tf.transpose(x, [0, x.shape.rank - 1, *range(1, x.shape.rank - 1)]) if channels_first else x
+
+
+def padded(x, padding, value=0):
+    """``x`` with constants around it; negative padding crops."""
+    if any(n < 0 for pair in padding for n in pair):
+        key = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape[1:], padding)]
+        x = x[(slice(None), *key)]
+    around = [[0, 0], *([max(b, 0), max(a, 0)] for b, a in padding), [0, 0]]
+    return tf.pad(x, around, constant_values=value) if any(map(any, around)) else x
+
+
+def _dilated(kernel, dilation):
+    """A kernel with its gaps filled by zeros."""
+    for axis, d in enumerate(dilation):
+        if d > 1:
+            gaps = [[0, 0]] * (kernel.shape.rank + 1)
+            gaps[axis + 1] = [0, d - 1]
+            size = kernel.shape[axis]
+            kernel = tf.pad(tf.expand_dims(kernel, axis + 1), gaps)
+            shape = kernel.shape.as_list()
+            kernel = tf.reshape(kernel, [*shape[:axis], size * d, *shape[axis + 2 :]])
+            key = [slice(None)] * kernel.shape.rank
+            key[axis] = slice(0, (size - 1) * d + 1)
+            kernel = kernel[tuple(key)]
+    return kernel
+
+
+def _plain(x, kernel, strides, dilation):
+    """Without padding and groups."""
+    if any(s > 1 for s in strides) and any(d > 1 for d in dilation):
+        kernel, dilation = _dilated(kernel, dilation), (1,) * len(dilation)
+    # The layout is named because TensorFlow's derivative in 3 dimensions fails without.
+    return tf.nn.convolution(x, kernel, list(strides), "VALID", _LAYOUTS[len(strides)], list(dilation))
+
+
+def _depthwise(x, kernel, strides, dilation):
+    """The taps of the window, added one by one."""
+    window = kernel.shape[:-2].as_list()
+    channels = x.shape[-1]
+    taps = tf.reshape(kernel, [-1, channels, kernel.shape[-1] // channels])
+    places = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[1:-1], window, strides, dilation)]
+    total = 0.0
+    for i in range(taps.shape[0]):
+        key, rest = [], i
+        for k, s, d, count in zip(window[::-1], strides[::-1], dilation[::-1], places[::-1]):
+            start = rest % k * d
+            rest //= k
+            key.insert(0, slice(start, start + (count - 1) * s + 1, s))
+        total += tf.expand_dims(x[(slice(None), *key)], -1) * taps[i]
+    return tf.reshape(total, [-1, *places, kernel.shape[-1]])
+
+
+def _forward(x, kernel, strides, dilation, groups):
+    if groups == 1:
+        return _plain(x, kernel, strides, dilation)
+    if kernel.shape[-2] == 1:
+        if len(strides) == 2 and strides[0] == strides[1] and all(d == 1 for d in dilation):
+            shape = [*kernel.shape[:2], groups, kernel.shape[-1] // groups]
+            return tf.nn.depthwise_conv2d(x, tf.reshape(kernel, shape), [1, *strides, 1], "VALID")
+        return _depthwise(x, kernel, strides, dilation)
+    parts = zip(tf.split(x, groups, -1), tf.split(kernel, groups, -1))
+    return tf.concat([_plain(a, b, strides, dilation) for a, b in parts], -1)
+
+
+def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
+    x, kernel = (floats(t) for t in promoted(inputs, kernel))
+    x = padded(last(x, channels_first), padding)
+    return first(_forward(x, kernel, strides, dilation, groups), channels_first)
+
+
+def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, channels_first):
+    y, kernel = (floats(t) for t in promoted(outputs, kernel))
+    y = last(y, channels_first)
+    if groups == 1:
+        kernel = _dilated(kernel, dilation)
+        whole = [(m - 1) * s + k for m, s, k in zip(y.shape[1:-1], strides, kernel.shape)]
+        shape = [tf.shape(y)[0], *whole, kernel.shape[-2]]
+        x = tf.nn.conv_transpose(y, kernel, shape, list(strides), "VALID", _LAYOUTS[len(strides)])
+        x = padded(x, [(-b, n + b - m) for n, m, (b, _) in zip(sizes, whole, padding)])
+    else:
+        empty = tf.zeros([tf.shape(y)[0], *sizes, kernel.shape[-2] * groups], y.dtype)
+        x = _transpose(lambda x: _forward(padded(x, padding), kernel, strides, dilation, groups), empty, y)
+    return first(x, channels_first)
+
+
+def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, channels_first):
+    x, y = (floats(t) for t in promoted(inputs, outputs))
+    x, y = padded(last(x, channels_first), padding), last(y, channels_first)
+    empty = tf.zeros([*sizes, x.shape[-1] // groups, y.shape[-1]], x.dtype)
+    return _transpose(lambda kernel: _forward(x, kernel, strides, dilation, groups), empty, y)
+
+
+def _transpose(linear, zero, y):
+    """The transpose of a linear function, at ``y``: its gradient anywhere, say at ``zero``."""
+    with tf.GradientTape() as tape:
+        tape.watch(zero)
+        z = linear(zero)
+    return tape.gradient(z, zero, y)

@@ -1,0 +1,63 @@
+"""What convolution and pooling have in common: layouts, sizes for each dimension, padding."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, ShapeError
+from ._checks import check_rank, choice, describe, integer
+
+
+def is_channels_first(op: str, data_format) -> bool:
+    """Whether the layout is ``"channels_first"``; None is ``"channels_last"``."""
+    return (
+        choice(op, data_format or "channels_last", ("channels_last", "channels_first"), "data_format")
+        != "channels_last"
+    )
+
+
+def spatial_sizes(op: str, x, channels_first: bool, ranks=(3, 4, 5), name: str = "inputs") -> tuple:
+    """The sizes of the 1 to 3 dimensions that are neither batch nor channels."""
+    check_rank(op, x, ranks, name)
+    shape = tuple(x.shape)
+    return shape[2:] if channels_first else shape[1:-1]
+
+
+def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """One whole number or ``count`` of them, each at least ``least``, as a tuple."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    values = tuple(integer(op, v, name) for v in values)
+    if len(values) != count:
+        raise ArgumentError(f"`{op}`: `{name}` must be one number or {count}; got {value!r}.", argument=name)
+    if any(v < least for v in values):
+        raise ArgumentError(f"`{op}`: `{name}` must be at least {least}; got {value!r}.", argument=name)
+    return values
+
+
+def pads(op: str, padding, sizes, windows, strides, dilation, options=("valid", "same")) -> tuple[tuple[int, int], ...]:
+    """Zeros before and after each dimension.
+
+    ``"same"``: as many results as ``ceil(size / stride)``, an odd zero after the end (TensorFlow's
+    convention); ``"causal"``: all zeros before the start.
+    """
+    padding = choice(op, padding.lower() if isinstance(padding, str) else padding, options, "padding")
+    found = []
+    for n, k, s, d in zip(sizes, windows, strides, dilation):
+        reach = (k - 1) * d
+        if padding == "valid":
+            found.append((0, 0))
+        elif padding == "causal":
+            found.append((reach, 0))
+        else:
+            total = max((-(-n // s) - 1) * s + reach + 1 - n, 0)
+            found.append((total // 2, total - total // 2))
+    return tuple(found)
+
+
+def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str = "inputs") -> tuple[int, ...]:
+    """How many windows fit along each dimension."""
+    found = tuple(
+        (n + before + after - (k - 1) * d - 1) // s + 1
+        for n, k, s, d, (before, after) in zip(sizes, windows, strides, dilation, padding)
+    )
+    if any(count < 1 for count in found):
+        raise ShapeError(f"`{op}`: `{name}` must not be smaller than the window; got {describe(x)}.", argument=name)
+    return found

@@ -1,0 +1,267 @@
+"""Convolution in 1, 2 and 3 dimensions.
+
+A convolution, its gradient for the inputs and its gradient for the kernel are the three sides of one
+form, linear in three tensors: ``sum(outputs * convolution(inputs, kernel))``. ``conv_to_output``,
+``conv_to_inputs`` and ``conv_to_kernel`` are those sides. The derivative of each is the other two, so they
+are all that differentiation ever needs, to any order. They take what the public ops work out: strides
+and dilation for each dimension, zeros before and after it (a negative number crops), groups, and whether
+channels come first.
+"""
+
+from __future__ import annotations
+
+from ..errors import ShapeError
+from ..types import Integers, Tensor
+from ._checks import check_rank, choice, describe
+from ._dispatch import op
+from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
+from .shaping import reshape
+
+
+@op
+def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, groups, channels_first) -> Tensor:
+    """The convolution of inputs with a kernel of shape ``(*window, channels / groups, filters)``.
+
+    Gradient:
+        :func:`conv_to_inputs` and :func:`conv_to_kernel`.
+    """
+    ...
+
+
+@op
+def conv_to_inputs(
+    outputs: Tensor, kernel: Tensor, sizes, strides, padding, dilation, groups, channels_first
+) -> Tensor:
+    """The gradient of a convolution for its inputs, of spatial ``sizes``, at ``outputs``.
+
+    Gradient:
+        :func:`conv_to_output` and :func:`conv_to_kernel`.
+    """
+    ...
+
+
+@op
+def conv_to_kernel(
+    inputs: Tensor, outputs: Tensor, sizes, strides, padding, dilation, groups, channels_first
+) -> Tensor:
+    """The gradient of a convolution for its kernel, with a window of ``sizes``, at ``outputs``.
+
+    Gradient:
+        :func:`conv_to_inputs` and :func:`conv_to_output`.
+    """
+    ...
+
+
+def _channels(inputs, channels_first):
+    return inputs.shape[1 if channels_first else -1]
+
+
+def _window(op: str, kernel, count: int, name: str = "kernel") -> tuple[int, ...]:
+    check_rank(op, kernel, (count + 2,), name)
+    return tuple(kernel.shape[:-2])
+
+
+def _convolve(op: str, inputs, kernel, strides, padding, data_format, dilation_rate, depthwise=False):
+    first = is_channels_first(op, data_format)
+    sizes = spatial_sizes(op, inputs, first)
+    count = len(sizes)
+    window = _window(op, kernel, count)
+    strides = per_dimension(op, strides, count, "strides")
+    dilation = per_dimension(op, dilation_rate, count, "dilation_rate")
+    options = ("valid", "same", "causal") if count == 1 else ("valid", "same")
+    around = pads(op, padding, sizes, window, strides, dilation, options)
+    channels, (depth, filters) = _channels(inputs, first), kernel.shape[-2:]
+    if depthwise:
+        if depth != channels:
+            raise ShapeError(
+                f"`{op}`: the kernel must be for the {channels} channels of `inputs`; got {describe(kernel)}.",
+                argument="kernel",
+            )
+        kernel = reshape(kernel, (*window, 1, depth * filters))
+        groups = channels
+    else:
+        groups = channels // depth if depth else 0
+        if not groups or channels % depth or filters % groups:
+            raise ShapeError(
+                f"`{op}`: the {channels} channels of `inputs` must be a multiple of the kernel's last but one size, "
+                f"and its last size of their quotient; got {describe(kernel)}.",
+                argument="kernel",
+            )
+    positions(op, inputs, sizes, window, strides, dilation, around)
+    return conv_to_output(inputs, kernel, strides, around, dilation, groups, first)
+
+
+@op
+def conv(
+    inputs: Tensor,
+    kernel: Tensor,
+    strides: Integers = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Integers = 1,
+) -> Tensor:
+    """Convolution of 1, 2 or 3 dimensions (the kernel is not flipped: a cross-correlation).
+
+    Args:
+        inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
+        kernel: ``(*window, channels, filters)``. With fewer channels than ``inputs`` has, the convolution is
+            grouped: channels and filters fall into as many groups, each convolved by itself.
+        strides: steps of the window, one number or one for each dimension.
+        padding: ``"valid"``: windows within the inputs; ``"same"``: zeros around them, so that there are
+            ``ceil(size / stride)`` results, an odd zero after the end; ``"causal"`` (1 dimension): zeros before
+            the start only.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+        dilation_rate: steps within the window. Strides and dilation go together on every backend.
+
+    Returns:
+        ``(batch, *positions, filters)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: channels that do not fit, or inputs smaller than the window.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        A transposed convolution to ``inputs``, a convolution of ``inputs`` with the upstream gradient to
+        ``kernel``.
+    """
+    return _convolve("conv", inputs, kernel, strides, padding, data_format, dilation_rate)
+
+
+@op
+def depthwise_conv(
+    inputs: Tensor,
+    kernel: Tensor,
+    strides: Integers = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Integers = 1,
+) -> Tensor:
+    """Convolution of each channel by itself.
+
+    Args:
+        inputs: as of :func:`conv`.
+        kernel: ``(*window, channels, multiplier)``: as many filters for each channel.
+        strides, padding, data_format, dilation_rate: as of :func:`conv`.
+
+    Returns:
+        ``(batch, *positions, channels * multiplier)``, or with channels first.
+
+    Raises:
+        ShapeError: channels that do not fit, or inputs smaller than the window.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        As of :func:`conv`.
+    """
+    return _convolve("depthwise_conv", inputs, kernel, strides, padding, data_format, dilation_rate, depthwise=True)
+
+
+@op
+def separable_conv(
+    inputs: Tensor,
+    depthwise_kernel: Tensor,
+    pointwise_kernel: Tensor,
+    strides: Integers = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Integers = 1,
+) -> Tensor:
+    """Convolution of each channel by itself, then of all channels at each position (Chollet 2016).
+
+    Args:
+        inputs: as of :func:`conv`.
+        depthwise_kernel: ``(*window, channels, multiplier)``.
+        pointwise_kernel: ``(1, ..., 1, channels * multiplier, filters)``.
+        strides, padding, data_format, dilation_rate: as of :func:`conv`, for the first.
+
+    Returns:
+        ``(batch, *positions, filters)``, or with channels first.
+
+    Raises:
+        ShapeError: channels that do not fit, or inputs smaller than the window.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        As of :func:`conv`.
+    """
+    name = "separable_conv"
+    y = _convolve(name, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate, depthwise=True)
+    if any(n != 1 for n in _window(name, pointwise_kernel, len(y.shape) - 2, "pointwise_kernel")):
+        raise ShapeError(
+            f"`{name}`: `pointwise_kernel` must have a window of size 1; got {describe(pointwise_kernel)}.",
+            argument="pointwise_kernel",
+        )
+    return _convolve(name, y, pointwise_kernel, 1, "valid", data_format, 1)
+
+
+def _transposed(size, window, stride, dilation, padding, extra):
+    """The size of a transposed convolution's result, and the zeros around it that a convolution would see.
+
+    ``extra`` (``output_padding``) counts from ``(size - 1) * stride + reach`` for ``"valid"`` and from
+    ``(size - 1) * stride + reach % 2`` for ``"same"``, where ``reach`` is the window with its gaps.
+    """
+    reach = (window - 1) * dilation + 1
+    if padding == "valid":
+        total = (size - 1) * stride + reach + (max(stride - reach, 0) if extra is None else extra)
+        return total, (0, (size - 1) * stride + reach - total)
+    total = size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
+    missing = (size - 1) * stride + reach - total
+    before = max(missing // 2, 0)
+    return total, (before, missing - before)
+
+
+@op
+def conv_transpose(
+    inputs: Tensor,
+    kernel: Tensor,
+    strides: Integers = 1,
+    padding: str = "valid",
+    output_padding: Integers | None = None,
+    data_format: str | None = None,
+    dilation_rate: Integers = 1,
+) -> Tensor:
+    """Transposed convolution: each input adds the kernel, times itself, to the result around its place.
+
+    Args:
+        inputs: as of :func:`conv`.
+        kernel: ``(*window, filters, channels)``: the kernel of the convolution that this transposes.
+        strides: distances in the result between neighbouring inputs.
+        padding: ``"valid"``: the whole result; ``"same"``: its middle, ``size * stride`` long.
+        output_padding: with ``reach = (window - 1) * dilation_rate + 1``, makes the result
+            ``(size - 1) * stride + reach + output_padding`` long for ``"valid"`` and
+            ``(size - 1) * stride + reach % 2 + output_padding`` for ``"same"``.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+        dilation_rate: steps within the window.
+
+    Returns:
+        ``(batch, *sizes, filters)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: channels that do not fit, or an empty result.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        A convolution to ``inputs``, a convolution of the upstream gradient with ``inputs`` to ``kernel``.
+    """
+    name = "conv_transpose"
+    first = is_channels_first(name, data_format)
+    sizes = spatial_sizes(name, inputs, first)
+    count = len(sizes)
+    window = _window(name, kernel, count)
+    strides = per_dimension(name, strides, count, "strides")
+    dilation = per_dimension(name, dilation_rate, count, "dilation_rate")
+    padding = choice(name, padding.lower() if isinstance(padding, str) else padding, ("valid", "same"), "padding")
+    extra = (
+        (None,) * count if output_padding is None else per_dimension(name, output_padding, count, "output_padding", 0)
+    )
+    if _channels(inputs, first) != kernel.shape[-1]:
+        raise ShapeError(
+            f"`{name}`: the kernel's last size must be the {_channels(inputs, first)} channels of `inputs`; got "
+            f"{describe(kernel)}.",
+            argument="kernel",
+        )
+    found = [_transposed(n, k, s, d, padding, e) for n, k, s, d, e in zip(sizes, window, strides, dilation, extra)]
+    totals, around = zip(*found)
+    if any(total < 1 for total in totals):
+        raise ShapeError(f"`{name}`: the result must not be empty; got sizes {totals}.", argument="inputs")
+    return conv_to_inputs(inputs, kernel, totals, strides, around, dilation, 1, first)
