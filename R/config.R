@@ -6,7 +6,7 @@
 #' `config_set_backend()` sets it. `use_backend()` sets it too and declares the Python packages that it needs to
 #' reticulate, which installs them in an environment of its own if Python is not running yet and none was chosen.
 #' `with_backend()` and `local_backend()` set it for some code, or until the end of a function.
-#' @param name,backend `"numpy"`, `"torch"`, `"tensorflow"` or `"jax"`.
+#' @param backend `"numpy"`, `"torch"`, `"tensorflow"` or `"jax"`.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the setting ends.
 #' @returns `config_backend()`: the name of the default backend. The others return the previous one, invisibly, but
@@ -106,10 +106,14 @@ config_set_epsilon <- function(epsilon) {
 #' gradops_available("torch")
 #' @export
 gradops_available <- function(backend = NULL) {
+  if (nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_")) && !reticulate::py_available()) {
+    withr::local_envvar(RETICULATE_USE_MANAGED_VENV = "no") # a check is not to install Python
+  }
   tryCatch(
     {
+      bridge()
       is.null(backend) || plain(call_core("backends.installed", backend))
     },
     error = function(error) FALSE
-  ) && !is.null(tryCatch(bridge(), error = function(error) NULL))
+  )
 }

@@ -17,7 +17,7 @@
 #' @section Gradient:
 #' The upstream gradient, 0 in what was left out.
 #' @examplesIf gradops_available()
-#' op_image_crop(array(1:48 / 48, c(4, 4, 3)), top_cropping = 1, left_cropping = 1, target_height = 2, target_width = 2)
+#' op_image_crop(array(1:48 / 48, c(4, 4, 3)), 1, 1, target_height = 2, target_width = 2)
 #' @export
 op_image_crop <- function(
   images, top_cropping = NULL, left_cropping = NULL, bottom_cropping = NULL, right_cropping = NULL,

@@ -58,7 +58,8 @@ op_image_resize <- function(
 #' To `images` the upstream gradient, spread back by the same weights; to `scale` and `translation` through the
 #'   weights.
 #' @examplesIf gradops_available()
-#' op_image_scale_and_translate(matrix(1:4 / 1, 2), c(4, 4), c(2, 2), c(0, 0), spatial_dims = c(1, 2), method = "linear")
+#' x <- matrix(1:4 / 1, 2)
+#' op_image_scale_and_translate(x, c(4, 4), c(2, 2), c(0, 0), spatial_dims = c(1, 2), method = "linear")
 #' @export
 op_image_scale_and_translate <- function(
   images, output_shape, scale, translation, spatial_dims, method, antialias = TRUE

@@ -122,14 +122,14 @@ op_hstack <- function(xs, ...) {
   call_op("hstack", operand(gathered(xs, ...)))
 }
 
-#' `x` cut along a dimension: into equal sections (an int) or before positions (a list)
+#' `x` cut along a dimension: into equal sections (an int) or before positions (a list, ascending)
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param indices_or_sections A whole number or several.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @returns A list of tensors.
 #' @section Errors:
-#' - `gradops_error_argument`: sections that do not divide the dimension.
+#' - `gradops_error_argument`: sections that do not divide the dimension, positions that do not ascend.
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' The pieces' upstream gradients, joined; zeros for unused ones.

@@ -183,7 +183,8 @@ def test_while_loop():
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.startswith("tape")])
 def test_while_loop_bounds_and_structures(kind):
     def f(x):
-        several = ops.while_loop(lambda s: s["n"] < 5, lambda s: {"n": s["n"] + 2, "x": s["x"] * x}, {"n": 0, "x": x})
+        start = {"n": 0, "x": x}
+        several = ops.while_loop(lambda s: s["n"] < 5, lambda s: {"n": s["n"] + 2, "x": s["x"] * x}, start)
         bounded = [ops.while_loop(lambda n: n < 100, lambda n: n + 1, 0, b) for b in (0, 1, 7, 10, 200)]
         return [several["n"], several["x"], *bounded, ops.while_loop(lambda n: ops.less(n, x), lambda n: (n + 1,), [0.0])[0]]
 
@@ -276,8 +277,8 @@ def test_closed_over_variables():
     for backend in ("numpy", "jax", "tensorflow"):
         v = Variable(tensors(np.array(3.0), backend), requires_grad=True)
         xs = tensors(x3, backend)
-        last, ys = ops.scan(lambda c, x: (c + v * x, v * x), tensors(np.array(0.0), backend), xs)
-        mapped = ops.vectorized_map(lambda x: x * v, xs)
+        last, ys = ops.scan(lambda c, x, v=v: (c + v * x, v * x), tensors(np.array(0.0), backend), xs)
+        mapped = ops.vectorized_map(lambda x, v=v: x * v, xs)
         (g,) = autodiff.grad(last + ops.sum(ys) + ops.sum(mapped), v)
         np.testing.assert_allclose(numpy(g), 3 * x3.sum())
 

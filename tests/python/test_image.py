@@ -174,6 +174,24 @@ def test_integers_are_rounded(name):
         np.testing.assert_array_equal(result, wanted, err_msg=backend)
 
 
+@on_each_backend
+def test_measures_of_integers_are_floats(backend):
+    x = np.round(255 * photo).astype("uint8")
+    like = numpy(image.ssim(tensors(x, backend), tensors(x // 2, backend), 255.0, 3))
+    assert like.dtype == np.float64
+    np.testing.assert_allclose(like, image.ssim(x * 1.0, x // 2 * 1.0, 255.0, 3), rtol=1e-10)
+    edges = numpy(image.sobel_edges(tensors(x, backend)))
+    assert edges.dtype == np.float64
+    np.testing.assert_array_equal(edges, image.sobel_edges(x * 1.0))
+
+
+@on_each_backend
+def test_halfway(backend):
+    """Of two elements equally near, the later one, also before the first."""
+    x, places = tensors(np.arange(4.0), backend), tensors(np.array([[-0.5, 0.5, 1.5, 2.5, 3.5]]), backend)
+    np.testing.assert_array_equal(numpy(image.map_coordinates(x, places, 0, "constant", -1.0)), [0, 1, 2, 3, -1])
+
+
 def test_integers_stay_exact_where_nothing_is_mixed():
     x = np.array([[2**60 + 1, 3], [2**62 - 1, 7]])
     np.testing.assert_array_equal(image.map_coordinates(x, np.indices((2, 2)), 0), x)
