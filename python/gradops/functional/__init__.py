@@ -1,14 +1,17 @@
 """Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
 
 from .gradients import grad, value_and_grad
+from .implicit import fixed_point, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 
 __all__ = [
+    "fixed_point",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jvp",
+    "root",
     "value_and_grad",
     "vhp",
     "vjp",

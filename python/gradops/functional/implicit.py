@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import backends
-from ..autodiff.modes import no_grad
+from ..autodiff.modes import is_grad_enabled, no_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..gradients import custom_gradient, stop_gradient
@@ -89,7 +89,7 @@ def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, 
             shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1))
         )
         weights = shaping.reshape(adjoint, conversion.shape(x))
-        _, result = vjp(lambda *p: residual(x, *p), tuple(parameters), weights)
+        _, result = vjp(lambda *p: residual(x, *p), tuple(parameters), weights, create_graph=is_grad_enabled())
         return list(result)
 
     differentiable = custom_gradient(solve, gradient)
@@ -108,7 +108,7 @@ def _tensor(value, theta: tuple, x0):
 def _matrix(f: Callable, x):
     """The Jacobian of ``f`` at ``x`` as a square matrix."""
     size = conversion.size(x)
-    return shaping.reshape(jacobian(f, x), (size, size))
+    return shaping.reshape(jacobian(f, x, create_graph=is_grad_enabled()), (size, size))
 
 
 def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
