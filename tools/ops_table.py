@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Writes docs/ops.md: each row of tools/ops.csv, how each backend has it and how it is differentiated.
+
+    tools/ops_table.py            write it
+    tools/ops_table.py --check    fail if it is stale
+    tools/ops_table.py --missing  list the rows without an op, or whose gradient, or a parity case of it, is missing
+
+Nothing in the table is written by hand: the kernels are those of the backends' modules, the rules those
+of gradops.autodiff, and what is tested is what tests/python/cases has. It needs every backend installed.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import os
+import pathlib
+import pkgutil
+import sys
+from collections import Counter
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+TARGET = ROOT / "docs" / "ops.md"
+
+HEAD = """\
+# The ops
+
+Each op of gradops, by backend: `native`, a kernel of its own there, or `composed`, made of other ops. Its
+gradient: a `rule` for the tape, or `composed` of the gradients of what it is made of; `-` where there is none
+to have (comparisons, positions, rounding). Second gradient: `tested` where the parity test compares it with a
+framework's own or with finite differences, as it does the first; `no case` where that test does not have the op
+(those that take functions are tested each by itself). On PyTorch, TensorFlow and JAX an op is also differentiated
+by the framework itself.
+
+Written by `tools/ops_table.py` from the code; do not edit.
+"""
+
+
+def rows() -> list[dict[str, str]]:
+    with open(ROOT / "tools" / "ops.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def tested() -> set[str]:
+    """The ops whose gradients the parity test compares."""
+    import cases
+
+    from gradops.ops import _dispatch
+
+    found = set()
+    for module in pkgutil.iter_modules(cases.__path__):
+        for case in importlib.import_module(f"cases.{module.name}").CASES:
+            if case.gradients:
+                found.add(_dispatch.registry[case.op].name if case.op in _dispatch.registry else case.op)
+    return found
+
+
+def lookup(name: str) -> Any:
+    """The public function called ``name`` in gradops.ops, or None."""
+    from gradops import ops
+
+    target: Any = ops
+    for part in name.split("."):
+        target = getattr(target, part, None)
+    return target if callable(target) else None
+
+
+def describe(name: str, second: set[str]) -> tuple[list[str], str, str]:
+    """Of an op: the cell of each backend, of its gradient and of its second gradient."""
+    from gradops import backends
+    from gradops.autodiff import record
+    from gradops.ops import _dispatch
+
+    op, function = _dispatch.registry.get(name), lookup(name)
+    if op is None and function is None:
+        return ["missing"] * len(backends.NAMES), "missing", ""
+    if op is None:
+        kernels = ["composed"] * len(backends.NAMES)
+        gradient = "composed" if "Gradient:" in (inspect.getdoc(function) or "") else "-"
+    else:
+        has_kernel = [backends.by_name(b).kernel(op.name) is not None for b in backends.NAMES]
+        kernels = ["native" if k else "composed" if op.body else "missing" for k in has_kernel]
+        documented = "Gradient:" in (inspect.getdoc(function or op.call) or "")
+        if not op.differentiable or not documented:
+            gradient = "-"
+        elif record.has_derivative(op.name):
+            gradient = "rule"
+        else:
+            gradient = "composed" if op.body else "missing"
+    if gradient in ("-", "missing"):
+        return kernels, gradient, ""
+    return kernels, gradient, "tested" if (op.name if op else name) in second else "no case"
+
+
+def table() -> tuple[str, list[str]]:
+    """The page, and what is missing in it."""
+    from gradops import backends
+
+    second, lines, lacking = tested(), [], []
+    counts: Counter[str] = Counter()
+    for row in rows():
+        name = row["python_name"]
+        if not name:
+            lines.append(f"| `{row['r_name']}()` | R only |" + " |" * (len(backends.NAMES) + 2))
+            counts["R only"] += 1
+            continue
+        kernels, gradient, again = describe(name, second)
+        lines.append(f"| `{row['r_name']}()` | `{name}` | {' | '.join(kernels)} | {gradient} | {again} |")
+        missing = "missing" in (*kernels, gradient)
+        counts["missing" if missing else "differentiable" if again else "without a gradient"] += 1
+        if missing or again == "no case":
+            lacking.append(f"{name}: {', '.join(kernels)}; gradient {gradient} {again}".rstrip())
+    summary = ", ".join(f"{count} {what}" for what, count in counts.items())
+    head = ["R", "Python", *backends.NAMES, "gradient", "second gradient"]
+    page = [HEAD, f"{len(lines)} ops: {summary}.", "", f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *lines]
+    return "\n".join(page) + "\n", lacking
+
+
+def main() -> int:
+    page, lacking = table()
+    if "--missing" in sys.argv:
+        print("\n".join(lacking) or "nothing is missing")
+        return 0
+    if "--check" in sys.argv:
+        if not TARGET.exists() or TARGET.read_text() != page:
+            print(f"{TARGET.relative_to(ROOT)} is stale: run tools/ops_table.py", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
