@@ -1,8 +1,10 @@
 """The tape: ``backward``, modes and what torch.autograd has, on variables and on torch tensors."""
 
-from . import operators, record, rules, text  # noqa: F401
+from . import operators, profiler, record, rules, text  # noqa: F401
+from .anomaly import detect_anomaly, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function, once_differentiable
+from .inspection import draw, to_dot
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable
 
@@ -11,12 +13,17 @@ __all__ = [
     "Parameter",
     "Variable",
     "backward",
+    "detect_anomaly",
+    "draw",
     "enable_grad",
     "grad",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "profiler",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "text",
+    "to_dot",
 ]

@@ -1,0 +1,172 @@
+"""Anomaly mode: which forward call made the gradient that failed, and NaN found where it first appears.
+
+While the mode is on, every recorded operation remembers where it was called, and every step of a
+backward pass is checked. Off, it costs nothing: switching it on replaces what makes nodes.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import backends
+from ..errors import GradientError
+from . import engine, graph
+from .variable import Variable
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_calls: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_settings = {"on": False, "check_nan": True}
+_plain_init = graph.Node.__init__
+call_site: Callable[[], str | None] | None = None
+"""Set by R: a function that describes the R call being evaluated, shown instead of Python's stack."""
+
+
+class set_detect_anomaly:  # noqa: N801
+    """Switch anomaly mode on or off from here on; as a scope, until its end. For the whole process, torch included.
+
+    Args:
+        mode: whether it is on.
+        check_nan: whether a backward pass also stops where a gradient is NaN.
+
+    After ``torch.autograd.set_detect_anomaly``.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = dict(_settings)
+        self._torch_before = _torch_state()
+        self._mode, self._check_nan = bool(mode), bool(check_nan)
+        _switch(self._mode, self._check_nan)
+        _switch_torch(self._mode, self._check_nan)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error) -> None:
+        _switch(self._before["on"], self._before["check_nan"])
+        if self._torch_before is not None:
+            _switch_torch(*self._torch_before)
+        else:
+            _switch_torch(False, True)
+
+
+class detect_anomaly:  # noqa: N801
+    """Scope (or decorator) in which gradients that fail or are NaN tell which forward call they belong to.
+
+    Both the forward and the backward pass must run inside. For debugging: recording is much slower.
+
+    Args:
+        check_nan: whether a backward pass stops where a gradient is NaN.
+
+    Raises:
+        GradientError: (a RuntimeError) in a backward pass inside: a gradient that is NaN, with the operation's name,
+            the number of its input and the forward call. Other errors in a gradient stay what they are,
+            with a warning that shows the forward call.
+
+    After ``torch.autograd.detect_anomaly``, whose own mode it turns on too.
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self._check_nan = check_nan
+        self._scopes: list = []
+
+    def __enter__(self):
+        self._scopes.append(set_detect_anomaly(True, self._check_nan))
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._scopes.pop().__exit__(*error)
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with type(self)(self._check_nan):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on."""
+    return _settings["on"]
+
+
+def forward_call(node) -> str | None:
+    """Where a node's operation was called, if anomaly mode was on."""
+    found = _calls.get(node)
+    if found is None or isinstance(found, str):
+        return found
+    return "".join(traceback.format_list(found))
+
+
+def _switch(on: bool, check_nan: bool) -> None:
+    _settings.update(on=on, check_nan=check_nan)
+    graph.Node.__init__ = _traced_init if on else _plain_init  # type: ignore[method-assign]
+    if _observe in engine.observers:
+        engine.observers.remove(_observe)
+    if on:
+        engine.observers.append(_observe)
+
+
+def _torch_state() -> tuple | None:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "is_anomaly_enabled"):
+        return None
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def _switch_torch(on: bool, check_nan: bool) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "set_anomaly_enabled"):
+        torch.set_anomaly_enabled(on, check_nan)
+
+
+def _traced_init(self, *arguments) -> None:
+    _plain_init(self, *arguments)
+    described = call_site() if call_site is not None else None
+    if described is None:
+        frames, frame = [], sys._getframe(1)
+        while frame is not None and len(frames) < 20:
+            file = frame.f_code.co_filename
+            if not file.startswith(_HERE) and not file.startswith("<gradops"):
+                frames.append((frame, frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        described = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)  # type: ignore[arg-type]
+    _calls[self] = described
+
+
+def _observe(node, apply):
+    try:
+        gradients = apply()
+    except Exception:
+        where = forward_call(node)
+        if where is not None:
+            warnings.warn(f"Error in the gradient of `{node.name}`. Its forward call:\n{where}", stacklevel=2)
+        raise
+    if _settings["check_nan"]:
+        for i, g in enumerate(gradients):
+            if g is not None and _has_nan(g):
+                where = forward_call(node)
+                shown = f" Its forward call:\n{where}" if where else " Its forward call was outside anomaly mode."
+                raise GradientError(f"`{node.name}` returned NaN as the gradient of its input {i}.{shown}")
+    return gradients
+
+
+def _has_nan(g) -> bool:
+    if isinstance(g, dict):
+        return any(map(_has_nan, g.values()))
+    data = g.data if isinstance(g, Variable) else g
+    owner = backends.of(data)
+    if owner is None or getattr(data, "dtype", None) is str:
+        return False
+    try:
+        return bool(np.isnan(owner.to_numpy(data)).any())
+    except Exception:  # a tracer has no values
+        return False
