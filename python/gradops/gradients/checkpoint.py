@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..autodiff.variable import Variable
 from ..backends.policy import checkpoint_policy
 from ..errors import ArgumentTypeError
 from . import recipes
+from .custom import _read
 from .scopes import _in_use, _Scope
 
 
@@ -85,6 +87,8 @@ def checkpoint(f: Callable) -> Callable:
     @functools.wraps(f, updated=())
     def checkpointed(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
+        if "tensorflow" in sys.modules:
+            leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
         kinds = {type(leaves[i].data if isinstance(leaves[i], Variable) else leaves[i]) for i in places}
         backend = backends.common(kinds, "checkpoint")
@@ -105,6 +109,7 @@ def checkpoint(f: Callable) -> Callable:
         values = backend.module.gradients.checkpoint(run, [leaves[i] for i in places])
         return _tree.unflatten(box["form"], values)
 
+    checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone
     return checkpointed
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,9 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
 class _Custom:
     """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods."""
 
+    autograph_info__: dict = {}
+    """TensorFlow's AutoGraph leaves it alone."""
+
     def __init__(self, f: Callable, gradient: Callable | None):
         self.f = f
         self.gradient = gradient
@@ -71,6 +75,8 @@ class _Custom:
 
     def __call__(self, *args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
+        if "tensorflow" in sys.modules:
+            leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
         if not places:
             return self._parts(args, kwargs)[0]
@@ -130,6 +136,13 @@ class _Custom:
 
 def _is_tensor(value) -> bool:
     return isinstance(value, Variable) or backends.of(value) is not None
+
+
+def _read(value):
+    """A ``tf.Variable`` as a tensor, whose gradient goes on to it; anything else as it is."""
+    if type(value).__module__.startswith(("tensorflow.", "keras.")) and hasattr(value, "assign_add"):
+        return backends.by_name("tensorflow").convert(value)
+    return value
 
 
 def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):

@@ -22,16 +22,18 @@ class _Scope(_Mode):
     _decorating = False
 
     def __enter__(self):
-        frame = _Frame(self._begin())
-        frames = _frames.get()
+        frame = _Frame(self, self._begin())
+        frames = _frames.get() or {}
         _frames.set({**frames, type(self): (*frames.get(type(self), ()), frame)})
-        self._entered.append(frame)
         return self
 
     def __exit__(self, *error):
-        self._entered.pop().open = False
-        frames = _frames.get()
+        frames = _frames.get() or {}
         mine = frames.get(type(self), ())
+        for frame in reversed(mine):
+            if frame.owner is self and frame.open:
+                frame.open = False
+                break
         while mine and not mine[-1].open:
             mine[-1].undo.close()
             mine = mine[:-1]
@@ -49,14 +51,15 @@ class _Scope(_Mode):
 class _Frame:
     """An entered scope."""
 
-    __slots__ = ("undo", "open")
+    __slots__ = ("owner", "undo", "open")
 
-    def __init__(self, undo: contextlib.ExitStack):
+    def __init__(self, owner: _Scope, undo: contextlib.ExitStack):
+        self.owner = owner
         self.undo = undo
         self.open = True
 
 
-_frames: ContextVar[dict] = ContextVar("gradops_frames", default={})
+_frames: ContextVar[dict | None] = ContextVar("gradops_frames", default=None)
 
 
 class stop_gradient_scope(_Scope):
@@ -87,13 +90,13 @@ class stop_gradient_scope(_Scope):
     def __enter__(self):
         if not _compiling():
             return super().__enter__()
-        self._entered.append(sys.modules["torch"].is_grad_enabled())
+        self._before = sys.modules["torch"].is_grad_enabled()
         sys.modules["torch"].set_grad_enabled(False)
         return self
 
     def __exit__(self, *error):
-        if isinstance(self._entered[-1], bool):
-            sys.modules["torch"].set_grad_enabled(self._entered.pop())
+        if _compiling():
+            sys.modules["torch"].set_grad_enabled(self._before)
         else:
             super().__exit__(*error)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ...errors import BackendError, GradientError, JitError
+from ...errors import BackendError, JitError
+from . import closures, tapes
 from .tapes import active, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
@@ -13,19 +14,69 @@ stop = tf.stop_gradient
 
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
+    if not tf.executing_eagerly():
+        return _custom_in_graph(run, inputs)
+    if not closures.may_record():
+        return run(*inputs)[0]
+    inner = [tf.stop_gradient(x) for x in inputs]
+    # ``run`` is recorded on a tape of its own: what the active tapes then still watch came in another way.
+    tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
+    with tape:
+        tape.watch([x for x in inner if closures.differentiable(x)])
+        values, pull = run(*inner)
+    if closures.watched(values):
+        raise closures.error()
 
     @tf.custom_gradient
     def call(*xs):
-        values, pull = run(*xs)
+        return [tf.identity(v) for v in values], lambda *ups: _linked(tape, inner, xs, pull, ups)
+
+    return list(call(*inputs))
+
+
+def _linked(tape, inner: list, outer, compute, upstreams):
+    """``compute(upstreams)``, a function of ``outer`` for the active tapes as ``tape`` knows it to be of ``inner``."""
+    if not closures.watched([*outer, *upstreams]):
+        return compute(list(upstreams))
+    cut = [tf.stop_gradient(u) for u in upstreams]
+    with tape:
+        tape.watch([u for u in cut if closures.differentiable(u)])
+        results = compute(cut)
+    given = [tf.convert_to_tensor(r) for r in results if r is not None]
+    if not given:
+        return results
+    inner, outer = [*inner, *cut], [*outer, *upstreams]
+    sources = [x for x in inner if closures.differentiable(x)]
+
+    def derive(gradients):
+        with tapes.quietly():
+            found = iter(tape.gradient(given, sources, output_gradients=gradients))
+        return [next(found) if closures.differentiable(x) else None for x in inner]
+
+    @tf.custom_gradient
+    def call(*xs):
+        return [tf.identity(r) for r in given], lambda *ups: _linked(tape, inner, xs, derive, ups)
+
+    linked = list(call(*outer))
+    if closures.watched(given):  # what the gradient function closes over
+        linked = [x + (r - tf.stop_gradient(r)) for x, r in zip(linked, given)]
+    found = iter(linked)
+    return [None if r is None else next(found) for r in results]
+
+
+def _custom_in_graph(run, inputs: list) -> list:
+    @tf.custom_gradient
+    def call(*xs):
+        graph = tf.compat.v1.get_default_graph()
+        own = [tf.identity(x) for x in xs]
+        start = len(graph.get_operations())
+        values, pull = run(*own)
+        if any(map(closures.may_need_gradient, closures.outside(graph, start, values, own))):
+            raise closures.error()
 
         def rule(*upstreams, variables=None):
             if variables:
-                raise GradientError(
-                    f"a function with a custom gradient uses the tf.Variable {variables[0].name!r}, which is not an "
-                    "argument; its gradient would be lost.",
-                    argument="f",
-                    hint="pass the variable as an argument, or use `stop_gradient()` on it",
-                )
+                raise closures.error()
             return tuple(pull(list(upstreams)))
 
         return [tf.identity(v) for v in values], rule
@@ -42,6 +93,50 @@ def check_checkpoint() -> None:
         f"gradient_checkpoint_scope does not work {where}: TensorFlow stores what it records.",
         hint="use `gradops.checkpoint(f)`, or make the inputs variables: `gradops.Variable(x, requires_grad=True)`",
     )
+
+
+def checkpoint(run, inputs: list) -> list:
+    """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
+    drawn: list = []
+    used: dict = {}
+    if tf.executing_eagerly():
+        with stopped(), tf.GradientTape() as probe, closures.noting(drawn, used):
+            values = run(*inputs)
+        if not closures.may_record():
+            return values
+        variables = list(probe.watched_variables())
+        mine = {id(x) for x in inputs}
+        others = [x for x in used.values() if id(x) not in mine and closures.watched([x])]
+    else:
+        graph = tf.compat.v1.get_default_graph()
+        inputs = [tf.identity(x) for x in inputs]
+        start = len(graph.get_operations())
+        with tf.GradientTape() as probe, closures.noting(drawn, used):
+            values = run(*inputs)
+        variables = list(probe.watched_variables())
+        others = closures.outside(graph, start, values, inputs)
+    reads = [tf.convert_to_tensor(v) for v in variables]
+    count = len(inputs)
+
+    @tf.custom_gradient
+    def call(*everything):
+        def rule(*upstreams):
+            def again(*tensors):
+                xs, ups = list(tensors[:count]), list(tensors[count:])
+                with tf.GradientTape() as tape:
+                    tape.watch([x for x in (*xs, *others) if closures.differentiable(x)])
+                    with closures.replaying(drawn):
+                        results = run(*xs)
+                return tape.gradient(results, [*xs, *others, *variables], output_gradients=ups)
+
+            if drawn and tf.executing_eagerly():
+                again = tf.function(again, autograph=False)
+            with tf.control_dependencies(list(upstreams)):
+                return again(*map(tf.identity, everything[:count]), *upstreams)
+
+        return [tf.identity(v) for v in values], rule
+
+    return list(call(*inputs, *others, *reads))
 
 
 def value_and_grad(run, leaves: list) -> tuple:

@@ -35,13 +35,13 @@ def _observe(kind: type) -> None:
         return
 
     @functools.wraps(enter)
-    def __enter__(self):  # noqa: N807
+    def __enter__(self):
         result = enter(self)
         _opened.recorders.append(weakref.ref(self))
         return result
 
     @functools.wraps(leave)
-    def __exit__(self, *error):  # noqa: N807
+    def __exit__(self, *error):
         for i in range(len(_opened.recorders) - 1, -1, -1):
             if _opened.recorders[i]() is self:
                 del _opened.recorders[i]
@@ -145,7 +145,7 @@ def gradient(y, xs: list) -> list:
             hint="compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or use "
             "`gradops.grad(f)`, or make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`",
         )
-    with _quietly():
+    with quietly():
         for tape in reversed(lasting):
             found = tape.gradient(y, xs)
             if any(g is not None for g in found):
@@ -161,7 +161,7 @@ def gradient(y, xs: list) -> list:
 
 
 @contextlib.contextmanager
-def _quietly():
+def quietly():
     """TensorFlow warns that a gradient taken inside its tape is recorded; here it is meant to be."""
     logger = tf.get_logger()
     level = logger.level

@@ -1,0 +1,141 @@
+"""TensorFlow: what a function uses that is not an argument, and which random numbers it draws.
+
+Like ``tapes.py`` this is where TensorFlow's internals are touched; where a version lacks one, the check
+that needs it is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import tensorflow as tf
+
+from ...errors import GradientError
+
+try:
+    from tensorflow.python.eager import record
+    from tensorflow.python.framework import op_callbacks
+except ImportError:
+    record = op_callbacks = None
+
+_RANDOM = re.compile("Random|TruncatedNormal|Multinomial|^StatefulUniform|^StatefulStandardNormal|^Rng")
+
+
+def may_record() -> bool:
+    """Whether any tape or accumulator is active."""
+    return record is None or record.could_possibly_record()
+
+
+def watched(tensors) -> bool:
+    """Whether an active tape watches any of ``tensors``."""
+    return record is not None and record.should_record_backprop([t for t in tensors if t is not None])
+
+
+def differentiable(x) -> bool:
+    return x.dtype.is_floating or x.dtype.is_complex
+
+
+def error() -> GradientError:
+    return GradientError(
+        "a function with a custom gradient uses a tensor or tf.Variable that may need a gradient but is not an "
+        "argument; its gradient would be lost.",
+        argument="f",
+        hint="pass it as an argument, or use `stop_gradient()` on it",
+    )
+
+
+def outside(graph, start: int, results: list, own: list) -> list:
+    """Tensors that were in ``graph`` before its operation ``start``, or outside it, and that ``results`` use."""
+    new = {op.name for op in graph.get_operations()[start:]}
+    mine, seen = {id(x) for x in own}, set()
+    found, stack = [], [r for r in results if isinstance(r, tf.Tensor)]
+    while stack:
+        x = stack.pop()
+        if id(x) in mine or id(x) in seen or not differentiable(x):
+            continue
+        seen.add(id(x))
+        if not hasattr(x, "graph") or x.graph is not graph or x.op.name not in new:
+            found.append(x)
+        elif x.op.type in ("Placeholder", "Const"):  # captured since; small tensors as constants
+            found.extend(_captured(graph, x))
+        elif x.op.type not in ("StopGradient", "PreventGradient"):
+            stack.extend(x.op.inputs)
+    return found
+
+
+def _captured(graph, x) -> list:
+    return [outer for outer, inner in getattr(graph, "captures", ()) if inner is x]
+
+
+def may_need_gradient(x, seen: set | None = None) -> bool:
+    """Whether a gradient could be asked for something that ``x`` was computed from."""
+    seen = set() if seen is None else seen
+    if not hasattr(x, "graph"):
+        return watched([x])
+    stack = [x]
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or not (differentiable(x) or x.dtype == tf.resource):
+            continue
+        seen.add(id(x))
+        if x.op.type in ("StopGradient", "PreventGradient"):
+            continue
+        if x.op.type in ("Placeholder", "Const"):
+            outer = _captured(x.graph, x)
+            if x.dtype == tf.resource or not outer and x.op.type == "Placeholder":
+                return True
+            if any(may_need_gradient(o, seen) for o in outer):
+                return True
+        stack.extend(x.op.inputs)
+    return False
+
+
+def _is_random(op_type) -> bool:
+    return _RANDOM.search(op_type.decode() if isinstance(op_type, bytes) else op_type) is not None
+
+
+@contextlib.contextmanager
+def noting(drawn: list, used: dict):
+    """Note the random numbers drawn, and in eager mode the tensors that operations use and did not make."""
+    made: dict[int, object] = {}
+
+    def note(op_type, inputs, attrs, outputs, op_name=None, graph=None):
+        if graph is None:
+            for x in inputs:
+                if id(x) not in made:
+                    used[id(x)] = x
+            for y in outputs:
+                made[id(y)] = y
+        if _is_random(op_type):
+            drawn.append(tuple(outputs))
+        return None
+
+    with _callback(note):
+        yield
+
+
+@contextlib.contextmanager
+def replaying(drawn: list):
+    """Give the random operations of a graph being built the numbers that were noted."""
+    left = iter(drawn)
+
+    def replace(op_type, inputs, attrs, outputs, op_name=None, graph=None):
+        if _is_random(op_type):
+            return list(next(left, outputs))
+        return None
+
+    with _callback(replace):
+        yield
+
+
+@contextlib.contextmanager
+def _callback(function):
+    if op_callbacks is None:
+        yield
+        return
+    op_callbacks.add_op_callback(function)
+    try:
+        yield
+    finally:
+        op_callbacks.remove_op_callback(function)
