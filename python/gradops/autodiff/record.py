@@ -308,13 +308,25 @@ def _composed(op):
 
     def composed(*arguments):
         arguments = list(arguments)
+        owner = _owner(op, arguments)
         for name, position in zip(op.tensors, op.positions):
             value = arguments[position]
-            if isinstance(value, (list, tuple)) and name not in op.many:
-                arguments[position] = wrap(Variable(value).data)
+            number = isinstance(value, (bool, int, float, complex)) and name not in op.weak
+            if owner is not None and (number or isinstance(value, (list, tuple)) and name not in op.many):
+                arguments[position] = owner.convert(value)
         return body(*arguments)
 
     return composed
+
+
+def _owner(op, arguments):
+    """The backend of the arrays in the variables of a call, to which lists and numbers beside them go."""
+    for position in op.positions:
+        value = arguments[position]
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Variable):
+                return backends.of(item.data)
+    return None
 
 
 _dispatch.trace_with(Variable, make_recorder)
