@@ -8,6 +8,8 @@ from .inspection import draw, to_dot
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable
 
+from ..gradcheck import gradcheck, gradgradcheck  # isort: skip
+
 __all__ = [
     "Function",
     "Parameter",
@@ -17,6 +19,8 @@ __all__ = [
     "draw",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
