@@ -9,7 +9,7 @@ from typing import Any
 from .. import _tree, backends, config, dtypes
 from ..autodiff import engine
 from ..autodiff.graph import Node, Rule
-from ..autodiff.modes import enable_grad
+from ..autodiff.modes import enable_grad, recording
 from ..autodiff.variable import Variable, attach, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..ops import conversion
@@ -162,6 +162,7 @@ ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), elementwise=True)
 def _on_tape(run: Callable, leaves: list) -> tuple:
     """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
     tracked = [x for x in leaves if isinstance(x, Variable)]
+    outside = recording.get()
     with enable_grad():
         inputs = []
         for x in leaves:
@@ -170,7 +171,7 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [_zeros(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
-        nested = any(x.requires_grad for x in tracked) or _reaches_others(y, inputs)
+        nested = outside and (any(x.requires_grad for x in tracked) or _reaches_others(y, inputs))
         if not nested:
             gradients = engine.grad(y, inputs, materialize_grads=True)
             if tracked:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,10 @@ class _Custom:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
     def __call__(self, *args, **kwargs):
+        owners = {backends.owner(type(x.data if isinstance(x, Variable) else x)) for x in args}
+        if not kwargs and len(owners) == 1 and None not in owners:
+            (backend,) = owners  # the usual case: tensors of one library and nothing else
+            return self._apply(backend, list(args), range(len(args)), list(args), None, {})
         leaves, form = _tree.flatten((args, kwargs))
         if "tensorflow" in sys.modules:
             leaves = [_read(leaf) for leaf in leaves]
@@ -81,25 +86,31 @@ class _Custom:
         if not places:
             return self._parts(args, kwargs)[0]
         inputs = [leaves[i] for i in places]
-        backend = backends.common({type(x.data if isinstance(x, Variable) else x) for x in inputs}, "custom_gradient")
+        found = backends.common({type(x.data if isinstance(x, Variable) else x) for x in inputs}, "custom_gradient")
+        return self._apply(found, leaves, places, inputs, form, kwargs)
+
+    def _apply(self, backend, leaves: list, places, inputs: list, form, kwargs: dict):
         box: dict[str, Any] = {}
 
         def run(*xs):
-            filled = list(leaves)
-            for i, x in zip(places, xs):
-                filled[i] = x
-            a, k = _tree.unflatten(form, filled)
+            if form is None:
+                a, k = xs, kwargs
+            else:
+                filled = list(leaves)
+                for i, x in zip(places, xs):
+                    filled[i] = x
+                a, k = _tree.unflatten(form, filled)
             value, gradient = self._parts(a, k)
-            values, box["form"] = _tree.flatten(value)
+            values, structure = ([value], _tree.LEAF) if _is_tensor(value) else _tree.flatten(value)
+            box["form"] = structure
             values = [v if _is_tensor(v) else backend.convert(v) for v in values]
-            structure = box["form"]
 
             def pull(upstreams):
-                if gradient is None:
-                    raise GradientError("`f` must return a pair of its value and a gradient function.", argument="f")
-                upstream = _tree.unflatten(structure, upstreams)
+                upstream = upstreams[0] if structure is _tree.LEAF else _tree.unflatten(structure, upstreams)
                 result = _call(gradient, self.gradient is not None, upstream, a)
-                found = _by_leaf(result, a, k, self._names(), len(leaves))
+                if form is None and len(xs) == 1 and _is_tensor(result):
+                    return [_fit(result, xs[0])]
+                found = _by_leaf(result, a, k, self._names, len(leaves))
                 return [_fit(found[i], x) for i, x in zip(places, xs)]
 
             return values, pull
@@ -108,7 +119,7 @@ class _Custom:
             values = tape.custom(run, inputs)
         else:
             values = backend.module.gradients.custom(run, inputs)
-        return _tree.unflatten(box["form"], values)
+        return values[0] if box["form"] is _tree.LEAF else _tree.unflatten(box["form"], values)
 
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
@@ -145,19 +156,46 @@ def _read(value):
     return value
 
 
+class _Form:
+    """What a gradient function's signature asks for."""
+
+    __slots__ = ("others", "named", "variadic", "opaque")
+
+    def __init__(self, gradient: Callable):
+        self.opaque = False
+        try:
+            parameters = list(inspect.signature(gradient).parameters.values())
+        except (TypeError, ValueError):
+            self.opaque, parameters = True, []
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.others = [p.name for p in positional if p.name != "upstream"]
+        self.named = any(p.name == "upstream" for p in parameters)
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+_forms: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _form_of(gradient: Callable) -> _Form:
+    code = getattr(gradient, "__code__", None)
+    if code is None or gradient.__dict__:  # R's functions have a `__signature__` of their own
+        return _Form(gradient)
+    found = _forms.get(code)
+    if found is None:
+        found = _forms[code] = _Form(gradient)
+    return found
+
+
 def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
     """Call a gradient function in the form its signature asks for."""
-    ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
     if isinstance(upstream, dict):
         ups = list(upstream.values())
-    try:
-        parameters = list(inspect.signature(gradient).parameters.values())
-    except (TypeError, ValueError):
+    else:
+        ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
+    form = _form_of(gradient)
+    others, named, variadic = form.others, form.named, form.variadic
+    if form.opaque:
         return gradient(*args, *ups) if with_inputs else gradient(*ups)
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    others = [p.name for p in positional if p.name != "upstream"]
-    named = any(p.name == "upstream" for p in parameters)
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if with_inputs:
         if named:
             return gradient(*args, upstream=upstream)
@@ -183,7 +221,7 @@ def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
     )
 
 
-def _by_leaf(result, args: tuple, kwargs: dict, names: list[str] | None, count: int) -> list:
+def _by_leaf(result, args: tuple, kwargs: dict, names: Callable, count: int) -> list:
     """What a gradient function returned, for each leaf of the arguments in order; None for no gradient."""
     given = _by_argument(result, args, kwargs, names)
     found: list = []
@@ -198,7 +236,7 @@ def _by_leaf(result, args: tuple, kwargs: dict, names: list[str] | None, count: 
 def _by_argument(result, args: tuple, kwargs: dict, names) -> tuple[list, dict]:
     total = len(args)
     if isinstance(result, dict) and not (total == 1 and not kwargs and _same_keys(args[0], result)):
-        known = list(names or [])[:total] + list(kwargs)
+        known = list(names() or [])[:total] + list(kwargs)
         unknown = [k for k in result if k not in known]
         if unknown:
             raise GradientError(

@@ -29,7 +29,7 @@ def custom(run, inputs: list) -> list:
 
     @tf.custom_gradient
     def call(*xs):
-        return [tf.identity(v) for v in values], lambda *ups: _linked(tape, inner, xs, pull, ups)
+        return values, lambda *ups: _linked(tape, inner, xs, pull, ups)
 
     return list(call(*inputs))
 
@@ -55,7 +55,7 @@ def _linked(tape, inner: list, outer, compute, upstreams):
 
     @tf.custom_gradient
     def call(*xs):
-        return [tf.identity(r) for r in given], lambda *ups: _linked(tape, inner, xs, derive, ups)
+        return given, lambda *ups: _linked(tape, inner, xs, derive, ups)
 
     linked = list(call(*outer))
     if closures.watched(given):  # what the gradient function closes over

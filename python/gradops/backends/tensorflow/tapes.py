@@ -135,7 +135,7 @@ def gradient(y, xs: list) -> list:
     """Gradients of ``y`` from the active tapes, which record them; in graphs from ``tf.gradients``."""
     if not tf.executing_eagerly():
         return tf.gradients(y, xs)
-    tapes = active()
+    tapes = [ref() for ref in _opened.recorders if isinstance(ref(), tf.GradientTape)]  # those a scope stopped too
     lasting = [tape for tape in tapes if getattr(tape, "_persistent", True)]
     if not lasting:
         raise GradientError(
@@ -150,8 +150,9 @@ def gradient(y, xs: list) -> list:
             found = tape.gradient(y, xs)
             if any(g is not None for g in found):
                 return [None if g is None else tf.convert_to_tensor(g) for g in found]
+        recording = [tape for tape in active() if tape in lasting]
         for x in xs:
-            if not any(tape.gradient(tf.identity(x), x) is not None for tape in lasting):
+            if recording and not any(tape.gradient(tf.identity(x), x) is not None for tape in recording):
                 raise GradientError(
                     "no active tape watches `x`.",
                     argument="x",

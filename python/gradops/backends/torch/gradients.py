@@ -44,6 +44,19 @@ def require(x) -> None:
 class _Custom(torch.autograd.Function):
     """Values that came from elsewhere, with ``pull`` as their derivative for the inputs."""
 
+    @staticmethod
+    def forward(ctx, pull, values, *inputs):
+        ctx.pull = pull
+        return tuple([v.detach() for v in values])
+
+    @staticmethod
+    def backward(ctx, *upstreams):
+        return (None, None, *ctx.pull(list(upstreams)))
+
+
+class _CustomInTransform(torch.autograd.Function):
+    """The same for torch.func, which asks for two functions and takes longer."""
+
     generate_vmap_rule = True
 
     @staticmethod
@@ -67,7 +80,9 @@ def custom(run, inputs: list) -> list:
     _check_closure(values, inputs)
     if not any(x.requires_grad for x in inputs):
         return values
-    return list(_Custom.apply(pull, len(values), *(v.detach() for v in values), *inputs))
+    if torch.compiler.is_compiling() or _in_transform(inputs):
+        return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
+    return list(_Custom.apply(pull, values, *inputs))
 
 
 def _check_closure(values: list, inputs: list) -> None:
@@ -84,7 +99,7 @@ def _check_closure(values: list, inputs: list) -> None:
 def gradient(y, xs: list):
     if not y.requires_grad:
         raise GradientError("`y` does not require a gradient: nothing it was computed from does.", argument="y")
-    return torch.autograd.grad(y, xs, create_graph=True, allow_unused=True)
+    return torch.autograd.grad(y, xs, retain_graph=True, create_graph=torch.is_grad_enabled(), allow_unused=True)
 
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
@@ -97,13 +112,14 @@ def value_and_grad(run, leaves: list) -> tuple:
         positions = tuple(range(len(leaves)))
         gradients, value = torch.func.grad(twice, argnums=positions, has_aux=True)(*leaves)
         return value, list(gradients)
-    outer = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
+    recording = torch.is_grad_enabled()
+    outer = recording and any(x.requires_grad for x in leaves)
     with torch.enable_grad():
         inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
         y = _tensor(run(*inputs), leaves[0])
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
-        nested = outer or _reaches_others([y], inputs)
+        nested = outer or recording and _reaches_others([y], inputs)
         gradients = torch.autograd.grad(
             y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True
         )
