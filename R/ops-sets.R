@@ -8,7 +8,7 @@
 #' @param invert Whether it is not among them.
 #' @returns A bool tensor of the shape of `x1`; NaN is not in anything. It has no gradient.
 #' @examplesIf gradops_available()
-#' op_isin(c(1, 2, 3), c(4, 5, 6))
+#' op_isin(c(1, 2, 3), c(2, 4))
 #' @export
 op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
   call_op("isin", operand(x1), operand(x2), assume_unique, invert)
@@ -25,6 +25,7 @@ op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
 #' @param size The number of results: fewer are filled up, more are cut off. Inside a trace (`jax.jit`,
 #'   `tf.function`) it is needed, and there is no `axis`.
 #' @param fill_value What fills up; the first result if NULL.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor, or a tuple of it and what was asked for, in the order of the arguments, in int64. All NaN are
 #'   one.
 #' @section Errors:
@@ -33,13 +34,14 @@ op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
 #' @section Gradient:
 #' The upstream gradient to the element that comes first of each; none from the positions and counts.
 #' @examplesIf gradops_available()
-#' op_unique(c(0.1, 0.5, 0.9))
+#' op_unique(c(3, 1, 3), return_inverse = TRUE)
 #' @export
 op_unique <- function(
   x, sorted = TRUE, return_index = FALSE, return_inverse = FALSE, return_counts = FALSE, axis = NULL, size =
-  NULL, fill_value = NULL
+  NULL, fill_value = NULL, zero_indexed = FALSE
 ) {
   several(call_op(
-    "unique", operand(x), sorted, return_index, return_inverse, return_counts, axis, size, operand(fill_value)
+    "unique", operand(x), sorted, return_index, return_inverse, return_counts, axis, size, operand(fill_value),
+    zero_indexed
   ))
 }

@@ -12,7 +12,7 @@
 #' - `gradops_error_axis`: an axis or `kth` out of range.
 #' - `gradops_error_type`: a complex `x`.
 #' @examplesIf gradops_available()
-#' op_argpartition(c(1, 2, 3), 1)
+#' op_argpartition(c(3, 1, 2), 2)
 #' @export
 op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
   call_op("argpartition", operand(x), operand(kth), axis, zero_indexed)
@@ -45,7 +45,7 @@ op_argsort <- function(x, axis = -1L, zero_indexed = FALSE) {
 #' - `gradops_error_shape`: `bins` that are not a vector.
 #' - `gradops_error_argument`: `bins` that do not ascend, as far as they are known.
 #' @examplesIf gradops_available()
-#' op_digitize(c(1, 2, 3), c(4, 5, 6))
+#' op_digitize(c(0.5, 1.5), c(0, 1, 2))
 #' @export
 op_digitize <- function(x, bins, zero_indexed = FALSE) {
   call_op("digitize", operand(x), operand(bins), zero_indexed)
@@ -61,7 +61,7 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #' @section Errors:
 #' - `gradops_error_shape`: `predictions` of another shape than `targets` and one dimension more.
 #' @examplesIf gradops_available()
-#' op_in_top_k(1, c(1, 2, 3), 1)
+#' op_in_top_k(c(2, 1), rbind(c(0.1, 0.7), c(0.3, 0.6)), 1)
 #' @export
 op_in_top_k <- function(targets, predictions, k) {
   call_op("in_top_k", operand(targets), operand(predictions), k)
@@ -79,7 +79,7 @@ op_in_top_k <- function(targets, predictions, k) {
 #' - `gradops_error_shape`: a `sorted_sequence` that is not a vector.
 #' - `gradops_error_argument`: an unknown `side`.
 #' @examplesIf gradops_available()
-#' op_searchsorted(c(1, 2, 3), c(4, 5, 6))
+#' op_searchsorted(c(1, 3, 5), c(2, 4))
 #' @export
 op_searchsorted <- function(sorted_sequence, values, side = "left", zero_indexed = FALSE) {
   call_op("searchsorted", operand(sorted_sequence), operand(values), side, zero_indexed)
@@ -116,7 +116,7 @@ op_sort <- function(x, axis = -1L) {
 #' @section Gradient:
 #' The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
 #' @examplesIf gradops_available()
-#' op_top_k(c(1, 2, 3), 1)
+#' op_top_k(c(3, 9, 5), 2)
 #' @export
 op_top_k <- function(x, k, sorted = TRUE, zero_indexed = FALSE) {
   several(call_op("top_k", operand(x), k, sorted, zero_indexed))

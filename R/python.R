@@ -29,6 +29,11 @@ load_core <- function(name) {
   core[[name]] <- py_call(bridge()$attribute, name)
 }
 
+# A function of gradops.interop.r as it is: it raises nothing.
+load_bridge <- function(name) {
+  core[[name]] <- bridge()[[name]]
+}
+
 # The module gradops.interop.r; starts Python.
 bridge <- function() {
   state$bridge %||% start_python()

@@ -17,7 +17,7 @@ register_tensor_methods <- function() {
     as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
     as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
     as.complex = as_complex_tensor, as.list = as_list_tensor,
-    mean = mean_tensor, format = format_tensor, print = print_tensor
+    `$` = dollar_tensor, mean = mean_tensor, format = format_tensor, print = print_tensor
   )
   if (getRversion() >= "4.3.0") {
     methods$matrixOps <- matrix_ops_tensor
@@ -66,14 +66,10 @@ Ops_tensor <- function(e1, e2) {
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(x, y) {
   if (is.object(x) && is.environment(x) || is.object(y) && is.environment(y)) {
-    matmul_tensor(x, y)
+    call_op("matmul", at_least_1d(operand(x)), at_least_1d(operand(y)))
   } else {
     base::`%*%`(x, y)
   }
-}
-
-matmul_tensor <- function(x, y) {
-  call_op("matmul", at_least_1d(operand(x)), at_least_1d(operand(y)))
 }
 
 # One number is a vector of length 1 in R.
@@ -82,7 +78,10 @@ at_least_1d <- function(x) {
 }
 
 matrix_ops_tensor <- function(x, y) {
-  switch(.Generic, `%*%` = matmul_tensor(x, y), NextMethod())
+  if (.Generic != "%*%") {
+    no_method(.Generic, environment())
+  }
+  call_op("matmul", at_least_1d(operand(x)), at_least_1d(operand(y)))
 }
 
 # Functions of R's Math group, as ops. `f` of the tensor where it takes more than one.
@@ -110,7 +109,7 @@ Math_tensor <- function(x, ...) {
   } else if (is.function(f)) {
     f(x, ...)
   } else {
-    no_method(.Generic, caller_env())
+    no_method(.Generic, environment())
   }
 }
 
@@ -151,11 +150,8 @@ column_major <- function(x) {
 # Shape ----------------------------------------------------------------------------------------------------------------
 
 dim_tensor <- function(x) {
-  dim <- as.integer(unlist(py_to_r(py_call(bridge()$dim, x))))
-  if (length(dim) == 0) {
-    return(NULL)
-  }
-  dim[dim < 0] <- NA
+  dim <- unlist(py_to_r(py_call(core$dim %||% load_bridge("dim"), x)))
+  if (!is.null(dim)) dim[dim < 0] <- NA
   dim
 }
 
@@ -176,38 +172,51 @@ t_tensor <- function(x) {
 
 # Values in R ----------------------------------------------------------------------------------------------------------
 
+# An R array; of a single number, that number.
+values_of <- function(x, call = parent.frame()) {
+  py_to_r(call_core("interop.r.to_r", x, .call = call))
+}
+
 as_array_tensor <- function(x, ...) {
-  value <- call_core("interop.r.to_r", x)
-  value <- py_to_r(value)
-  if (is.null(dim_tensor(x))) as.vector(value) else value
+  values_of(x)
 }
 
 as_matrix_tensor <- function(x, ...) {
-  as.matrix(as_array_tensor(x))
+  as.matrix(values_of(x))
 }
 
 as_vector_tensor <- function(x, mode = "any") {
-  as.vector(as_array_tensor(x), mode)
+  as.vector(values_of(x), mode)
 }
 
 as_double_tensor <- function(x, ...) {
-  as.double(as_array_tensor(x))
+  as.double(values_of(x))
 }
 
 as_integer_tensor <- function(x, ...) {
-  as.integer(as_array_tensor(x))
+  as.integer(values_of(x))
 }
 
 as_logical_tensor <- function(x, ...) {
-  as.logical(as_array_tensor(x))
+  as.logical(values_of(x))
 }
 
 as_complex_tensor <- function(x, ...) {
-  as.complex(as_array_tensor(x))
+  as.complex(values_of(x))
 }
 
 as_list_tensor <- function(x, ...) {
-  lapply(seq_len(dim(x)[1]), function(i) call_op("take", x, i, 1L))
+  x <- at_least_1d(x)
+  lapply(seq_len(dim(x)[1]), function(i) op_get_item(x, i))
+}
+
+# Python's attributes as reticulate gives them, with NULL for None: `x$grad`.
+dollar_tensor <- function(x, name) {
+  as_r_null(NextMethod())
+}
+
+as_r_null <- function(x) {
+  if (inherits(x, "python.builtin.NoneType")) NULL else x
 }
 
 # Printing -------------------------------------------------------------------------------------------------------------
@@ -228,7 +237,7 @@ format_tensor <- function(x, ...) {
 
 print_tensor <- function(x, ...) {
   writeLines(format_tensor(x))
-  values <- tryCatch(as_array_tensor(x), error = function(error) NULL)
+  values <- tryCatch(values_of(x), error = function(error) NULL)
   if (!is.null(values)) print(values, ...)
   invisible(x)
 }

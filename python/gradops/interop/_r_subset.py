@@ -46,7 +46,8 @@ def subset(x, indices: list, drop: bool = True):
     if any(part != slice(None) for part in key):
         x = ops.get_item(x, tuple(key))
     for axis, positions in gathered.items():
-        x = ops.take(x, positions, axis - sum(isinstance(part, int) for part in key[:axis]))
+        before = axis - sum(isinstance(part, int) for part in key[:axis])
+        x = ops.get_item(x, (*[slice(None)] * before, positions))
     return x
 
 
@@ -102,10 +103,9 @@ def _elements(x, index, shape: tuple):
     elif ops.is_tensor(index):
         index = column_major(index)
     positions = _positions(index, int(np.prod(shape)))
-    flat = column_major(x)
     if isinstance(positions, np.ndarray) and len(positions) == 1:
-        return ops.get_item(flat, int(positions[0]))
-    return ops.take(flat, positions, 0)
+        positions = int(positions[0])
+    return ops.get_item(column_major(x), positions)
 
 
 def _positions(index, size: int) -> Any:

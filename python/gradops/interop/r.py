@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 
@@ -27,8 +27,8 @@ _MARK = "<R>"
 _NA_INTEGER = -(2**31)
 _CONTAINERS = frozenset((dict, list, tuple))
 
-# Results that are positions: all of them, or the numbers of those that are in a tuple.
-INDEX_RESULTS: dict[str, tuple[int, ...] | None] = {
+# Results that are positions: all of them (None), or those of a tuple whose numbers an expression of the arguments gives.
+INDEX_RESULTS: dict[str, str | None] = {
     "argmax": None,
     "argmin": None,
     "argpartition": None,
@@ -38,7 +38,8 @@ INDEX_RESULTS: dict[str, tuple[int, ...] | None] = {
     "nanargmin": None,
     "nonzero": None,
     "searchsorted": None,
-    "top_k": (1,),
+    "top_k": "(1,)",
+    "unique": "range(1, 1 + bool(return_index) + bool(return_inverse))",
     "unravel_index": None,
 }
 
@@ -322,11 +323,11 @@ def whole(value):
     return value
 
 
-def one_based(result, where: tuple[int, ...] | None):
+def one_based(result, where: Container[int] | None):
     """A result's positions counted from 1."""
     if isinstance(result, (tuple, list)):
         return [ops.add(item, 1) if where is None or number in where else item for number, item in enumerate(result)]
-    return ops.add(result, 1)
+    return ops.add(result, 1) if where is None else result
 
 
 # Ops ------------------------------------------------------------------------------------------------------------------
@@ -412,11 +413,11 @@ def op(name: str) -> Callable:
         call.append(_CALLED[parameter.kind].format(name_))
     result = f"_function({', '.join(call)})"
     if name in INDEX_RESULTS:
-        result = f"{result} if zero_indexed else one_based({result}, _where)"
+        result = f"{result} if zero_indexed else one_based({result}, {INDEX_RESULTS[name]})"
     lines.append(f"return {result}")
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
-    scope = {**globals(), "_function": function, "_where": INDEX_RESULTS.get(name)}
+    scope = {**globals(), "_function": function}
     exec(compile(source, f"<gradops op {name} for R>", "exec"), scope)
     return scope["call"]
 
@@ -536,6 +537,8 @@ def to_r(value):
     if isinstance(value, str):
         return value
     array = np.asarray(ops.convert_to_numpy(value))
+    if not array.ndim:
+        return array.item()
     kind = array.dtype.kind
     if kind in "iu" and array.dtype != np.int32:
         fits = array.size == 0 or (array.max() < 2**31 and array.min() > _NA_INTEGER)
