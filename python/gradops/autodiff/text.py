@@ -17,7 +17,7 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,13 +62,29 @@ class Said(Text):
     """One thing that was said; ``role`` is that of the text it was said of."""
 
 
-class Texts(tuple):
-    """Several texts; operations go elementwise."""
+class Texts(Sequence):
+    """Several texts; operations go elementwise. Equal to a list of the same strings."""
 
     dtype = str
 
-    def __new__(cls, values: Sequence[str] = ()):
-        return super().__new__(cls, [v if isinstance(v, Text) else Text(v) for v in values])
+    def __init__(self, values: Iterable[str] = ()):
+        self._items = tuple(v if isinstance(v, Text) else Text(v) for v in values)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, key):
+        part = self._items[key]
+        return part if isinstance(part, Text) else type(self)(part)
+
+    def __eq__(self, other) -> bool:
+        return list(self) == list(other) if isinstance(other, (Texts, list, tuple)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(map(str, self))})"
 
     @property
     def shape(self) -> tuple[int]:
@@ -117,7 +133,7 @@ def feedback(value, role: str | None = None) -> Feedback:
         return Feedback((value,))
     if isinstance(value, str):
         return Feedback((Said(value, () if role is None else (role,)),))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, Texts)):
         return sum((feedback(v, role) for v in value), Feedback())
     raise ArgumentTypeError(f"feedback on a text must be text; got {type(value).__name__}.", argument="gradient")
 
@@ -319,8 +335,7 @@ def _split(x, indices_or_sections, axis=0):
 
 
 def _get_item(x, key):
-    part = tuple.__getitem__(x, key) if isinstance(x, Texts) else Text(str(x)[key], x.roles)
-    return part if isinstance(part, Text) else type(x)(part)
+    return x[key] if isinstance(x, Texts) else Text(str(x)[key], x.roles)
 
 
 def _compared(compare: Callable) -> Callable:
