@@ -55,9 +55,27 @@ def test_non_contiguous_input(backend):
 
 @everywhere
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "prod", "max", "min", "amax", "all", "any", "argmax", "logsumexp", "cumsum", "cumprod", "ptp",
-             "var", "std", "count_nonzero", "diff"]
-)  # fmt: skip
+    "name",
+    [
+        "sum",
+        "mean",
+        "prod",
+        "max",
+        "min",
+        "amax",
+        "all",
+        "any",
+        "argmax",
+        "logsumexp",
+        "cumsum",
+        "cumprod",
+        "ptp",
+        "var",
+        "std",
+        "count_nonzero",
+        "diff",
+    ],
+)
 def test_axis_out_of_range_names_the_op(name, backend):
     x = tensors(np.ones((2, 3)), backend)
     with pytest.raises(AxisError, match=f"`{name}`: `axis` must be between -2 and 1"):

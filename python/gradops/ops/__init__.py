@@ -4,6 +4,7 @@ from . import image, nn  # noqa: F401
 from .convolution import *  # noqa: F403
 from .encoding import *  # noqa: F403
 from .losses import *  # noqa: F403
+from .nanstatistics import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .activations import *  # noqa: F403
 from .bitwise import *  # noqa: F403
@@ -22,6 +23,7 @@ from .linalg import *  # noqa: F403
 from .mapping import *  # noqa: F403
 from .norms import *  # noqa: F403
 from .products import *  # noqa: F403
+from .quantiles import *  # noqa: F403
 from .rearranging import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .sequences import *  # noqa: F403
@@ -29,5 +31,8 @@ from .scattering import *  # noqa: F403
 from .sets import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
+from .spacing import *  # noqa: F403
 from .special import *  # noqa: F403
+from .statistics import *  # noqa: F403
 from .systems import *  # noqa: F403
+from .windows import *  # noqa: F403

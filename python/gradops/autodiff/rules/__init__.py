@@ -3,8 +3,8 @@
 from . import (  # noqa: F401
     activations,
     bounds,
-    convolution,
     conversion,
+    convolution,
     creation,
     elementwise,
     fourier,
@@ -17,5 +17,6 @@ from . import (  # noqa: F401
     shaping,
     sorting,
     special,
+    statistics,
     systems,
 )

@@ -21,3 +21,4 @@ from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
 from .special import *  # noqa: F403
+from .statistics import *  # noqa: F403

@@ -1,0 +1,223 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..types import Axes, Axis, DType, Tensor
+from ._checks import check_real
+from ._compose import as_float, is_complex
+from ._dispatch import op
+from .conversion import dtype
+from .elementwise import abs, divide, equal, isnan, logical_not, logical_or, square, subtract
+from .indexing import where
+from .reductions import all, any, argmax, argmin, cumprod, cumsum, max, min, prod, safe_sqrt, sum
+
+RETURNS_POSITIONS = ("nanargmax", "nanargmin")
+
+
+def _without(x, value):
+    """``x`` with a number in place of NaN."""
+    return where(isnan(x), value, x) if dtypes.is_floating(dtype(x)) else x
+
+
+@op
+def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes of the elements that are not NaN; 0 where all are.
+
+    Returns:
+        A tensor without the reduced dimensions; integers and bools add up in 64 bits.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        1 to the elements that are not NaN, 0 to NaN.
+    """
+    return sum(_without(x, 0), axis, keepdims)
+
+
+@op
+def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Product over axes of the elements that are not NaN; 1 where all are.
+
+    Returns:
+        A tensor without the reduced dimensions; integers multiply in 64 bits.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        As of :func:`prod`; 0 to NaN.
+    """
+    return prod(_without(x, 1), axis, keepdims)
+
+
+@op
+def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> Tensor:
+    """Running sum along an axis with NaN as 0; of the flattened tensor without one.
+
+    Returns:
+        A tensor of ``x``'s shape (flat without an axis); integers and bools add up in 64 bits.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        As of :func:`cumsum`; 0 to NaN.
+    """
+    return cumsum(_without(x, 0), axis, dtype)
+
+
+@op
+def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> Tensor:
+    """Running product along an axis with NaN as 1; of the flattened tensor without one.
+
+    Returns:
+        A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        As of :func:`cumprod`; 0 to NaN.
+    """
+    return cumprod(_without(x, 1), axis, dtype)
+
+
+def _count(x, axis, keepdims):
+    return sum(logical_not(isnan(x)), axis, keepdims)
+
+
+@op
+def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes of the elements that are not NaN; NaN where all are.
+
+    Returns:
+        A tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``1 / n`` to the ``n`` elements that are not NaN, 0 to NaN.
+    """
+    x = as_float(x)
+    return divide(nansum(x, axis, keepdims), _count(x, axis, keepdims))
+
+
+@op
+def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Variance over axes of the elements that are not NaN (divided by their number); NaN where all are.
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        As of :func:`var`; 0 to NaN.
+    """
+    x = as_float(x)
+    distance = where(isnan(x), 0, subtract(x, nanmean(x, axis, True)))
+    squares = square(abs(distance) if is_complex(x) else distance)
+    return divide(sum(squares, axis, keepdims), _count(x, axis, keepdims))
+
+
+@op
+def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Standard deviation over axes of the elements that are not NaN; NaN where all are.
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        As of :func:`std`, 0 where the deviation is 0; 0 to NaN.
+    """
+    return safe_sqrt(nanvar(x, axis, keepdims))
+
+
+def _extreme(reduce, x, axis, keepdims, worst):
+    if not dtypes.is_floating(dtype(x)):
+        return reduce(x, axis, keepdims)
+    missing = isnan(x)
+    return where(all(missing, axis, keepdims), math.nan, reduce(where(missing, worst, x), axis, keepdims))
+
+
+@op(check=check_real)
+def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Largest element over axes that is not NaN; NaN where all are.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements; 0 to NaN.
+    """
+    return _extreme(max, x, axis, keepdims, -math.inf)
+
+
+@op(check=check_real)
+def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over axes that is not NaN; NaN where all are.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements; 0 to NaN.
+    """
+    return _extreme(min, x, axis, keepdims, math.inf)
+
+
+def _position(find, x, axis, keepdims, worst):
+    if not dtypes.is_floating(dtype(x)):
+        return find(x, axis, keepdims)
+    missing = isnan(x)
+    kept = logical_not(missing)
+    plain = all(logical_or(missing, equal(x, worst)), axis, keepdims)  # where NaN and ``worst`` look alike
+    best = where(plain, argmax(kept, axis, keepdims), find(where(missing, worst, x), axis, keepdims))
+    return where(any(kept, axis, keepdims), best, -1)
+
+
+@op(differentiable=False, check=check_real)
+def nanargmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+    """Position of the largest element along an axis that is not NaN, the first at a tie.
+
+    Returns:
+        An int64 tensor of 0-based positions, of the flattened tensor without an axis; -1 where all elements
+        are NaN. It has no gradient.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+    """
+    return _position(argmax, x, axis, keepdims, -math.inf)
+
+
+@op(differentiable=False, check=check_real)
+def nanargmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+    """Position of the smallest element along an axis that is not NaN, the first at a tie.
+
+    Returns:
+        An int64 tensor of 0-based positions, of the flattened tensor without an axis; -1 where all elements
+        are NaN. It has no gradient.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+    """
+    return _position(argmin, x, axis, keepdims, math.inf)

@@ -1,0 +1,250 @@
+"""Quantiles: by sorting, so NaN spreads, or is left out in the ``nan`` forms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..types import Axes, Operand, Tensor
+from ._checks import check_axes, check_kind, check_real, choice, known
+from ._compose import as_float
+from ._dispatch import op
+from .conversion import cast, dtype, ndim, shape
+from .elementwise import (
+    add,
+    ceil,
+    divide,
+    equal,
+    floor,
+    isinf,
+    isnan,
+    logical_and,
+    logical_not,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    round,
+    subtract,
+)
+from .indexing import take, where
+from .reductions import sum
+from .shaping import moveaxis, reshape, split, transpose
+from .sorting import pick, sort
+
+_CONTINUOUS = {
+    "linear": (1.0, 1.0),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+"""The ``alpha`` and ``beta`` of Hyndman and Fan (1996), who number them 7, 4, 5, 6, 8 and 9."""
+METHODS = (
+    *_CONTINUOUS,
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+)
+
+
+def _fractions(limit):
+    def check(op, x, q, axis, method, keepdims):
+        check_kind(op.name, x, (0, 1, 2), "real")
+        check_kind(op.name, q, (0, 1, 2), "real", "q")
+        choice(op.name, method, METHODS, "method")
+        values = known(q)
+        if values is not None and not ((values >= 0) & (values <= limit)).all():
+            raise ArgumentError(f"`{op.name}`: `q` must be between 0 and {limit}; got {q}.", argument="q")
+
+    return check
+
+
+@op(check=_fractions(1))
+def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Quantiles over axes.
+
+    Args:
+        q: fractions between 0 and 1: a number, or a tensor of any shape.
+        method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``,
+            ``"nearest"``; or a definition of Hyndman and Fan (1996): ``"inverted_cdf"``,
+            ``"averaged_inverted_cdf"``, ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``,
+            ``"weibull"``, ``"median_unbiased"``, ``"normal_unbiased"``.
+
+    Returns:
+        A tensor of ``q``'s dimensions, then those of ``x`` without the reduced ones, in ``x``'s dtype (integers
+        give ``floatx``). NaN where there is NaN.
+
+    Raises:
+        ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
+        AxisError: an axis out of range.
+
+    Gradient:
+        To the two elements around the quantile, by how near it is; to ``q`` the slope between them.
+    """
+    return _quantile("quantile", x, q, axis, method, keepdims)
+
+
+@op(check=_fractions(100))
+def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Percentiles over axes: :func:`quantile` of ``q / 100``.
+
+    Args:
+        q: percentages between 0 and 100: a number, or a tensor of any shape.
+        method: as of :func:`quantile`.
+
+    Returns:
+        As :func:`quantile`.
+
+    Raises:
+        ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
+        AxisError: an axis out of range.
+
+    Gradient:
+        As :func:`quantile`.
+    """
+    return _quantile("percentile", x, divide(q, 100), axis, method, keepdims)
+
+
+@op(check=check_real)
+def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Median over axes; of an even number of elements the mean of the two in the middle.
+
+    Returns:
+        A tensor without the reduced dimensions; integers give ``floatx``. NaN where there is NaN.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        To the element in the middle, or half to each of the two.
+    """
+    return _quantile("median", x, 0.5, axis, "linear", keepdims)
+
+
+@op(check=_fractions(1))
+def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Quantiles over axes of the elements that are not NaN.
+
+    Args:
+        q: fractions between 0 and 1: a number, or a tensor of any shape.
+        method: as of :func:`quantile`.
+
+    Returns:
+        As :func:`quantile`; NaN only where all elements are.
+
+    Raises:
+        ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
+        AxisError: an axis out of range.
+
+    Gradient:
+        As :func:`quantile`; 0 to NaN.
+    """
+    return _quantile("nanquantile", x, q, axis, method, keepdims, skip=True)
+
+
+@op(check=_fractions(100))
+def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Percentiles over axes of the elements that are not NaN.
+
+    Args:
+        q: percentages between 0 and 100: a number, or a tensor of any shape.
+        method: as of :func:`quantile`.
+
+    Returns:
+        As :func:`quantile`; NaN only where all elements are.
+
+    Raises:
+        ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
+        AxisError: an axis out of range.
+
+    Gradient:
+        As :func:`quantile`; 0 to NaN.
+    """
+    return _quantile("nanpercentile", x, divide(q, 100), axis, method, keepdims, skip=True)
+
+
+@op(check=check_real)
+def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Median over axes of the elements that are not NaN.
+
+    Returns:
+        A tensor without the reduced dimensions; NaN only where all elements are. Integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        To the element in the middle, or half to each of the two; 0 to NaN.
+    """
+    return _quantile("nanmedian", x, 0.5, axis, "linear", keepdims, skip=True)
+
+
+def _quantile(op, x, q, axis, method, keepdims, skip=False):
+    x = as_float(x)
+    rank = ndim(x)
+    axes = check_axes(op, axis, rank)
+    rest = [i for i in range(rank) if i not in axes]
+    kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
+    outer = [x.shape[i] for i in rest]
+    count = int(np.prod([x.shape[i] for i in axes]))
+    if not count:
+        raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
+    asked = shape(q)
+    line = sort(reshape(transpose(x, (*rest, *axes)) if rank else x, (*outer, count)), -1)
+    fractions = cast(reshape(q, (-1,)), "float64")
+    size = count
+    if skip:
+        size = cast(sum(logical_not(isnan(line)), -1, True), "float64")
+    low, high, weight = _places(fractions, size, method)
+    pair = [pick(line, p) if skip else take(line, p, -1) for p in (low, high)]
+    weight = cast(weight, dtype(x))
+    gap = where(logical_and(isinf(pair[0]), equal(*pair)), 0, subtract(pair[1], pair[0]))
+    y = add(pair[0], multiply(gap, weight))
+    if not skip:
+        last = split(line, [count - 1], -1)[1]
+        y = where(isnan(last), last, y)
+    y = moveaxis(y, -1, 0)
+    return reshape(y, (*asked, *(kept if keepdims else outer)))
+
+
+def _places(q, size, method):
+    """The positions of the two sorted elements around each quantile, and the weight of the second."""
+    most = subtract(size, 1) if not isinstance(size, int) else size - 1
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        at = add(multiply(q, size), subtract(add(multiply(q, 1 - alpha - beta), alpha), 1))
+        if method == "linear":
+            at = multiply(q, most)
+    elif method in ("lower", "higher", "midpoint", "nearest"):
+        at = multiply(q, most)
+    else:
+        at = subtract(multiply(q, size), {"closest_observation": 1.5}.get(method, 1))
+    below = floor(at)
+    weight = subtract(at, below)
+    whole = equal(weight, 0)
+    if method == "lower":
+        at, weight = below, 0.0
+    elif method == "higher":
+        at, weight = ceil(at), 0.0
+    elif method == "nearest":
+        at, weight = round(at), 0.0
+    elif method == "midpoint":
+        weight = where(whole, 0.0, 0.5)
+    elif method == "inverted_cdf":
+        weight = where(whole, 0.0, 1.0)
+    elif method == "averaged_inverted_cdf":
+        weight = where(whole, 0.5, 1.0)
+    elif method == "closest_observation":
+        weight = where(logical_and(whole, equal(mod(below, 2), 1)), 0.0, 1.0)  # the even one of R
+    bound = maximum(most, 0)
+    first = floor(at)
+    low, high = (cast(minimum(maximum(v, 0), bound), "int64") for v in (first, add(first, 1)))
+    return low, high, weight

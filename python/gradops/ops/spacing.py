@@ -1,0 +1,88 @@
+"""Numbers spaced evenly on a logarithmic scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import config
+from ..errors import ArgumentError
+from ..types import Axis, DType, Integer, Operand, Tensor
+from ._checks import integer, known
+from ._compose import meet
+from ._dispatch import op
+from .conversion import cast, ndim
+from .creation import linspace
+from .elementwise import divide, multiply, power
+from .shaping import moveaxis, reshape
+
+
+@op
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: Integer = 50,
+    endpoint: bool = True,
+    base: Operand = 10,
+    dtype: DType | None = None,
+    axis: Axis = 0,
+) -> Tensor:
+    """``num`` numbers from ``base**start`` to ``base**stop``, evenly spaced on a logarithmic scale.
+
+    Args:
+        start, stop: exponents: numbers or tensors, broadcast.
+        endpoint: whether ``base**stop`` is the last one.
+        axis: where the new dimension is put.
+
+    Returns:
+        A tensor of ``floatx`` unless ``dtype`` is given.
+
+    Raises:
+        ArgumentError: a negative ``num``.
+
+    Gradient:
+        As of powers, to ``start``, ``stop`` and ``base``.
+    """
+    y = power(multiply(base, 1.0), linspace(start, stop, num, endpoint, axis=axis))
+    return cast(y, dtype or config.floatx())
+
+
+@op
+def geomspace(
+    start: Operand, stop: Operand, num: Integer = 50, endpoint: bool = True, dtype: DType | None = None, axis: Axis = 0
+) -> Tensor:
+    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before.
+
+    Args:
+        start, stop: numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
+        endpoint: whether ``stop`` is the last one.
+        axis: where the new dimension is put.
+
+    Returns:
+        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given.
+
+    Raises:
+        ArgumentError: a negative ``num``; a ``start`` or ``stop`` of 0.
+
+    Gradient:
+        ``(1 - t) * y / start`` and ``t * y / stop`` for ``t`` from 0 to 1.
+    """
+    num = integer("geomspace", num, "num")
+    if num < 0:
+        raise ArgumentError(f"`geomspace`: `num` must not be negative; got {num}.", argument="num")
+    for name, end in (("start", start), ("stop", stop)):
+        values = known(end)
+        if values is not None and (values == 0).any():
+            raise ArgumentError(f"`geomspace`: `{name}` must not be 0.", argument=name)
+    start, stop = meet(start, stop, floating=True)
+    ratio = divide(stop, start)
+    t = np.linspace(0, 1, num, endpoint)
+    t = reshape(t, (-1, *[1] * ndim(ratio)))
+    y = multiply(start, power(ratio, t))
+    return cast(moveaxis(y, 0, axis), dtype or _wider(y))
+
+
+def _wider(y) -> str:
+    from ._compose import is_complex
+    from .conversion import dtype
+
+    return dtype(y) if is_complex(y) else config.floatx()

@@ -1,0 +1,307 @@
+"""Statistics: weighted means, counts, correlation, integrals."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..types import Axes, Axis, Integer, Operand, Tensor
+from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
+from ._compose import as_float, is_complex, meet
+from ._dispatch import op
+from .bounds import clip
+from .conversion import cast, dtype, ndim, shape
+from .creation import ones_like
+from .elementwise import abs, add, conj, divide, equal, imag, isnan, multiply, real, sqrt, square, subtract
+from .indexing import add_at, where
+from .joining import concatenate
+from .products import matmul
+from .reductions import diff, max, mean, min, sum, wide
+from .shaping import broadcast_to, expand_dims, reshape, split
+from .sorting import searchsorted, sort
+
+
+@op
+def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tensor:
+    """Weighted mean over axes: ``sum(weights * x) / sum(weights)``.
+
+    Args:
+        weights: of ``x``'s shape, or a vector along the one axis; all equal if None.
+
+    Returns:
+        A tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+        ShapeError: weights of another shape.
+
+    Gradient:
+        ``weights / sum(weights)`` to ``x``, ``(x - average) / sum(weights)`` to the weights.
+    """
+    if weights is None:
+        return mean(x, axis)
+    axes = check_axes("average", axis, ndim(x))
+    if shape(weights) != shape(x):
+        if len(axes) != 1 or shape(weights) != (shape(x)[axes[0]],):
+            raise ShapeError(
+                f"`average`: `weights` must have the shape of `x` or be a vector along the one axis; "
+                f"got {describe(weights)} for {describe(x)}.",
+                argument="weights",
+            )
+        weights = reshape(weights, [-1 if i in axes else 1 for i in range(ndim(x))])
+        weights = broadcast_to(weights, shape(x))
+    x, weights = meet(x, weights, floating=True)
+    return divide(sum(multiply(x, weights), axes), sum(weights, axes))
+
+
+def _counts(op, x, weights, minlength, sparse):
+    check_kind(op.name, x, (0, 1), "of whole numbers")
+    check_rank(op.name, x, (1, 2))
+    if sparse:
+        raise ArgumentError("`bincount`: `sparse` must be False; gradops has dense tensors.", argument="sparse")
+    if integer(op.name, minlength, "minlength") < 0:
+        raise ArgumentError(f"`bincount`: `minlength` must be at least 0; got {minlength}.", argument="minlength")
+    if weights is not None and shape(weights) != shape(x):
+        raise ShapeError(
+            f"`bincount`: `weights` must have the shape of `x`; got {describe(weights)} for {describe(x)}.",
+            argument="weights",
+        )
+
+
+@op(check=_counts)
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, sparse: bool = False) -> Tensor:
+    """How often each whole number from 0 up comes, or the sum of its weights.
+
+    Args:
+        x: a vector of whole numbers from 0 up; or a matrix, each row counted on its own.
+        weights: what each element counts, in the shape of ``x``; 1 if None.
+        minlength: the least length of the result. Inside a trace (``jax.jit``, ``tf.function``) it is the
+            length, and greater numbers are not counted.
+        sparse: must be False.
+
+    Returns:
+        A tensor of length ``max(minlength, max(x) + 1)``, a row for each row of ``x``: int64, or with weights
+        in their dtype (integers in int64).
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not of whole numbers.
+        ArgumentError: negative numbers; inside a trace no ``minlength``.
+        ShapeError: weights of another shape.
+
+    Gradient:
+        To the weights: the upstream gradient at ``x``.
+    """
+    values = known(x)
+    minlength = int(minlength)
+    x = cast(x, "int64")
+    weights = ones_like(x) if weights is None else wide(weights)
+    if values is None:
+        if not minlength:
+            raise ArgumentError("`bincount`: inside a trace give `minlength`.", argument="minlength")
+        length = minlength + 1  # the last one, which is cut off, counts what is beyond
+        x = clip(x, 0, minlength)
+    else:
+        if values.size and values.min() < 0:
+            raise ArgumentError(f"`bincount`: `x` must not be negative; got {int(values.min())}.", argument="x")
+        length = builtins.max(minlength, int(values.max()) + 1 if values.size else 0)
+    zero = cast(multiply(sum(x), 0), dtype(weights))
+    if len(x.shape) == 1:
+        counts = add_at(broadcast_to(zero, (length,)), x, weights)
+    else:
+        rows = x.shape[0]
+        flat = reshape(add(x, np.arange(rows, dtype="int64")[:, None] * length), (-1,))
+        counts = add_at(broadcast_to(zero, (rows * length,)), flat, reshape(weights, (-1,)))
+        counts = reshape(counts, (rows, length))
+    return counts if values is not None else split(counts, [minlength], -1)[0]
+
+
+@op(differentiable=False, check=check_real)
+def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
+    """How many elements fall in each bin; the last bin includes its upper edge.
+
+    Args:
+        bins: how many bins of equal width, or a vector of ascending edges.
+        range: the lowest and the highest edge; the smallest and the largest element if None.
+
+    Returns:
+        A tuple of the int64 counts and of the edges, one more, in ``x``'s dtype (integers in ``floatx``).
+        Elements beyond the edges and NaN are not counted. It has no gradient.
+
+    Raises:
+        ArgumentError: no bins, edges that do not ascend, a range that is not ascending and finite; elements
+            that are not finite, where there is no range.
+    """
+    x = reshape(as_float(x), (-1,))
+    if ndim(bins):
+        check_rank("histogram", bins, (1,), "bins")
+        edges, values = cast(bins, dtype(x)), known(bins)
+        if values is not None and (np.diff(values) < 0).any():
+            raise ArgumentError("`histogram`: `bins` must ascend.", argument="bins")
+    else:
+        number = known(bins)
+        edges = _edges(x, integer("histogram", bins if number is None else number.item(), "bins"), range)
+    ordered = sort(where(isnan(x), float("inf"), x))
+    last = edges.shape[0] - 1
+    starts, end = split(edges, [last], 0)
+    below = concatenate([searchsorted(ordered, starts, "left"), searchsorted(ordered, end, "right")], 0)
+    return diff(below), edges
+
+
+def _edges(x, bins: int, range):
+    """``bins + 1`` edges over a range, or over the elements of ``x``."""
+    if bins < 1:
+        raise ArgumentError(f"`histogram`: `bins` must be at least 1; got {bins}.", argument="bins")
+    if range is not None:
+        low, high = (float(v) for v in range)
+        if not (low <= high and np.isfinite([low, high]).all()):
+            raise ArgumentError(f"`histogram`: `range` must ascend and be finite; got {range}.", argument="range")
+        low, high = (cast(v, dtype(x)) for v in (low, high))
+    elif x.shape[0] == 0:
+        low, high = (cast(v, dtype(x)) for v in (0.0, 1.0))
+    else:
+        values = known(x)
+        if values is not None and not np.isfinite(values).all():
+            raise ArgumentError("`histogram`: `x` must be finite where there is no `range`.", argument="x")
+        low, high = min(x), max(x)
+    flat = equal(low, high)
+    low, high = where(flat, subtract(low, 0.5), low), where(flat, add(high, 0.5), high)
+    steps = np.arange(bins, dtype="int64")
+    inner = add(multiply(steps, divide(subtract(high, low), bins)), low)
+    zero = reshape(sum(multiply(split(x, [0], 0)[0], 0)), (1,))  # of the backend of x
+    return add(concatenate([inner, reshape(high, (1,))], 0), zero)
+
+
+@op
+def corrcoef(x: Tensor) -> Tensor:
+    """Correlation coefficients of the rows of a matrix: variables in rows, observations in columns.
+
+    Returns:
+        A matrix with a row and a column for each variable (without dimensions for a vector, one variable);
+        NaN for a constant one. Integers give ``floatx``.
+
+    Raises:
+        ShapeError: not a vector or a matrix.
+
+    Gradient:
+        That of the covariances, each divided by two standard deviations.
+    """
+    rank = check_rank("corrcoef", x, (1, 2))
+    x = as_float(x)
+    if rank == 1:
+        x = expand_dims(x, 0)
+    x = subtract(x, mean(x, 1, True))
+    length = sqrt(sum(square(abs(x) if is_complex(x) else x), 1, True))
+    x = divide(x, length)
+    y = matmul(x, conj(_turned(x)))
+    if is_complex(x):
+        y = add(clip(real(y), -1.0, 1.0), multiply(clip(imag(y), -1.0, 1.0), 1j))
+    else:
+        y = clip(y, -1.0, 1.0)
+    return reshape(y, ()) if rank == 1 else y
+
+
+def _turned(x):
+    from .shaping import transpose
+
+    return transpose(x, (1, 0))
+
+
+@op(name="sliding_product")
+def sliding_product(x: Tensor, window: Tensor) -> Tensor:
+    """Sums of products of a window with each stretch of a vector: ``y[i] = sum(x[i:i + m] * window)``.
+
+    Args:
+        x: a vector.
+        window: a vector of the same dtype that is not longer.
+
+    Returns:
+        A vector of ``len(x) - len(window) + 1`` sums.
+
+    Gradient:
+        The padded upstream gradient, sliding over the reversed window; and ``x``, sliding over the gradient.
+    """
+    ...
+
+
+@op
+def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
+    """Cross-correlation of two vectors: ``y[k] = sum(x1[n + k] * conj(x2[n]))``.
+
+    Args:
+        mode: which ``k``: ``"valid"`` where the vectors overlap in full, ``"same"`` as many as the longer has
+            elements, ``"full"`` where they overlap at all.
+
+    Returns:
+        A vector, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: not vectors, or empty ones.
+        ArgumentError: an unknown ``mode``.
+
+    Gradient:
+        The upstream gradient convolved with ``x2``, and correlated with ``x1``.
+    """
+    choice("correlate", mode, ("valid", "same", "full"), "mode")
+    for name, x in (("x1", x1), ("x2", x2)):
+        check_rank("correlate", x, (1,), name)
+        if not shape(x)[0]:
+            raise ShapeError(f"`correlate`: `{name}` must not be empty.", argument=name)
+    x1, x2 = meet(x1, x2)
+    if dtype(x1) == "bool":
+        x1, x2 = cast(x1, "int64"), cast(x2, "int64")
+    n, m = x1.shape[0], x2.shape[0]
+    if mode == "full":
+        start, count = 0, n + m - 1
+    elif mode == "valid":
+        start, count = builtins.min(n, m) - 1, builtins.abs(n - m) + 1
+    else:
+        start, count = (m - 1 - m // 2, n) if n >= m else (n // 2, m)
+    before = m - 1 - start
+    after = count - 1 + m - n - before
+    zero = split(multiply(x1, 0), [1], 0)[0]
+    parts = [broadcast_to(zero, (before,)), x1, broadcast_to(zero, (after,))]
+    padded = concatenate([p for p in parts if p.shape[0]], 0)
+    return sliding_product(padded, conj(x2) if is_complex(x2) else x2)
+
+
+@op
+def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+        y: values of the function.
+        x: where: a vector along the axis, or of ``y``'s shape; equally spaced if None.
+        dx: the spacing, where there is no ``x``.
+
+    Returns:
+        A tensor without the axis; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range, or no dimensions.
+        ShapeError: an ``x`` of another shape.
+
+    Gradient:
+        To ``y`` half the widths beside each value, to ``x`` the slopes' shares, to ``dx`` the unscaled integral.
+    """
+    rank = check_rank("trapezoid", y, 1, "y")
+    axis = check_axis("trapezoid", axis, rank)
+    size = shape(y)[axis]
+    if x is not None:
+        if ndim(x) == 1 and shape(x)[0] == size:
+            dx = reshape(diff(x), [-1 if i == axis else 1 for i in np.arange(rank)])
+        elif shape(x) == shape(y):
+            dx = diff(x, 1, axis)
+        else:
+            raise ShapeError(
+                f"`trapezoid`: `x` must be a vector along the axis or have the shape of `y`; "
+                f"got {describe(x)} for {describe(y)}.",
+                argument="x",
+            )
+    y = as_float(y)
+    if not size:
+        return sum(y, axis)
+    pairs = add(split(y, [1], axis)[1], split(y, [size - 1], axis)[0])
+    return multiply(sum(multiply(pairs, dx), axis), 0.5)

@@ -1,0 +1,112 @@
+"""Windows: weights that fall off towards both ends, for signals and spectra."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import backends, config
+from ..errors import ArgumentError
+from ..types import Operand, Tensor
+from ._checks import integer, known
+from ._dispatch import op
+from .elementwise import divide, multiply
+from .special import i0
+
+
+def _window(op: str, x, make):
+    """The window of a length, on the backend of that length where it is a tensor."""
+    owner = backends.of(x) or config.default_backend()
+    values = known(x)
+    if values is None or values.ndim:
+        raise ArgumentError(f"`{op}`: `x` must be one known number; got {x!r}.", argument="x")
+    return owner.convert(make(integer(op, values.item(), "x")), config.floatx(), x if backends.of(x) else None)
+
+
+@op(differentiable=False)
+def bartlett(x: Tensor) -> Tensor:
+    """The triangular window, 0 at both ends.
+
+    Args:
+        x: the number of points.
+
+    Returns:
+        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not a whole number.
+    """
+    return _window("bartlett", x, np.bartlett)
+
+
+@op(differentiable=False)
+def blackman(x: Tensor) -> Tensor:
+    """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``.
+
+    Args:
+        x: the number of points.
+
+    Returns:
+        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not a whole number.
+    """
+    return _window("blackman", x, np.blackman)
+
+
+@op(differentiable=False)
+def hamming(x: Tensor) -> Tensor:
+    """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``.
+
+    Args:
+        x: the number of points.
+
+    Returns:
+        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not a whole number.
+    """
+    return _window("hamming", x, np.hamming)
+
+
+@op(differentiable=False)
+def hanning(x: Tensor) -> Tensor:
+    """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``.
+
+    Args:
+        x: the number of points.
+
+    Returns:
+        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not a whole number.
+    """
+    return _window("hanning", x, np.hanning)
+
+
+@op
+def kaiser(x: Tensor, beta: Operand) -> Tensor:
+    """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.
+
+    Args:
+        x: the number of points.
+        beta: how fast it falls off; 0 for a rectangle.
+
+    Returns:
+        A vector of ``floatx``, empty where ``x`` is below 1.
+
+    Raises:
+        ArgumentTypeError: an ``x`` that is not a whole number.
+
+    Gradient:
+        To ``beta``.
+    """
+    return divide(i0(multiply(_window("kaiser", x, _circle), beta)), i0(beta))
+
+
+def _circle(points: int) -> np.ndarray:
+    """Half a circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
+    t = np.linspace(-1, 1, points) if points > 1 else np.zeros(max(points, 0))
+    return np.sqrt(np.maximum(1 - t**2, 0))
