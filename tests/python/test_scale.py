@@ -1,0 +1,119 @@
+"""Deep graphs and long runs: no recursion, linear memory, nothing left behind.
+
+Each check runs in a fresh process, whose memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PYTHON = Path(__file__).parents[2] / "python"
+PROLOGUE = """
+import gc, json, resource, time
+import numpy as np
+from gradops import Variable, ops
+from gradops.autodiff import engine, no_grad
+
+def now():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+"""
+
+
+def run(body: str) -> dict:
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("needs /proc")
+    environment = {**os.environ, "PYTHONPATH": str(PYTHON)}
+    done = subprocess.run([sys.executable, "-c", PROLOGUE + body], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["y * 1.0000001", "ops.reshape(y, (2,))", "y + x", "y[0:2]", "ops.split(y * 1, 1)[0]"])
+def test_a_chain_of_a_million_operations(step):
+    """Builds, differentiates and is freed, by reference counting alone, in memory linear in its length."""
+    n = 1_000_000 if step == "y * 1.0000001" else 200_000
+    found = run(f"""
+gc.disable()
+x = Variable(np.ones(2), requires_grad=True)
+y = x * 1
+y = y + 1
+start = now()
+def chain(n):
+    y = x * 1
+    for _ in range(n):
+        y = {step}
+    return y
+sizes = []
+for n in ({n // 4}, {n}):
+    before = now()
+    y = chain(n)
+    sizes.append(now() - before)
+    y.sum().backward()
+    del y
+    after = now()
+y = chain({n})
+del y
+print(json.dumps({{"sizes": sizes, "left": now() - start, "grad": x.grad.data.tolist()}}))
+""")
+    small, large = found["sizes"]
+    assert large < 6 * max(small, 1 << 24), found
+    assert large / n < 3000, f"{large / n:.0f} bytes for each operation"
+    assert found["left"] < 0.1 * large + (64 << 20), found
+    assert found["grad"][0] > 0
+
+
+@pytest.mark.slow
+def test_second_derivative_of_a_deep_chain():
+    found = run("""
+from gradops.autodiff import grad
+x = Variable(np.ones(2), requires_grad=True)
+y = x * x
+for _ in range(20_000):
+    y = y * 1.00001
+(g,) = grad(y.sum(), x, create_graph=True)
+(h,) = grad(g.sum(), x)
+del y, g
+print(json.dumps({"h": h.data.tolist()}))
+""")
+    assert found["h"][0] == pytest.approx(2 * 1.00001**20_000)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_training_steps_leave_nothing():
+    """With in-place updates, hooks, views and retained gradients on the way; the cycle collector is off."""
+    found = run("""
+gc.disable()
+w = Variable(np.full(3, 0.5), requires_grad=True)
+x = np.array([1.0, 2.0, 3.0])
+def step(i):
+    h = w * x
+    if i % 20 == 0:
+        h.register_hook(lambda g: g * 1.0)
+        h.retain_grad()
+        h[0] = 1.0
+        h = h[0:2] * h[1:3]
+    h.sum().backward()
+    with no_grad():
+        w.__isub__(1e-9 * w.grad)
+    w.zero_grad()
+for i in range(5_000):
+    step(i)
+start = now()
+counts = len(engine.hooks), len(engine.written)
+for i in range(100_000):
+    step(i)
+print(json.dumps({"grown": now() - start, "hooks": len(engine.hooks) - counts[0], "written": len(engine.written) - counts[1]}))
+""")
+    assert found["grown"] < 4 << 20, found
+    assert found["hooks"] <= 0 and found["written"] <= 0, found

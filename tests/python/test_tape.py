@@ -1,0 +1,275 @@
+"""``backward`` and ``grad``: what they do and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gradops import Variable, ops
+from gradops.autodiff import backward, grad, no_grad
+from gradops.errors import ArgumentError, GradientError, ShapeError
+
+torch = pytest.importorskip("torch")
+
+
+def leaf(*values):
+    return Variable(np.array(values, float), requires_grad=True)
+
+
+def test_leaves_accumulate():
+    x, w = leaf(1, 2), leaf(3, 4)
+    for times in (1, 2, 3):
+        (x * w).sum().backward()
+        np.testing.assert_allclose(x.grad.data, times * w.data)
+        np.testing.assert_allclose(w.grad.data, times * x.data)
+    assert not x.grad.requires_grad and x.grad.grad_fn is None
+
+
+def test_vector_jacobian_product():
+    x = leaf(1, 2)
+    y = x * x
+    backward(y, np.array([1.0, 10]), retain_graph=True)
+    np.testing.assert_allclose(x.grad.data, [2, 40])
+    y.backward([1.0, 1], retain_graph=True)
+    y.backward(Variable([1.0, 1]))
+    np.testing.assert_allclose(x.grad.data, [6, 48])
+    with pytest.raises(RuntimeError, match="non-scalar"):
+        (x * x).backward()
+    with pytest.raises(ShapeError, match=r"shape \(2,\); got \(3,\)"):
+        (x * x).backward(np.ones(3))
+    (x * x)[:1].backward()
+
+
+def test_several_roots_and_none_entries():
+    x = leaf(1, 2)
+    y, z = (x * x).sum(), x * 3
+    backward([y, z], [None, np.array([1.0, 0])])
+    np.testing.assert_allclose(x.grad.data, [5, 4])
+    x.zero_grad()
+    backward([x.sum(), x.sum()])
+    np.testing.assert_allclose(x.grad.data, [2, 2])
+    with pytest.raises(GradientError, match="non-scalar"):
+        backward([x.sum(), x * 3], [None, None])
+    with pytest.raises(ArgumentError, match="one entry for each"):
+        backward([x.sum()], [None, None])
+    with pytest.raises(ArgumentError, match="empty"):
+        backward([])
+
+
+def test_a_leaf_is_its_own_root():
+    x = leaf(2)
+    x[0].backward()
+    x = Variable(2.0, requires_grad=True)
+    x.backward()
+    x.backward(np.float64(3))
+    assert x.grad.item() == 4
+
+
+def test_what_has_no_graph():
+    for y in (Variable(1.0), leaf(1, 2).detach().sum()):
+        with pytest.raises(RuntimeError, match="does not require"):
+            y.backward()
+    with pytest.raises(GradientError, match="expected variables"):
+        backward(np.ones(2))
+
+
+def test_inputs():
+    x, w = leaf(1, 2), leaf(3, 4)
+    h = x * w
+    h.sum().backward(inputs=[w], retain_graph=True)
+    assert x.grad is None
+    np.testing.assert_allclose(w.grad.data, x.data)
+    h.sum().backward(inputs=x)
+    np.testing.assert_allclose(x.grad.data, w.data)
+    with pytest.raises(RuntimeError, match="leaf"):
+        (h * 1).sum().backward(inputs=[h])
+    with pytest.raises(RuntimeError, match="empty"):
+        (h * 1).sum().backward(inputs=[])
+
+
+def test_graphs_are_freed():
+    x = leaf(1, 2)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    np.testing.assert_allclose(x.grad.data, [4, 8])
+    with pytest.raises(RuntimeError, match="freed by an earlier backward pass.*\n.*retain_graph=True"):
+        y.backward()
+    h = ops.exp(x)
+    h.sum().backward()
+    with pytest.raises(RuntimeError, match="freed"):
+        (h * 2).sum().backward()
+
+
+def test_create_graph():
+    x = leaf(1, 2)
+    y = (x * x * x).sum()
+    y.backward(create_graph=True)
+    assert x.grad.requires_grad
+    g = x.grad
+    x.grad = None
+    (g * g).sum().backward()
+    np.testing.assert_allclose(x.grad.data, 36 * x.data**3)
+
+
+def test_third_derivative():
+    x = leaf(0.5, 2)
+    y = ops.sin(x)
+    for want in (np.cos, lambda v: -np.sin(v), lambda v: -np.cos(v), np.sin):
+        (y,) = grad(y.sum(), x, create_graph=True)
+        np.testing.assert_allclose(y.data, want(x.data), rtol=1e-12)
+
+
+def test_grad():
+    x, w = leaf(1, 2), leaf(3, 4)
+    h = x * w
+    y = (h * h).sum()
+    gx, gh = grad(y, (x, h), retain_graph=True)
+    np.testing.assert_allclose(gh.data, 2 * h.data)
+    np.testing.assert_allclose(gx.data, 2 * h.data * w.data)
+    assert x.grad is None and isinstance(gx, Variable)
+    (g,) = grad(h, x, np.array([1.0, 0]), retain_graph=True)
+    np.testing.assert_allclose(g.data, [3, 0])
+    (g,) = grad([y, h], [w], [None, np.ones(2)])
+    np.testing.assert_allclose(g.data, 2 * h.data * x.data + x.data)
+    (g,) = grad(x, x, np.array([5.0, 6]))
+    np.testing.assert_allclose(g.data, [5, 6])
+
+
+def test_unused_inputs():
+    x, w = leaf(1, 2), leaf(3, 4)
+    y = (x * 2).sum()
+    with pytest.raises(RuntimeError, match=r"`inputs\[1\]` was not used"):
+        grad(y, (x, w), retain_graph=True)
+    assert grad(y, (x, w), allow_unused=True, retain_graph=True)[1] is None
+    assert grad(y, (x, w), materialize_grads=True, retain_graph=True)[1].tolist() == [0, 0]
+    h = w * 2
+    assert grad(y, (x, h), allow_unused=True, retain_graph=True)[1] is None
+    with pytest.raises(ValueError, match="allow_unused"):
+        grad(y, (x, w), allow_unused=False, materialize_grads=True)
+    with pytest.raises(RuntimeError, match="does not require"):
+        grad(y, [Variable(1.0)])
+
+
+def test_grad_stops_where_it_can():
+    """Nodes that do not lead to the inputs are not gone through, so not freed either."""
+    x, w = leaf(1, 2), leaf(3, 4)
+    h, k = ops.exp(x), ops.exp(w)
+    y = (h * k).sum()
+    (g,) = grad(y, h)
+    np.testing.assert_allclose(g.data, np.exp(w.data))
+    k.sum().backward()
+    h.sum().backward()
+
+
+def test_diamonds_and_shared_parts():
+    x = leaf(1, 2)
+    a = x * 2
+    b, c = a * a, ops.exp(a)
+    ((b + c) * b).sum().backward()
+    a = 2 * x.data
+    np.testing.assert_allclose(x.grad.data, 2 * (4 * a**3 + np.exp(a) * (a * a + 2 * a)))
+
+
+def test_broadcasting():
+    x, w, s = Variable(np.ones((3, 1)), requires_grad=True), leaf(1, 2, 3, 4), Variable(2.0, requires_grad=True)
+    (x * w * s).sum().backward()
+    assert x.grad.shape == (3, 1) and w.grad.shape == (4,) and s.grad.shape == ()
+    np.testing.assert_allclose(x.grad.data, 20)
+    np.testing.assert_allclose(w.grad.data, 6)
+    np.testing.assert_allclose(s.grad.data, 30)
+
+
+def test_dtypes():
+    x = Variable(np.ones(3, np.float32), requires_grad=True)
+    w = leaf(1, 2, 3)
+    (x * w * np.arange(3)).sum().backward()
+    assert x.grad.dtype == np.float32 and w.grad.dtype == np.float64
+
+
+def test_backward_is_quiet_about_infinities():
+    x = leaf(0.0)
+    with np.errstate(all="raise"):
+        ops.sqrt(x).sum().backward()
+    assert np.isinf(x.grad.data[0])
+
+
+def test_errors_leave_the_mode_alone():
+    x = leaf(1, 2)
+    x.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        x.sum().backward(create_graph=True)
+    with no_grad(), pytest.raises(ZeroDivisionError):
+        x2 = Variable(1.0, requires_grad=True)
+        x2.register_hook(lambda g: 1 / 0)
+        x2.backward()
+    assert (x * 1).requires_grad
+
+
+def test_torch_tensors_go_to_torch():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * x).sum()
+    backward(y, retain_graph=True)
+    assert torch.equal(x.grad, 2 * x)
+    (g,) = grad(y, x, create_graph=True)
+    assert g.grad_fn is not None and isinstance(g, torch.Tensor)
+    backward([y], [torch.tensor(2.0)], inputs=[x])
+    assert torch.equal(x.grad, 6 * x.detach())
+    z = torch.ones(1, requires_grad=True)
+    assert grad(x.sum(), [x, z], allow_unused=True)[1] is None
+
+
+@pytest.mark.parametrize("library", ["jax", "tensorflow"])
+def test_other_libraries(library):
+    module = pytest.importorskip("jax.numpy" if library == "jax" else "tensorflow")
+    make = module.asarray if library == "jax" else module.constant
+    x = Variable(make(np.array([1.0, 2.0], np.float32)), requires_grad=True)
+    w = Variable(make(np.array([3.0, 4.0], np.float32)), requires_grad=True)
+    for _ in range(2):
+        (x * ops.exp(w)).sum().backward()
+    assert type(x.grad.data) is type(x.data)
+    np.testing.assert_allclose(np.asarray(x.grad.data), 2 * np.exp([3, 4]), rtol=1e-5)
+    (g,) = grad((x * x * x).sum(), x, create_graph=True)
+    (g,) = grad(g.sum(), x)
+    np.testing.assert_allclose(np.asarray(g.data), [6, 12], rtol=1e-6)
+
+
+def test_freed_by_reference_counting_alone():
+    import gc
+    import weakref
+
+    gc.disable()
+    try:
+        for finish in (
+            lambda y, x: y.backward(),
+            lambda y, x: y.backward(retain_graph=True),
+            lambda y, x: y.backward(create_graph=True),
+            lambda y, x: grad(y, x, create_graph=True),
+            lambda y, x: None,
+        ):
+            x = leaf(1, 2)
+            h = ops.exp(x)
+            y = (h[0:1] * ops.split(h * x, 2)[0]).sum()
+            nodes = [weakref.ref(h.grad_fn), weakref.ref(y.grad_fn)]
+            result = finish(y, x)
+            x.grad = None
+            del y, h, result
+            assert [n() for n in nodes] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_buffers_are_freed_as_the_pass_goes():
+    import tracemalloc
+
+    x = Variable(np.ones(50_000), requires_grad=True)
+    y = x
+    for _ in range(50):
+        y = ops.exp(y * 1e-3)
+    y = y.sum()
+    tracemalloc.start()
+    try:
+        y.backward()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * x.data.nbytes, "the pass itself needs a few buffers, not one for each operation"
