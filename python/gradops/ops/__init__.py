@@ -22,6 +22,7 @@ from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .mapping import *  # noqa: F403
 from .norms import *  # noqa: F403
+from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
 from .quantiles import *  # noqa: F403
 from .rearranging import *  # noqa: F403

@@ -34,8 +34,12 @@ from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
 from .encoding import multi_hot, one_hot
 from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
 from .normalization import batch_normalization, layer_normalization, moments, normalize, rms_normalization
+from .pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 
 __all__ = [
+    "adaptive_average_pool",
+    "adaptive_max_pool",
+    "average_pool",
     "batch_normalization",
     "binary_crossentropy",
     "categorical_crossentropy",
@@ -55,6 +59,7 @@ __all__ = [
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
+    "max_pool",
     "moments",
     "multi_hot",
     "normalize",

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     activations,
     bounds,
+    pooling,
     conversion,
     convolution,
     creation,

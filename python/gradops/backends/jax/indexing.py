@@ -43,7 +43,9 @@ def _in_range(indices, size):
 def take(x, indices, axis=None):
     size = x.size if axis is None else x.shape[axis]
     indices = _in_range(indices, size)
-    if not size and axis is not None:  # jnp.take forgets the shape of indices into nothing
+    if not size and axis is None:
+        return jnp.zeros(indices.shape, x.dtype)
+    if not size:  # jnp.take forgets the shape of indices into nothing
         axis = axis % x.ndim
         return jnp.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
     return jnp.take(x, indices, axis, mode="wrap")

@@ -1,0 +1,27 @@
+"""PyTorch kernels: pooling, with channels first inside."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from .convolution import conv_to_inputs, first, last, padded
+
+_MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+_AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+
+def window_max(x, window, strides, padding, channels_first):
+    x = padded(first(x, channels_first), padding, -math.inf)
+    return last(_MAX[len(window)](x, window, strides), channels_first)
+
+
+def window_sum(x, window, strides, padding, channels_first):
+    x = padded(first(x, channels_first), padding)
+    return last(_AVERAGE[len(window)](x, window, strides) * math.prod(window), channels_first)
+
+
+def window_spread(y, sizes, window, strides, padding, channels_first):
+    channels = y.shape[1 if channels_first else -1]
+    ones = torch.ones((*window, 1, channels), dtype=y.dtype, device=y.device)
+    return conv_to_inputs(y, ones, sizes, strides, padding, (1,) * len(window), channels, channels_first)

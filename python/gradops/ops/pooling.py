@@ -1,0 +1,266 @@
+"""Pooling in 1, 2 and 3 dimensions.
+
+``window_sum`` and ``window_spread`` are each other's derivative; that of ``window_max`` goes to one position
+a window, which ``window_positions`` finds. They take what the public ops work out: the window and its
+strides for each dimension, empty places before and after it, and whether channels come first.
+"""
+
+from __future__ import annotations
+
+import itertools as _itertools
+
+import numpy as np
+
+from .. import config
+from ..types import Integers, Tensor
+from ._dispatch import op
+from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
+from .conversion import cast
+from .conversion import dtype as _dtype
+from .elementwise import divide, equal, logical_and
+from .indexing import take, where
+from .reductions import argmax, sum
+from .reductions import max as _largest
+from .shaping import broadcast_to, expand_dims, reshape
+
+
+@op
+def window_max(x: Tensor, window, strides, padding, channels_first) -> Tensor:
+    """The largest element of each window.
+
+    Gradient:
+        To the first of the largest elements, in row-major order.
+    """
+    ...
+
+
+@op(differentiable=False)
+def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_first) -> Tensor:
+    """Where in the flattened ``x`` each window first has its element of ``y``; its first element if nowhere (NaN).
+
+    Returns:
+        An int64 tensor of ``y``'s shape. It has no gradient.
+    """
+    flat = reshape(x, (-1,))
+    found = broadcast_to(_flat_positions(x, y, window, strides, padding, channels_first), tuple(y.shape))
+    for tap in reversed(list(_itertools.product(*map(range, window)))):
+        here = _flat_positions(x, y, window, strides, padding, channels_first, tap)
+        found = where(logical_and(equal(take(flat, np.maximum(here, 0)), y), here >= 0), here, found)
+    return found
+
+
+def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
+    """Where in the flattened ``x`` a tap of each window is (the first inside for None); negative for outside."""
+    shape, places = tuple(x.shape), tuple(y.shape)
+    first = 2 if channels_first else 1
+    flat, outside = np.zeros((), np.int64), np.zeros((), bool)
+    for axis, (size, count) in enumerate(zip(shape, places)):
+        at, i = np.arange(count), axis - first
+        if 0 <= i < len(window):
+            at = at * strides[i] - padding[i][0]
+            at = np.maximum(at, 0) if tap is None else at + tap[i]
+        at = at.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        flat = flat * size + at
+        outside = outside | (at < 0) | (at >= size)
+    return np.where(outside, -1, flat)
+
+
+@op
+def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
+    """The sum of each window.
+
+    Gradient:
+        :func:`window_spread`.
+    """
+    ...
+
+
+@op
+def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) -> Tensor:
+    """Each element of ``y`` added to all of its window, in zeros of spatial ``sizes``.
+
+    Gradient:
+        :func:`window_sum`.
+    """
+    ...
+
+
+def _floats(x):
+    return x if "float" in _dtype(x) else cast(x, config.floatx())
+
+
+def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
+    first = is_channels_first(op, data_format)
+    sizes = spatial_sizes(op, inputs, first)
+    window = per_dimension(op, pool_size, len(sizes), "pool_size")
+    strides = window if strides is None else per_dimension(op, strides, len(sizes), "strides")
+    ones = (1,) * len(sizes)
+    around = pads(op, padding, sizes, window, strides, ones)
+    places = positions(op, inputs, sizes, window, strides, ones, around)
+    return sizes, places, (window, strides, around, first)
+
+
+@op
+def max_pool(
+    inputs: Tensor,
+    pool_size: Integers,
+    strides: Integers | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The largest element of each window, for each channel.
+
+    Args:
+        inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
+        pool_size: the size of the window, one number or one for each dimension.
+        strides: steps of the window; ``pool_size`` if None.
+        padding: ``"valid"``: windows within the inputs; ``"same"``: windows over the edge, so that there are
+            ``ceil(size / stride)`` results, an odd place after the end.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        ``(batch, *positions, channels)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: inputs smaller than the window.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        The upstream gradient to the largest element of each window; at a tie to the first in row-major order,
+        as all three frameworks do (:func:`max` shares it instead).
+    """
+    _, _, how = _geometry("max_pool", inputs, pool_size, strides, padding, data_format)
+    return window_max(_floats(inputs), *how)
+
+
+@op
+def average_pool(
+    inputs: Tensor,
+    pool_size: Integers,
+    strides: Integers | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The mean of each window, for each channel.
+
+    Args:
+        inputs, pool_size, strides, padding, data_format: as of :func:`max_pool`. Places over the edge do
+            not count.
+
+    Returns:
+        ``(batch, *positions, channels)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: inputs smaller than the window.
+        ArgumentError: an unknown ``padding`` or ``data_format``.
+
+    Gradient:
+        The upstream gradient, divided by the number of elements, to all of the window.
+    """
+    sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
+    window, strides, around, first = how
+    total = window_sum(_floats(inputs), *how)
+    if not any(map(any, around)):
+        return divide(total, float(np.prod(window)))
+    count = np.ones((), np.int64)
+    for n, m, k, s, (before, _) in zip(sizes, places, window, strides, around):
+        start = np.arange(m) * s - before
+        inside = np.minimum(start + k, n) - np.maximum(start, 0)
+        count = count[..., None] * inside
+    return divide(total, count if first else count[..., None])
+
+
+def _parts(sizes, output_size):
+    """For each dimension where the parts start and end: part ``i`` from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``."""
+    for n, m in zip(sizes, output_size):
+        yield np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
+
+
+def _gathered(x, axis, starts, ends):
+    """``x`` with ``axis`` replaced by two, parts and the elements of each, and which elements are real."""
+    index = starts[:, None] + np.arange((ends - starts).max())
+    inside = (index < ends[:, None]).reshape([1] * axis + list(index.shape) + [1] * (len(x.shape) - axis - 1))
+    return take(x, np.minimum(index, ends[:, None] - 1), axis), inside
+
+
+def _adaptive(op: str, inputs, output_size, data_format):
+    first = is_channels_first(op, data_format)
+    sizes = spatial_sizes(op, inputs, first)
+    if 0 in sizes:
+        positions(op, inputs, sizes, (1,) * len(sizes), (1,) * len(sizes), (1,) * len(sizes), ((0, 0),) * len(sizes))
+    return first, sizes, per_dimension(op, output_size, len(sizes), "output_size")
+
+
+@op
+def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: str | None = None) -> Tensor:
+    """The means of ``output_size`` parts of each dimension, for each channel.
+
+    Args:
+        inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
+        output_size: how many parts, one number or one for each dimension. Of ``m`` parts of ``n`` elements,
+            part ``i`` is from ``floor(i * n / m)`` up to ``ceil((i + 1) * n / m)``, so parts may overlap.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        ``(batch, *output_size, channels)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: empty inputs.
+        ArgumentError: an unknown ``data_format``.
+
+    Gradient:
+        The upstream gradient, divided by the number of elements, to all of the part.
+    """
+    first, sizes, output_size = _adaptive("adaptive_average_pool", inputs, output_size, data_format)
+    x = _floats(inputs)
+    if not any(n % m for n, m in zip(sizes, output_size)):
+        window = tuple(n // m for n, m in zip(sizes, output_size))
+        return divide(window_sum(x, window, window, ((0, 0),) * len(sizes), first), float(np.prod(window)))
+    for axis, (starts, ends) in enumerate(_parts(sizes, output_size), 2 if first else 1):
+        elements, inside = _gathered(x, axis, starts, ends)
+        count = (ends - starts).reshape([-1] + [1] * (len(x.shape) - axis - 1))
+        x = divide(sum(where(inside, elements, 0.0), axis + 1), count)
+    return x
+
+
+@op
+def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | None = None) -> Tensor:
+    """The largest elements of ``output_size`` parts of each dimension, for each channel.
+
+    Args:
+        inputs, output_size, data_format: as of :func:`adaptive_average_pool`.
+
+    Returns:
+        ``(batch, *output_size, channels)``, or with channels first; integers give ``floatx``.
+
+    Raises:
+        ShapeError: empty inputs.
+        ArgumentError: an unknown ``data_format``.
+
+    Gradient:
+        The upstream gradient to the largest element of each part; at a tie to the first in row-major order.
+    """
+    first, _, output_size = _adaptive("adaptive_max_pool", inputs, output_size, data_format)
+    x = _floats(inputs)
+    return take(reshape(x, (-1,)), adaptive_positions(x, output_size, first))
+
+
+@op(differentiable=False)
+def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
+    """Where in the flattened ``x`` the largest elements of its parts are.
+
+    Returns:
+        An int64 tensor of the pooled shape. It has no gradient.
+    """
+    first = 2 if channels_first else 1
+    sizes = tuple(x.shape)[first : first + len(output_size)]
+    places = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(tuple(x.shape))
+    # The last dimension first, so that of equal elements the first in row-major order is chosen.
+    for axis, (starts, ends) in reversed(list(enumerate(_parts(sizes, output_size), first))):
+        elements, inside = _gathered(x, axis, starts, ends)
+        elements = where(inside, elements, -np.inf)
+        best = expand_dims(argmax(elements, axis + 1), axis + 1)
+        width = np.arange(elements.shape[axis + 1]).reshape([-1] + [1] * (len(x.shape) - axis - 1))
+        x = _largest(elements, axis + 1)
+        places = sum(where(equal(best, width), _gathered(places, axis, starts, ends)[0], 0), axis + 1)
+    return places
