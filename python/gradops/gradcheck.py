@@ -76,7 +76,16 @@ def gradcheck(
     """
     try:
         _check(
-            func, _tuple(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode, progress
+            func,
+            _tuple(inputs),
+            eps,
+            atol,
+            rtol,
+            nondet_tol,
+            check_undefined_grad,
+            check_grad_dtypes,
+            fast_mode,
+            progress,
         )
     except GradientError:
         if raise_exception:
@@ -214,7 +223,9 @@ def _compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) 
     more = int(wrong.sum()) - len(lines) + 1
     raise GradientError(
         f"gradcheck: the gradient of output {k} for input {i} is wrong at {int(wrong.sum())} of {wrong.size} places "
-        f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n" + "\n".join(lines) + (f"\n... and {more} more" if more > 0 else "")
+        f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n"
+        + "\n".join(lines)
+        + (f"\n... and {more} more" if more > 0 else "")
     )
 
 
@@ -316,7 +327,9 @@ def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> No
         try:
             first, second = pull(without), pull(zero)
         except Exception as error:
-            raise GradientError(f"gradcheck: a gradient that is undefined (of output {k}) is not taken: {error}") from error
+            raise GradientError(
+                f"gradcheck: a gradient that is undefined (of output {k}) is not taken: {error}"
+            ) from error
         for i, a, b in zip(places, first, second):
             a, b = (np.zeros(tuple(values[i].shape)) if g is None else _numpy(g) for g in (a, b))
             if not np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
@@ -378,7 +391,7 @@ def _pull(func, values, places, kind: str, upstream: list, create: bool) -> list
             if not create:
                 for i in places:
                     fresh[i] = _leaf(values[i])
-            outputs = [y for y in _tuple(func(*fresh))]
+            outputs = list(_tuple(func(*fresh)))
             if create:
                 outputs = [y for y in outputs if _is_differentiable(y)]
             pairs = [(y, g) for y, g in zip(outputs, upstream) if g is not None and y.requires_grad]
@@ -489,11 +502,11 @@ def _random_like(rng, y, kind: str, gaps: bool):
         wide = np.zeros((*g.shape[:-1], 2 * g.shape[-1]), g.dtype)
         wide[..., ::2] = g
         g = wide[..., ::2]
-    g = _like(g, y)
+    upstream = _like(g, y)
     if kind in ("variable", "torch"):
-        g = wrap(g) if kind == "variable" else g
-        g.requires_grad = True
-    return g
+        upstream = wrap(upstream) if kind == "variable" else upstream
+        upstream.requires_grad = True
+    return upstream
 
 
 def _reals(array) -> np.ndarray:
@@ -539,7 +552,8 @@ class _Bar(_Ticks):
     """Progress on standard error, by rich if it is installed, else in lines of percents."""
 
     def __init__(self, total: int):
-        self.total, self.done, self.shown, self.bar = total, 0, -1, None
+        self.total, self.done, self.shown = total, 0, -1
+        self.bar: Any = None
 
     def __enter__(self):
         try:
@@ -571,5 +585,3 @@ def _progress(total: int, wanted: bool | None) -> _Ticks:
     if wanted is None:
         wanted = total > _LARGE and sys.stderr.isatty()
     return _Bar(total) if wanted else _Ticks()
-
-

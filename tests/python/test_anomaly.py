@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Variable
 from gradops.autodiff import Function, anomaly, detect_anomaly, engine, graph, set_detect_anomaly
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import weakref
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Variable, ops
 from gradops.autodiff import Function, grad, no_grad, once_differentiable
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Variable, ops
 from gradops.autodiff import Function, gradcheck, gradgradcheck
 from gradops.errors import ArgumentError

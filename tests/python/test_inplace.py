@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Variable, ops
 from gradops.autodiff import no_grad
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
@@ -208,6 +209,11 @@ def test_out():
     total = 3 * 1 + 3, 4 * 2 + 4
     np.testing.assert_allclose(x.grad.data, [2 * total[0] * 3, 2 * total[1] * 4])
     np.testing.assert_allclose(w.grad.data, [2 * total[0] * 2, 2 * total[1] * 3])
+    target = Variable(np.zeros(2))
+    np.positive(x, out=target)
+    target.sum().backward()
+    assert target.data is not x.data and not target.is_leaf
+    x.zero_grad()
     target = Variable(np.zeros(2))
     np.concatenate([x[:1], w[:1]], out=target)
     assert target.requires_grad

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Parameter, Variable
 from gradops.autodiff import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
@@ -189,7 +190,7 @@ def test_tasks_are_independent():
         assert await asyncio.gather(quiet(1), loud(2), quiet(3)) == [1, 2, 3]
 
     asyncio.run(main())
-    assert {s for s in seen} == {("quiet", False), ("loud", True)}
+    assert set(seen) == {("quiet", False), ("loud", True)}
 
     async def interleaved():
         await asyncio.gather(scoped(0.002, 0), scoped(0.001, 0.002), scoped(0.003, 0))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Variable, ops
 from gradops.autodiff import engine, profiler
 from gradops.ops import _dispatch
@@ -54,9 +55,7 @@ def test_same_results_and_nothing_left_behind():
     count = len(p.events)
     work()
     assert len(p.events) == count
-    assert all(
-        f.__name__ != "measured" for op in _dispatch.registry.values() for f in op.kernels.values()
-    )
+    assert all(f.__name__ != "measured" for op in _dispatch.registry.values() for f in op.kernels.values())
 
 
 def test_table_sorted_as_asked():

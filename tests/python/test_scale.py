@@ -113,7 +113,8 @@ start = now()
 counts = len(engine.hooks), len(engine.written)
 for i in range(100_000):
     step(i)
-print(json.dumps({"grown": now() - start, "hooks": len(engine.hooks) - counts[0], "written": len(engine.written) - counts[1]}))
+left = len(engine.hooks) - counts[0], len(engine.written) - counts[1]
+print(json.dumps({"grown": now() - start, "hooks": left[0], "written": left[1]}))
 """)
     assert found["grown"] < 4 << 20, found
     assert found["hooks"] <= 0 and found["written"] <= 0, found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from gradops import Variable, ops
 from gradops.autodiff import backward, grad, no_grad
 from gradops.errors import ArgumentError, GradientError, ShapeError

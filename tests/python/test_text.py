@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import pickle
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Parameter, Variable, ops
 from gradops.autodiff import enable_grad, no_grad, text, to_dot
 from gradops.errors import ArgumentTypeError, BackendError, GradientError, ShapeError

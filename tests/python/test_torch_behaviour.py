@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from gradops import Variable, autodiff, ops
 
 torch = pytest.importorskip("torch")
@@ -93,7 +94,9 @@ def failed(f, *args, **kwargs):
 
 def plain(value):
     if isinstance(value, (Variable, torch.Tensor)):
-        return np.asarray(value.detach().resolve_conj().numpy() if isinstance(value, torch.Tensor) else value.detach().numpy())
+        return np.asarray(
+            value.detach().resolve_conj().numpy() if isinstance(value, torch.Tensor) else value.detach().numpy()
+        )
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
@@ -597,7 +600,14 @@ def copies(lib):
 @scenario
 def reading_values(lib):
     x = lib.leaf(3)
-    return x[0].item(), float(x.detach()[0]), failed(x.numpy), x.tolist(), failed(lib.leaf(1, 2).item) != "no error", len(x)
+    return (
+        x[0].item(),
+        float(x.detach()[0]),
+        failed(x.numpy),
+        x.tolist(),
+        failed(lib.leaf(1, 2).item) != "no error",
+        len(x),
+    )
 
 
 @scenario

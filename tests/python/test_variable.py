@@ -10,9 +10,10 @@ import warnings
 import xml.etree.ElementTree
 from functools import partial
 
-import gradops
 import numpy as np
 import pytest
+
+import gradops
 from gradops import Parameter, Variable, autodiff, ops
 from gradops.autodiff import draw, engine, inspection, no_grad, to_dot
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
@@ -117,7 +118,9 @@ def test_operators(library):
     f(tx, ty).backward()
     for v, t in ((x, tx), (y, ty)):
         np.testing.assert_allclose(np.asarray(v.grad.numpy()), t.grad.numpy(), rtol=1e-6)
-    assert (x < y).tolist() == [True] * 3 and (x == 2).tolist() == [False, True, False] and (x != y).tolist() == [True] * 3
+    assert (
+        (x < y).tolist() == [True] * 3 and (x == 2).tolist() == [False, True, False] and (x != y).tolist() == [True] * 3
+    )
     assert ((x > 1) & (x < 3)).tolist() == [False, True, False] and (~(x > 1)).tolist() == [True, False, False]
     assert ((x > 2) | (x < 2)).tolist() == [True, False, True]
 
@@ -126,7 +129,12 @@ def test_methods():
     x = leaf(4, 1, 9).reshape(3, 1)
     assert x.flatten().shape == (3,) and x.transpose().shape == (1, 3) and x.transpose(1, 0).shape == (1, 3)
     assert x.reshape((1, 3)).shape == (1, 3) and x.astype("float32").dtype == np.float32
-    assert x.sum(axis=0).shape == (1,) and x.mean().item() == 14 / 3 and x.max().item() == 9 and x.sqrt().tolist()[0] == [2]
+    assert (
+        x.sum(axis=0).shape == (1,)
+        and x.mean().item() == 14 / 3
+        and x.max().item() == 9
+        and x.sqrt().tolist()[0] == [2]
+    )
     c = x.clone()
     assert c.data is not x.data and not np.shares_memory(c.data, x.data) and c.requires_grad
     assert leaf(1).real.tolist() == [1.0] and leaf(1).imag.tolist() == [0.0]
@@ -408,7 +416,12 @@ def test_unsupported_numpy_functions_are_errors():
     ):
         with pytest.raises((TypeError, ArgumentTypeError)):
             f(v) if f is not np.polyfit and f is not np.add.reduceat else f(v, v, 1)
-    for f in (np.asarray, np.array, lambda v: np.zeros(3).__setitem__(slice(None), v), lambda v: np.copyto(np.zeros(3), v)):
+    for f in (
+        np.asarray,
+        np.array,
+        lambda v: np.zeros(3).__setitem__(slice(None), v),
+        lambda v: np.copyto(np.zeros(3), v),
+    ):
         with pytest.raises((ArgumentTypeError, GradientError, ValueError)):
             f(v)
     constant = Variable([1.0, 2.0])
@@ -420,7 +433,13 @@ def test_unsupported_numpy_functions_are_errors():
 
 def test_numpy_functions_of_values():
     v = leaf(1, 2, 3)
-    assert np.allclose(v, [1, 2, 3]) and np.array_equal(v, v) and np.shape(v) == (3,) and np.ndim(v) == 1 and np.size(v) == 3
+    assert (
+        np.allclose(v, [1, 2, 3])
+        and np.array_equal(v, v)
+        and np.shape(v) == (3,)
+        and np.ndim(v) == 1
+        and np.size(v) == 3
+    )
     assert np.argmax(v).item() == 2 and not np.argmax(v).requires_grad
     assert np.sign(v).tolist() == [1, 1, 1] and not np.isnan(v).requires_grad
     assert np.zeros_like(v).tolist() == [0, 0, 0]

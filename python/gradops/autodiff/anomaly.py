@@ -13,6 +13,7 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ call_site: Callable[[], str | None] | None = None
 """Set by R: a function that describes the R call being evaluated, shown instead of Python's stack."""
 
 
-class set_detect_anomaly:  # noqa: N801
+class set_detect_anomaly:
     """Switch anomaly mode on or off from here on; as a scope, until its end. For the whole process, torch included.
 
     Args:
@@ -57,7 +58,7 @@ class set_detect_anomaly:  # noqa: N801
             _switch_torch(False, True)
 
 
-class detect_anomaly:  # noqa: N801
+class detect_anomaly:
     """Scope (or decorator) in which gradients that fail or are NaN tell which forward call they belong to.
 
     Both the forward and the backward pass must run inside. For debugging: recording is much slower.
@@ -130,15 +131,16 @@ def _switch_torch(on: bool, check_nan: bool) -> None:
 
 def _traced_init(self, *arguments) -> None:
     _plain_init(self, *arguments)
-    described = call_site() if call_site is not None else None
+    described: Any = call_site() if call_site is not None else None
     if described is None:
-        frames, frame = [], sys._getframe(1)
+        frames: list = []
+        frame: Any = sys._getframe(1)
         while frame is not None and len(frames) < 20:
             file = frame.f_code.co_filename
             if not file.startswith(_HERE) and not file.startswith("<gradops"):
                 frames.append((frame, frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
-        described = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)  # type: ignore[arg-type]
+            frame = frame.f_back
+        described = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)
     _calls[self] = described
 
 

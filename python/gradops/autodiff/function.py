@@ -122,7 +122,7 @@ class Function:
         variables = any(isinstance(a, Variable) for a in args)
         if owner is not None and not variables:
             if owner.name == "torch":
-                return _torch_function(cls).apply(*args)
+                return _torch_function(cls).apply(*args)  # type: ignore[arg-type]
             if owner.name in ("jax", "tensorflow"):
                 return _native(cls, owner, args)
         return _apply(cls, args)
@@ -190,9 +190,7 @@ def _plain(output, data):
 
 
 def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
-    places = [
-        i for i, (o, d) in enumerate(zip(outputs, data)) if id(o) not in constants and backends.of(d) is not None
-    ]
+    places = [i for i, (o, d) in enumerate(zip(outputs, data)) if id(o) not in constants and backends.of(d) is not None]
     places = [i for i in places if _differentiable(data[i])]
     saved, sources = [], []
     for tensor in ctx._to_save:
@@ -411,4 +409,3 @@ def _native(cls, owner, args: tuple):
 
     values = owner.module.gradients.custom(run, [args[i] for i in places])
     return tuple(values) if box["several"] else values[0]
-

@@ -172,13 +172,18 @@ def check(node: Node) -> None:
                 continue
             later = sum(time > node.seq for time in entry[2])
             now = entry[1][0]
-            then = f"version {now - later}" if later < len(entry[2]) or now == later else f"version {now - later} or older"
+            then = (
+                f"version {now - later}" if later < len(entry[2]) or now == later else f"version {now - later} or older"
+            )
             raise GradientError(
                 f"`{node.name}` saved a tensor of shape {array.shape} for its gradient at {then}; "
                 f"in-place writes have since made it version {now}.",
                 hint="write to a `clone()`, or write before the operation; "
                 "`gradops.autodiff.detect_anomaly()` shows where it was called",
             )
+
+
+ALIAS = Rule("alias", parts=(lambda g, saved, edge: g,), elementwise=True)
 
 
 def assign(variable: Variable, key, value) -> None:
@@ -205,7 +210,7 @@ def assign(variable: Variable, key, value) -> None:
     owner = backends.of(other)
     if owner is not None and owner.name != "numpy" and owner is not backends.of(data):
         raise MixedBackendsError(
-            f"`set_item`: a {owner.name} tensor cannot be written to a variable over {backends.of(data).name}.",
+            f"`set_item`: a {owner.name} tensor cannot be written to a variable over {_library(data)}.",
             argument="value",
         )
     refuse_leaf(variable)
@@ -293,8 +298,6 @@ def replace(variable: Variable, result) -> None:
         variable.data = value if dtype(value) == dtype(data) else cast(value, dtype(data))
     if recording.get():
         if node is not None and not isinstance(node, Node):
-            from ..functional import ALIAS
-
             node = Node(ALIAS, (node,), (), value.shape, value.dtype)
         _propagate(variable, node)
     if isinstance(data, np.ndarray):
@@ -366,9 +369,9 @@ def _own(variable: Variable):
     if isinstance(variable, View):
         if variable._writable:
             return data
-        variable.__class__ = Variable
+        variable.__class__ = Variable  # type: ignore[assignment]
     elif data.base is None or variable._node is None or "_wrote" in variable.__dict__:
-        variable._wrote = True
+        variable.__dict__["_wrote"] = True
         return data
     variable.data = data.copy()
     return variable.data
@@ -416,6 +419,11 @@ def _become(variable: Variable, node: Node | None) -> None:
         from .hooks import moved
 
         moved(variable, before)
+
+
+def _library(data) -> str:
+    owner = backends.of(data)
+    return owner.name if owner is not None else type(data).__name__
 
 
 def _raw_key(key):

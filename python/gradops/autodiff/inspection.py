@@ -139,8 +139,8 @@ def _drawn(y, params) -> tuple[dict, list]:
         level = depth.setdefault(node.seq, 0)
         for edge in node.edges:
             if edge is not None:
-                key = edge.seq if isinstance(edge, Node) else id(edge)
-                depth[key] = max(depth.get(key, 0), level + 1)
+                place = edge.seq if isinstance(edge, Node) else id(edge)
+                depth[place] = max(depth.get(place, 0), level + 1)
     results = {v._node.seq: v for v in _several(y) if v._node is not None}
     boxes: dict[str, tuple] = {}
     arrows = []

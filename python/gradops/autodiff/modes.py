@@ -63,10 +63,10 @@ class _Mode:
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def wrapped(*args, **kwargs):
+            async def wrapped_coroutine(*args, **kwargs):
                 return await self._steps(function(*args, **kwargs).__await__())
 
-            return wrapped
+            return wrapped_coroutine
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
@@ -137,7 +137,7 @@ class _Mode:
         return wrapped
 
 
-class no_grad(_Mode):  # noqa: N801
+class no_grad(_Mode):
     """Scope in which nothing is recorded: results on variables and torch tensors need no gradient.
 
     Use as ``with no_grad():`` or as decorator, with or without parentheses, on functions, coroutines
@@ -147,13 +147,13 @@ class no_grad(_Mode):  # noqa: N801
     value = False
 
 
-class enable_grad(_Mode):  # noqa: N801
+class enable_grad(_Mode):
     """Scope in which operations are recorded again, inside a :class:`no_grad`. After ``torch.enable_grad``."""
 
     value = True
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(_Mode):
     """As :class:`no_grad`; torch tensors made inside are torch's inference tensors.
 
     ``inference_mode(False)`` is a scope in which operations are recorded.
@@ -175,8 +175,10 @@ class inference_mode(_Mode):  # noqa: N801
         return torch.inference_mode(not self.value)
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(_Mode):
     """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s."""
+
+    _before: bool
 
     def __new__(cls, mode: bool):
         self = super().__new__(cls)

@@ -68,10 +68,10 @@ def _get_item(self, key):
     return ops.get_item(self, inplace._raw_key(key))
 
 
-Variable.__getitem__ = _get_item  # type: ignore[attr-defined]
-Variable.__setitem__ = inplace.assign  # type: ignore[attr-defined]
+setattr(Variable, "__getitem__", _get_item)  # noqa: B010
+setattr(Variable, "__setitem__", inplace.assign)  # noqa: B010
 Variable.__hash__ = lambda self: id(self)  # type: ignore[method-assign]
-Variable.__pos__ = lambda self: self  # type: ignore[attr-defined]
+setattr(Variable, "__pos__", lambda self: self)  # noqa: B010
 
 _METHODS = """sum mean prod max min exp log sqrt argmax argmin all any std var cumsum cumprod clip squeeze swapaxes
     take repeat dot argsort sort ravel trace conj matmul expand_dims broadcast_to square tanh sigmoid diagonal round
@@ -144,7 +144,7 @@ def _ufunc_at(ufunc, target, key, *values):
 
 def _into(targets: tuple, result):
     """Write a result to what ``out=`` names, recorded; never into an array that would lose its gradient."""
-    (target,) = targets
+    target: Any = targets[0]
     if isinstance(target, Variable):
         if tuple(result.shape) != target.shape:
             result = ops.broadcast_to(result, target.shape)
@@ -161,7 +161,7 @@ def _into(targets: tuple, result):
 def _protect(node, data) -> None:
     """Copy what a new operation saved of the memory that its own result will be written to."""
     owner = inplace._owner(data)
-    node.saved = tuple(
+    node.saved = type(node.saved)(
         v.copy() if isinstance(v, np.ndarray) and inplace._owner(v) is owner else v for v in node.saved
     )
 
@@ -300,7 +300,7 @@ def _renamed(function, op, arguments: tuple, keywords: dict) -> list:
             continue
         options = (*_SYNONYMS.get(name, ()), name)
         target = next((o for o in options if o in op.parameters and o not in found), None)
-        if target is None and name == names[0]:
+        if target is None and names and name == names[0]:
             target = op.parameters[0]
         if target is None:
             if value is None or name in ("subok", "order", "hermitian"):
@@ -366,7 +366,7 @@ def _lost(name: str) -> GradientError:
 def _to_array(self, dtype=None, copy=None):
     if self.requires_grad or self.dtype is str:
         raise ArgumentTypeError(
-            "a variable that requires a gradient does not turn into a NumPy array by itself: its gradient would be lost.",
+            "a variable that requires a gradient, or a text, does not turn into a NumPy array by itself.",
             hint="use `variable.detach().numpy()`",
         )
     array = np.asarray(self.numpy(), dtype)

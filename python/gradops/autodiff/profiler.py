@@ -97,7 +97,7 @@ class Row:
         return self.total / self.calls if self.calls else 0.0
 
 
-class profile:  # noqa: N801
+class profile:
     """Scope whose operations are measured, forward and backward.
 
     Args:
@@ -132,8 +132,8 @@ class profile:  # noqa: N801
     def __enter__(self) -> profile:
         if not self.enabled:
             return self
-        torch = sys.modules.get("torch")
-        use = self._with_torch if self._with_torch is not None else torch is not None and hasattr(torch, "profiler")
+        loaded = sys.modules.get("torch")
+        use = self._with_torch if self._with_torch is not None else hasattr(loaded, "profiler")
         if use:
             import torch
 
@@ -206,7 +206,9 @@ class profile:  # noqa: N801
         rows = [*found.values(), *self._torch_rows(by_shape)]
         if sort_by is not None:
             if sort_by not in _SORTS:
-                raise ArgumentError(f"`sort_by` must be one of {', '.join(_SORTS)}; got {sort_by!r}.", argument="sort_by")
+                raise ArgumentError(
+                    f"`sort_by` must be one of {', '.join(_SORTS)}; got {sort_by!r}.", argument="sort_by"
+                )
             attribute = _SORTS[sort_by]
             rows.sort(key=lambda row: getattr(row, attribute), reverse=attribute != "name")
         return rows if limit is None else rows[:limit]
@@ -222,7 +224,7 @@ class profile:  # noqa: N801
         for row in rows[:row_limit]:
             share = f"{100 * row.self / whole:.1f}%" if row.source == "tape" else "torch"
             cells.append(
-                [row.name, share, _seconds(row.self), _seconds(row.total), _seconds(row.mean), str(row.calls), _bytes(row.bytes)]
+                [row.name, share, *map(_seconds, (row.self, row.total, row.mean)), str(row.calls), _bytes(row.bytes)]
                 + ([" ".join(map(str, row.shapes))] if by_shape else [])
             )  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*cells)]
@@ -286,7 +288,7 @@ class profile:  # noqa: N801
         return rows
 
 
-class record_function:  # noqa: N801
+class record_function:
     """Scope (or decorator) whose time appears in profiles under a label, torch's included; labels may nest."""
 
     def __init__(self, name: str):

@@ -186,7 +186,7 @@ def join(texts, separator: str = "") -> Any:
     values: list[Text] = []
     for part in map(_text, parts):
         values.extend(part if isinstance(part, Texts) else (part,))
-    between = _text(separator)
+    between = _single(separator)
     result = Text(between.join(values), _roles(*values, between))
     return _recorded("join", [*parts, separator], result)
 
@@ -202,7 +202,7 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     return _recorded("split", [text], parts)
 
 
-def format(template, *arguments, **named) -> Any:  # noqa: A001
+def format(template, *arguments, **named) -> Any:
     """``template.format(...)`` with text variables, strings, numbers and number variables filled in.
 
     Returns:
@@ -220,7 +220,9 @@ def format(template, *arguments, **named) -> Any:  # noqa: A001
     try:
         filled = string.Formatter().vformat(str(pattern), arguments, named)
     except (KeyError, IndexError) as error:
-        raise ArgumentTypeError(f"`format`: nothing is given for {error} of the template.", argument="template") from error
+        raise ArgumentTypeError(
+            f"`format`: nothing is given for {error} of the template.", argument="template"
+        ) from error
     return _recorded("format", [template, *texts], Text(filled, _roles(pattern, *map(_text, texts))))
 
 

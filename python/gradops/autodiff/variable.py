@@ -110,7 +110,7 @@ class Variable:
         return getattr(self.data, "dtype", str)
 
     @property
-    def T(self):  # noqa: N802
+    def T(self):
         """The transpose."""
         from ..ops.shaping import transpose
 
@@ -203,7 +203,7 @@ class Variable:
         """
         if self.requires_grad:
             raise GradientError("`numpy()` of a variable that requires a gradient.", hint="use `detach().numpy()`")
-        return backends.of(self.data).to_numpy(self.data)
+        return _owner(self.data).to_numpy(self.data)
 
     def item(self):
         """The one element as a Python number, or the text as a string.
@@ -213,13 +213,13 @@ class Variable:
         """
         if self.dtype is str:
             return str(self.data)
-        return backends.of(self.data).to_numpy(self.data).item()
+        return _owner(self.data).to_numpy(self.data).item()
 
     def tolist(self):
         """The data as nested lists of Python numbers, or as a string or a list of strings."""
         if self.dtype is str:
             return str(self.data) if isinstance(self.data, str) else list(map(str, self.data))
-        return backends.of(self.data).to_numpy(self.data).tolist()
+        return _owner(self.data).to_numpy(self.data).tolist()
 
     def __len__(self) -> int:
         if self.dtype is str:
@@ -229,7 +229,7 @@ class Variable:
         return self.shape[0]
 
     def __iter__(self):
-        return (self[i] for i in range(len(self)))
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
 
     def __bool__(self) -> bool:
         return bool(self.data)
@@ -251,7 +251,7 @@ class Variable:
 
     def __copy__(self) -> Variable:
         """Another variable on the same data, at the same place in the graph."""
-        out = _new(_plain(type(self)))
+        out: Variable = _new(_plain(type(self)))
         out.__dict__.update({k: v for k, v in self.__dict__.items() if k in _COPIED})
         if self._node is not None:
             out._node = self._node
@@ -260,7 +260,8 @@ class Variable:
     def __deepcopy__(self, memo: dict) -> Variable:
         """A leaf on a copy of the data, with a copy of ``grad``; hooks are not copied."""
         self._refuse_result("deepcopy")
-        out = memo[id(self)] = _new(_plain(type(self)))
+        out: Variable = _new(_plain(type(self)))
+        memo[id(self)] = out
         for name in _COPIED:
             if name in self.__dict__:
                 setattr(out, name, _copied(self.__dict__[name], memo))
@@ -304,6 +305,13 @@ class Variable:
 _COPIED = ("data", "requires_grad", "_role", "_grad")
 
 
+def _owner(data) -> backends.Backend:
+    owner = backends.of(data)
+    if owner is None:
+        raise ArgumentTypeError(f"the variable's `data` is a {type(data).__name__}, which is no array.")
+    return owner
+
+
 def _plain(kind: type) -> type:
     """A class that can be made again: views are copied as variables."""
     return Variable if kind.__module__.endswith("autodiff.inplace") else kind
@@ -316,7 +324,7 @@ def _copied(value, memo: dict):
 
 
 def _rebuild(kind: type, state: dict) -> Variable:
-    out = _new(kind)
+    out: Variable = _new(kind)
     out.__dict__.update(state)
     return out
 
