@@ -7,6 +7,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # small programs, each compiled for a handful of calls
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest  # noqa: E402
@@ -19,3 +20,16 @@ def settings_restored():
     yield
     config.set_backend("numpy")
     config.set_floatx("float64")
+
+
+_run = 0
+
+
+@pytest.fixture(autouse=True)
+def memory_bounded():
+    """JAX keeps what it compiled: forget it now and then."""
+    yield
+    global _run
+    _run += 1
+    if _run % 100 == 0 and "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
