@@ -96,6 +96,55 @@ def test_determinant_of_singular_matrices(x):
     np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-6)
 
 
+def test_determinant_of_singular_matrices_on_torch():
+    """PyTorch's own gradient is 0 for them."""
+    for x in (
+        SINGULAR,
+        np.diag([0.0, 3.0, 0.0]),
+        np.zeros((3, 3)),
+        np.stack([SINGULAR, np.eye(2)]),
+        np.diag([0, 3 + 1j, 0]),
+        (1 + 1j) * SINGULAR,
+    ):
+        f, g = (scalar_function(Case("det", None, gradients=["x"]), {"x": x}, b) for b in ("numpy", "torch"))
+        np.testing.assert_allclose(native_gradient(g, [x], "torch")[0], tape_gradient(f, [x])[0], atol=1e-8)
+        second = native_gradient(g, [x], "torch", second=True)[0]
+        np.testing.assert_allclose(second, tape_second(f, [x])[0], atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize("x", [np.eye(2), SINGULAR, np.ones((2, 3))])
+def test_equal_and_absent_singular_values(x, backend):
+    """Where singular values are equal or 0, what does not depend on their vectors has one gradient everywhere."""
+    for op, options in [("pinv", {}), ("norm", {"ord": "nuc"}), ("norm", {"ord": 2})]:
+        given = {"x": x, **options}
+        case = Case(op, None, gradients=["x"])
+        want = tape_gradient(scalar_function(case, given, "numpy"), [x])[0]
+        got = native_gradient(scalar_function(case, given, backend), [x], backend)[0]
+        np.testing.assert_allclose(got, want, atol=1e-8, err_msg=op)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_logarithm_of_a_negative_determinant(backend):
+    x = tensors(np.array([[0.0, 2.0], [1.0, 0.0]]), backend)
+    np.testing.assert_allclose(numpy(ops.logdet(x)), np.log(2))
+
+
+def test_what_differs_between_backends():
+    """The frameworks' own gradients where the tape has a choice of its own: ``docs/differences.md``."""
+
+    def native(op, x, backend):
+        return native_gradient(scalar_function(Case(op, None, gradients=["x"]), {"x": x}, backend), [x], backend)[0]
+
+    for backend in ("torch", "jax"):
+        assert np.isnan(native("eigh", np.eye(2), backend)).all()
+        assert np.isnan(native("svd", np.eye(2), backend)).all()
+    for op in ("det", "logdet"):
+        with pytest.raises(Exception, match="not invertible"):
+            native(op, SINGULAR, "tensorflow")
+    assert np.isinf(native("logdet", SINGULAR, "torch")).all()
+
+
 def test_logarithm_of_a_determinant_of_zero():
     x = np.stack([SINGULAR, np.eye(2)])
     sign, log = ops.slogdet(x)

@@ -20,8 +20,7 @@ from .reductions import sum
 from .shaping import expand_dims
 from .systems import inv, lstsq, matrix_rank, pinv, solve, solve_triangular  # noqa: F401
 
-# The numbers of those of a tuple of results that are positions.
-RETURNS_POSITIONS = {"lu_factor": (1,)}
+RETURNS_POSITIONS = ("lu_factor",)
 
 
 @op(check=check_square)

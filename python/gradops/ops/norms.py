@@ -9,8 +9,9 @@ from ..types import Axes, Tensor
 from . import _checks
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
+from ._matrices import epsilon
 from .conversion import cast, dtype, shape
-from .elementwise import add, equal, imag, multiply, not_equal, power, real, sign, sqrt, square, subtract
+from .elementwise import add, equal, imag, less_equal, multiply, not_equal, power, real, sign, sqrt, square, subtract
 from .indexing import where
 from .reductions import max, min, sum
 from .shaping import expand_dims, reshape, transpose
@@ -97,7 +98,8 @@ def _of_matrices(x, ord, axes, keepdims):
 
         rest = [i for i in range(len(x.shape)) if i not in axes]
         s = svd(transpose(x, [*rest, row, column]), False, False)
-        s = where(equal(s, 0), 0.0, s)
+        if 0 not in tuple(s.shape):  # what is 0 up to rounding has no direction
+            s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * s.shape[-1])), 0.0, s)
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axes))

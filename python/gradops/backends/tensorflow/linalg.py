@@ -2,6 +2,7 @@
 
 import builtins
 
+import numpy as np
 import tensorflow as tf
 
 from .. import _matrices
@@ -98,6 +99,32 @@ def _slogdet(x):
 @_matrix
 def inv(x):
     return _regular(tf.linalg.inv, x)
+
+
+@_matrix
+def pinv(x, rcond=None):
+    if rcond is None:
+        rcond = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.as_numpy_dtype).eps)
+    return _pinv(_finite(x), rcond)
+
+
+def _pinv(x, rcond):
+    """By the singular values; by Golub & Pereyra's derivative, as theirs is wrong where they are equal."""
+
+    @tf.custom_gradient
+    def inverse(x):
+        def gradient(g):
+            y = _pinv(x, rcond)
+            yh, gh = tf.linalg.adjoint(y), tf.linalg.adjoint(g)
+            right, left = gh @ y @ yh, yh @ y @ gh
+            return -(yh @ g @ yh) + right - x @ (y @ right) + left - (left @ y) @ x
+
+        s, u, v = tf.linalg.svd(x)
+        kept = s > rcond * s[..., :1]
+        s = tf.where(kept, 1 / tf.where(kept, s, tf.ones_like(s)), tf.zeros_like(s))
+        return (v * tf.cast(s, x.dtype)[..., None, :]) @ tf.linalg.adjoint(u), gradient
+
+    return inverse(x)
 
 
 @_system

@@ -9,15 +9,18 @@ _matrix = _matrices.in_full_precision(floats, cast, dtype_name)
 _system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
-def _refuse(condition, message) -> None:
-    """Raise if a 0-d bool tensor is true, where its value is known."""
+def _holds(condition) -> bool:
+    """Whether a 0-d bool tensor is true and its value is known."""
     if torch.compiler.is_compiling():
-        return
+        return False
     try:
-        found = bool(condition)
-    except RuntimeError:
-        return
-    if found:
+        return bool(condition)
+    except RuntimeError:  # inside vmap
+        return False
+
+
+def _refuse(condition, message) -> None:
+    if _holds(condition):
         raise ValueError(message)
 
 
@@ -47,7 +50,34 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    return torch.linalg.det(x)
+    y = torch.linalg.det(x)
+    singular = y.detach() == 0
+    if not (x.requires_grad and torch.is_grad_enabled()) or not _holds(singular.any()):
+        return y
+    regular = torch.where(singular[..., None, None], torch.eye(x.shape[-1], dtype=x.dtype, device=x.device), x)
+    return torch.where(singular, _expanded_det(x), torch.linalg.det(regular))
+
+
+def _expanded_det(x):
+    """The determinant up to second order around ``x``: of singular matrices torch's own gradient is 0.
+
+    In the basis of its singular vectors, a constant, a matrix is diagonal, and its determinant the product of the
+    diagonal, less the pairs of elements across from each other times the rest of the diagonal.
+    """
+    u, s, vh = torch.linalg.svd(x.detach())
+    turn = torch.linalg.det(u) * torch.linalg.det(vh)
+    inner = u.mH @ x @ vh.mH
+    diagonal = inner.diagonal(dim1=-2, dim2=-1)
+    zero = s == 0
+    logs = torch.where(zero, 1.0, s).log()
+    zeros, logs = (v.sum(-1)[..., None, None] - v[..., None, :] - v[..., :, None] for v in (zero.long(), logs))
+    others = torch.where(zeros == 0, logs.exp(), 0.0)
+    pairs = torch.triu(inner, 1) * torch.tril(inner, -1).mT * others
+    while diagonal.shape[-1] > 1:  # by halves: torch.prod's second derivative divides by elements near 0
+        half = diagonal.shape[-1] // 2
+        product = diagonal[..., :half] * diagonal[..., half : 2 * half]
+        diagonal = torch.cat([product, diagonal[..., 2 * half :]], -1)
+    return turn * (diagonal[..., 0] - pairs.sum((-2, -1)))
 
 
 @_matrix
