@@ -4,6 +4,7 @@
 
 Each row is the best of several runs in turns, of the same work on the same numbers. Nothing is asserted.
 """
+# ruff: noqa: E402
 
 import os
 
@@ -55,17 +56,31 @@ image, deep = array(8, 56, 56, 64), array(8, 14, 14, 256)
 ROWS = {
     "conv 3x3, 64 to 64, 56x56": (conv(padding="same"), image, array(3, 3, 64, 64)),
     "conv 3x3, 256 to 256, 14x14": (conv(padding="same"), deep, array(3, 3, 256, 256)),
-    "conv 7x7, 3 to 64, 112x112, stride 2": (conv(padding="same", strides=2), array(4, 112, 112, 3), array(7, 7, 3, 64)),
+    "conv 7x7, 3 to 64, 112x112, stride 2": (
+        conv(padding="same", strides=2),
+        array(4, 112, 112, 3),
+        array(7, 7, 3, 64),
+    ),
     "conv 1x1, 256 to 64, 14x14": (conv(), deep, array(1, 1, 256, 64)),
     "conv 1-D 5, 64 to 64, 2000": (conv(padding="causal"), array(4, 2000, 64), array(5, 64, 64)),
     "conv 3-D 3x3x3, 16 to 32": (conv(padding="same"), array(1, 16, 32, 32, 16), array(3, 3, 3, 16, 32)),
     "conv 3x3, channels first": (
-        conv(padding="same", data_format="channels_first"), array(8, 64, 28, 28), array(3, 3, 64, 64)),
+        conv(padding="same", data_format="channels_first"),
+        array(8, 64, 28, 28),
+        array(3, 3, 64, 64),
+    ),
     "conv 3x3, 8 groups": (conv(padding="same"), image, array(3, 3, 8, 64)),
     "conv 3x3, 64 to 64, gradients": (gradient(conv(padding="same")), array(8, 28, 28, 64), array(3, 3, 64, 64)),
-    "conv 3x3, stride 2, gradients": (gradient(conv(padding="same", strides=2)), array(8, 56, 56, 64), array(3, 3, 64, 64)),
+    "conv 3x3, stride 2, gradients": (
+        gradient(conv(padding="same", strides=2)),
+        array(8, 56, 56, 64),
+        array(3, 3, 64, 64),
+    ),
     "conv_transpose 4x4, stride 2": (
-        lambda x, k: ops.conv_transpose(x, k, 2, "same"), array(8, 14, 14, 128), array(4, 4, 64, 128)),
+        lambda x, k: ops.conv_transpose(x, k, 2, "same"),
+        array(8, 14, 14, 128),
+        array(4, 4, 64, 128),
+    ),
     "depthwise_conv 3x3, 64": (lambda x, k: ops.depthwise_conv(x, k, padding="same"), image, array(3, 3, 64, 1)),
     "max_pool 2x2": (lambda x: ops.max_pool(x, 2), image),
     "max_pool 3x3, stride 2": (lambda x: ops.max_pool(x, 3, 2, "same"), image),
@@ -76,7 +91,7 @@ ROWS = {
     "gelu": (ops.gelu, array(1000, 1000)),
     "attention 8 heads of 64, length 512": (attention(), *(array(2, 512, 8, 64) for _ in range(3))),
     "attention, causal, length 2048": (attention(is_causal=True), *(array(1, 2048, 4, 64) for _ in range(3))),
-}  # fmt: skip
+}
 
 
 def main(names):

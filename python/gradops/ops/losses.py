@@ -9,8 +9,9 @@ from ..errors import ShapeError
 from ..types import Axis, Indices, Tensor
 from ._checks import check_axis, check_rank, describe
 from ._dispatch import op
+from ._precision import floats
 from .activations import log_softmax, softplus
-from .conversion import cast, dtype
+from .conversion import cast
 from .elementwise import (
     add,
     divide,
@@ -33,10 +34,6 @@ from .reductions import mean, sum
 from .shaping import reshape, transpose
 
 
-def _floats(x):
-    return x if "float" in dtype(x) else cast(x, config.floatx())
-
-
 def _same_shape(op: str, first, second, names) -> None:
     if tuple(first.shape) != tuple(second.shape):
         raise ShapeError(
@@ -51,7 +48,7 @@ def _kept_inside(probabilities):
 
 
 def _log_probabilities(output, from_logits, axis):
-    output = _floats(output)
+    output = floats(output)
     if from_logits:
         return log_softmax(output, axis)
     return log(_kept_inside(divide(output, sum(output, axis, True))))
@@ -77,7 +74,7 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
         ``p - target``.
     """
     _same_shape("binary_crossentropy", target, output, ("target", "output"))
-    output = _floats(output)
+    output = floats(output)
     if from_logits:
         return subtract(softplus(output), multiply(output, target))
     output = _kept_inside(output)
@@ -168,5 +165,5 @@ def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
         ``-20 / log(10) * (x1 - x2) / sum((x1 - x2)**2)``.
     """
     _same_shape("psnr", x1, x2, ("x1", "x2"))
-    noise = mean(square(subtract(_floats(x1), _floats(x2))))
+    noise = mean(square(subtract(floats(x1), floats(x2))))
     return subtract(20 * float(np.log10(max_val)), multiply(log10(noise), 10.0))

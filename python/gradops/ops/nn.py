@@ -30,6 +30,7 @@ from .activations import (
     tanh_shrink,
     threshold,
 )
+from .blocks import depth_to_space, fold, space_to_depth, unfold
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
 from .encoding import multi_hot, one_hot
 from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
@@ -46,8 +47,10 @@ __all__ = [
     "celu",
     "conv",
     "conv_transpose",
+    "depth_to_space",
     "depthwise_conv",
     "elu",
+    "fold",
     "gelu",
     "glu",
     "hard_shrink",
@@ -76,6 +79,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "space_to_depth",
     "sparse_categorical_crossentropy",
     "sparse_plus",
     "sparse_sigmoid",
@@ -84,4 +88,5 @@ __all__ = [
     "swish",
     "tanh_shrink",
     "threshold",
+    "unfold",
 ]

@@ -7,23 +7,11 @@ from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..types import Axes, Axis, Integer, Tensor
 from ._checks import check_axes, check_axis, check_rank, describe, integer
 from ._dispatch import op
-from .conversion import cast, dtype
+from ._precision import rounded, wide
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, square, subtract
 from .indexing import where
 from .reductions import mean, sum
 from .shaping import reshape, squeeze
-
-
-def _wide(x):
-    """``x`` in a dtype to compute in, and the dtype of the result."""
-    name = dtype(x)
-    if name in ("float16", "bfloat16"):
-        return cast(x, "float32"), name
-    return (x if "float" in name else cast(x, config.floatx())), None
-
-
-def _narrow(y, name):
-    return y if name is None else cast(y, name)
 
 
 def _along(op: str, name: str, value, x, axes):
@@ -58,12 +46,12 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
     if synchronized:
         raise ArgumentError("`moments`: `synchronized` must be False.", argument="synchronized")
     axes = check_axes("moments", axes, len(x.shape), "axes")
-    x, narrow = _wide(x)
+    x, narrow = wide(x)
     center = mean(x, axes, True)
     variance = mean(square(subtract(x, center)), axes, keepdims)
     if not keepdims:
         center = squeeze(center, axes)
-    return _narrow(center, narrow), _narrow(variance, narrow)
+    return rounded(center, narrow), rounded(variance, narrow)
 
 
 @op
@@ -89,25 +77,25 @@ def batch_normalization(
         That of the formula, for every tensor.
     """
     axes = (check_axis("batch_normalization", axis, check_rank("batch_normalization", x, 1)),)
-    x, narrow = _wide(x)
+    x, narrow = wide(x)
     given = {"mean": mean, "variance": variance, "offset": offset, "scale": scale}
     mean, variance, offset, scale = (_along("batch_normalization", n, v, x, axes) for n, v in given.items())
     y = divide(subtract(x, mean), sqrt(add(variance, float(epsilon))))
     y = y if scale is None else multiply(y, scale)
-    return _narrow(y if offset is None else add(y, offset), narrow)
+    return rounded(y if offset is None else add(y, offset), narrow)
 
 
 @op(name="layer_normalization")
 def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: Axes, epsilon: float | None):
     axes = check_axes("layer_normalization", axis, check_rank("layer_normalization", x, 1))
-    x, narrow = _wide(x)
+    x, narrow = wide(x)
     gamma = _along("layer_normalization", "gamma", gamma, x, axes)
     beta = _along("layer_normalization", "beta", beta, x, axes)
     centered = subtract(x, mean(x, axes, True))
     spread = mean(square(centered), axes, True)
     y = divide(centered, sqrt(add(spread, config.epsilon() if epsilon is None else float(epsilon))))
     y = y if gamma is None else multiply(y, gamma)
-    return _narrow(y if beta is None else add(y, beta), narrow)
+    return rounded(y if beta is None else add(y, beta), narrow)
 
 
 def layer_normalization(
@@ -159,11 +147,11 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
         That of the formula, for every tensor.
     """
     axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
-    x, narrow = _wide(x)
+    x, narrow = wide(x)
     scale = _along("rms_normalization", "scale", scale, x, axes)
     size = mean(square(x), axes, True)
     y = divide(x, sqrt(add(size, config.epsilon() if epsilon is None else float(epsilon))))
-    return _narrow(y if scale is None else multiply(y, scale), narrow)
+    return rounded(y if scale is None else multiply(y, scale), narrow)
 
 
 @op
@@ -189,11 +177,11 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
     else:
         axis = None
     epsilon = config.epsilon() if epsilon is None else float(epsilon)
-    x, narrow = _wide(x)
+    x, narrow = wide(x)
     if order == 2:
-        return _narrow(divide(x, sqrt(maximum(sum(square(x), axis, True), epsilon**2))), narrow)
+        return rounded(divide(x, sqrt(maximum(sum(square(x), axis, True), epsilon**2))), narrow)
     total = sum(abs(x) if order == 1 else power(abs(x), order), axis, True)
     if order > 1:
         some = greater(total, 0)
         total = where(some, power(where(some, total, 1.0), 1.0 / order), 0.0)
-    return _narrow(divide(x, maximum(total, epsilon)), narrow)
+    return rounded(divide(x, maximum(total, epsilon)), narrow)

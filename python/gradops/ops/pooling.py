@@ -11,12 +11,10 @@ import itertools as _itertools
 
 import numpy as np
 
-from .. import config
 from ..types import Integers, Tensor
 from ._dispatch import op
+from ._precision import floats
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
-from .conversion import cast
-from .conversion import dtype as _dtype
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
 from .reductions import argmax, sum
@@ -85,10 +83,6 @@ def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) ->
     ...
 
 
-def _floats(x):
-    return x if "float" in _dtype(x) else cast(x, config.floatx())
-
-
 def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
     first = is_channels_first(op, data_format)
     sizes = spatial_sizes(op, inputs, first)
@@ -130,7 +124,7 @@ def max_pool(
         as all three frameworks do (:func:`max` shares it instead).
     """
     _, _, how = _geometry("max_pool", inputs, pool_size, strides, padding, data_format)
-    return window_max(_floats(inputs), *how)
+    return window_max(floats(inputs), *how)
 
 
 @op
@@ -159,7 +153,7 @@ def average_pool(
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
-    total = window_sum(_floats(inputs), *how)
+    total = window_sum(floats(inputs), *how)
     if not any(map(any, around)):
         return divide(total, float(np.prod(window)))
     count = np.ones((), np.int64)
@@ -171,7 +165,7 @@ def average_pool(
 
 
 def _parts(sizes, output_size):
-    """For each dimension where the parts start and end: part ``i`` from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``."""
+    """For each dimension where the parts start and where they end."""
     for n, m in zip(sizes, output_size):
         yield np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
 
@@ -212,7 +206,7 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
         The upstream gradient, divided by the number of elements, to all of the part.
     """
     first, sizes, output_size = _adaptive("adaptive_average_pool", inputs, output_size, data_format)
-    x = _floats(inputs)
+    x = floats(inputs)
     if not any(n % m for n, m in zip(sizes, output_size)):
         window = tuple(n // m for n, m in zip(sizes, output_size))
         return divide(window_sum(x, window, window, ((0, 0),) * len(sizes), first), float(np.prod(window)))
@@ -241,7 +235,7 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
         The upstream gradient to the largest element of each part; at a tie to the first in row-major order.
     """
     first, _, output_size = _adaptive("adaptive_max_pool", inputs, output_size, data_format)
-    x = _floats(inputs)
+    x = floats(inputs)
     return take(reshape(x, (-1,)), adaptive_positions(x, output_size, first))
 
 

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     activations,
     bounds,
     pooling,
+    blocks,
     conversion,
     convolution,
     creation,

@@ -1,0 +1,22 @@
+"""The dtype in which an op of neural networks computes."""
+
+from __future__ import annotations
+
+from .. import config
+from .conversion import cast, dtype
+
+
+def floats(x):
+    """``x`` if floating, else cast to ``floatx``."""
+    return x if "float" in dtype(x) else cast(x, config.floatx())
+
+
+def wide(x):
+    """``x`` in a dtype of at least single precision, and the dtype to round the result to (None: as it is)."""
+    name = dtype(x)
+    return (cast(x, "float32"), name) if name in ("float16", "bfloat16") else (floats(x), None)
+
+
+def rounded(y, name):
+    """A result in the dtype that :func:`wide` gave with its argument."""
+    return y if name is None else cast(y, name)

@@ -1,0 +1,174 @@
+"""Blocks: windows of an image as columns and back, blocks of pixels as channels and back."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, ShapeError
+from ..types import Integer, Integers, Tensor
+from ._checks import check_rank, describe, integer
+from ._dispatch import op
+from ._precision import floats
+from ._spatial import is_channels_first, per_dimension, positions
+from .shaping import reshape, transpose
+
+
+@op
+def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
+    """The windows of an image with channels first, as columns.
+
+    Gradient:
+        :func:`column_sums`.
+    """
+    ...
+
+
+@op
+def column_sums(x: Tensor, sizes, window, strides, padding, dilation) -> Tensor:
+    """Columns added up where their windows are, in an image of ``sizes``.
+
+    Gradient:
+        :func:`window_columns`.
+    """
+    ...
+
+
+def _geometry(op: str, kernel_size, dilation, padding, stride):
+    window = per_dimension(op, kernel_size, 2, "kernel_size")
+    dilation = per_dimension(op, dilation, 2, "dilation")
+    strides = per_dimension(op, stride, 2, "stride")
+    return window, strides, per_dimension(op, padding, 2, "padding", 0), dilation
+
+
+def _count(op: str, x, sizes, window, strides, padding, dilation, name):
+    rows, columns = positions(op, x, sizes, window, strides, dilation, [(p, p) for p in padding], name)
+    return rows * columns
+
+
+@op
+def unfold(
+    x: Tensor, kernel_size: Integers, dilation: Integers = 1, padding: Integers = 0, stride: Integers = 1
+) -> Tensor:
+    """The windows of images, each as a column.
+
+    Args:
+        x: ``(batch, channels, height, width)``.
+        kernel_size: the size of the window, one number or one for each dimension; so for all that follow.
+        dilation: steps within the window.
+        padding: zeros on both sides of the image.
+        stride: steps of the window.
+
+    Returns:
+        ``(batch, channels * window, positions)``: in a column channels, then rows, then columns of the window.
+
+    Raises:
+        ShapeError: another number of dimensions, or an image smaller than the window.
+
+    Gradient:
+        :func:`fold` of the upstream gradient.
+    """
+    check_rank("unfold", x, (4,))
+    how = _geometry("unfold", kernel_size, dilation, padding, stride)
+    _count("unfold", x, tuple(x.shape)[2:], *how, "x")
+    return window_columns(floats(x), *how)
+
+
+@op
+def fold(
+    x: Tensor,
+    output_size: Integers,
+    kernel_size: Integers,
+    dilation: Integers = 1,
+    padding: Integers = 0,
+    stride: Integers = 1,
+) -> Tensor:
+    """Images from the columns of their windows, which add up where they overlap.
+
+    Args:
+        x: ``(batch, channels * window, positions)``, as from :func:`unfold`.
+        output_size: the sizes of the images.
+        kernel_size, dilation, padding, stride: as of :func:`unfold`.
+
+    Returns:
+        ``(batch, channels, *output_size)``.
+
+    Raises:
+        ShapeError: another number of dimensions, or sizes that do not fit each other.
+
+    Gradient:
+        :func:`unfold` of the upstream gradient.
+    """
+    check_rank("fold", x, (3,))
+    sizes = per_dimension("fold", output_size, 2, "output_size")
+    how = _geometry("fold", kernel_size, dilation, padding, stride)
+    taps, count = how[0][0] * how[0][1], _count("fold", x, sizes, *how, "output_size")
+    if x.shape[1] % taps or x.shape[2] != count:
+        raise ShapeError(
+            f"`fold`: `x` must have a multiple of {taps} rows (the window) and {count} columns (its positions); "
+            f"got {describe(x)}.",
+            argument="x",
+        )
+    return column_sums(floats(x), sizes, *how)
+
+
+def _blocks(op: str, x, block_size, data_format):
+    check_rank(op, x, (4,))
+    size = integer(op, block_size, "block_size")
+    if size < 2:
+        raise ArgumentError(f"`{op}`: `block_size` must be at least 2; got {size}.", argument="block_size")
+    first = is_channels_first(op, data_format)
+    return (transpose(x, (0, 2, 3, 1)) if first else x), size, first
+
+
+@op
+def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_last") -> Tensor:
+    """Channels as blocks of pixels: ``block_size**2`` times fewer channels, an image as many times larger.
+
+    Args:
+        x: ``(batch, height, width, channels)``, or ``(batch, channels, height, width)`` with
+            ``"channels_first"``. Channels count the rows of a block first, then its columns, then the new
+            channels, whichever the layout (PyTorch's ``pixel_shuffle`` has the new channels first).
+
+    Raises:
+        ShapeError: channels that ``block_size**2`` does not divide.
+        ArgumentError: a ``block_size`` below 2, or an unknown ``data_format``.
+
+    Gradient:
+        :func:`space_to_depth` of the upstream gradient.
+    """
+    x, size, first = _blocks("depth_to_space", x, block_size, data_format)
+    batch, height, width, channels = x.shape
+    if channels % size**2:
+        raise ShapeError(
+            f"`depth_to_space`: `x` must have a multiple of {size**2} channels; got {channels}.", argument="x"
+        )
+    left = channels // size**2
+    y = transpose(reshape(x, (batch, height, width, size, size, left)), (0, 1, 3, 2, 4, 5))
+    y = reshape(y, (batch, height * size, width * size, left))
+    return transpose(y, (0, 3, 1, 2)) if first else y
+
+
+@op
+def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_last") -> Tensor:
+    """Blocks of pixels as channels: what :func:`depth_to_space` undoes.
+
+    Args:
+        x: ``(batch, height, width, channels)``, or ``(batch, channels, height, width)`` with
+            ``"channels_first"``.
+
+    Raises:
+        ShapeError: an image that blocks do not fill.
+        ArgumentError: a ``block_size`` below 2, or an unknown ``data_format``.
+
+    Gradient:
+        :func:`depth_to_space` of the upstream gradient.
+    """
+    x, size, first = _blocks("space_to_depth", x, block_size, data_format)
+    batch, height, width, channels = x.shape
+    if height % size or width % size:
+        raise ShapeError(
+            f"`space_to_depth`: the image must be a multiple of {size} high and wide; got {height} by {width}.",
+            argument="x",
+        )
+    y = reshape(x, (batch, height // size, size, width // size, size, channels))
+    y = transpose(y, (0, 1, 3, 2, 4, 5))
+    y = reshape(y, (batch, height // size, width // size, channels * size**2))
+    return transpose(y, (0, 3, 1, 2)) if first else y
