@@ -107,6 +107,18 @@ Variable.imag = property(ops.imag)  # type: ignore[attr-defined]
 
 def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
     """NumPy's ufuncs on a variable are the ops of the same name, recorded."""
+    if not keywords and method == "__call__":
+        call = _ufunc_calls.get(ufunc)
+        if call is not None:
+            return call(*inputs)
+    return _any_ufunc(ufunc, method, inputs, keywords)
+
+
+_ufunc_calls: dict = {}
+"""Ufuncs that were met to what they are."""
+
+
+def _any_ufunc(ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
     out = keywords.pop("out", None)
     if method == "at":
         return _ufunc_at(ufunc, *inputs)
@@ -126,6 +138,8 @@ def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
     known = _dispatch.registry.get(name)
     if known is None or set(keywords) - set(known.parameters):
         raise _unsupported(f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), keywords)
+    if method == "__call__":
+        _ufunc_calls[ufunc] = known.call
     result = known.call(*inputs, **keywords)
     return result if out is None else _into(out if isinstance(out, tuple) else (out,), result)
 
@@ -250,6 +264,44 @@ _VALUES = frozenset(
 
 def _array_function(self, function, types, arguments, keywords) -> Any:
     """NumPy's other functions on a variable are the ops of the same name, recorded."""
+    plan = _plans.get(function)
+    if plan is not None and len(arguments) <= plan[1]:
+        call, _, names = plan
+        try:
+            return call(*arguments, **{names[k]: v for k, v in keywords.items()}) if keywords else call(*arguments)
+        except KeyError:
+            pass
+    return _any_function(function, arguments, keywords)
+
+
+_plans: dict = {}
+"""Functions that were met to the op, how many leading parameters the two share, and other parameters' names."""
+
+
+def _plan(function, op) -> None:
+    """Note how a function's parameters go to the op's, for the calls where that is all there is to know."""
+    names = _parameters(function)
+    if names is None or op.name in ("where", "einsum", "svd", "eigh", "qr", "slogdet", "eig"):
+        return
+    renamed: dict[str, str] = {}
+    for i, name in enumerate(names):
+        options = (*_SYNONYMS.get(name, ()), name)
+        target = next((o for o in options if o in op.parameters and o not in renamed.values()), None)
+        if target is None and i == 0:
+            target = op.parameters[0]
+        if target is not None:
+            renamed[name] = target
+    shared = 0
+    for name, parameter in zip(names, op.parameters):
+        if renamed.get(name) != parameter:
+            break
+        shared += 1
+    required = sum(p.default is p.empty for p in op.signature.parameters.values())
+    if required <= 1:
+        _plans[function] = op.call, shared, renamed
+
+
+def _any_function(function, arguments: tuple, keywords) -> Any:
     name = function.__name__
     if name in _VALUES:
         return function(*map(unwrap, arguments), **{k: unwrap(v) for k, v in keywords.items()})
@@ -273,6 +325,7 @@ def _array_function(self, function, types, arguments, keywords) -> Any:
         result = ops.einsum(*arguments)
         return result if out is None else _into((out,), result)
     result = known.call(*_renamed(function, known, arguments, keywords))
+    _plan(function, known)
     if name in ("svd", "eigh", "qr", "slogdet", "eig") and isinstance(result, tuple):
         result = _named(function, result)
     return result if out is None else _into((out,), result)
