@@ -186,7 +186,8 @@ def test_while_loop_bounds_and_structures(kind):
         start = {"n": 0, "x": x}
         several = ops.while_loop(lambda s: s["n"] < 5, lambda s: {"n": s["n"] + 2, "x": s["x"] * x}, start)
         bounded = [ops.while_loop(lambda n: n < 100, lambda n: n + 1, 0, b) for b in (0, 1, 7, 10, 200)]
-        return [several["n"], several["x"], *bounded, ops.while_loop(lambda n: ops.less(n, x), lambda n: (n + 1,), [0.0])[0]]
+        counted = ops.while_loop(lambda n: ops.less(n, x), lambda n: (n + 1,), [0.0])[0]
+        return [several["n"], several["x"], *bounded, counted]
 
     n, x, *bounded, counted = evaluate(kind, f, np.array(1.5))
     assert n == 6 and np.isclose(x, 1.5**4) and counted == 2

@@ -78,3 +78,15 @@ def last_of_each(flat: np.ndarray) -> np.ndarray:
     """Where, in a vector of positions, each position that occurs does so last."""
     order = np.arange(flat.size)[::-1]
     return np.sort(order[np.unique(flat[::-1], return_index=True)[1]])
+
+
+def cuts(positions, size: int) -> list[int]:
+    """Where to cut a dimension: positions counted from the start and within it.
+
+    Raises:
+        ValueError: positions that do not ascend, whose pieces would overlap.
+    """
+    found = [min(max(int(i) + (size if i < 0 else 0), 0), size) for i in positions]
+    if found != sorted(found):
+        raise ValueError(f"the positions to cut at must ascend; got {list(positions)}")
+    return found

@@ -40,13 +40,13 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
 @op
 def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
-    """``x`` cut along a dimension: into equal sections (an int) or before positions (a list).
+    """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
 
     Returns:
         A list of tensors.
 
     Raises:
-        ArgumentError: sections that do not divide the dimension.
+        ArgumentError: sections that do not divide the dimension, positions that do not ascend.
         AxisError: an axis out of range.
 
     Gradient:

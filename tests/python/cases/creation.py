@@ -13,7 +13,12 @@ def made(op, reference=None, label="", **options):
 
 def like(op, reference, **options):
     inputs = st.fixed_dictionaries({"x": arrays((2, 3), dtype="float32")}).map(lambda given: {**given, **options})
-    return Case(op, inputs, reference, label="-".join(f"{k}={v}" for k, v in options.items()))
+    return Case(
+        op,
+        inputs,
+        lambda x, **rest: reference(x, *rest.values()),
+        label="-".join(f"{k}={v}" for k, v in options.items()),
+    )
 
 
 def linspace(start, stop, **options):
@@ -28,7 +33,7 @@ def grid(*sizes, **options):
     return Case(
         "meshgrid",
         st.fixed_dictionaries({n: arrays(s) for n, s in zip(names, sizes)}),
-        lambda **given: list(np.meshgrid(*given.values(), **options)),
+        lambda **given: list(np.meshgrid(*(given[n] for n in names), **options)),
         gradients=names,
         label="-".join([*map(str, sizes), *options.values()]),
         using=lambda **given: ops.meshgrid(*(given[n] for n in names), **options),
@@ -56,7 +61,7 @@ CASES = [
     like("empty_like", np.zeros_like, dtype="bool"),
     like("full_like", np.full_like, fill_value=2),
     like("full_like", np.full_like, fill_value=-np.inf, dtype="float64"),
-    made("arange", start=5),
+    made("arange", lambda start: np.arange(start), start=5),
     made("arange", start=2, stop=9, step=3),
     made("arange", start=1.0, stop=0.0, step=-0.3),
     made("arange", start=0, stop=3, dtype="float32"),
@@ -88,7 +93,8 @@ CASES = [
             gradients=["x"],
             label="-".join(f"{k}={v}" for k, v in o.items()),
         )
-        for o in ({}, {"N": 5}, {"N": 2, "increasing": True}, {"N": 0})
+        for o in ({}, {"N": 5}, {"N": 2, "increasing": True})
     ),
+    Case("vander", st.fixed_dictionaries({"x": arrays((3,)), "N": st.just(0)}), np.vander, label="no columns"),
     Case("vander", st.fixed_dictionaries({"x": arrays((3,), -3, 4, dtype="int64")}), np.vander, label="integers"),
 ]

@@ -2,9 +2,8 @@
 
 import jax.numpy as jnp
 
+from .._keys import cuts
 from .base import together
-
-split = jnp.split
 
 
 def concatenate(xs, axis=0):
@@ -13,6 +12,12 @@ def concatenate(xs, axis=0):
 
 def stack(xs, axis=0):
     return jnp.stack(together(xs), axis)
+
+
+def split(x, indices_or_sections, axis=0):
+    if not isinstance(indices_or_sections, int):
+        indices_or_sections = cuts(indices_or_sections, x.shape[axis])
+    return jnp.split(x, indices_or_sections, axis)
 
 
 def unstack(x, num=None, axis=0):

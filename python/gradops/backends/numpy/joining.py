@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._keys import cuts
 from .base import together
 
 
@@ -14,6 +15,8 @@ def stack(xs, axis=0):
 
 
 def split(x, indices_or_sections, axis=0):
+    if not isinstance(indices_or_sections, int):
+        indices_or_sections = cuts(indices_or_sections, x.shape[axis])
     return np.split(x, indices_or_sections, axis)
 
 

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from .._keys import cuts
 from .base import together
 
 
@@ -17,8 +18,8 @@ def split(x, indices_or_sections, axis=0):
     if isinstance(indices_or_sections, int):
         return tf.split(x, indices_or_sections, axis)
     size = x.shape[axis]
-    edges = [0, *(min(max(int(i) + (size if i < 0 else 0), 0), size) for i in indices_or_sections), size]
-    return tf.split(x, [max(b - a, 0) for a, b in zip(edges, edges[1:])], axis)
+    edges = [0, *cuts(indices_or_sections, size), size]
+    return tf.split(x, [b - a for a, b in zip(edges, edges[1:])], axis)
 
 
 def unstack(x, num=None, axis=0):

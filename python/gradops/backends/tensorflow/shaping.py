@@ -14,7 +14,7 @@ def reshape(x, newshape):
 
 
 def transpose(x, axes=None):
-    return tf.transpose(x, axes)
+    return tf.transpose(x, None if axes is None else [a % x.shape.rank for a in axes])
 
 
 def expand_dims(x, axis):

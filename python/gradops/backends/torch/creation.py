@@ -37,7 +37,10 @@ def arange(start, stop=None, step=None, dtype=None):
     values = [v.item() if isinstance(v, torch.Tensor) else v for v in (start, stop, step)]
     if dtype is None:
         dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
-    return torch.arange(*values, dtype=torch_dtype(dtype))
+    start, stop, step = values
+    if step and (stop - start) / step <= 0:
+        stop = start  # torch takes no range that runs the wrong way
+    return torch.arange(start, stop, step, dtype=torch_dtype(dtype))
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):

@@ -2,6 +2,7 @@
 
 import torch
 
+from .._keys import cuts
 from .base import together
 
 
@@ -22,7 +23,7 @@ def _even(x, sections, axis):
         if sections < 1 or x.shape[axis] % sections:
             raise ValueError(f"{sections} sections do not divide a dimension of {x.shape[axis]}")
         return sections
-    return [int(i) for i in sections]
+    return cuts(sections, x.shape[axis])
 
 
 def unstack(x, num=None, axis=0):
