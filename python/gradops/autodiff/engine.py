@@ -478,9 +478,7 @@ written: dict[int, tuple] = {}
 
 
 def _check_versions(node: Node) -> None:
-    from .inplace import check
-
-    check(node)
+    """:func:`.inplace.check`, which puts itself here."""
 
 
 def _sequence(value) -> Sequence:
