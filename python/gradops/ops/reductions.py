@@ -69,14 +69,14 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
     rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
     if len(axes) != 1:
         x = transpose(x, (*(i for i in range(rank) if i not in axes), *axes)) if rank else x
-        x = reshape(x, (*rest, count(x.shape) // count(rest) if count(rest) else count(kept)))
+        x = reshape(x, (*rest, _count(x.shape) // _count(rest) if _count(rest) else _count(kept)))
         along = len(rest)
     else:
         along = axes[0]
     return reshape(_tree_product(x, along), kept if keepdims else rest)
 
 
-def count(shape) -> int:
+def _count(shape) -> int:
     """The number of elements of a shape."""
     total = 1
     for n in shape:

@@ -71,15 +71,19 @@ def _meet_number(dtype, number: type, floatx: str):
     return tf.as_dtype(dtypes.promote_number(dtype.name, number, floatx))
 
 
+def _constant(number, dtype):
+    return tf.constant(int(number) if number.__class__ is bool and dtype is not tf.bool else number, dtype)
+
+
 def promoted(x1, x2):
     """Both operands as tensors in the dtype in which they meet."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         meet = _meet_number(d2, type(x1), config.floatx())
-        return tf.constant(x1, meet), tf.cast(x2, meet)
+        return _constant(x1, meet), tf.cast(x2, meet)
     if d2 is None:
         meet = _meet_number(d1, type(x2), config.floatx())
-        return tf.cast(x1, meet), tf.constant(x2, meet)
+        return tf.cast(x1, meet), _constant(x2, meet)
     meet = _meet(d1, d2)
     return tf.cast(x1, meet), tf.cast(x2, meet)
 
@@ -115,9 +119,17 @@ def arithmetic(function):
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-        return function(x1, x2) if d1 is d2 else function(*promoted(x1, x2))
+        if d1 is not d2:
+            x1, x2 = promoted(x1, x2)
+            d1 = x1.dtype
+        return function(x1, x2) if d1 is not tf.bool else _of_bools(function, x1, x2)
 
     return kernel
+
+
+def _of_bools(function, x1, x2):
+    """TensorFlow has no arithmetic of bools: a result that is not 0 is true."""
+    return tf.cast(function(tf.cast(x1, tf.int8), tf.cast(x2, tf.int8)), tf.bool)
 
 
 def floating_arithmetic(function):

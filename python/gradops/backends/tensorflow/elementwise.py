@@ -11,8 +11,6 @@ subtract = arithmetic(tf.math.subtract)
 multiply = arithmetic(tf.math.multiply)
 floor_divide = arithmetic(tf.math.floordiv)
 mod = arithmetic(tf.math.floormod)
-maximum = arithmetic(tf.math.maximum)
-minimum = arithmetic(tf.math.minimum)
 divide = floating_arithmetic(tf.math.truediv)
 arctan2 = floating_arithmetic(tf.math.atan2)
 
@@ -47,6 +45,21 @@ log10 = floating(lambda x: tf.math.log(x) / _number(x, math.log(10)))
 exp2 = floating(lambda x: tf.math.pow(_number(x, 2), x))
 
 
+def _sharing_ties(function):
+    """TensorFlow gives the whole gradient of a tie to the first operand: the mean of equal ones shares it."""
+
+    @arithmetic
+    def kernel(x1, x2):
+        y = function(x1, x2)
+        return tf.where(tf.equal(x1, x2), x1 * 0.5 + x2 * 0.5, y) if y.dtype.is_floating else y
+
+    return kernel
+
+
+maximum = _sharing_ties(tf.math.maximum)
+minimum = _sharing_ties(tf.math.minimum)
+
+
 def _number(x, value):
     return tf.constant(value, x.dtype)
 
@@ -65,7 +78,7 @@ def logaddexp(x1, x2):
 
 
 def abs(x):
-    return tf.math.abs(x) if x.dtype != tf.bool else x
+    return x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.math.abs(x)
 
 
 def square(x):
@@ -96,6 +109,8 @@ def negative(x):
 
 
 def sign(x):
+    if x.dtype.is_unsigned:
+        return tf.cast(tf.not_equal(x, 0), x.dtype)
     return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 

@@ -117,16 +117,28 @@ def arithmetic(function, numbers: bool = False):
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-        if d1 is d2:
-            return function(x1, x2)
-        if numbers:
-            if d2 is None and _meet_number(d1, type(x2), config.floatx()) is d1:
+        try:
+            if d1 is d2:
                 return function(x1, x2)
-            if d1 is None and _meet_number(d2, type(x1), config.floatx()) is d2:
-                return function(x1, x2)
-        return function(*promoted(x1, x2))
+            if numbers:
+                if d2 is None and _meet_number(d1, type(x2), config.floatx()) is d1:
+                    return function(x1, x2)
+                if d1 is None and _meet_number(d2, type(x1), config.floatx()) is d2:
+                    return function(x1, x2)
+            return function(*promoted(x1, x2))
+        except NotImplementedError:
+            return _in_int64(function, x1, x2)
 
     return kernel
+
+
+def _in_int64(function, x1, x2):
+    """A binary function of ``uint16``, ``uint32`` or ``uint64``, much of which PyTorch lacks, by way of ``int64``."""
+    x1, x2 = promoted(x1, x2)
+    if x1.dtype not in (torch.uint16, torch.uint32, torch.uint64):
+        return function(x1, x2)
+    y = function(x1.to(torch.int64), x2.to(torch.int64))
+    return y if y.dtype is torch.bool else y.to(x1.dtype)
 
 
 def floating_arithmetic(function, numbers: bool = False):

@@ -7,9 +7,11 @@ from .base import axes_of, floats, torch_dtype
 
 def sum(x, axis=None, keepdims=False):
     if axis is None and not keepdims:
-        return torch.sum(x)
-    axes = axes_of(x, axis)
-    return torch.sum(x, dim=axes, keepdim=keepdims) if axes else _widened(x)
+        y = torch.sum(x)
+    else:
+        axes = axes_of(x, axis)
+        y = torch.sum(x, dim=axes, keepdim=keepdims) if axes else _widened(x)
+    return y if x.dtype is not torch.uint64 else y.to(torch.uint64)
 
 
 def _widened(x):
@@ -23,10 +25,10 @@ def mean(x, axis=None, keepdims=False):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    x = _widened(x) if dtype is None else x.to(torch_dtype(dtype))
+    y = _widened(x) if dtype is None else x.to(torch_dtype(dtype))
     for a in sorted(axes_of(x, axis), reverse=True):
-        x = torch.prod(x, dim=a, keepdim=keepdims)
-    return x
+        y = torch.prod(y, dim=a, keepdim=keepdims)
+    return y if x.dtype is not torch.uint64 or dtype is not None else y.to(torch.uint64)
 
 
 def _extreme(function, bound):
@@ -81,13 +83,16 @@ def logsumexp(x, axis=None, keepdims=False):
     return torch.logsumexp(x, dim=axes, keepdim=keepdims) if axes else x
 
 
-def cumsum(x, axis=None, dtype=None):
-    if axis is None:
-        x, axis = x.reshape(-1), 0
-    return torch.cumsum(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
+def _running(function):
+    def kernel(x, axis=None, dtype=None):
+        if axis is None:
+            x, axis = x.reshape(-1), 0
+        if dtype is None and x.dtype is torch.uint64:
+            return function(x.to(torch.int64), dim=axis).to(torch.uint64)
+        return function(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
+
+    return kernel
 
 
-def cumprod(x, axis=None, dtype=None):
-    if axis is None:
-        x, axis = x.reshape(-1), 0
-    return torch.cumprod(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
+cumsum = _running(torch.cumsum)
+cumprod = _running(torch.cumprod)

@@ -1,0 +1,88 @@
+"""Special functions, bounds and comparison: kinks, ties and points where the libraries disagree."""
+
+import numpy as np
+import pytest
+from gradops import Variable, autodiff, ops
+from parity import BACKENDS, native_gradient, numpy, tape_second, tensors
+
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def gradients(function, xs, backend):
+    """The tape's gradients on NumPy, the framework's own elsewhere."""
+    if backend == "numpy":
+        variables = [Variable(x, requires_grad=True) for x in xs]
+        return [numpy(g) for g in autodiff.grad(function(*variables), variables, materialize_grads=True)]
+    return native_gradient(function, xs, backend)
+
+
+@everywhere
+def test_hypot_at_zero(backend):
+    zero = np.zeros(2), np.zeros(2)
+    for g in gradients(lambda a, b: ops.sum(ops.hypot(a, b)), zero, backend):
+        np.testing.assert_array_equal(g, [0, 0])
+
+
+@pytest.mark.parametrize("backend", ("numpy", "torch", "jax"))
+def test_second_gradient_of_hypot_at_a_tie(backend):
+    x = [np.array(3.0), np.array(3.0)]
+
+    def f(a, b):
+        return ops.hypot(a, b)
+
+    got = tape_second(f, x) if backend == "numpy" else native_gradient(f, x, backend, second=True)
+    want = native_gradient(lambda a, b: ops.sqrt(a * a + b * b), x, "torch", second=True)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@everywhere
+def test_ties_share(backend):
+    x = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    for op in (ops.maximum, ops.minimum, ops.fmax, ops.fmin):
+        first, second = gradients(lambda a, b: ops.sum(op(a, b)), x, backend)  # noqa: B023
+        assert first[0] == second[0] == 0.5
+    (inside,) = gradients(lambda a: ops.sum(ops.clip(a, 0.0, 2.0)), [np.array([-1.0, 0.0, 1.0, 2.0, 3.0])], backend)
+    np.testing.assert_array_equal(inside, [0, 0.5, 1, 0.5, 0])
+
+
+@everywhere
+def test_no_gradient_where_the_answer_is_put_in(backend):
+    a, b = gradients(lambda a, b: ops.sum(ops.divide_no_nan(a, b)), [np.ones(2), np.array([0.0, 2.0])], backend)
+    np.testing.assert_allclose((a, b), ([0, 0.5], [0, -0.25]))
+    (g,) = gradients(lambda a: ops.sum(ops.nan_to_num(a)), [np.array([np.nan, np.inf, 1.0])], backend)
+    np.testing.assert_array_equal(g, [0, 0, 1])
+    g, h = gradients(lambda a, b: ops.sum(ops.fmax(a, b)), [np.array([np.nan, 1.0]), np.array([1.0, np.nan])], backend)
+    np.testing.assert_array_equal((g, h), ([0, 1], [1, 0]))
+
+
+@everywhere
+def test_sinc_at_zero_to_second_order(backend):
+    x = [np.array(0.0)]
+    second = tape_second(ops.sinc, x) if backend == "numpy" else native_gradient(ops.sinc, x, backend, second=True)
+    weight = native_gradient(lambda v: ops.square(v), x, "torch", second=True)[0] / 2
+    np.testing.assert_allclose(second[0], -(np.pi**2) / 3 * weight)
+
+
+def test_what_differs_between_backends():
+    (tape,), (torch,), (jax,), (tensorflow,) = (gradients(lambda v: ops.cbrt(v), [np.array(0.0)], b) for b in BACKENDS)
+    assert np.isinf(tape) and np.isinf(jax)
+    assert np.isnan(torch) and np.isnan(tensorflow)
+
+
+@everywhere
+def test_weak_numbers_stay_weak_in_composed_ops(backend):
+    x = tensors(np.array([0.5, 1.5], "float32"), backend)
+    for y in (
+        ops.fmax(x, 1.0),
+        ops.fmin(1, x),
+        ops.clip(x, 0, 1.0),
+        ops.divide_no_nan(1, x),
+        ops.heaviside(x, 0.5),
+        ops.logaddexp2(x, 1),
+        ops.hypot(3.0, x),
+        ops.nan_to_num(x, 1),
+        ops.sinc(x),
+        ops.deg2rad(x),
+        ops.ldexp(x, 2),
+    ):
+        assert ops.dtype(y) == "float32"
