@@ -27,9 +27,12 @@ lint: setup
 	$(python) -m mypy
 	Rscript -e 'lints <- lintr::lint_package(); print(lints); quit(status = length(lints) > 0)'
 
+bench: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 bench: setup
-	$(python) -m pytest benchmarks --benchmark-only
+	for script in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do $(python) $$script || exit; done
+	for script in $(wildcard benchmarks/*.R); do Rscript $$script || exit; done
 
 docs: setup
 	$(python) tools/generate_r
+	$(python) tools/ops_table.py
 	Rscript -e 'roxygen2::roxygenise()'
