@@ -49,7 +49,7 @@ def conv(**keywords):
 
 
 def attention(**keywords):
-    return lambda q, k, v: ops.dot_product_attention(q, k, v, **keywords)
+    return lambda q, k, v: ops.dot_product_attention(q, k, v, flash_attention=True, **keywords)
 
 
 image, deep = array(8, 56, 56, 64), array(8, 14, 14, 256)

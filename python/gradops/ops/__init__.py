@@ -1,6 +1,7 @@
 """Every op, on the tensors of every backend: ``gradops.ops.exp(x)``."""
 
 from . import image, nn  # noqa: F401
+from .attention import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .encoding import *  # noqa: F403

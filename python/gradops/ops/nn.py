@@ -30,6 +30,7 @@ from .activations import (
     tanh_shrink,
     threshold,
 )
+from .attention import dot_product_attention
 from .blocks import depth_to_space, fold, space_to_depth, unfold
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
 from .encoding import multi_hot, one_hot
@@ -49,6 +50,7 @@ __all__ = [
     "conv_transpose",
     "depth_to_space",
     "depthwise_conv",
+    "dot_product_attention",
     "elu",
     "fold",
     "gelu",

@@ -1,6 +1,7 @@
 """The NumPy backend: every op's kernel with NumPy and SciPy alone."""
 
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
+from .attention import *  # noqa: F403
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bounds import *  # noqa: F403

@@ -16,11 +16,18 @@ def relu(x):
 
 
 def softmax(x, axis=-1):
-    return special.softmax(floats(x), axis=axis)
+    x = floats(x)
+    y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
+    np.exp(y, out=y)
+    y /= y.sum(axis, keepdims=True)
+    return y
 
 
 def log_softmax(x, axis=-1):
-    return special.log_softmax(floats(x), axis=axis)
+    x = floats(x)
+    y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
+    y -= np.log(np.exp(y).sum(axis, keepdims=True))
+    return y
 
 
 def softplus(x):

@@ -1,0 +1,139 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes as _dtypes
+from ..errors import ShapeError
+from ..types import Tensor
+from ._checks import broadcast_shapes, check_rank, describe
+from ._dispatch import op
+from ._precision import floats, rounded, wide
+from .activations import softmax
+from .conversion import cast
+from .conversion import dtype as _dtype
+from .conversion import shape as _shape
+from .elementwise import add, divide, greater, logical_and, multiply, tanh
+from .indexing import where
+from .products import matmul
+from .shaping import reshape, transpose
+
+_FAR_BELOW = -1e30
+
+
+def _check(op, query, key, value, bias, mask, *rest):
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_rank(op.name, tensor, (4,), name)
+    (batch, targets, heads, width), (again, sources, groups, depth) = _shape(query), _shape(key)
+    if again != batch or depth != width or not groups or heads % groups:
+        raise ShapeError(
+            f"`{op.name}`: `key` must have the batch and head size of `query`, {describe(query)}, and a number of "
+            f"heads that divides its {heads}; got {describe(key)}.",
+            argument="key",
+        )
+    if _shape(value)[:3] != _shape(key)[:3]:
+        raise ShapeError(
+            f"`{op.name}`: `value` must be of `key`'s shape but for the last dimension; got {describe(value)}.",
+            argument="value",
+        )
+    for name, tensor in (("bias", bias), ("mask", mask)):
+        wanted = (batch, heads, targets, sources)
+        if tensor is not None and broadcast_shapes(op.name, ("logits", name), wanted, _shape(tensor)) != wanted:
+            raise ShapeError(
+                f"`{op.name}`: `{name}` must broadcast to {wanted}; got {describe(tensor)}.", argument=name
+            )
+
+
+@op(check=_check)
+def dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    flash_attention: bool | None = None,
+    attn_logits_soft_cap: float | None = None,
+) -> Tensor:
+    """``softmax(query @ key * scale + bias) @ value`` for each head (Vaswani et al. 2017).
+
+    Args:
+        query: ``(batch, targets, heads, width)``.
+        key: ``(batch, sources, groups, width)``. With fewer groups than heads, as many heads in a row share a
+            group (grouped-query attention, Ainslie et al. 2023).
+        value: ``(batch, sources, groups, width)``; the width may be another.
+        bias: added to the logits; broadcasts to ``(batch, heads, targets, sources)``. -inf masks.
+        mask: true where a source may be attended to; broadcasts likewise.
+        scale: ``1 / sqrt(width)`` if None.
+        is_causal: mask the sources after a target's own position.
+        flash_attention: True asks for the fused kernel where a library has one, also where it can be
+            differentiated only once (PyTorch's); None takes it where no derivative is wanted; False never.
+        attn_logits_soft_cap: a ``cap`` that bounds the scaled logits: ``cap * tanh(logits / cap)``.
+
+    Returns:
+        ``(batch, targets, heads, width)``. A target that may attend to nothing gives 0. NumPy never holds the
+        logits of more than a few targets at once.
+
+    Raises:
+        ShapeError: shapes that do not fit each other.
+
+    Gradient:
+        That of the formula, for ``query``, ``key``, ``value`` and ``bias``; none to what is masked.
+    """
+    name = _dtypes.promote(_dtypes.promote(_dtype(floats(query)), _dtype(floats(key))), _dtype(floats(value)))
+    query, key, value = (cast(x, name) for x in (query, key, value))
+    scale = query.shape[3] ** -0.5 if scale is None else float(scale)
+    if bias is not None:
+        open_ = greater(bias, -np.inf)
+        mask = open_ if mask is None else logical_and(mask, open_)
+        bias = cast(where(open_, bias, 0.0), name)
+    if attn_logits_soft_cap is None and not any(_on_tape(x) for x in (query, key, value, bias)):
+        return attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention)
+    return _attention(query, key, value, bias, mask, scale, is_causal, attn_logits_soft_cap)
+
+
+def _on_tape(x) -> bool:
+    return hasattr(x, "data") and hasattr(x, "requires_grad") and hasattr(x, "_node")
+
+
+def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
+    (query, final), (key, _), (value, _) = wide(query), wide(key), wide(value)
+    (batch, targets, heads, width), (_, sources, groups, _) = query.shape, key.shape
+    stacked = (batch, groups, heads // groups * targets)
+    query = reshape(transpose(query, (0, 2, 1, 3)), (*stacked, width))
+    logits = matmul(multiply(query, scale), transpose(key, (0, 2, 3, 1)))
+    logits = reshape(logits, (batch, heads, targets, sources))
+    if cap is not None:
+        logits = multiply(tanh(divide(logits, float(cap))), float(cap))
+    logits = logits if bias is None else add(logits, bias)
+    if is_causal:
+        before = np.tril(np.ones((targets, sources), bool))
+        mask = before if mask is None else logical_and(mask, before)
+    if mask is None:
+        weights = softmax(logits)
+    else:
+        weights = where(mask, softmax(where(mask, logits, _FAR_BELOW)), 0.0)
+    result = matmul(reshape(weights, (*stacked, sources)), transpose(value, (0, 2, 1, 3)))
+    result = reshape(result, (batch, heads, targets, value.shape[3]))
+    return rounded(transpose(result, (0, 2, 1, 3)), final)
+
+
+@op
+def attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    mask: Tensor | None,
+    scale,
+    is_causal,
+    flash_attention=None,
+) -> Tensor:
+    """:func:`dot_product_attention` of tensors of one dtype, as fast as the backend does it.
+
+    Gradient:
+        As of :func:`dot_product_attention`.
+    """
+    return _attention(query, key, value, bias, mask, scale, is_causal)

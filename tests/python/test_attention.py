@@ -1,0 +1,101 @@
+"""Attention where nothing may be attended to, of large logits, in bounded memory, and with bad input."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from cases.attention import attention
+from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
+
+from gradops import backends, ops
+from gradops.errors import ShapeError
+
+backends.by_name("jax").prepare("float64")
+random = np.random.default_rng(0)
+
+
+def some(*shape, dtype="float64"):
+    return random.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("how", ["mask", "bias"])
+def test_a_target_that_may_attend_to_nothing_gives_0(how):
+    """And has no gradient, on the tape and in every framework."""
+    seen = np.array([[True, False, True], [False, False, False]])
+    given = {"mask": seen} if how == "mask" else {"bias": np.where(seen, 0.5, -np.inf)}
+    arguments = {"query": some(1, 2, 1, 4), "key": some(1, 3, 1, 4), "value": some(1, 3, 1, 4), **given}
+    case = Case("dot_product_attention", None, gradients=["query", "key", "value"])
+    xs = [arguments[name] for name in case.gradients]
+    slopes = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
+    assert not slopes[0][0, 1].any() and all(np.isfinite(s).all() for s in slopes)
+    for backend in BACKENDS:
+        y = numpy(ops.dot_product_attention(**{k: tensors(v, backend) for k, v in arguments.items()}))
+        assert not y[0, 1].any()
+        np.testing.assert_allclose(y, attention(**arguments), rtol=1e-6)
+        if backend != "numpy":
+            natives = native_gradient(scalar_function(case, arguments, backend), xs, backend)
+            for slope, native in zip(slopes, natives):
+                np.testing.assert_allclose(slope, native, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_large_logits(backend):
+    x = tensors(np.full((1, 2, 1, 4), 200.0, "float32"), backend)
+    y = ops.dot_product_attention(x, x, x)
+    assert ops.dtype(y) == "float32" and (numpy(y) == 200).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_half_precision(backend):
+    q, k, v = (some(1, 4, 2, 8, dtype="float16") for _ in range(3))
+    y = ops.dot_product_attention(*(tensors(x, backend) for x in (q, k, v)), is_causal=True)
+    assert ops.dtype(y) == "float16"
+    want = attention(*(x.astype("float64") for x in (q, k, v)), is_causal=True)
+    np.testing.assert_allclose(numpy(y), want, rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize("limit", [1, 100, 1000, 10**6])
+def test_blocks_do_not_show(limit, monkeypatch):
+    from gradops.backends.numpy import attention as kernels
+
+    monkeypatch.setattr(kernels, "LOGITS", limit)
+    q, k, v, bias = some(2, 5, 4, 3), some(2, 6, 2, 3), some(2, 6, 2, 3), some(2, 1, 5, 6)
+    mask = random.random((4, 5, 6)) < 0.7
+    for causal in (False, True):
+        arguments = {"bias": bias, "mask": mask, "is_causal": causal}
+        np.testing.assert_allclose(ops.dot_product_attention(q, k, v, **arguments), attention(q, k, v, **arguments))
+
+
+def test_logits_are_never_all_in_memory():
+    """They would take 512 MiB here."""
+    x = some(1, 8192, 1, 4)
+    tracemalloc.start()
+    ops.dot_product_attention(x, x, x, is_causal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 * 2**20
+
+
+def test_torch_fuses_where_nothing_is_differentiated():
+    q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
+    with torch.no_grad():
+        plain = ops.dot_product_attention(q, q, q)
+    torch.testing.assert_close(plain, ops.dot_product_attention(q, q, q, flash_attention=True))
+    torch.testing.assert_close(plain, ops.dot_product_attention(q, q, q, flash_attention=False).detach())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bad_input(backend):
+    x = tensors(np.ones((2, 3, 4, 5)), backend)
+    for name in ("query", "key", "value"):
+        with pytest.raises(ShapeError, match=f"`dot_product_attention`: `{name}`"):
+            ops.dot_product_attention(**{"query": x, "key": x, "value": x, name: x[0]})
+    with pytest.raises(ShapeError, match="`key` must have the batch"):
+        ops.dot_product_attention(x, x[:, :, :3], x[:, :, :3])
+    with pytest.raises(ShapeError, match="`value` must be of `key`'s"):
+        ops.dot_product_attention(x, x, x[:, :2])
+    with pytest.raises(ShapeError, match="mask"):
+        ops.dot_product_attention(x, x, x, mask=tensors(np.ones((3, 4), bool), backend))
+    with pytest.raises(ShapeError, match="`bias` must broadcast"):
+        ops.dot_product_attention(x[:1], x[:1], x[:1], bias=tensors(np.ones((2, 4, 3, 3)), backend))
