@@ -8,27 +8,32 @@ operand <- function(x, name = substitute(x), call = parent.frame()) {
 # Numbers go as numbers, without NA; arrays as a marked NumPy view, so that Python knows them as R's; functions as
 # callbacks; lists element by element.
 as_python <- function(x, name = "x", call = NULL) {
-  if (is.environment(x) || is.null(x) || is.character(x)) {
-    x
-  } else if (is.function(x)) {
-    callback(x)
-  } else if (is.factor(x)) {
-    as_python(array_of(as.integer(x), dim(x)))
-  } else if (is.data.frame(x)) {
-    as_python(data.matrix(x))
-  } else if (is.list(x)) {
-    lapply(named(x), as_python, name = name, call = call)
-  } else if (typeof(x) %in% c("double", "integer", "logical", "complex")) {
-    if (typeof(x) %in% c("integer", "logical") && anyNA(x)) {
-      storage.mode(x) <- "double"
-    }
-    if (length(x) == 1L && is.null(dim(x))) as.vector(unclass(x)) else list(`<R>` = array_of(x))
-  } else {
+  if (is.object(x) && !is.environment(x) && !is.function(x)) {
+    x <- without_class(x)
+  }
+  switch(typeof(x),
+    environment = , character = , `NULL` = x,
+    closure = , builtin = , special = callback(x),
+    list = lapply(named(x), as_python, name = name, call = call),
+    double = , complex = number_or_array(x),
+    integer = , logical = number_or_array(if (anyNA(x)) `storage.mode<-`(x, "double") else x),
     abort(
-      sprintf("`%s` must be a tensor, or numeric, logical, complex, or a list of these; got %s.", deparse1(name), friendly(x)),
+      sprintf(
+        "`%s` must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
+        deparse1(name), friendly(x)
+      ),
       class = c("gradops_error_type", "gradops_error"), argument = deparse1(name), call = call
     )
-  }
+  )
+}
+
+number_or_array <- function(x) {
+  if (length(x) == 1L && is.null(dim(x))) as.vector(x) else list(`<R>` = array_of(x))
+}
+
+# Factors' codes, data frames as matrices, the numbers of dates and the like.
+without_class <- function(x) {
+  if (is.data.frame(x)) data.matrix(x) else unclass(x)
 }
 
 # Several tensors, given as one list or one by one.
@@ -85,13 +90,16 @@ callback <- function(f, finish = as_python) {
   }
   formals <- formals(f)
   defaults <- vapply(formals, function(default) {
-    if (identical(default, quote(expr = ))) "none" else if (is.null(default)) "null" else "r"
+    if (rlang::is_missing(default)) "none" else if (is.null(default)) "null" else "r"
   }, "")
   called <- function(...) {
     rlang::try_fetch(
-      finish(do.call(f, lapply(list(...), several))),
+      finish(do.call("f", lapply(list(...), several))),
       error = function(condition) {
-        list(`<R error>` = keep_condition(condition), message = conditionMessage(condition))
+        list(
+          `<R error>` = keep_condition(condition), message = conditionMessage(condition),
+          python = condition[["python"]]
+        )
       }
     )
   }
@@ -109,7 +117,11 @@ python_scalars <- paste0("python.builtin.", c("bool", "int", "float", "str", "No
 conditions <- new.env(parent = emptyenv())
 
 keep_condition <- function(condition) {
-  key <- as.character(length(conditions) + 1L)
+  if (length(conditions) > 100) {
+    rm(list = ls(conditions), envir = conditions) # of calls in which Python went on after the error
+  }
+  state$conditions <- (state$conditions %||% 0) + 1
+  key <- as.character(state$conditions)
   conditions[[key]] <- condition
   key
 }

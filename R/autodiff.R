@@ -102,3 +102,64 @@ local_scope <- function(.name, ..., .local_envir) {
   withr::defer(py_call(scope$`__exit__`, NULL, NULL, NULL), envir = .local_envir)
   invisible()
 }
+
+#' An operation with its own forward and backward
+#'
+#' After `torch::autograd_function()`, on variables of every backend and on torch tensors. `forward` runs without
+#' recording. `ctx` carries what `backward` needs: `ctx$save_for_backward(x, ...)` and `ctx$saved_tensors` (a list),
+#' `ctx$needs_input_grad`, `ctx$mark_dirty()`, `ctx$mark_non_differentiable()`, `ctx$set_materialize_grads()`, and any
+#' field of yours (`ctx$scale <- 2`).
+#' @param forward `function(ctx, ...)`, which returns a tensor or a list of them.
+#' @param backward `function(ctx, ...)`, which gets a gradient for each output and returns one for each input, as a list
+#'   if there are several; `NULL` for an input without gradient.
+#' @returns A function of `forward`'s arguments without `ctx`.
+#' @section Gradient:
+#' `backward`'s; differentiable again if `backward` is made of recorded operations.
+#' @examplesIf gradops_available()
+#' cube <- autodiff_function(
+#'   forward = function(ctx, x) {
+#'     ctx$save_for_backward(x)
+#'     x^3
+#'   },
+#'   backward = function(ctx, upstream) 3 * ctx$saved_tensors[[1]]^2 * upstream
+#' )
+#' x <- parameter(2)
+#' backward(cube(x))
+#' x$grad
+#' @export
+autodiff_function <- function(forward, backward) {
+  check_function(forward)
+  check_function(backward)
+  apply <- call_core("interop.r.function", callback(forward), callback(backward))
+  function(...) several(call_python(apply, list(...), "interop.r.invoke_on_tensors"))
+}
+
+context_classes <- c("gradops.autodiff.function.Context", "torch.autograd.function.FunctionCtx")
+
+# A context's fields as R values.
+context_field <- function(x, name) {
+  several(NextMethod())
+}
+
+#' Find the call that made a wrong gradient
+#'
+#' In the code of `with_detect_anomaly()`, or after `local_detect_anomaly()` until the calling function ends, a gradient
+#' that fails or is NaN is an error that names the forward call it belongs to. Forward and backward pass must both run
+#' there. For debugging: recording is slower.
+#' @inheritParams with_no_grad
+#' @param check_nan Whether a NaN stops the backward pass.
+#' @returns The value of `code`; of `local_detect_anomaly()` `NULL`, invisibly.
+#' @examplesIf gradops_available()
+#' x <- parameter(0)
+#' try(with_detect_anomaly(backward(log(x) * 0)))
+#' @export
+with_detect_anomaly <- function(code, check_nan = TRUE) {
+  local_detect_anomaly(check_nan)
+  code
+}
+
+#' @rdname with_detect_anomaly
+#' @export
+local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
+  local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
+}

@@ -1,7 +1,7 @@
 #' A function with a gradient of its own
 #'
-#' `op_custom_gradient()` makes a function of tensors whose derivative is what you say, on every backend and to any order:
-#' for numerical stability, for straight-through estimates, to clip or reverse gradients.
+#' `op_custom_gradient()` makes a function of tensors whose derivative is what you say, on every backend and to any
+#' order: for numerical stability, for straight-through estimates, to clip or reverse gradients.
 #'
 #' With one function, `f` returns its value (or a list of values) and the gradient function, as `tuple(value, grad)`,
 #' `list(value, grad)` or a named list. With two, `f` returns its value, and `gradient` is called with `f`'s arguments.
@@ -11,16 +11,17 @@
 #' - `function(..., upstream = NULL)`, where `..1` and `upstream` both hold it (a list, for several outputs);
 #' - `function(x, y, upstream)`: `f`'s arguments by their names, then the upstream gradients.
 #'
-#' It returns one tensor (or R numeric) for a function of one argument; for several, a list in the order of the arguments,
-#' or named by them, with `NULL` for an argument without gradient. Operations in it are recorded, so the second
-#' derivative is the derivative of the gradient function.
+#' It returns one tensor (or R numeric) for a function of one argument; for several, a list in the order of the
+#' arguments, or named by them, with `NULL` for an argument without gradient. Operations in it are recorded, so the
+#' second derivative is the derivative of the gradient function.
 #' @param f A function of tensors.
 #' @param gradient `NULL`, or the gradient as a function of `f`'s arguments and the upstream gradients, such as
 #'   `function(x, y, upstream)`.
 #' @returns A function with `f`'s arguments that returns `f`'s value.
 #' @section Errors:
-#' - `gradops_error_gradient`: no gradient function returned, a wrong number of gradients, an unknown name among them, or
-#'   one of a shape that does not fit; raised when the function is called or differentiated.
+#' - `gradops_error_gradient`: no gradient function returned, a wrong number of gradients, or an unknown name among
+#'   them; raised when the function is called or differentiated.
+#' - `gradops_error_shape`: a gradient of a shape that does not fit its input's.
 #' - `gradops_error_callback`: an error in `f` or in its gradient function, whose condition is the parent.
 #' @examplesIf gradops_available()
 #' log1pexp <- op_custom_gradient(function(x) {
@@ -88,4 +89,81 @@ op_scaled_gradient <- function(x, scale) {
 #' @export
 op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_over_axis = NULL) {
   call_op("scaled_gradient_ext", operand(x), operand(scale), operand(shift), scale_shift_by_sum_over_axis)
+}
+
+#' Ask for gradients in place
+#'
+#' Marks a variable or a torch tensor, or has the active `GradientTape`s of TensorFlow watch a tensor.
+#' @param x A variable, a torch tensor or a TensorFlow tensor.
+#' @returns `x`, invisibly.
+#' @section Errors:
+#' - `gradops_error_gradient`: a NumPy or JAX array, or R numbers, which cannot be marked: make it a [variable()].
+#' @examplesIf gradops_available()
+#' x <- variable(c(1, 2))
+#' set_requires_gradient(x)
+#' @export
+set_requires_gradient <- function(x) {
+  if (!is_tensor(x)) {
+    abort(
+      sprintf("`x` must be a variable or a tensor that can be marked; got %s. Make it a `variable()`.", friendly(x)),
+      class = c("gradops_error_gradient", "gradops_error"), argument = "x"
+    )
+  }
+  call_core("set_requires_gradient", x)
+  invisible(x)
+}
+
+#' Code without gradients to what is outside
+#'
+#' What is made in the code of `with_stop_gradient()`, or after `local_stop_gradient()` until the calling function ends,
+#' has no gradient to what was made outside.
+#' @param code Code to run.
+#' @param .local_envir The frame at whose end the scope ends.
+#' @returns The value of `code`; of `local_stop_gradient()` `NULL`, invisibly.
+#' @examplesIf gradops_available()
+#' gradient(function(x) x * with_stop_gradient(x^2), 3)
+#' @export
+with_stop_gradient <- function(code) {
+  local_stop_gradient()
+  code
+}
+
+#' @rdname with_stop_gradient
+#' @export
+local_stop_gradient <- function(.local_envir = parent.frame()) {
+  local_scope("stop_gradient_scope", .local_envir = .local_envir)
+}
+
+#' Compute again instead of storing
+#'
+#' What is made in the code of `with_gradient_checkpoint()`, or after `local_gradient_checkpoint()` until the calling
+#' function ends, is not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with nothing
+#' stored but its arguments.
+#' @inheritParams with_stop_gradient
+#' @param f A function of tensors. Random numbers of the Python libraries are the same when it is run again.
+#' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function.
+#' @section Gradient:
+#' Unchanged.
+#' @examplesIf gradops_available()
+#' x <- parameter(2)
+#' y <- with_gradient_checkpoint(exp(x))
+#' gradient(checkpoint(function(x) exp(x)^2), 1)
+#' @export
+with_gradient_checkpoint <- function(code) {
+  local_gradient_checkpoint()
+  code
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+local_gradient_checkpoint <- function(.local_envir = parent.frame()) {
+  local_scope("gradient_checkpoint_scope", .local_envir = .local_envir)
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+checkpoint <- function(f) {
+  check_function(f)
+  checkpointed <- call_core("checkpoint", callback(f))
+  function(...) several(call_python(checkpointed, list(...), "interop.r.invoke_on_tensors"))
 }

@@ -1,7 +1,7 @@
 #' Parts of a tensor, by R's rules
 #'
-#' `x[i, j]` of tensors and variables, and `op_subset()`, take what R's own `[` would take of an array: positions from 1,
-#' negative ones leave out, logical ones choose, a missing one is all, a matrix with a column for each dimension
+#' `x[i, j]` of tensors and variables, and `op_subset()`, take what R's own `[` would take of an array: positions from
+#' 1, negative ones leave out, logical ones choose, a missing one is all, a matrix with a column for each dimension
 #' names single elements, and one index alone counts through the elements in R's order, by column.
 #'
 #' `x[i, j] <- value` and `op_subset(x, i, j) <- value` make a new tensor with `value`, recycled as in R, in its place;
@@ -51,6 +51,6 @@ assign_tensor <- function(x, ..., value) {
 indices <- function(...) {
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {
-    if (identical(written[[i]], quote(expr = ))) NULL else as_python(...elt(i) %||% integer(), "index")
+    if (rlang::is_missing(written[[i]])) NULL else as_python(...elt(i) %||% integer(), "index")
   })
 }

@@ -6,7 +6,7 @@ tensor_classes <- c(
   "tensorflow.python.types.core.Tensor", "tensorflow.python.framework.tensor.Tensor",
   "tensorflow.python.framework.ops.Tensor",
   "jaxlib._jax.ArrayImpl", "jax.jaxlib._jax.Array", "jaxlib.xla_extension.ArrayImpl", "jax._src.core.Tracer",
-  "gradops.autodiff.variable.Variable"
+  "gradops.autodiff.variable.Variable", "gradops.jit.traced.Traced"
 )
 
 # At load time and not in NAMESPACE: reticulate has methods for some of them, which these are to replace quietly.
@@ -22,6 +22,7 @@ register_tensor_methods <- function() {
   if (getRversion() >= "4.3.0") {
     methods$matrixOps <- matrix_ops_tensor
   }
+  for (class in context_classes) registerS3method("$", class, context_field, envir = baseenv())
   for (generic in names(methods)) {
     for (class in tensor_classes) {
       registerS3method(generic, class, methods[[generic]], envir = baseenv())
@@ -226,7 +227,11 @@ format_tensor <- function(x, ...) {
   shape <- vapply(about$shape, function(size) if (size < 0) "?" else format(size), "")
   notes <- c(
     if (about$kind != "tensor") about$kind,
-    if (!is.null(about$operation)) paste("result of", about$operation) else if (about$requires_grad) "requires a gradient",
+    if (!is.null(about$operation)) {
+      paste("result of", about$operation)
+    } else if (about$requires_grad) {
+      "requires a gradient"
+    },
     if (about$traced) "traced, no values",
     if (!is.null(about$role)) paste("role:", about$role)
   )

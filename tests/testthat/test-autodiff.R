@@ -53,3 +53,30 @@ test_each("a variable does not share memory with R", {
   m[1, 1] <- 100
   expect_equal(as.numeric(x)[1], 1)
 })
+
+test_each("autodiff_function() is forward, backward and a context", {
+  power <- autodiff_function(
+    forward = function(ctx, x, exponent) {
+      ctx$save_for_backward(x)
+      ctx$exponent <- exponent
+      x^exponent
+    },
+    backward = function(ctx, upstream) {
+      expect_true(ctx$needs_input_grad[[1]])
+      list(ctx$exponent * ctx$saved_tensors[[1]]^(ctx$exponent - 1) * upstream, NULL)
+    }
+  )
+  x <- parameter(c(1, 2))
+  backward(sum(power(x, 3L)))
+  expect_equal(as.numeric(x$grad), c(3, 12))
+  failing <- autodiff_function(\(ctx, x) x * 1, \(ctx, upstream) stop("in backward"))
+  condition <- expect_error(backward(sum(failing(x))), class = "gradops_error_callback")
+  expect_equal(conditionMessage(condition$parent), "in backward")
+})
+
+test_each("anomaly mode names the operation", {
+  x <- parameter(0)
+  expect_error(suppressWarnings(with_detect_anomaly(backward(log(x) * 0))), "[Ll]og", class = "gradops_error")
+  backward(log(x) * 0)
+  expect_true(is.nan(as.numeric(x$grad)))
+})

@@ -74,3 +74,51 @@ test_each("what is no scalar function is an error", {
   condition <- expect_error(grad_fn(\(x) stop("mine"))(1), class = "gradops_error_callback")
   expect_equal(conditionMessage(condition$parent), "mine")
 })
+
+test_each("jacobian() and hessian() are matrices of R's numbers, with names", {
+  f <- function(x) x[1:2]^2 * c(1, 10) + x[3]
+  x <- c(a = 1, b = 2, c = 3)
+  expected <- rbind(c(a = 2, b = 0, c = 1), c(0, 40, 1))
+  expect_equal(jacobian(f, x), expected)
+  expect_equal(jacobian(f, x, strategy = "forward-mode"), expected)
+  expect_equal(jacobian(\(x) sum(x), 3), matrix(1))
+  expect_equal(jacobian(\(x, power) x^power, c(1, 2), 3), diag(c(3, 12)))
+  expect_equal(jacobian(\(m) t(m), matrix(1:4 / 1, 2)), diag(4)[c(1, 3, 2, 4), ])
+  h <- hessian(banana, c(p = -1.2, q = 1))
+  expect_equal(unname(h), matrix(c(1200 * 1.44 - 400 + 2, 480, 480, 200), 2))
+  expect_equal(dimnames(h), list(c("p", "q"), c("p", "q")))
+  expect_error(hessian(f, x), class = "gradops_error")
+})
+
+test_each("products with Jacobian and Hessian", {
+  f <- function(x) x^3
+  expect_equal(vjp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))
+  expect_equal(jvp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))
+  expect_equal(hvp(\(x) sum(x^3), c(1, 2), c(1, 10)), list(value = 9, product = c(6, 120)))
+  expect_equal(vhp(\(x) sum(x^3), c(a = 1, b = 2), c(1, 10))$product, c(a = 6, b = 120))
+})
+
+test_each("jit() runs without R after the first call", {
+  calls <- 0
+  f <- jit(function(x) {
+    calls <<- calls + 1
+    sum(exp(x)^2)
+  })
+  expect_equal(f(c(1, 2)), sum(exp(2 * c(1, 2))))
+  traced <- calls
+  expect_equal(f(c(3, 4)), sum(exp(2 * c(3, 4))))
+  expect_equal(calls, traced)
+  both <- jit(value_and_grad_fn(banana))
+  for (x in list(c(-1.2, 1), c(0.5, 2))) {
+    result <- both(x)
+    expect_equal(result$value, banana(x))
+    expect_equal(result$gradient, banana_gradient(x))
+  }
+})
+
+test_each("gradcheck() finds a wrong gradient", {
+  expect_true(gradcheck(\(x) exp(x) * x, c(0.5, 1)))
+  wrong <- op_custom_gradient(\(x) list(exp(x), \(upstream) upstream))
+  expect_error(gradcheck(wrong, c(0.5, 1)), class = "gradops_error_gradient")
+  expect_false(gradcheck(wrong, c(0.5, 1), raise_exception = FALSE))
+})

@@ -109,3 +109,38 @@ test_each("an R error in a callback keeps its message and condition", {
   expect_equal(gradient(\(x) x^2, 3), 6)
   expect_equal(config_backend(), backend)
 })
+
+test_each("scopes: stop and checkpoint", {
+  expect_equal(gradient(\(x) x * with_stop_gradient(x^2), 3), 9)
+  scoped <- function(x) {
+    stopped <- function() {
+      local_stop_gradient()
+      x^2
+    }
+    x * stopped()
+  }
+  expect_equal(gradient(scoped, 3), 9)
+  expect_error(with_stop_gradient(stop("inside")), "inside")
+  expect_equal(gradient(\(x) x^2, 3), 6)
+  expect_equal(gradient(checkpoint(\(x) exp(x)^2), 1), 2 * exp(2))
+  x <- parameter(2)
+  backward(with_gradient_checkpoint(exp(x) * x))
+  expect_equal(as.numeric(x$grad), 3 * exp(2))
+})
+
+test_each("set_requires_gradient() marks what can be marked", {
+  x <- variable(c(1, 2))
+  set_requires_gradient(x)
+  backward(sum(x^2))
+  expect_equal(as.numeric(x$grad), c(2, 4))
+  expect_error(set_requires_gradient(c(1, 2)), "variable", class = "gradops_error")
+})
+
+test_each("R's argument names and defaults are kept", {
+  f <- op_custom_gradient(function(x.one, scale = 2, .y = NULL) {
+    list(x.one * scale, function(upstream) list(x.one = upstream * 10))
+  })
+  expect_equal(as.numeric(f(3)), 6)
+  expect_equal(as.numeric(f(3, scale = 5)), 15)
+  expect_equal(gradient(f, 3), 10)
+})

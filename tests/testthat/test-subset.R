@@ -1,7 +1,9 @@
 test_each("`[` takes what it takes of an R array", {
   a <- array(1:24 / 1, 2:4)
   x <- op_convert_to_tensor(a)
-  expect_subset <- function(tensor, array) expect_equal(as.array(tensor), if (length(array) == 1) c(array) else as.array(array))
+  expect_subset <- function(tensor, array) {
+    expect_equal(as.array(tensor), if (length(array) == 1) c(array) else as.array(array))
+  }
   expect_subset(x[1, 2, 3], a[1, 2, 3])
   expect_subset(x[, 2, ], a[, 2, ])
   expect_subset(x[, , 2:3], a[, , 2:3])

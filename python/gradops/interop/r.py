@@ -13,6 +13,7 @@ import inspect
 import operator
 import warnings
 from collections.abc import Callable, Container
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ _MARK = "<R>"
 _NA_INTEGER = -(2**31)
 _CONTAINERS = frozenset((dict, list, tuple))
 
-# Results that are positions: all of them (None), or those of a tuple whose numbers an expression of the arguments gives.
+# Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
 INDEX_RESULTS: dict[str, str | None] = {
     "argmax": None,
     "argmin": None,
@@ -48,13 +49,9 @@ INDEX_RESULTS: dict[str, str | None] = {
 
 
 class CallbackError(Exception):
-    """An R function that gradops called has failed; R keeps the condition under ``key``."""
+    """An R function that gradops called has failed."""
 
     gradops_callback = True
-
-    def __init__(self, message: str, key: str):
-        super().__init__(message)
-        self.key = key
 
 
 class Failure:
@@ -64,12 +61,12 @@ class Failure:
         self.error = error
 
     def fields(self) -> dict:
-        """What R makes a condition of."""
+        """What R makes a condition of; ``key`` where R has one already, of an error in an R function."""
         error: BaseException | None = self.error
         seen: list = []
         while error is not None and error not in seen:
-            if isinstance(error, CallbackError):
-                return {"kind": "callback", "message": str(error), "key": error.key}
+            if hasattr(error, "gradops_key"):
+                return {"kind": "callback", "message": str(error), "key": error.gradops_key}
             seen.append(error)
             error = error.__cause__ or error.__context__
         error = self.error
@@ -118,6 +115,20 @@ def _floats(value, backend: backends.Backend):
     if kind is tuple or kind is list:
         return kind(_floats(item, backend) for item in value)
     return backend.convert(value) if kind is float else value
+
+
+def function(forward: Callable, backward: Callable) -> Callable:
+    """The ``apply`` of a ``Function`` of two R functions."""
+
+    def returned(value):
+        return tuple(value) if isinstance(value, list) else value
+
+    methods = {
+        "forward": staticmethod(lambda ctx, *inputs: returned(forward(ctx, *inputs))),
+        "backward": staticmethod(lambda ctx, *gradients: returned(backward(ctx, *gradients))),
+    }
+    made: Any = type("RFunction", (autodiff.Function,), methods)
+    return made.apply
 
 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
@@ -316,6 +327,8 @@ def as_index(value, name: str, zero_indexed: bool = False):
 
 def whole(value):
     """A number or array of R's as integers where all are whole."""
+    if value.__class__ is dict and _MARK in value:
+        return {_MARK: whole(value[_MARK])}
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.all(np.mod(value, 1) == 0):
@@ -399,11 +412,11 @@ def op(name: str) -> Callable:
     found = parameters(function)
     several = ", ".join(p for p in found if annotation(found[p]) in ("", *TENSORS))
     lines, call = [], []
+    for name_ in several.split(", ") if name.startswith("bitwise_") else _WHOLE.get(name, ()):
+        lines.append(f"{name_} = whole({name_})")
     if several:
         tests = " or ".join(f"{p}.__class__ in _CONTAINERS" for p in several.split(", "))
         lines.append(f"if {tests}: {several}, = from_r(({several},))")
-    for name_ in several.split(", ") if name.startswith("bitwise_") else _WHOLE.get(name, ()):
-        lines.append(f"{name_} = whole({name_})")
     for name_, parameter in found.items():
         kind = annotation(parameter)
         if kind in _CONVERSIONS:
@@ -442,13 +455,13 @@ class _Default:
 
 
 _DEFAULT = _Default()
-_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def callback(function: Callable, names: list[str], defaults: list[str]) -> Callable:
     """A Python function of an R function, with a signature as R's formals say.
 
-    ``function`` returns R's value, or ``{"<R error>": key}``. ``defaults`` holds, for each formal,
+    ``function`` returns R's value, or ``{"<R error>": key, ...}``, which is raised: as the Python exception that
+    caused it, if one did, since a library may wait for its own. ``defaults`` holds, for each formal,
     ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other.
     """
 
@@ -457,18 +470,22 @@ def callback(function: Callable, names: list[str], defaults: list[str]) -> Calla
             del keywords[name]
         result = function(*(a for a in arguments if a is not _DEFAULT), **keywords)
         if result.__class__ is dict and "<R error>" in result:
-            raise CallbackError(result["message"], result["<R error>"])
+            error: Any = result["python"] or CallbackError(result["message"])
+            error.gradops_key = result["<R error>"]
+            raise error
         return _result(result, (arguments, keywords))
 
-    kind = _POSITIONAL
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = []
     for name, default in zip(names, defaults):
         if name == "...":
             signature.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
-            kind = inspect.Parameter.KEYWORD_ONLY
+            kind = inspect.Parameter.KEYWORD_ONLY  # type: ignore[assignment]
             continue
         value = {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
-        signature.append(inspect.Parameter(name, kind, default=value))
+        parameter = inspect.Parameter("x", kind, default=value)
+        parameter._name = name  # type: ignore[attr-defined]  # R's names may have dots
+        signature.append(parameter)
     call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
     return call
 
