@@ -22,7 +22,8 @@ NAMES = ("numpy", "torch", "tensorflow", "jax")
 _ROOTS = {"numpy": "numpy", "torch": "torch", "tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax"}
 _INSTALL = {"torch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 _loaded: dict[str, Backend] = {}
-_owners: dict[type, Any] = {}
+_PLAIN = dict.fromkeys((bool, int, float, complex, str, list, tuple, dict, type(None)))
+_owners: dict[type, Any] = dict(_PLAIN)
 
 
 class Backend:
@@ -55,6 +56,7 @@ def register(name: str, module: ModuleType, root: str | None = None) -> Backend:
     if root is not None:
         _ROOTS[root] = name
     _owners.clear()
+    _owners.update(_PLAIN)
     backend = _loaded[name] = Backend(name, module)
     return backend
 

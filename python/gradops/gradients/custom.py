@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import weakref
 from collections.abc import Callable
+from inspect import CO_VARARGS
+from types import FunctionType
 from typing import Any
 
 from .. import _tree, backends
@@ -54,7 +55,19 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
         raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
     if gradient is not None and not callable(gradient):
         raise ArgumentTypeError(f"`gradient` must be a function; got {type(gradient).__name__}.", argument="gradient")
+    _know_torch()
     return _Custom(f, gradient)
+
+
+def _know_torch() -> None:
+    """Have torch's types known before ``torch.compile`` traces a call: it cannot trace the import of a backend."""
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "nn") and backends.owner not in _known:
+        backends.owner(torch.Tensor), backends.owner(torch.nn.Parameter)
+        _known.append(backends.owner)
+
+
+_known: list = []
 
 
 class _Custom:
@@ -156,34 +169,23 @@ def _read(value):
     return value
 
 
-class _Form:
-    """What a gradient function's signature asks for."""
+def _signature(gradient: Callable) -> tuple:
+    """The names of a function's positional parameters but ``upstream``, whether it has that, and whether ``*args``.
 
-    __slots__ = ("others", "named", "variadic", "opaque")
-
-    def __init__(self, gradient: Callable):
-        self.opaque = False
-        try:
-            parameters = list(inspect.signature(gradient).parameters.values())
-        except (TypeError, ValueError):
-            self.opaque, parameters = True, []
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.others = [p.name for p in positional if p.name != "upstream"]
-        self.named = any(p.name == "upstream" for p in parameters)
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-
-
-_forms: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def _form_of(gradient: Callable) -> _Form:
-    code = getattr(gradient, "__code__", None)
-    if code is None or gradient.__dict__:  # R's functions have a `__signature__` of their own
-        return _Form(gradient)
-    found = _forms.get(code)
-    if found is None:
-        found = _forms[code] = _Form(gradient)
-    return found
+    The names are None where the signature cannot be known.
+    """
+    if type(gradient) is FunctionType and not gradient.__dict__:  # R's have a ``__signature__`` of their own
+        code = gradient.__code__
+        count = code.co_argcount
+        names = code.co_varnames[: count + code.co_kwonlyargcount]
+        return [n for n in names[:count] if n != "upstream"], "upstream" in names, bool(code.co_flags & CO_VARARGS)
+    try:
+        parameters = list(inspect.signature(gradient).parameters.values())
+    except (TypeError, ValueError):
+        return None, False, False
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = any(p.name == "upstream" for p in parameters)
+    return [n for n in positional if n != "upstream"], named, any(p.kind is p.VAR_POSITIONAL for p in parameters)
 
 
 def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
@@ -192,9 +194,8 @@ def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
         ups = list(upstream.values())
     else:
         ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
-    form = _form_of(gradient)
-    others, named, variadic = form.others, form.named, form.variadic
-    if form.opaque:
+    others, named, variadic = _signature(gradient)
+    if others is None:
         return gradient(*args, *ups) if with_inputs else gradient(*ups)
     if with_inputs:
         if named:

@@ -79,11 +79,12 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
     if backends.of(x) is None and not isinstance(x, Variable):
         x = conversion.convert_to_tensor(x)
     shape, rank = conversion.shape(x), conversion.ndim(x)
-    scale, shift = stop_gradient(scale), stop_gradient(shift)
+    scale, shift = _constant(scale), _constant(shift)
     for name, value in (("scale", scale), ("shift", shift)):
-        if value is not None:
+        if value is not None and not isinstance(value, (int, float)):
             size = conversion.shape(value)
-            if _checks.broadcast_shapes("scaled_gradient", ("x", name), shape, size) != tuple(shape):
+            wanted = tuple(shape)[len(shape) - len(size) :]
+            if len(size) > len(shape) or any(s not in (1, w) for s, w in zip(size, wanted)):
                 raise _checks.ShapeError(
                     f"`{name}` must broadcast to the shape {tuple(shape)} of `x`; got {tuple(size)}.", argument=name
                 )
@@ -101,6 +102,10 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
         return elementwise.add(g, elementwise.multiply(m, shift))
 
     return custom_gradient(lambda x: (x, pull))(x)
+
+
+def _constant(value):
+    return value if value is None or isinstance(value, (int, float)) else stop_gradient(value)
 
 
 def _is_zero(scale) -> bool:

@@ -15,6 +15,7 @@ An op whose body is ``...`` must have a kernel in each backend. Arguments annota
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -87,7 +88,8 @@ class Op:
         implementation = self._implementation(backend, kinds)
         if observe is not None:
             implementation = observe(self, implementation, backend)
-        self.kernels[key] = implementation
+        if not _compiling():
+            self.kernels[key] = implementation
         return implementation
 
     def native(self, backend: backends.Backend) -> Callable:
@@ -167,6 +169,12 @@ def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
             if kind in (int, float):
                 return variant
     return kernel
+
+
+def _compiling() -> bool:
+    """Whether ``torch.compile`` traces this, which takes no writes to a table in a backward pass."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 def kind_of(value) -> Any:

@@ -77,23 +77,29 @@ def custom(run, inputs: list) -> list:
     values, pull = run(*inputs)
     if not torch.is_grad_enabled():
         return values
-    _check_closure(values, inputs)
-    if not any(x.requires_grad for x in inputs):
-        return values
-    if torch.compiler.is_compiling() or _in_transform(inputs):
+    if torch.compiler.is_compiling():
+        if _transforms_active():
+            raise GradientError(
+                "torch.compile of a torch.func transform ignores custom gradients.",
+                argument="f",
+                hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
+            )
         return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
-    return list(_Custom.apply(pull, values, *inputs))
-
-
-def _check_closure(values: list, inputs: list) -> None:
-    """Refuse tensors that need a gradient and came in through a closure, where it would be lost."""
-    if not torch.compiler.is_compiling() and _reaches_others(values, inputs):
+    if _reaches_others(values, inputs):
         raise GradientError(
             "a function with a custom gradient uses a tensor that requires a gradient but is not an argument; "
             "its gradient would be lost.",
             argument="f",
             hint="pass the tensor as an argument, or use `stop_gradient()` on it",
         )
+    if not any(x.requires_grad for x in inputs):
+        return values
+    if _in_transform(inputs):
+        return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
+    return list(_Custom.apply(pull, values, *inputs))
+
+
+_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 
 def gradient(y, xs: list):

@@ -1,0 +1,249 @@
+"""stop, scale, gradient() and set_requires_gradient() on every backend, eager and compiled, to second order."""
+
+from __future__ import annotations
+
+import gradops
+import numpy as np
+import pytest
+from flows import WAYS, derivatives
+from flows import constant as like
+from gradops import Variable, backends, ops
+from gradops.errors import AxisError, GradientError, ShapeError
+
+X = np.array([[0.5, -1.5, 2.0], [1.0, 0.25, -0.75]])
+S = np.array([[2.0, -3.0, 0.5], [1.0, 4.0, -1.0]])
+ALL = pytest.mark.parametrize("way", WAYS, ids="-".join)
+
+
+def check(way, f, *expected):
+    found = derivatives(way, f, X, len(expected))
+    for order, (got, want) in enumerate(zip(found, expected), 1):
+        np.testing.assert_allclose(got, np.broadcast_to(want, X.shape), rtol=1e-9, atol=1e-12, err_msg=f"order {order}")
+
+
+@ALL
+def test_stop_gradient(way):
+    check(way, lambda x: gradops.stop_gradient(ops.square(x)) * x, X**2, 0 * X)
+
+
+@ALL
+def test_stop_gradient_of_structures(way):
+    def f(x):
+        held = gradops.stop_gradient({"a": [ops.square(x)], "b": None})
+        return held["a"][0] * x * x
+
+    check(way, f, 2 * X**3, 2 * X**2)
+
+
+@ALL
+@pytest.mark.parametrize("scale", [-0.5, 0.0, 3], ids=str)
+def test_scaled_gradient(way, scale):
+    def f(x):
+        return gradops.scaled_gradient(x, scale) ** 3
+
+    check(way, f, scale * 3 * X**2, scale**2 * 6 * X)
+
+
+@ALL
+def test_scaled_gradient_by_a_tensor(way):
+    def f(x):
+        return gradops.scaled_gradient(x, like(x, S)) ** 3
+
+    check(way, f, S * 3 * X**2, S**2 * 6 * X)
+
+
+@ALL
+def test_scaled_gradient_by_a_tensor_that_broadcasts(way):
+    def f(x):
+        return gradops.scaled_gradient(x, like(x, S[0])) ** 3
+
+    check(way, f, S[0] * 3 * X**2, S[0] ** 2 * 6 * X)
+
+
+@ALL
+@pytest.mark.parametrize("tensors", [False, True], ids=["numbers", "tensors"])
+@pytest.mark.parametrize("axis", [None, -1, 0, (0, 1)], ids=str)
+def test_scaled_gradient_ext(way, axis, tensors):
+    """``g * scale + shift * m`` and, by the same formula applied to the gradient of that, its derivative."""
+    scale, shift = (S, S[::-1] / 2) if tensors else (-2.0, 0.75)
+
+    def f(x):
+        a, b = (like(x, scale), like(x, shift)) if tensors else (scale, shift)
+        return gradops.scaled_gradient_ext(x, scale=a, shift=b, scale_shift_by_sum_over_axis=axis) ** 3
+
+    def back(g):
+        m = 1 if axis is None else np.abs(g).sum(axis=axis, keepdims=True)
+        return g * scale + shift * m
+
+    first = back(3 * X**2)
+    weight = np.broadcast_to(scale, X.shape).astype(float)  # of |g| in the sum of first, as g is positive
+    if axis is not None:
+        weight = weight + np.sum(np.broadcast_to(shift, X.shape), axis=axis, keepdims=True)
+    check(way, f, first, back(weight * 6 * X))
+
+
+@ALL
+def test_scale_zero_is_a_stop(way):
+    check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0) * x, X, 0 * X)
+
+
+@ALL
+def test_a_shift_without_scale_still_flows(way):
+    check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0, shift=2.0) * x, X + 2, 0 * X + 2)
+
+
+def test_scales_get_no_gradient():
+    scale = Variable(np.array(2.0), requires_grad=True)
+    x = Variable(X, requires_grad=True)
+    ops.sum(gradops.scaled_gradient(x, scale)).backward()
+    assert scale.grad is None
+    np.testing.assert_allclose(x.grad.data, 2.0 * np.ones(X.shape))
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_bad_scales(backend):
+    x = backends.by_name(backend).convert(X)
+    with pytest.raises(ShapeError, match="`scale` must broadcast") as caught:
+        gradops.scaled_gradient(x, like(x, np.ones((4, 2, 3))))
+    assert caught.value.argument == "scale"
+    with pytest.raises(ShapeError, match="`shift` must broadcast"):
+        gradops.scaled_gradient_ext(x, scale=1.0, shift=like(x, np.ones(2)))
+    with pytest.raises(AxisError, match="scale_shift_by_sum_over_axis"):
+        gradops.scaled_gradient_ext(x, scale=1.0, shift=1.0, scale_shift_by_sum_over_axis=2)
+
+
+def test_integers_and_numbers_pass():
+    assert gradops.stop_gradient(3) == 3
+    np.testing.assert_array_equal(gradops.stop_gradient(np.arange(3)), np.arange(3))
+    assert float(gradops.scaled_gradient(2.0, -1.0)) == 2.0
+
+
+# --- gradient and set_requires_gradient
+
+
+def marked(backend, value, variable=False):
+    x = backends.by_name(backend).convert(np.asarray(value, float))
+    if variable or backend == "numpy":
+        x = Variable(x)
+    gradops.set_requires_gradient(x)
+    return x
+
+
+def values(g):
+    return np.asarray(g.data if isinstance(g, Variable) else g.detach() if hasattr(g, "detach") else g)
+
+
+@pytest.mark.parametrize("backend, variable", [("numpy", True), ("torch", False), ("jax", True), ("tensorflow", True)])
+def test_gradient_to_third_order(backend, variable):
+    x = marked(backend, X, variable)
+    y = ops.sum(x**4)
+    for factor, power in ((4, 3), (12, 2), (24, 1)):
+        g = gradops.gradient(y, x)
+        np.testing.assert_allclose(values(g), factor * X**power)
+        y = ops.sum(g)
+
+
+def test_gradient_of_structures():
+    a, b, c = (Variable(np.array(v), requires_grad=True) for v in (1.0, 2.0, 3.0))
+    g = gradops.gradient(a * b, {"a": a, "rest": [b, c]})
+    assert (g["a"].item(), g["rest"][0].item(), g["rest"][1]) == (2.0, 1.0, None)
+
+
+def test_tensorflow_tapes():
+    import tensorflow as tf
+
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True):
+            gradops.set_requires_gradient(x)
+            y = tf.reduce_sum(x**3)
+            g = gradops.gradient(y, x)
+            h = gradops.gradient(tf.reduce_sum(g), [x])[0]
+    np.testing.assert_allclose(g, 3 * X**2)
+    np.testing.assert_allclose(h, 6 * X)
+    np.testing.assert_allclose(outer.gradient(g, x), 6 * X)
+
+
+def test_tensorflow_tape_keeps_recording():
+    import tensorflow as tf
+
+    x, v = tf.constant(2.0), tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x * v
+        penalty = gradops.gradient(y, x) ** 2
+        loss = y + penalty
+    assert float(tape.gradient(loss, v)) == 4.0 + 2 * 12.0 * 4.0
+    with tf.GradientTape(persistent=True):
+        assert float(gradops.gradient(v * v, v)) == 6.0
+
+
+def test_tensorflow_graphs():
+    import tensorflow as tf
+
+    weight = tf.constant(5.0)
+
+    @tf.function
+    def f(x):
+        y = x**3 * weight
+        g = gradops.gradient(y, x)
+        return g, gradops.gradient(g, x), gradops.gradient(y, weight)
+
+    assert [float(g) for g in f(tf.constant(2.0))] == [60.0, 60.0, 8.0]
+
+
+@pytest.mark.parametrize("persistent", [None, False, True])
+def test_tensorflow_without_a_tape_that_can(persistent):
+    import contextlib
+
+    import tensorflow as tf
+
+    x = tf.constant(2.0)
+    scope = contextlib.nullcontext() if persistent is None else tf.GradientTape(persistent=persistent)
+    wanted = {None: "there is none", False: "not persistent", True: "no active tape watches `x`"}[persistent]
+    with scope, pytest.raises(GradientError, match=wanted) as caught:
+        gradops.gradient(x * x, x)
+    assert "gradops." in caught.value.hint
+    if persistent is None:
+        with pytest.raises(GradientError, match="no `tf.GradientTape` is active"):
+            gradops.set_requires_gradient(x)
+
+
+def test_jax_tracers_in_variables():
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def f(x):
+        v = Variable(x, requires_grad=True)
+        g = gradops.gradient(ops.sum(v**3), v)
+        return g.data, gradops.gradient(ops.sum(g), v).data
+
+    g, h = f(jnp.asarray(X))
+    np.testing.assert_allclose(g, 3 * X**2, rtol=1e-6)
+    np.testing.assert_allclose(h, 6 * X, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_immutable_arrays_are_told_what_to_do(backend):
+    x = backends.by_name(backend).convert(X)
+    with pytest.raises(GradientError, match="Variable\\(x, requires_grad=True\\)"):
+        gradops.set_requires_gradient(x)
+    with pytest.raises(GradientError, match="Variable\\(x, requires_grad=True\\)"):
+        gradops.gradient(ops.sum(x), x)
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_gradient_of_what_is_no_scalar(backend):
+    x = backends.by_name(backend).convert(X)
+    with pytest.raises(GradientError, match=r"must be a scalar; got shape \(2, 3\)") as caught:
+        gradops.gradient(x, x)
+    assert caught.value.argument == "y"
+
+
+def test_gradient_of_a_torch_constant():
+    import torch
+
+    with pytest.raises(GradientError, match="does not require a gradient"):
+        gradops.gradient(torch.ones(()), torch.ones((), requires_grad=True))
