@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import Axis, Integer, Tensor
+from . import _checks
 from ._checks import check_axes, check_rank, integer
 from ._dispatch import op
 from .shaping import moveaxis, pad, ravel, reshape, roll
 
 
-@op
+def _check_matrices(op, x, *rest) -> None:
+    check_rank(op.name, x, 2)
+
+
+@op(check=_check_matrices)
 def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The ``offset``-th diagonal over two dimensions, in a new last dimension.
 
@@ -23,8 +28,7 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
     """
     from .indexing import take
 
-    rank = check_rank("diagonal", x, 2)
-    axes = check_axes("diagonal", (axis1, axis2), rank, "axis2")
+    axes = check_axes("diagonal", (axis1, axis2), len(x.shape), "axis2")
     x = moveaxis(x, axes, (-2, -1))
     rows, columns = x.shape[-2:]
     offset = integer("diagonal", offset, "offset")
@@ -83,7 +87,7 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
     return sum(diagonal(x, offset, axis1, axis2), -1)
 
 
-@op
+@op(check=_check_matrices)
 def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros above their ``k``-th diagonal.
 
@@ -95,11 +99,10 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """
     from .indexing import where
 
-    check_rank("tril", x, 2)
     return where(np.tri(*x.shape[-2:], integer("tril", k, "k"), dtype=bool), x, False)
 
 
-@op
+@op(check=_check_matrices)
 def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros below their ``k``-th diagonal.
 
@@ -111,5 +114,13 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """
     from .indexing import where
 
-    check_rank("triu", x, 2)
     return where(np.tri(*x.shape[-2:], integer("triu", k, "k") - 1, dtype=bool), False, x)
+
+
+def _explain_axes(op: str, x, offset, axis1, axis2) -> None:
+    from .conversion import ndim
+
+    check_axes(op, (axis1, axis2), ndim(x), "axis2")
+
+
+_checks.reasons["diagonal"] = _explain_axes

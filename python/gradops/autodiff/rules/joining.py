@@ -5,8 +5,8 @@ from ..record import derivative
 
 
 def _concatenate(g, shapes, axis):
-    if _is_one_tensor(shapes):
-        return stack(_concatenate(g, [shapes[1:]] * shapes[0], axis))
+    if not isinstance(shapes, list):
+        return stack(_concatenate(g, _rows(shapes), axis))
     edges, total = [], 0
     for shape in shapes[:-1]:
         total += shape[axis]
@@ -15,15 +15,16 @@ def _concatenate(g, shapes, axis):
 
 
 def _stack(g, shapes, axis):
-    if _is_one_tensor(shapes):
-        return stack(_stack(g, [shapes[1:]] * shapes[0], axis))
+    if not isinstance(shapes, list):
+        return stack(_stack(g, _rows(shapes), axis))
     axis = axis % (len(shapes[0]) + 1)
     return [reshape(piece, shape) for piece, shape in zip(split(g, len(shapes), axis), shapes)]
 
 
-def _is_one_tensor(shapes) -> bool:
-    """Whether the tensors were one, to be taken apart: then there is one shape."""
-    return isinstance(shapes, tuple)
+def _rows(tensor) -> list:
+    """The shapes of the rows of one tensor, given instead of several."""
+    count, *rest = getattr(tensor, "shape", tensor)
+    return [tuple(rest)] * count
 
 
 derivative("concatenate", xs=_concatenate)

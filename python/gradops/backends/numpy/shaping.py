@@ -38,4 +38,5 @@ def view(x, dtype=None):
     if dtype is None:
         return x
     target = np_dtype(dtypes.canonical(dtype))
-    return (x if x.dtype.itemsize == target.itemsize else np.ascontiguousarray(x)).view(target)
+    x = np.asarray(x)
+    return (x if x.flags.c_contiguous else x.copy()).view(target)

@@ -7,6 +7,8 @@ from .base import together
 
 
 def concatenate(xs, axis=0):
+    if xs[0].shape.rank == 0:
+        raise ValueError("0-d tensors have no dimension to join along")
     return tf.concat(together(xs), axis)
 
 
