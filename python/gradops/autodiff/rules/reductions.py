@@ -12,7 +12,6 @@ from ...ops import (
     maximum,
     multiply,
     reshape,
-    size,
     subtract,
     sum,
 )
