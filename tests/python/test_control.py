@@ -4,9 +4,10 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from parity import BACKENDS, numpy, tensors
+
 from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
-from parity import BACKENDS, numpy, tensors
 
 KINDS = (*BACKENDS, "tape", "tape over jax", "jax.jit", "tf.function")
 State = namedtuple("State", "total count")
@@ -395,3 +396,17 @@ def test_vectorize_says_what_is_wrong(backend):
 def test_text_states_stay_out():
     with pytest.raises(ArgumentTypeError, match="must be a number"):
         ops.scan(lambda c, x: (c, x), "state", np.zeros(2))
+
+
+def test_what_differs_in_jax_traces():
+    """A loop whose end only the running program knows has a reverse-mode derivative with a bound alone."""
+    import jax
+
+    def f(x, bound):
+        return ops.while_loop(lambda y: y < 100, lambda y: y * x, x, bound)
+
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        jax.jit(jax.grad(lambda x: f(x, None)))(3.0)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x, 50)))(3.0), 5 * 3.0**4)
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        jax.jit(jax.grad(lambda x, n: ops.fori_loop(0, n, lambda i, y: y * x, x)))(3.0, 2)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from parity import BACKENDS, numpy, tensors
+
 from gradops import Variable, autodiff, config, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
-from parity import BACKENDS, numpy, tensors
 
 x = np.arange(12.0).reshape(3, 4)
 
@@ -269,7 +270,8 @@ def test_ties_and_repeats(backend):
         if backend == "jax":
             import jax
 
-            return [np.asarray(g) for g in jax.grad(f, tuple(range(len(values))))(*[tensors(v, "jax") for v in values])]
+            g = jax.grad(f, tuple(range(len(values))))
+            return [np.asarray(part) for part in g(*[tensors(v, "jax") for v in values])]
         if backend == "tensorflow":
             import tensorflow as tf
 
@@ -289,7 +291,9 @@ def test_ties_and_repeats(backend):
     (g,) = gradient(lambda t: ops.sum(ops.segment_prod(t, ids)), np.array([0.0, 3.0, 0.0, 2.0]))
     np.testing.assert_allclose(g, [6, 0, 1, 0])
     weights = np.array([1.0, 10.0, 100.0])
-    old, new = gradient(lambda a, b: ops.sum(ops.multiply(ops.set_at(a, [1, 2, 1], b), weights)), np.ones(3), np.ones(3))
+    old, new = gradient(
+        lambda a, b: ops.sum(ops.multiply(ops.set_at(a, [1, 2, 1], b), weights)), np.ones(3), np.ones(3)
+    )
     np.testing.assert_allclose(old, [1, 0, 0])
     np.testing.assert_allclose(new, [0, 100, 10])
 
@@ -316,3 +320,36 @@ def test_reinterpreted_bits_have_no_gradient():
     bits = ops.view(v, "int64")
     (g,) = autodiff.grad(ops.sum(v) + ops.sum(ops.cast(bits, "float64")) * 0, v, allow_unused=True)
     np.testing.assert_array_equal(numpy(g), np.ones_like(x))
+
+
+def test_what_differs_in_jax_traces():
+    """Positions that only the running program knows."""
+    import jax
+
+    beyond = jax.jit(lambda t, i: (ops.take(t, i, 0), ops.get_item(t, i)))(x, np.array([5]))
+    np.testing.assert_array_equal(beyond[0], x[[2]])  # 5 wraps around 3 rows
+    np.testing.assert_array_equal(beyond[1], x[[2]])  # 5 is clamped to the last
+
+
+@pytest.mark.parametrize("trace", ["jax.jit", "tf.function"])
+def test_products_of_segments_in_traces(trace):
+    """With ids that only the running program knows, the gradient is right where rows are 0."""
+    data, ids = np.array([0.0, 3.0, 0.0, 2.0, 4.0, 9.0]), np.array([0, 2, 2, 0, 2, -1])
+    if trace == "jax.jit":
+        import jax
+
+        value = jax.jit(lambda t, i: ops.segment_prod(t, i, 4))(data, ids)
+        g = jax.jit(jax.grad(lambda t, i: ops.sum(ops.segment_prod(t, i, 4))))(data, ids)
+    else:
+        import tensorflow as tf
+
+        @tf.function
+        def run(t, i):
+            with tf.GradientTape() as tape:
+                tape.watch(t)
+                y = ops.segment_prod(t, i, 4)
+            return y, tape.gradient(y, t)
+
+        value, g = run(tf.constant(data), tf.constant(ids))
+    np.testing.assert_allclose(value, [0, 1, 0, 1])
+    np.testing.assert_allclose(g, [2, 0, 12, 0, 0, 0])

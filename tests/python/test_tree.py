@@ -3,6 +3,7 @@
 from collections import OrderedDict, namedtuple
 
 import pytest
+
 from gradops import _tree
 from gradops.errors import ArgumentError
 

@@ -12,9 +12,9 @@ from ._checks import check_axis, check_rank
 from ._dispatch import alias, op
 from .elementwise import abs, add, divide, expm1, greater, multiply, negative, sqrt, square, subtract, tanh
 from .indexing import where
+from .joining import split
 from .reductions import max as _largest
 from .reductions import sum
-from .shaping import split
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805

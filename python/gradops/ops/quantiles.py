@@ -28,8 +28,9 @@ from .elementwise import (
     subtract,
 )
 from .indexing import take, where
+from .joining import split
 from .reductions import sum
-from .shaping import moveaxis, reshape, split, transpose
+from .shaping import moveaxis, reshape, transpose
 from .sorting import pick, sort
 
 _CONTINUOUS = {

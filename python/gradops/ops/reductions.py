@@ -12,7 +12,8 @@ from .conversion import cast, ndim
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
 from .indexing import where
-from .shaping import concatenate, reshape, split, transpose
+from .joining import concatenate, split
+from .shaping import reshape, transpose
 
 RETURNS_POSITIONS = ("argmax", "argmin")
 

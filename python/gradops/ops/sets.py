@@ -17,8 +17,9 @@ from ._dispatch import op
 from .conversion import cast, dtype, shape
 from .elementwise import equal, isnan, less, logical_and, logical_not, logical_or, minimum, subtract
 from .indexing import take, where
+from .joining import concatenate, split
 from .reductions import any, cumsum, sum
-from .shaping import concatenate, expand_dims, reshape, split
+from .shaping import expand_dims, reshape
 from .sorting import argsort, searchsorted, sort
 
 RETURNS_POSITIONS = ("unique",)

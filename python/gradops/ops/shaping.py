@@ -397,12 +397,3 @@ def _explain_view(op: str, x, dtype) -> None:
 
 
 _checks.reasons["view"] = _explain_view
-
-
-def __getattr__(name: str):
-    """``concatenate``, ``stack`` and ``split`` are in :mod:`.joining`."""
-    if name in ("concatenate", "stack", "split"):
-        from . import joining
-
-        return getattr(joining, name)
-    raise AttributeError(name)

@@ -11,8 +11,9 @@ from ._dispatch import op
 from .conversion import cast, shape
 from .elementwise import add, isfinite, less, logical_and, multiply
 from .indexing import take, where
+from .joining import split
 from .reductions import sum
-from .shaping import expand_dims, flip, reshape, split
+from .shaping import expand_dims, flip, reshape
 
 RETURNS_POSITIONS = ("argsort", "argpartition", "top_k", "searchsorted", "digitize")
 """Ops whose results are positions; of ``top_k`` the second."""

@@ -17,10 +17,10 @@ from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
 from .elementwise import abs, add, conj, divide, equal, imag, isnan, multiply, real, sqrt, square, subtract
 from .indexing import add_at, where
-from .joining import concatenate
+from .joining import concatenate, split
 from .products import matmul
 from .reductions import diff, max, mean, min, sum, wide
-from .shaping import broadcast_to, expand_dims, reshape, split
+from .shaping import broadcast_to, expand_dims, reshape
 from .sorting import searchsorted, sort
 
 

@@ -2,8 +2,9 @@
 
 import hypothesis.strategies as st
 import numpy as np
-from gradops import ops
 from parity import Case, arrays
+
+from gradops import ops
 
 
 def pattern(text, size, reference, **lengths):

@@ -19,8 +19,9 @@ from .. import _checks
 from ..conversion import cast, dtype
 from ..elementwise import greater_equal, maximum, minimum, mod, multiply, round, subtract
 from ..indexing import get_item, take
+from ..joining import concatenate
 from ..products import tensordot
-from ..shaping import concatenate, transpose
+from ..shaping import transpose
 
 FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 

@@ -9,8 +9,8 @@ from .._dispatch import op
 from ..conversion import dtype
 from ..elementwise import add, divide, equal, greater, maximum, minimum, mod, multiply, subtract
 from ..indexing import get_item, where
+from ..joining import concatenate, stack
 from ..reductions import max, min
-from ..shaping import concatenate, stack
 from ._layout import (
     along,
     axes_of,

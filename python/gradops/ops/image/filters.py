@@ -12,8 +12,9 @@ from .._dispatch import op
 from ..conversion import cast, dtype, shape
 from ..elementwise import add, divide, exp, multiply, square, subtract
 from ..indexing import get_item
+from ..joining import stack
 from ..reductions import mean, sum
-from ..shaping import broadcast_to, stack
+from ..shaping import broadcast_to
 from ._layout import axes_of, check_pixels, constant, padded, part, restored, several, working, working_dtype
 
 __all__ = ["gaussian_blur", "sobel_edges", "ssim"]

@@ -30,8 +30,9 @@ from ..elementwise import (
     subtract,
 )
 from ..indexing import get_item, take, where
+from ..joining import concatenate
 from ..products import einsum, matmul
-from ..shaping import concatenate, expand_dims, reshape, swapaxes, transpose
+from ..shaping import expand_dims, reshape, swapaxes, transpose
 from ._layout import FILL_MODES, axes_of, check_pixels, constant, restored, within, working, working_dtype
 
 __all__ = ["affine_transform", "elastic_transform", "map_coordinates", "perspective_transform"]
