@@ -4,6 +4,7 @@ from . import image, nn  # noqa: F401
 from .attention import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .convolution import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .encoding import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .nanstatistics import *  # noqa: F403

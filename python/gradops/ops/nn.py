@@ -33,6 +33,7 @@ from .activations import (
 from .attention import dot_product_attention
 from .blocks import depth_to_space, fold, space_to_depth, unfold
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
+from .ctc import ctc_decode, ctc_loss
 from .encoding import multi_hot, one_hot
 from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
 from .normalization import batch_normalization, layer_normalization, moments, normalize, rms_normalization
@@ -48,6 +49,8 @@ __all__ = [
     "celu",
     "conv",
     "conv_transpose",
+    "ctc_decode",
+    "ctc_loss",
     "depth_to_space",
     "depthwise_conv",
     "dot_product_attention",

@@ -8,6 +8,7 @@ from .bounds import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .diagonals import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .fourier import *  # noqa: F403

@@ -10,6 +10,7 @@ from .comparison import *  # noqa: F403
 from .control import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .diagonals import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .fourier import *  # noqa: F403
