@@ -78,7 +78,7 @@ op_trace <- function(x, offset = 0L, axis1 = 1L, axis2 = 2L) {
 #' @section Gradient:
 #' The upstream gradient on and below the diagonal, 0 above.
 #' @examplesIf gradops_available()
-#' op_tril(c(0.1, 0.5, 0.9))
+#' op_tril(matrix(1:9, 3))
 #' @export
 op_tril <- function(x, k = 0L) {
   call_op("tril", operand(x), k)
@@ -94,7 +94,7 @@ op_tril <- function(x, k = 0L) {
 #' @section Gradient:
 #' The upstream gradient on and above the diagonal, 0 below.
 #' @examplesIf gradops_available()
-#' op_triu(c(0.1, 0.5, 0.9))
+#' op_triu(matrix(1:9, 3))
 #' @export
 op_triu <- function(x, k = 0L) {
   call_op("triu", operand(x), k)

@@ -59,7 +59,7 @@ op_image_resize <- function(
 #'   weights.
 #' @examplesIf gradops_available()
 #' x <- matrix(1:4 / 1, 2)
-#' op_image_scale_and_translate(x, c(4, 4), c(2, 2), c(0, 0), spatial_dims = c(1, 2), method = "linear")
+#' op_image_scale_and_translate(x, c(4, 4), c(2, 2), c(0, 0), c(1, 2), "linear")
 #' @export
 op_image_scale_and_translate <- function(
   images, output_shape, scale, translation, spatial_dims, method, antialias = TRUE

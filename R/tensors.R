@@ -132,9 +132,9 @@ Summary_tensor <- function(..., na.rm = FALSE) {
 }
 
 reduce_all <- function(name, x) {
-  switch(name, nanany = , nanall = call_op(sub("nan", "", name), x, NULL, FALSE),
-    max = , min = call_op(name, x, NULL, FALSE, NULL),
-    prod = , nanprod = call_op(name, x, NULL, FALSE, NULL),
+  switch(name,
+    nanany = , nanall = call_op(sub("nan", "", name), x, NULL, FALSE),
+    max = , min = , prod = call_op(name, x, NULL, FALSE, NULL), # an initial value, or a dtype
     call_op(name, x, NULL, FALSE)
   )
 }

@@ -39,3 +39,8 @@ numeric_gradient <- function(f, x, step = 1e-6) {
     (f(x + shift) - f(x - shift)) / (2 * step)
   }, 0)
 }
+
+# Under devtools::load_all(), a new process would see another package.
+is_loaded_from_source <- function() {
+  identical(Sys.getenv("DEVTOOLS_LOAD"), "gradops")
+}

@@ -48,6 +48,11 @@ test_each("the Summary group is R's, over several tensors too", {
     expect_equal(as.vector(f(x)), f(m), info = name)
     expect_equal(as.vector(f(x, 7)), f(m, 7), info = name)
   }
+  with_na <- c(3, NA, 2)
+  for (name in c("sum", "prod", "max", "min", "range")) {
+    f <- match.fun(name)
+    expect_equal(as.vector(f(op_convert_to_tensor(with_na), na.rm = TRUE)), f(with_na, na.rm = TRUE), info = name)
+  }
   expect_equal(as.vector(mean(x)), mean(m))
   expect_true(as.logical(all(x > 0)))
   expect_false(as.logical(any(x > 6)))

@@ -1,0 +1,48 @@
+# In an R process of its own, with this package.
+in_new_process <- function(code, env = character()) {
+  script <- withr::local_tempfile(fileext = ".R", lines = c("suppressMessages(library(gradops))", code))
+  rscript <- file.path(R.home("bin"), "Rscript")
+  library_paths <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  suppressWarnings(system2(rscript, script, stdout = TRUE, stderr = TRUE, env = c(library_paths, env)))
+}
+
+test_that("Python starts at first use, not at library()", {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  out <- in_new_process(c("cat(reticulate::py_available(), '')", "op_exp(1)", "cat(reticulate::py_available())"))
+  expect_match(out[1], "^FALSE")
+  expect_match(out[length(out)], "TRUE$")
+})
+
+test_that("where there is no Python, the error says what to do", {
+  skip_on_cran()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  out <- in_new_process(
+    c(
+      "stopifnot(!gradops_available())",
+      "condition <- tryCatch(op_exp(1), error = identity)",
+      "stopifnot(inherits(condition, 'gradops_error_python'))",
+      "cat(conditionMessage(condition))"
+    ),
+    "RETICULATE_PYTHON=/nonexistent/python"
+  )
+  expect_match(paste(out, collapse = " "), "RETICULATE_PYTHON.*install_python")
+})
+
+test_that("use_backend() chooses the default of the session", {
+  skip_on_cran()
+  skip_without("torch")
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  out <- in_new_process(c("use_backend('torch')", "cat(config_backend(), format(op_exp(c(1, 2))))"))
+  expect_match(out[length(out)], "^torch <torch float64 \\[2\\]>")
+  out <- in_new_process("cat(config_backend())", "GRADOPS_BACKEND=torch")
+  expect_match(out[length(out)], "^torch")
+})
+
+test_that("failures keep the Python exception, and a wrong call of Python code is a condition too", {
+  skip_without()
+  condition <- expect_error(op_sum(c(1, 2), axis = 5), class = "gradops_error_axis")
+  expect_s3_class(condition$python, "gradops.errors.AxisError")
+  expect_error(gradient(\(x) reticulate::py_eval("1 / 0"), 1), "ZeroDivisionError", class = "gradops_error_callback")
+})
