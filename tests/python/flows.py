@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gradops
 import numpy as np
+
+import gradops
 from gradops import Variable, backends
 
 WAYS = [
@@ -30,7 +31,8 @@ def derivatives(way: tuple[str, str], f, x, orders: int) -> list[np.ndarray]:
     convert = backends.by_name(backend).convert
     if backend == "numpy" or mode == "variable":
         return _on_tape(f, convert(np.asarray(x, float)), orders, mode == "compiled")
-    return {"torch": _torch, "jax": _jax, "tensorflow": _tensorflow}[backend](f, convert(np.asarray(x, float)), orders, mode)
+    run = {"torch": _torch, "jax": _jax, "tensorflow": _tensorflow}[backend]
+    return run(f, convert(np.asarray(x, float)), orders, mode)
 
 
 def _on_tape(f, x, orders, compiled):

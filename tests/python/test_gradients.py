@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gradops
 import numpy as np
 import pytest
 from flows import WAYS, derivatives
 from flows import constant as like
+
+import gradops
 from gradops import Variable, backends, ops
 from gradops.errors import AxisError, GradientError, ShapeError
 

@@ -200,7 +200,9 @@ def _find(array) -> _Made | None:
         made = _made.get(id(base)) if base is not None else None
         if made is None or made.array() is not base or base.__class__ is not np.ndarray:
             return None
-        if not (base.flags.c_contiguous or base.flags.f_contiguous) or engine.written and _written_since(base, made.seq):
+        if not (base.flags.c_contiguous or base.flags.f_contiguous):
+            return None
+        if engine.written and _written_since(base, made.seq):
             return None
         offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         return _Made(made.step, made.index, (array.shape, array.dtype, offset, array.strides))

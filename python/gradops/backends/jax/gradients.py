@@ -8,7 +8,6 @@ from contextvars import ContextVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
 from ... import _tree
@@ -87,20 +86,32 @@ def custom(run, inputs: list) -> list:
     if traces.staging():
         return _staged(run, inputs)
 
-    @jax.custom_gradient
+    @jax.custom_vjp
     def call(*xs):
+        return run(*xs)[0]
+
+    def forward(*xs):
         values, pull = run(*xs)
-        if traces.tracing():  # a derivative around this one is to see the rule, not ``run``
-            values = custom(run, xs)
+        smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in values]
+        given: list[bool] = []
 
-        def rule(upstreams):
-            filled = [_gradient_of(u, v) for u, v in zip(upstreams, values)]
-            return tuple(_cotangent(g, x) for g, x in zip(pull(filled), xs))
+        def rule(*upstreams):
+            ups = iter(upstreams)
+            filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
+            found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
+            given.extend(g is not None for g in found)
+            return [g for g in found if g is not None]
 
-        return values, rule
+        closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
+        residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
+        return (call(*xs) if traces.tracing() else values), residuals  # derivatives around see the rule
 
+    def backward(residuals, upstreams):
+        return residuals.func.gradients(residuals.args, upstreams)
+
+    call.defvjp(forward, backward)
     try:
-        return call(*inputs)
+        return list(call(*inputs))
     except jax.errors.UnexpectedTracerError as error:
         raise _closed_over() from error
 
@@ -126,10 +137,7 @@ def _staged(run, inputs: list) -> list:
         xs, ups = xs_and_ups[:count], iter(xs_and_ups[count:])
         values, pull = run(*xs)
         filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
-        found = [
-            None if g is None or not jnp.issubdtype(x.dtype, jnp.inexact) else _cotangent(g, x)
-            for g, x in zip(pull(filled), xs)
-        ]
+        found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
         given[:] = [g is not None for g in found]
         return values, [g for g in found if g is not None]
 
@@ -228,17 +236,28 @@ def _evaluate(equations: list, known: dict) -> None:
             known[v] = value
 
 
-def _gradient_of(upstream, value):
-    if upstream.dtype == jax.dtypes.float0:
-        return jnp.zeros(value.shape)
-    return jnp.conj(upstream) if jnp.iscomplexobj(upstream) else upstream
+class _Rule:
+    """A traced gradient function: its program, which inputs it gives gradients for, which outputs have upstreams."""
+
+    def __init__(self, jaxpr, given: tuple, smooth: tuple):
+        self.jaxpr = jaxpr
+        self.given = given
+        self.smooth = smooth
+
+    def __call__(self, *constants):
+        raise NotImplementedError
+
+    def gradients(self, constants, upstreams) -> tuple:
+        ups = [u for u, s in zip(upstreams, self.smooth) if s]
+        known = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*constants, *ups]))
+        _evaluate(self.jaxpr.eqns, known)
+        found = iter([_read(v, known) for v in self.jaxpr.outvars])
+        return tuple(next(found) if g else None for g in self.given)
 
 
 def _cotangent(g, x):
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        return np.zeros(x.shape, jax.dtypes.float0)
-    if g is None:
-        return jnp.zeros(x.shape, x.dtype)
+    if g is None or not jnp.issubdtype(x.dtype, jnp.inexact):
+        return None
     return jnp.conj(g) if jnp.iscomplexobj(g) else g
 
 

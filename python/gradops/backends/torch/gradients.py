@@ -84,6 +84,7 @@ def custom(run, inputs: list) -> list:
                 argument="f",
                 hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
             )
+        inputs = [x.view_as(x) if any(x is y for y in inputs[:i]) else x for i, x in enumerate(inputs)]
         return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
     if _reaches_others(values, inputs):
         raise GradientError(

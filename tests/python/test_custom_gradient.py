@@ -1,0 +1,529 @@
+"""custom_gradient on every backend, eager and compiled, to third order; every form, every bad input."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from flows import WAYS, constant, derivatives
+
+import gradops
+from gradops import Variable, autodiff, backends, custom_gradient, ops
+from gradops.errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
+
+X = np.array([0.5, -1.5, 2.0])
+ALL = pytest.mark.parametrize("way", WAYS, ids="-".join)
+EACH = pytest.mark.parametrize("backend", backends.NAMES)
+
+
+def check(way, f, *expected):
+    found = derivatives(way, f, X, len(expected))
+    for order, (got, want) in enumerate(zip(found, expected), 1):
+        np.testing.assert_allclose(got, np.broadcast_to(want, X.shape), rtol=1e-9, atol=1e-12, err_msg=f"order {order}")
+
+
+def on(backend, value):
+    x = backends.by_name(backend).convert(np.asarray(value, float))
+    return Variable(x, requires_grad=True) if backend == "numpy" else x
+
+
+def grads(f, *arguments):
+    """Gradients of ``sum(f)`` for all arguments, as NumPy arrays."""
+    found = gradops.grad(lambda *xs: ops.sum(f(*xs)), argnums=tuple(range(len(arguments))))(*arguments)
+    return [np.asarray(g.data if isinstance(g, Variable) else g.detach() if hasattr(g, "detach") else g) for g in found]
+
+
+# --- orders
+
+
+@ALL
+def test_to_third_order_through_what_the_gradient_closes_over(way):
+    @custom_gradient
+    def f(x):
+        e = ops.exp(x)
+        return e, lambda upstream: upstream * e * 5.0
+
+    e = np.exp(X)
+    check(way, f, 5 * e, 5 * e, 5 * e)
+
+
+@ALL
+def test_the_rule_counts_in_every_order(way):
+    """In ``f(x)**3`` the value is used by the next operation's derivative, which is differentiated by the rule again."""
+
+    @custom_gradient
+    def f(x):
+        return x * 1.0, lambda upstream: upstream * 2.0
+
+    check(way, lambda x: f(x) ** 3, 6 * X**2, 24 * X, 48 + 0 * X)
+
+
+@ALL
+def test_one_in_another(way):
+    @custom_gradient
+    def inner(x):
+        return ops.sin(x), lambda upstream: upstream * 3.0 * ops.cos(x)
+
+    @custom_gradient
+    def outer(x):
+        return inner(x) * 2.0, lambda upstream: upstream * inner(x)
+
+    check(way, outer, np.sin(X), 3 * np.cos(X), -3 * np.sin(X))
+
+
+@ALL
+def test_log1pexp(way):
+    @custom_gradient
+    def log1pexp(x):
+        e = ops.exp(x)
+        return ops.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+
+    s = 1 / (1 + np.exp(-X))
+    check(way, log1pexp, s, s * (1 - s), s * (1 - s) * (1 - 2 * s))
+
+
+@ALL
+def test_structures_keywords_and_things_that_are_no_tensors(way):
+    @custom_gradient
+    def f(pair, name, *, power, table):
+        assert (name, power) == ("square", 2)
+        value = {"kept": pair[0] ** power * table["w"], "unused": [pair[1], None]}
+
+        def gradient(upstream):
+            assert upstream["unused"][1] is None
+            g = upstream["kept"] * 2 * pair[0] * table["w"]
+            return [g, upstream["unused"][0] * 100.0], None, None, {"w": None}
+
+        return value, gradient
+
+    def whole(x):
+        return f((x, x * 2), "square", power=2, table={"w": constant(x, [1.0, 2.0, 3.0])})["kept"]
+
+    w = np.array([1.0, 2, 3])
+    check(way, whole, 2 * X * w, 2 * w)
+
+
+@ALL
+def test_several_outputs_and_integers(way):
+    @custom_gradient
+    def f(x):
+        value = (ops.square(x), ops.argmax(x), x * 3.0)
+        return value, lambda a, i, b: a * 2 * x + b * 30.0
+
+    check(way, lambda x: f(x)[0], 2 * X, 2 + 0 * X)
+    check(way, lambda x: f(x)[2] * x, 30 * X + 3 * X, 60 + 0 * X)
+
+
+@ALL
+def test_the_two_function_form(way):
+    f = custom_gradient(lambda x, y: x * y, lambda x, y, upstream: (upstream * y * 10.0, upstream * x * 100.0))
+    check(way, lambda x: f(x, x), 110 * X, 110 + 0 * X)
+
+
+@ALL
+def test_none_is_no_gradient(way):
+    f = custom_gradient(lambda x, y: (x * y, lambda upstream: (None, upstream * x)))
+    check(way, lambda x: f(x, x) + x, X + 1, 1 + 0 * X)
+
+
+@ALL
+def test_methods(way):
+    class Layer:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @custom_gradient
+        def call(self, x):
+            return x * self.scale, lambda upstream: upstream * self.scale * 10.0
+
+    check(way, Layer(2.0).call, 20 + 0 * X, 0 * X)
+
+
+# --- upstream's forms
+
+FORMS = {
+    "upstream": lambda x, y: lambda upstream: (upstream * 2.0, upstream * 3.0),
+    "any name": lambda x, y: lambda dy: (dy * 2.0, dy * 3.0),
+    "*args, upstream": lambda x, y: lambda *args, upstream=None: (args[0] * 2.0, upstream * 3.0),
+    "*args": lambda x, y: lambda *args: (args[0] * 2.0, args[0] * 3.0),
+    "inputs, upstream": lambda x, y: lambda x, y, upstream: (upstream * 2.0, upstream * 3.0),
+    "inputs, any name": lambda x, y: lambda x, y, dz: (dz * 2.0, dz * 3.0),
+    "keyword": lambda x, y: lambda *, upstream: (upstream * 2.0, upstream * 3.0),
+    "a list": lambda x, y: lambda upstream: [upstream * 2.0, upstream * 3.0],
+    "by name": lambda x, y: lambda upstream: {"y": upstream * 3.0, "x": upstream * 2.0},
+    "numbers": lambda x, y: lambda upstream: (2.0, 3),
+    "nested lists": lambda x, y: lambda upstream: ([2.0] * 3, np.full(3, 3.0)),
+    "broadcast": lambda x, y: lambda upstream: (ops.stack([upstream, upstream]), upstream * 3.0),
+}
+
+
+@EACH
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(backend, form):
+    f = custom_gradient(lambda x, y: (x * y, FORMS[form](x, y)))
+    a, b = grads(f, on(backend, X), on(backend, X + 1))
+    np.testing.assert_allclose(a, np.full(3, 2.0))
+    np.testing.assert_allclose(b, np.full(3, 3.0))
+
+
+@EACH
+def test_a_callable_with_a_signature_of_its_own(backend):
+    """What R's functions look like from Python."""
+
+    class Callback:
+        __signature__ = inspect.Signature(
+            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("x", "upstream")]
+        )
+
+        def __call__(self, *args, **kwargs):
+            return kwargs["upstream"] * args[0]
+
+    def plain(*args, **kwargs):
+        return kwargs["upstream"] * args[0]
+
+    plain.__signature__ = Callback.__signature__
+    for gradient in (Callback(), plain):
+        f = custom_gradient(lambda x, gradient=gradient: (x * 1.0, gradient))
+        np.testing.assert_allclose(grads(f, on(backend, X))[0], X)
+
+
+@EACH
+def test_upstreams_of_several_outputs(backend):
+    for gradient in (
+        lambda a, b: a + b * 10,
+        lambda upstream: upstream[0] + upstream[1] * 10,
+        lambda *args, upstream=None: args[0] + upstream[1] * 10,
+        lambda x, a, b: a + b * 10,
+    ):
+        f = custom_gradient(lambda x, gradient=gradient: ((x * 1.0, x * 2.0), gradient))
+        found = grads(lambda x, f=f: f(x)[0] * 3.0 + f(x)[1], on(backend, X))[0]
+        np.testing.assert_allclose(found, np.full(3, 13.0))
+
+
+@EACH
+def test_integer_inputs_and_numbers(backend):
+    @custom_gradient
+    def f(x, index, k):
+        return ops.take(x, index) * k, lambda upstream: (upstream * ops.one_hot(index, 3) * k, None, None)
+
+    index = backends.by_name(backend).convert([1])
+    np.testing.assert_allclose(grads(lambda x: f(x, index, 4), on(backend, X))[0], [0, 4, 0])
+
+
+def test_without_tensors():
+    assert custom_gradient(lambda x: (x + 1, lambda upstream: upstream))(2) == 3
+
+
+@EACH
+def test_complex(backend):
+    """The gradient of a real loss is dL/dRe + i dL/dIm; for a holomorphic value that is g * conj(f')."""
+    z = backends.by_name(backend).convert(np.array([1.0 + 2.0j, -0.5j]))
+    own = custom_gradient(lambda z: (z * z, lambda upstream: upstream * ops.conj(2 * z)))
+
+    def loss(f):
+        return lambda z: ops.sum(ops.square(ops.abs(f(z))))
+
+    np.testing.assert_allclose(
+        np.asarray(gradops.grad(loss(own))(z)), np.asarray(gradops.grad(loss(lambda z: z * z))(z))
+    )
+
+
+# --- how often
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow"])
+def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
+    calls = []
+
+    def gradient(a, b):
+        calls.append(1)
+        return a * 2.0 + b
+
+    f = custom_gradient(lambda x: ((x * 2.0, x * 3.0), gradient))
+    x = on(backend, X)
+    f(x)
+    assert calls == []
+    gradops.grad(lambda x: ops.sum(f(x)[0] + f(x)[1] * 0.0 + x))(x)
+    assert len(calls) == 2
+    calls.clear()
+    gradops.grad(lambda x: (lambda y: ops.sum(y[0] * y[1] + y[0]))(f(x)))(x)
+    assert len(calls) == 1
+    calls.clear()
+    gradops.grad(lambda x: ops.sum(x) + 0 * ops.sum(gradops.stop_gradient(f(x)[0])))(x)
+    assert calls == []
+
+
+# --- closures
+
+
+@EACH
+def test_closures_are_refused_or_right(backend):
+    """The closed-over tensor needs a gradient itself: said so, on every backend."""
+    f = {"numpy": gradops.grad, "torch": gradops.grad, "tensorflow": gradops.grad, "jax": gradops.grad}[backend]
+
+    def loss(w):
+        return ops.sum(custom_gradient(lambda x: (x * w, lambda upstream: upstream * w))(on(backend, X)))
+
+    with pytest.raises(GradientError, match="not an argument") as caught:
+        f(loss)(on(backend, X))
+    assert "argument" in caught.value.hint
+
+
+@EACH
+def test_closures_that_are_constants_are_fine(backend):
+    w = backends.by_name(backend).convert(np.array([1.0, 2.0, 3.0]))
+    f = custom_gradient(lambda x: (x * w, lambda upstream: upstream * w * 10.0))
+    np.testing.assert_allclose(grads(f, on(backend, X))[0], [10, 20, 30])
+    stopped = custom_gradient(lambda x: (x * gradops.stop_gradient(w), lambda upstream: upstream * w * 10.0))
+    np.testing.assert_allclose(grads(stopped, on(backend, X))[0], [10, 20, 30])
+
+
+def test_closures_in_jax_programs():
+    import jax
+    import jax.numpy as jnp
+
+    x = jnp.asarray(X, float)
+
+    def own(z, u):
+        return custom_gradient(lambda z: (z * u, lambda upstream: upstream * 7.0 * u))(z)
+
+    def loop(x, us):
+        return jax.lax.scan(lambda c, u: (own(c, u), None), x, us)[0].sum()
+
+    us = jnp.array([2.0, 3.0])
+    for f in (loop, jax.jit(loop)):
+        np.testing.assert_allclose(jax.grad(f)(x, us), np.full(3, 49.0 * 6), rtol=1e-6)
+        np.testing.assert_allclose(jax.jit(jax.grad(f))(x, us), np.full(3, 49.0 * 6), rtol=1e-6)
+        with pytest.raises(GradientError, match="not an argument"):
+            jax.grad(f, 1)(x, us)
+    rows = jnp.stack([x, x + 1])
+    np.testing.assert_allclose(jax.vmap(jax.grad(loop), (0, None))(rows, us), np.full((2, 3), 294.0), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(lambda r: own(r, us[0]).sum())(x).sum())(rows), 14 + 0 * rows)
+
+
+def test_closures_in_tensorflow():
+    import tensorflow as tf
+
+    x, w, v = tf.constant(2.0), tf.constant(3.0), tf.Variable(3.0)
+    def closing_over(w):
+        return custom_gradient(lambda x: (x * w, lambda upstream: upstream * w))
+
+    for f in map(closing_over, (w, v)):
+        for call in (f, tf.function(f)):
+            with tf.GradientTape() as tape, pytest.raises(GradientError, match="not an argument"):
+                tape.watch([x, w])
+                tape.gradient(call(x), x)
+
+    @tf.function(autograph=False)
+    def from_the_function(x, w):
+        return custom_gradient(lambda x: (x * w, lambda upstream: upstream * w))(x)
+
+    with pytest.raises(GradientError, match="not an argument"):
+        from_the_function(x, w)
+
+    @tf.function(autograph=False)
+    def constants(x, n):
+        size = tf.cast(tf.shape(n)[0], tf.float32)
+        return custom_gradient(lambda x: (x * w * size, lambda upstream: upstream * w * size))(x)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = constants(x, tf.ones(5))
+    assert float(tape.gradient(y, x)) == 15.0
+
+
+def test_what_the_gradient_function_closes_over_is_differentiated():
+    import tensorflow as tf
+    import torch
+
+    def g(x, w):
+        return custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * x * w))(x)
+
+    x, w = tf.constant(2.0), tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        outer.watch([x, w])
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = g(x, w)
+        first = inner.gradient(y, x)
+    assert [float(d) for d in outer.gradient(first, [x, w])] == [3.0, 2.0]
+    x, w = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+    (first,) = torch.autograd.grad(g(x, w), x, create_graph=True)
+    assert [float(d) for d in torch.autograd.grad(first, [x, w])] == [3.0, 2.0]
+    x, w = (Variable(np.array(v), requires_grad=True) for v in (2.0, 3.0))
+    (first,) = autodiff.grad(g(x, w), x, create_graph=True)
+    assert [d.item() for d in autodiff.grad(first, [x, w])] == [3.0, 2.0]
+
+
+# --- inside the libraries
+
+
+def test_tensorflow_variables():
+    import tensorflow as tf
+
+    v = tf.Variable([1.0, 2.0])
+    f = custom_gradient(lambda x, w: (x * w, lambda upstream: (upstream * w, upstream * x * 10.0)))
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(f(x, v))
+        return tape.gradient(y, v)
+
+    np.testing.assert_allclose(step(tf.constant([3.0, 4.0])), [30, 40])
+    with tf.GradientTape() as tape:
+        y = f(tf.constant([3.0, 4.0]), v)
+    np.testing.assert_allclose(tape.gradient(y, v), [30, 40])
+
+
+def test_torch_func():
+    import torch
+
+    f = custom_gradient(lambda x: (x * x, lambda upstream: upstream * x * 5.0))
+    x = torch.tensor([2.0, 3.0])
+    np.testing.assert_allclose(torch.func.grad(lambda x: f(x).sum())(x), [10, 15])
+    np.testing.assert_allclose(torch.func.vmap(torch.func.grad(f))(x), [10, 15])
+    np.testing.assert_allclose(torch.func.vmap(f)(x), [4, 9])
+    np.testing.assert_allclose(torch.func.jacrev(f)(x), np.diag([10, 15]))
+
+
+def test_torch_compile():
+    import torch
+
+    f = custom_gradient(lambda x: (x * x, lambda upstream: upstream * x * 5.0))
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    torch._dynamo.reset()
+    torch.compile(lambda x: f(x).sum(), fullgraph=True, backend="aot_eager")(x).backward()
+    np.testing.assert_allclose(x.grad, [10, 15])
+    torch._dynamo.reset()
+    whole = torch.func.grad(lambda x: f(x).sum())
+    with pytest.raises(torch._dynamo.exc.Unsupported):  # torch would ignore the custom gradient there
+        torch.compile(whole, fullgraph=True, backend="aot_eager")(x.detach())
+    torch._dynamo.reset()
+    np.testing.assert_allclose(torch.compile(whole, backend="aot_eager")(x.detach()), [10, 15])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_torch_training(compiled):
+    """A module with a custom gradient learns: with an optimizer, under autocast, with a closed-over constant."""
+    import torch
+
+    @custom_gradient
+    def relu_that_leaks(x):
+        return torch.relu(x), lambda upstream: upstream * torch.where(x > 0, 1.0, 0.1)
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(2, 16), torch.nn.Linear(16, 1)
+
+        def forward(self, x):
+            return self.last(relu_that_leaks(self.first(x)))
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    net, x = Net(), torch.randn(64, 2)
+    y = x[:, :1] * x[:, 1:]
+    call = torch.compile(net, backend="aot_eager") if compiled else net
+    optimizer = torch.optim.Adam(net.parameters(), 0.02)
+    losses = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = ((call(x).float() - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_in_place_after_torch_custom_gradient():
+    import torch
+
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    y = custom_gradient(lambda x: (x * x, lambda upstream: upstream * x * 5.0))(x)
+    y.add_(1.0)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad, [10, 15])
+
+
+def test_text_goes_through():
+    f = custom_gradient(lambda x: (x * 2.0, lambda upstream: upstream * 5.0))
+    x = Variable(X, requires_grad=True)
+    with autodiff.no_grad():
+        assert not f(x).requires_grad
+    assert not f(Variable(X)).requires_grad
+    ops.sum(f(x)).backward()
+    np.testing.assert_allclose(x.grad.data, np.full(3, 5.0))
+
+
+def test_attributes_are_kept():
+    @custom_gradient
+    def named(x):
+        """What it does."""
+        return x, lambda upstream: upstream
+
+    assert (named.__name__, named.__doc__) == ("named", "What it does.")
+    assert "named" in repr(named)
+
+
+# --- bad input
+
+
+@EACH
+def test_no_gradient_function(backend):
+    with pytest.raises(GradientError, match="pair of its value and a gradient function; got a") as caught:
+        custom_gradient(lambda x: x * 2.0)(on(backend, X))
+    assert caught.value.argument == "f"
+    with pytest.raises(GradientError, match="got a tuple of 3"):
+        custom_gradient(lambda x: (x, x, x))(on(backend, X))
+    with pytest.raises(ArgumentTypeError, match="`f` must be a function; got int"):
+        custom_gradient(3)
+    with pytest.raises(ArgumentTypeError, match="`gradient` must be a function; got int"):
+        custom_gradient(lambda x: x, 3)
+
+
+@EACH
+@pytest.mark.parametrize(
+    "returned, error, message",
+    [
+        (lambda g: (g, g, g), GradientError, r"must return 2 gradients, one for each argument; got 3"),
+        (lambda g: g, GradientError, r"must return 2 gradients, one for each argument; got 1"),
+        (lambda g: {"x": g, "z": g}, GradientError, r"named 'z'; the arguments are x, y"),
+        (lambda g: (ops.stack([g, g], -1), g), ShapeError, r"shape \(3, 2\) was returned for an input of shape \(3,\)"),
+        (lambda g: (np.ones(2), g), ShapeError, r"shape \(2,\) was returned for an input of shape \(3,\)"),
+        (lambda g: ("text", g), ArgumentTypeError, "must return tensors, numbers or None; got str"),
+        (lambda g: (object(), g), ArgumentTypeError, "must return tensors, numbers or None; got object"),
+    ],
+    ids=["too many", "too few", "unknown name", "shape", "array", "text", "object"],
+)
+def test_bad_gradients(backend, returned, error, message):
+    f = custom_gradient(lambda x, y: (x * y, lambda upstream: returned(upstream)))
+    with pytest.raises(error, match=message):
+        grads(f, on(backend, X), on(backend, X))
+    np.testing.assert_allclose(grads(lambda x, y: x * y, on(backend, X), on(backend, X))[0], X)  # nothing is left
+
+
+@EACH
+def test_a_gradient_function_of_an_odd_signature(backend):
+    f = custom_gradient(lambda x: (x * 1.0, lambda a, b, c, d: a))
+    with pytest.raises(GradientError, match=r"takes 4 arguments \(a, b, c, d\)"):
+        grads(f, on(backend, X))
+
+
+@EACH
+def test_an_error_in_a_callback_keeps_its_message(backend):
+    def fail(upstream):
+        raise RuntimeError("the user's own message")
+
+    f = custom_gradient(lambda x: (x * 1.0, fail))
+    with pytest.raises(RuntimeError, match="the user's own message"):
+        grads(f, on(backend, X))
+    assert autodiff.is_grad_enabled()
+
+
+def test_tensors_of_two_frameworks():
+    f = custom_gradient(lambda x, y: (x, lambda upstream: upstream))
+    with pytest.raises(MixedBackendsError, match="custom_gradient.*torch"):
+        f(on("torch", X), on("jax", X))
