@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import sys
 from collections.abc import Callable
 from inspect import CO_VARARGS
@@ -92,6 +93,8 @@ class _Custom:
         if not kwargs and len(owners) == 1 and None not in owners:
             (backend,) = owners  # the usual case: tensors of one library and nothing else
             return self._apply(backend, list(args), range(len(args)), list(args), None, {})
+        if kwargs:
+            args, kwargs = self._in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
         if "tensorflow" in sys.modules:
             leaves = [_read(leaf) for leaf in leaves]
@@ -115,12 +118,14 @@ class _Custom:
                 a, k = _tree.unflatten(form, filled)
             value, gradient = self._parts(a, k)
             values, structure = ([value], _tree.LEAF) if _is_tensor(value) else _tree.flatten(value)
+            if not values:
+                values = [_output(backend, value)]
             box["form"] = structure
-            values = [v if _is_tensor(v) else backend.convert(v) for v in values]
+            values = [v if _is_tensor(v) else _output(backend, v) for v in values]
 
             def pull(upstreams):
                 upstream = upstreams[0] if structure is _tree.LEAF else _tree.unflatten(structure, upstreams)
-                result = _call(gradient, self.gradient is not None, upstream, a)
+                result = _call(gradient, self.gradient is not None, upstream, a, k, self._defaults)
                 if form is None and len(xs) == 1 and _is_tensor(result):
                     return [_fit(result, xs[0])]
                 found = _by_leaf(result, a, k, self._names, len(leaves))
@@ -150,6 +155,23 @@ class _Custom:
             )
         return result
 
+    def _in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments of one call in the order of ``f``'s, by position as far as that goes."""
+        try:
+            bound = inspect.signature(self.f).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            return args, kwargs
+        return bound.args, bound.kwargs
+
+    def _defaults(self, count: int) -> tuple:
+        """The defaults of ``f``'s positional arguments after the first ``count``."""
+        try:
+            parameters = list(inspect.signature(self.f).parameters.values())[count:]
+        except (TypeError, ValueError):
+            return ()
+        positional = (p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+        return tuple(p.default for p in itertools.takewhile(lambda p: p.default is not p.empty, positional))
+
     def _names(self) -> list[str] | None:
         try:
             parameters = inspect.signature(self.f).parameters.values()
@@ -162,9 +184,27 @@ def _is_tensor(value) -> bool:
     return isinstance(value, Variable) or backends.of(value) is not None
 
 
+def _output(backend, value):
+    """What is no tensor in a function's value as one."""
+    try:
+        if not callable(value) and value is not None:
+            return backend.convert(value)
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentTypeError(
+        f"`f` must return tensors or numbers, and with them a gradient function; got {type(value).__name__}.",
+        argument="f",
+    )
+
+
+_NO_TENSORS = (bool, int, float, complex, str)
+
+
 def _read(value):
     """A ``tf.Variable`` as a tensor, whose gradient goes on to it; anything else as it is."""
-    if type(value).__module__.startswith(("tensorflow.", "keras.")) and hasattr(value, "assign_add"):
+    if type(value) in _NO_TENSORS or _is_tensor(value):
+        return value
+    if hasattr(value, "assign_add") and type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
         return backends.by_name("tensorflow").convert(value)
     return value
 
@@ -188,7 +228,7 @@ def _signature(gradient: Callable) -> tuple:
     return [n for n in positional if n != "upstream"], named, any(p.kind is p.VAR_POSITIONAL for p in parameters)
 
 
-def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
+def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple, kwargs: dict, defaults: Callable):
     """Call a gradient function in the form its signature asks for."""
     if isinstance(upstream, dict):
         ups = list(upstream.values())
@@ -197,6 +237,13 @@ def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
     others, named, variadic = _signature(gradient)
     if others is None:
         return gradient(*args, *ups) if with_inputs else gradient(*ups)
+    exact = not kwargs and not named and len(others) == len(args) + len(ups)
+    if (
+        not exact
+        and (kwargs or len(others) > len(args))
+        and (with_inputs or (named and others) or len(others) > len(ups))
+    ):
+        gradient, args, others = _with_the_rest(gradient, args, kwargs, defaults, others, named)
     if with_inputs:
         if named:
             return gradient(*args, upstream=upstream)
@@ -215,11 +262,30 @@ def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple):
         return gradient(*args, *ups)
     if len(others) == len(args) + 1:
         return gradient(*args, upstream)
+    upstreams = "the upstream gradient" if len(ups) == 1 else f"the {len(ups)} upstream gradients, or one list of them"
+    inputs = "the input" if len(args) == 1 else f"the {len(args)} inputs"
+    taken = f"{len(others)} arguments ({', '.join(others)})" if others else "none"
     raise GradientError(
-        f"the gradient function takes {len(others)} arguments ({', '.join(others)}); expected 1 or {len(ups)} "
-        f"upstream gradients, alone or after the {len(args)} inputs.",
+        f"the gradient function must take {upstreams}, alone or after {inputs}; it takes {taken}.",
         argument="gradient",
     )
+
+
+def _with_the_rest(gradient, args, kwargs, defaults, others, named) -> tuple:
+    """A gradient function that takes inputs, those it is given by position, and the names that are left to those.
+
+    What was given by name goes by name; what was not given has ``f``'s default.
+    """
+    by_name = {name: value for name, value in kwargs.items() if _accepts(gradient, name)}
+    left = [name for name in others if name not in by_name]
+    if not by_name and len(left) > len(args) + (not named):
+        args = (*args, *defaults(len(args))[: len(left) - len(args) - (not named)])
+    return functools.partial(gradient, **by_name) if by_name else gradient, args, left
+
+
+def _accepts(function: Callable, name: str) -> bool:
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _by_leaf(result, args: tuple, kwargs: dict, names: Callable, count: int) -> list:
@@ -260,6 +326,8 @@ def _by_argument(result, args: tuple, kwargs: dict, names) -> tuple[list, dict]:
         return parts[:total], dict(zip(kwargs, parts[total:]))
     if result is None:
         return [None] * total, {}
+    if not kwargs and len(parts) == len(names() or ()) > total:
+        return parts[:total], {}  # the others were left to their defaults
     if len(parts) == len(differentiable):
         spread: list = [None] * total
         for i, part in zip(differentiable, parts):
@@ -340,5 +408,3 @@ def _like(value, data):
             f"the gradient function must return tensors, numbers or None; got {type(value).__name__}.",
             argument="gradient",
         ) from error
-
-
