@@ -163,3 +163,53 @@ with_detect_anomaly <- function(code, check_nan = TRUE) {
 local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
 }
+
+#' Measure operations
+#'
+#' Runs code and measures its operations, forward and backward; torch's own are among them if torch is loaded.
+#' @param code Code to run.
+#' @param sort_by `"self_time"`, `"total_time"`, `"mean_time"`, `"calls"`, `"bytes"` or `"name"`.
+#' @param x A profile.
+#' @param ... More arguments of [print.data.frame()] or [graphics::barplot()].
+#' @returns A data frame with a row for each operation: `name`, `kind` (forward or backward), `calls`, `self` and `total`
+#'   time in seconds, and `bytes` of its results. It prints with readable units; `plot()` draws the self times.
+#' @section Errors:
+#' - `gradops_error_argument`: an unknown `sort_by`.
+#' @examplesIf gradops_available()
+#' x <- parameter(c(1, 2))
+#' with_profile(backward(sum(exp(x)^2)))
+#' @export
+with_profile <- function(code, sort_by = "self_time") {
+  profile <- call_core("autodiff.profiler.profile")
+  measure <- function() {
+    py_call(profile$`__enter__`)
+    on.exit(py_call(profile$`__exit__`, NULL, NULL, NULL))
+    force(code)
+  }
+  measure()
+  columns <- py_to_r(call_core("interop.r.profile_rows", profile, sort_by))
+  structure(as.data.frame(lapply(columns, unlist)), class = c("gradops_profile", "data.frame"))
+}
+
+#' @rdname with_profile
+#' @export
+print.gradops_profile <- function(x, ...) {
+  shown <- as.data.frame(x)
+  class(shown) <- "data.frame"
+  for (column in intersect(c("self", "total"), names(shown))) {
+    shown[[column]] <- sprintf("%.4g ms", 1000 * shown[[column]])
+  }
+  print(shown, ...)
+  invisible(x)
+}
+
+#' @rdname with_profile
+#' @export
+plot.gradops_profile <- function(x, ...) {
+  shown <- utils::head(x[order(-x$self), ], 20)
+  margins <- graphics::par(mar = c(4, 10, 1, 1))
+  on.exit(graphics::par(margins))
+  labels <- ifelse(shown$kind == "backward", paste(sub(" backward$", "", shown$name), "backward"), shown$name)
+  graphics::barplot(rev(1000 * shown$self), names.arg = rev(labels), horiz = TRUE, las = 1, xlab = "self time, ms", ...)
+  invisible(x)
+}

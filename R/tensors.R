@@ -16,7 +16,7 @@ register_tensor_methods <- function() {
     dim = dim_tensor, length = length_tensor, t = t_tensor,
     as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
     as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
-    as.complex = as_complex_tensor, as.list = as_list_tensor,
+    as.complex = as_complex_tensor, as.character = as_character_tensor, as.list = as_list_tensor,
     `$` = dollar_tensor, mean = mean_tensor, format = format_tensor, print = print_tensor
   )
   if (getRversion() >= "4.3.0") {
@@ -206,6 +206,10 @@ as_complex_tensor <- function(x, ...) {
   as.complex(values_of(x))
 }
 
+as_character_tensor <- function(x, ...) {
+  as.character(values_of(x))
+}
+
 as_list_tensor <- function(x, ...) {
   x <- at_least_1d(x)
   lapply(seq_len(dim(x)[1]), function(i) op_get_item(x, i))
@@ -235,9 +239,8 @@ format_tensor <- function(x, ...) {
     if (about$traced) "traced, no values",
     if (!is.null(about$role)) paste("role:", about$role)
   )
-  header <- sprintf("<%s %s [%s]%s>", about$backend, about$dtype, toString(shape), paste0(", ", notes, collapse = ""))
-  if (length(notes) == 0) header <- sub(", >$", ">", header)
-  header
+  what <- if (about$backend == "text") "text" else sprintf("%s %s [%s]", about$backend, about$dtype, toString(shape))
+  sprintf("<%s>", toString(c(what, notes)))
 }
 
 print_tensor <- function(x, ...) {

@@ -80,3 +80,23 @@ test_each("anomaly mode names the operation", {
   backward(log(x) * 0)
   expect_true(is.nan(as.numeric(x$grad)))
 })
+
+test_each("with_profile() is a data frame of the operations", {
+  x <- parameter(c(1, 2))
+  profile <- with_profile(backward(sum(exp(x)^2)))
+  expect_s3_class(profile, c("gradops_profile", "data.frame"), exact = TRUE)
+  expect_true(all(c("name", "kind", "calls", "self", "total", "bytes") %in% names(profile)))
+  expect_true(any(grepl("exp", profile$name)))
+  expect_output(print(profile), "ms")
+  grDevices::pdf(NULL)
+  withr::defer(grDevices::dev.off())
+  expect_s3_class(plot(profile), "gradops_profile")
+})
+
+test_each("variables of text", {
+  greeting <- variable("Hello", requires_grad = TRUE, role = "greeting")
+  expect_match(format(greeting), "<text, variable, requires a gradient, role: greeting>")
+  backward(greeting + ", world", grad_variables = "too short")
+  expect_match(as.character(greeting$grad), "too short")
+  expect_identical(as.character(greeting), "Hello")
+})

@@ -571,15 +571,21 @@ def describe(value) -> dict:
     text = isinstance(data, str)
     owner = None if text else backends.of(data)
     return {
-        "backend": "text" if owner is None else owner.name,
+        "backend": "text" if text or owner is None else owner.name,
         "kind": type(value).__name__.lower() if isinstance(value, autodiff.Variable) else "tensor",
-        "dtype": "text" if owner is None else owner.dtype_name(data),
+        "dtype": "" if text or owner is None else owner.dtype_name(data),
         "shape": [] if text else [-1 if size is None else int(size) for size in data.shape],
         "requires_grad": bool(getattr(value, "requires_grad", False)),
         "operation": _operation(value),
         "role": getattr(value, "role", None),
         "traced": not text and _is_traced(data),
     }
+
+
+def profile_rows(profile, sort_by: str) -> dict:
+    """The rows of a profile as the columns of a data frame."""
+    rows = profile.rows(sort_by)
+    return {name: [getattr(row, name) for row in rows] for name in ("name", "kind", "calls", "self", "total", "bytes")}
 
 
 def _operation(value) -> str | None:
