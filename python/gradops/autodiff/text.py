@@ -380,4 +380,4 @@ _module: Any = SimpleNamespace(
     greater=_compared(lambda a, b: a > b),
     **dict.fromkeys(("copy", "reshape", "broadcast_to", "expand_dims", "squeeze", "transpose", "array"), _same),
 )
-backends.register("text", _module, root="gradops")
+backends.register("text", _module, root=__name__)

@@ -52,7 +52,7 @@ class Backend:
 
 
 def register(name: str, module: ModuleType, root: str | None = None) -> Backend:
-    """Make a module a backend. ``root`` is the top package of the library's tensor types."""
+    """Make a module a backend. ``root`` is the module, or top package, of its tensor types."""
     if root is not None:
         _ROOTS[root] = name
     _owners.clear()
@@ -94,7 +94,7 @@ def owner(kind: type) -> Backend | None:
         pass
     found = None
     for base in kind.__mro__:
-        name = _ROOTS.get(base.__module__.partition(".")[0])
+        name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])
         if name is not None and by_name(name).is_tensor_type(kind):
             found = by_name(name)
             break
