@@ -99,12 +99,13 @@ class State:
 
     def _next(self, i: int, x):
         wanted_shape, wanted_dtype = self.kinds[i]
-        if type(x) in NUMBERS and promote_number(wanted_dtype, type(x), config.floatx()) == wanted_dtype:
+        kind: Any = type(x)
+        if kind in NUMBERS and promote_number(wanted_dtype, kind, config.floatx()) == wanted_dtype:
             x = self.owner.convert(x, wanted_dtype)
         x = as_tensor(self.op, x, self.owner, self.name)
         if shape(x) != wanted_shape or dtype(x) != wanted_dtype:
-            kind = ShapeError if shape(x) != wanted_shape else ArgumentError
-            raise kind(
+            error = ShapeError if shape(x) != wanted_shape else ArgumentError
+            raise error(
                 f"`{self.op}`: the state must keep its shapes and dtypes; a tensor of shape {wanted_shape} and dtype "
                 f"{wanted_dtype} became one of shape {shape(x)} and dtype {dtype(x)}.",
                 argument=self.name,

@@ -125,7 +125,7 @@ def scan(
     f: Function,
     init: Structure,
     xs: Structure = None,
-    length: Integer = None,
+    length: Integer | None = None,
     reverse: bool = False,
     unroll: Integer = 1,
 ) -> tuple:
@@ -210,7 +210,7 @@ def _scan_in_python(step, carry, rows, count, reverse, owner):
 
 
 def while_loop(
-    cond: Function, body: Function, loop_vars: Structure, maximum_iterations: Integer = None
+    cond: Function, body: Function, loop_vars: Structure, maximum_iterations: Integer | None = None
 ) -> Structure:
     """Apply ``body`` to a state as long as ``cond`` holds.
 
@@ -254,8 +254,9 @@ def while_loop(
         go = holds(leaves)
         known = value_of(go, bool)
         if known is None:
-            if backends.of(go) not in (None, state.owner):  # numbers alone went to the default backend
-                state = State("while_loop", state.pack(leaves), backends.of(go), "loop_vars")
+            owner = backends.of(go)
+            if owner is not None and owner is not state.owner:  # numbers alone went to the default backend
+                state = State("while_loop", state.pack(leaves), owner, "loop_vars")
                 leaves = state.leaves
             left = None if bound is None else bound - steps
             done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)

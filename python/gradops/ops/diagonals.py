@@ -99,7 +99,7 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """
     from .indexing import where
 
-    return where(np.tri(*x.shape[-2:], integer("tril", k, "k"), dtype=bool), x, False)
+    return where(_below(x, integer("tril", k, "k")), x, False)
 
 
 @op(check=_check_matrices)
@@ -114,7 +114,13 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """
     from .indexing import where
 
-    return where(np.tri(*x.shape[-2:], integer("triu", k, "k") - 1, dtype=bool), False, x)
+    return where(_below(x, integer("triu", k, "k") - 1), False, x)
+
+
+def _below(x, k: int) -> np.ndarray:
+    """Where matrices are on or below their ``k``-th diagonal."""
+    rows, columns = x.shape[-2:]
+    return np.tri(rows, columns, k, dtype=bool)
 
 
 def _explain_axes(op: str, x, offset, axis1, axis2) -> None:

@@ -116,7 +116,7 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
 
 
 @op(differentiable=False, check=lambda op, x: check_rank(op.name, x, 1))
-def nonzero(x: Tensor) -> tuple:
+def nonzero(x: Tensor):
     """The positions of the elements that are not 0 (or not False).
 
     Returns:

@@ -39,7 +39,7 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
 
 @op
-def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
+def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
     """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
 
     Returns:
@@ -73,6 +73,10 @@ def _shape(x) -> tuple:
     from .conversion import shape
 
     return shape(x)
+
+
+def _is_list(value) -> bool:
+    return isinstance(value, (list, tuple)) or bool(getattr(value, "shape", ()))
 
 
 def _list(xs) -> list:
@@ -130,7 +134,7 @@ def _check_unstack(op, x, num, axis) -> None:
 
 
 @op(check=_check_unstack)
-def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0) -> list:
+def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
     """``x`` taken apart along a dimension.
 
     Args:
@@ -164,7 +168,7 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         The pieces' upstream gradients, joined; zeros for unused ones.
     """
     axis = check_axis("array_split", axis, check_rank("array_split", x, 1))
-    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+    if _is_list(indices_or_sections):
         return split(x, indices_or_sections, axis)
     count = integer("array_split", indices_or_sections, "indices_or_sections")
     if count < 1:
@@ -224,7 +228,7 @@ def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
 
 def _explain_split(op: str, x, indices_or_sections, axis) -> None:
     axis = check_axis(op, axis, check_rank(op, x, 1))
-    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+    if _is_list(indices_or_sections):
         return
     count, size = integer(op, indices_or_sections, "indices_or_sections"), _shape(x)[axis]
     if count < 1 or size % count:
@@ -245,7 +249,7 @@ def _explain_join(op: str, axis, **tensors) -> None:
     if op == "concatenate":
         if not rank:
             raise ShapeError("`concatenate`: 0-d tensors have no dimension to join along; `stack()` makes one.")
-        alike = [s[:axis] + s[axis + 1 :] if len(s) == rank else None for s in shapes]
+        alike = [s[:axis] + s[axis + 1 :] if len(s) == rank else (None,) for s in shapes]
     else:
         alike = shapes
     if any(s != alike[0] for s in alike):

@@ -213,8 +213,8 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
     leaves = [as_tensor("associative_scan", x, owner, "elems") for x in leaves]
     if not leaves:
         raise ArgumentError("`associative_scan`: `elems` must have at least one tensor.", argument="elems")
-    axes = [check_axis("associative_scan", axis, len(shape(x))) if shape(x) else None for x in leaves]
-    sizes = {shape(x)[a] if a is not None else None for x, a in zip(leaves, axes)}
+    axes = [check_axis("associative_scan", axis, len(shape(x))) for x in leaves]
+    sizes = {shape(x)[a] if shape(x) else None for x, a in zip(leaves, axes)}
     if len(sizes) != 1 or None in sizes:
         raise ShapeError(
             "`associative_scan`: the tensors in `elems` must be of one size along `axis`; got shapes "

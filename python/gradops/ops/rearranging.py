@@ -21,7 +21,7 @@ def _wrong(pattern: str, reason: str) -> ArgumentError:
 def _side(text: str, pattern: str) -> list[list[str]]:
     """One side of a pattern: for each dimension the names of what it is composed of."""
     groups: list[list[str]] = []
-    inside = None
+    inside: list[str] | None = None
     for token in _TOKEN.findall(text):
         if token == "(":
             if inside is not None:

@@ -136,7 +136,8 @@ def _starts(op: str, start_indices, rank: int) -> list:
     if values is not None and values.dtype.kind in "iuf":
         starts = [integer(op, v, "start_indices") for v in np.atleast_1d(values).tolist()]
     elif isinstance(start_indices, (list, tuple)):
-        starts = [s if known(s) is None else integer(op, known(s).item(), "start_indices") for s in start_indices]
+        each = [(s, known(s)) for s in start_indices]
+        starts = [s if value is None else integer(op, value.item(), "start_indices") for s, value in each]
     elif values is None:
         starts = list(unstack(start_indices))
     else:
@@ -175,10 +176,10 @@ def _block(op: str, x, start_indices, sizes) -> tuple:
 
 def _at_run_time(x, starts):
     """The module of ``x``'s backend if it has its own blocks at starts that only a running program knows."""
-    if all(isinstance(s, int) for s in starts) or backends.of(x) is None:
+    owner = backends.of(x)
+    if owner is None or all(isinstance(s, int) for s in starts):
         return None
-    module = backends.of(x).module
-    return module if hasattr(module, "block_at") else None
+    return owner.module if hasattr(owner.module, "block_at") else None
 
 
 @op
@@ -269,7 +270,7 @@ def _count(segment_ids, num_segments) -> int:
     if num_segments is not None:
         return int(num_segments)
     values = known(segment_ids)
-    return int(values.max()) + 1 if values.size else 0
+    return int(values.max()) + 1 if values is not None and values.size else 0
 
 
 def _kept(data, segment_ids, count: int) -> tuple:
@@ -284,7 +285,9 @@ def _kept(data, segment_ids, count: int) -> tuple:
 
 
 @op(check=_segments)
-def segment_sum(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+def segment_sum(
+    data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
+) -> Tensor:
     """Sum of the rows of each segment.
 
     Args:
@@ -310,7 +313,9 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: Integer = None
 
 
 @op(check=_segments)
-def segment_max(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+def segment_max(
+    data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
+) -> Tensor:
     """Largest of the rows of each segment, elementwise.
 
     Args:
@@ -331,7 +336,9 @@ def segment_max(data: Tensor, segment_ids: Indices, num_segments: Integer = None
 
 
 @op(check=_segments)
-def segment_min(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+def segment_min(
+    data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
+) -> Tensor:
     """Smallest of the rows of each segment, elementwise.
 
     Args:
@@ -352,7 +359,9 @@ def segment_min(data: Tensor, segment_ids: Indices, num_segments: Integer = None
 
 
 @op(check=_segments)
-def segment_prod(data: Tensor, segment_ids: Indices, num_segments: Integer = None, sorted: bool = False) -> Tensor:
+def segment_prod(
+    data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
+) -> Tensor:
     """Product of the rows of each segment, elementwise.
 
     Args:
@@ -376,7 +385,9 @@ def segment_prod(data: Tensor, segment_ids: Indices, num_segments: Integer = Non
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(data, segment_ids, count)
     if known(ids) is None:
-        owner = backends.of(getattr(data, "data", data)) if hasattr(data, "_node") else backends.of(data)
+        owner = backends.of(data)
+        if owner is None:
+            raise ArgumentError("`segment_prod`: the ids of a variable's rows must be known.", argument="segment_ids")
         return owner.module.product_by_segment(data, ids, room)[:count]
     order = np.argsort(ids, kind="stable")
     ids, data = ids[order], take(data, order, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, ShapeError
@@ -343,7 +345,8 @@ def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         if not size:
             raise ArgumentError(f"`pad`: the mode {mode!r} has nothing to copy in dimension {axis}, which is empty.")
-        return take(x, np.pad(np.arange(size), (before, after), mode), axis)
+        at: Any = np.pad
+        return take(x, at(np.arange(size), (before, after), mode), axis)
     if mode == "constant":
         line = cast(reductions.sum(zeros_like(x)), dtype(x))
         if constant is not None:
