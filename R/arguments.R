@@ -17,13 +17,19 @@ as_python <- function(x, name = "x", call = NULL) {
     list = lapply(named(x), as_python, name = name, call = call),
     double = , complex = number_or_array(x),
     integer = , logical = number_or_array(if (anyNA(x)) `storage.mode<-`(x, "double") else x),
-    abort(
-      sprintf(
-        "`%s` must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
-        deparse1(name), friendly(x)
-      ),
-      class = c("gradops_error_type", "gradops_error"), argument = deparse1(name), call = call
-    )
+    not_numeric(if (is.character(name)) name else deparse1(name), x, call)
+  )
+}
+
+callback_value <- "the function's value"
+
+not_numeric <- function(name, x, call) {
+  abort(
+    sprintf(
+      "%s must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
+      if (identical(name, callback_value)) name else sprintf("`%s`", name), friendly(x)
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = name, call = call
   )
 }
 
@@ -79,7 +85,7 @@ several <- function(x) {
 
 # A Python function that calls the R function `f` with Python's objects as they are. Python sees `f`'s formals.
 # `finish` makes what Python gets of what `f` returns.
-callback <- function(f, finish = as_python) {
+callback <- function(f, finish = function(value) as_python(value, callback_value)) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
   }

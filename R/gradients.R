@@ -45,9 +45,9 @@ op_custom_gradient <- function(f, gradient = NULL) {
 custom_result <- function(result) {
   functions <- if (is.list(result)) vapply(result, is.function, NA)
   if (length(result) == 2 && sum(functions) == 1) {
-    tuple(as_python(result[[which(!functions)]]), callback(result[[which(functions)]]))
+    tuple(as_python(result[[which(!functions)]], callback_value), callback(result[[which(functions)]]))
   } else {
-    as_python(result)
+    as_python(result, callback_value)
   }
 }
 

@@ -98,6 +98,14 @@ r_message <- function(fields) {
 # A library's own message on a position that is out of range.
 out_of_range <- "index (-?\\d+) is out of (?:bounds|range)(?: for axis (\\d+) with size (\\d+))?.*"
 
+# What Python's hints tell to do, in R.
+in_r <- c(
+  "end it with `return value, grad`" = "end it with `list(value, grad)`",
+  "`x = gradops.Variable(x, requires_grad=True)`" = "`x <- variable(x, requires_grad = TRUE)`",
+  "`grad(f)`" = "`gradient(f, x)`",
+  "got str." = "got character."
+)
+
 # Python's words in R's: `op_exp()` for `gradops.ops.exp`, `NULL` for `None`, no repeated op name.
 r_wording <- function(text) {
   text <- sub("^`[a-z_.0-9]+`: ", "", text)
@@ -117,7 +125,8 @@ r_wording <- function(text) {
   axes <- gregexpr("(?<=axis |dimension )\\d+", text, perl = TRUE)
   regmatches(text, axes) <- lapply(regmatches(text, axes), function(axis) as.integer(axis) + 1L)
   text <- gsub("(\\(\\d+),\\)", "\\1)", text)
-  text <- gsub("\\bNone\\b", "NULL", text)
+  for (python in names(in_r)) text <- gsub(python, in_r[[python]], text, fixed = TRUE)
+  text <- gsub("\\bNone(Type)?\\b", "NULL", text)
   text <- gsub("\\bTrue\\b", "TRUE", text)
   text <- gsub("\\bFalse\\b", "FALSE", text)
   sub("pip install 'gradops\\[(\\w+)\\]'", "call `use_backend(\"\\1\")` in a fresh R session", text)

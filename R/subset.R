@@ -47,6 +47,33 @@ assign_tensor <- function(x, ..., value) {
   call_core("interop.r.assign", x, indices(...), operand(value))
 }
 
+# `x[[i]]` and `x[[i, j]]`: one element by R's rules; with a name, Python's attribute as by `$`.
+element_tensor <- function(x, ...) {
+  if (...length() == 1 && is.character(..1)) {
+    return(as_r_null(reticulate::py_get_attr(x, ..1)))
+  }
+  call_core("interop.r.subset", x, single(indices(...)), TRUE)
+}
+
+assign_element_tensor <- function(x, ..., value) {
+  if (...length() == 1 && is.character(..1)) {
+    return(NextMethod())
+  }
+  call_core("interop.r.assign", x, single(indices(...)), operand(value))
+}
+
+# Indices of a single element.
+single <- function(indices, call = parent.frame()) {
+  one <- vapply(indices, function(index) is_tensor(index) || is.atomic(index) && length(index) == 1, NA)
+  if (!all(one) || length(indices) == 0) {
+    abort(
+      "`[[` takes a single element: one position, or one for each dimension. Use `[` for more.",
+      class = c("gradops_error_axis", "gradops_error"), argument = "i", call = call
+    )
+  }
+  indices
+}
+
 # The indices in `...`, NULL for a missing one.
 indices <- function(...) {
   written <- as.list(substitute(list(...)))[-1L]

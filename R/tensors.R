@@ -13,6 +13,7 @@ tensor_classes <- c(
 register_tensor_methods <- function() {
   methods <- list(
     Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, `[` = subset_tensor, `[<-` = assign_tensor,
+    `[[` = element_tensor, `[[<-` = assign_element_tensor,
     dim = dim_tensor, length = length_tensor, t = t_tensor,
     as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
     as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
@@ -126,9 +127,17 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  parts <- lapply(list(...), function(x) reduce_all(name, operand(x)))
+  parts <- list(...)
+  if (na.rm) parts <- without_na(parts)
+  parts <- lapply(parts, function(x) reduce_all(name, operand(x)))
   combine <- switch(.Generic, sum = `+`, prod = `*`, max = op_maximum, min = op_minimum, all = `&`, any = `|`)
   Reduce(combine, parts)
+}
+
+# Without the NAs of R's numbers, and without those of which nothing is left.
+without_na <- function(parts) {
+  parts <- lapply(parts, function(x) if (is.atomic(x)) x[!is.na(x)] else x)
+  parts[vapply(parts, function(x) !is.atomic(x) || length(x) > 0, NA)]
 }
 
 reduce_all <- function(name, x) {

@@ -554,9 +554,10 @@ def to_r(value):
     if isinstance(value, str):
         return value
     array = np.asarray(ops.convert_to_numpy(value))
-    if not array.ndim:
-        return array.item()
     kind = array.dtype.kind
+    if not array.ndim:
+        item = array.item()
+        return float(item) if kind in "iu" and not _NA_INTEGER < item < 2**31 else item
     if kind in "iu" and array.dtype != np.int32:
         fits = array.size == 0 or (array.max() < 2**31 and array.min() > _NA_INTEGER)
         return array.astype(np.int32 if fits else np.float64)
