@@ -130,3 +130,8 @@ op_pmax <- function(x1, x2) {
 op_pmin <- function(x1, x2) {
   call_op("minimum", operand(x1), operand(x2))
 }
+
+# One number where an op wants a vector.
+one_or_more <- function(x) {
+  if (is.numeric(x)) as.array(x) else x
+}

@@ -34,6 +34,7 @@ INDEX_RESULTS: dict[str, str | None] = {
     "argmin": None,
     "argpartition": None,
     "argsort": None,
+    "ctc_decode": "(0,)",
     "digitize": None,
     "nanargmax": None,
     "nanargmin": None,
@@ -339,8 +340,13 @@ def whole(value):
 def one_based(result, where: Container[int] | None):
     """A result's positions counted from 1."""
     if isinstance(result, (tuple, list)):
-        return [ops.add(item, 1) if where is None or number in where else item for number, item in enumerate(result)]
+        return [_shifted(item) if where is None or number in where else item for number, item in enumerate(result)]
     return ops.add(result, 1) if where is None else result
+
+
+def _shifted(positions):
+    """Positions from 1; -1, which stands for none, stays."""
+    return ops.where(ops.less(positions, 0), positions, ops.add(positions, 1))
 
 
 # Ops ------------------------------------------------------------------------------------------------------------------

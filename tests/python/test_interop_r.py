@@ -1,0 +1,88 @@
+"""What R calls: values, arguments, functions and errors on their way; the generated R files."""
+
+import inspect
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops.errors import ArgumentTypeError, AxisError
+from gradops.interop import r
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def marked(*values):
+    return {"<R>": np.array(values)}
+
+
+def test_generated_r_files_are_current():
+    done = subprocess.run([sys.executable, ROOT / "tools/generate_r", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_arrays_of_r_go_to_the_default_backend_unless_a_tensor_says_otherwise():
+    torch = pytest.importorskip("torch")
+    with gradops.config.use_backend("torch"):
+        assert isinstance(r.op("exp")(marked(1.0, 2.0)), torch.Tensor)
+        assert isinstance(r.op("add")(marked(1.0, 2.0), np.ones(2)), np.ndarray)
+    assert isinstance(r.op("exp")(marked(1.0, 2.0)), np.ndarray)
+    assert isinstance(r.op("add")(marked(1.0, 2.0), torch.ones(2)), torch.Tensor)
+    assert r.op("stack")([marked(1, 2), marked(3, 4)], 1.0).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1.0, 0), (-1, -1), ([1.0, 2.0], (0, 1)), (np.array([2.0]), (1,)), (None, None)]
+)
+def test_axes_count_from_1(value, expected):
+    assert r.as_axis(value, "axis") == expected
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, AxisError), (1.5, ArgumentTypeError), (-(2**31), ArgumentTypeError)])
+def test_what_is_no_axis(value, error):
+    with pytest.raises(error, match="`axis`"):
+        r.as_axis(value, "axis")
+
+
+def test_positions_count_from_1_in_and_out():
+    x = np.array([3.0, 9.0, 5.0])
+    assert r.op("argmax")(x, None, False) == 2
+    assert r.op("argmax")(x, None, False, True) == 1
+    np.testing.assert_array_equal(r.op("take")(x, [1.0, -1.0], None), [3, 5])
+    np.testing.assert_array_equal(r.op("take")(x, np.array([1, 2]), None), [3, 9])
+    assert [int(p) for p in r.op("top_k")(x, 2.0, True)[1]] == [2, 3]
+    np.testing.assert_array_equal(r.op("unique")(x, True, False, True, False, None, None, None)[1], [1, 3, 2])
+
+
+def test_failures_are_returned_with_what_r_needs():
+    failure = r.op("sum")(np.ones(3), 3.0, False)
+    fields = failure.fields()
+    assert (fields["kind"], fields["argument"], fields["position"], fields["bound"]) == ("axis", "axis", 2, 1)
+    assert r.attribute("config.set_backend")("theano").fields()["kind"] == "backend"
+    assert r.guarded(lambda: 1 / 0)().fields() == {"kind": "python", "message": "ZeroDivisionError: division by zero"}
+
+
+def test_r_functions_have_the_signature_of_their_formals():
+    f = r.callback(lambda *args, **kwargs: None, ["x.1", "...", "upstream"], ["none", "none", "null"])
+    parameters = inspect.signature(f).parameters
+    assert list(parameters) == ["x.1", "args", "upstream"]
+    assert parameters["args"].kind is inspect.Parameter.VAR_POSITIONAL
+    assert parameters["upstream"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameters["upstream"].default is None
+
+
+def test_errors_of_r_functions_keep_their_key_through_python():
+    f = r.callback(lambda x: {"<R error>": "7", "message": "mine", "python": None}, ["x"], ["none"])
+    failure = r.guarded(gradops.grad(f))(1.0)
+    assert failure.fields() == {"kind": "callback", "message": "mine", "key": "7"}
+
+
+def test_an_exception_that_went_through_r_stays_itself():
+    error = KeyError("a library waits for this")
+    f = r.callback(lambda: {"<R error>": "8", "message": "", "python": error}, [], [])
+    with pytest.raises(KeyError) as caught:
+        f()
+    assert caught.value is error
