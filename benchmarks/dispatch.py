@@ -20,8 +20,9 @@ NAMES = ("numpy", "torch", "jax", "tensorflow")
 def measure(backend: str) -> None:
     os.environ.update(KERAS_BACKEND=backend, TF_CPP_MIN_LOG_LEVEL="3")
     import keras
-    from gradops import backends, ops
     from timing import compare
+
+    from gradops import backends, ops
 
     owner = backends.by_name(backend)
     x = owner.convert([[0.1 * i + 0.01 * j for j in range(10)] for i in range(10)], "float32")

@@ -1,13 +1,14 @@
 """Derivatives of a likelihood: compiled and eager, beside hand-written NumPy and JAX, in one run.
 
-    python benchmarks/functional.py
+python benchmarks/functional.py
 """
 
 from __future__ import annotations
 
 import numpy as np
-from gradops import backends, config, functional, jit, ops, value_and_grad
 from timing import compare, table
+
+from gradops import backends, config, functional, jit, ops, value_and_grad
 
 rng = np.random.default_rng(0)
 N, P = 2000, 10

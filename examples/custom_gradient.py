@@ -12,10 +12,11 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import gradops
 import numpy as np
-from gradops import backends, config, grad, ops, value_and_grad
 from scipy.optimize import minimize
+
+import gradops
+from gradops import backends, config, grad, ops, value_and_grad
 
 
 def plain_log1pexp(x):
@@ -38,7 +39,12 @@ def derivatives() -> list[float]:
     hundred, two = ops.array(100.0, "float32"), ops.array(2.0)
     return [
         float(d)
-        for d in (grad(plain_log1pexp)(hundred), grad(log1pexp)(hundred), grad(log1pexp)(two), grad(grad(log1pexp))(two))
+        for d in (
+            grad(plain_log1pexp)(hundred),
+            grad(log1pexp)(hundred),
+            grad(log1pexp)(two),
+            grad(grad(log1pexp))(two),
+        )
     ]
 
 
@@ -78,7 +84,14 @@ def newton(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def main() -> None:
     x, y = infert()
     reference = newton(x, y)
-    header = f"{'backend':12}{'plain at 100':>14}{'custom at 100':>15}{'first at 2':>20}{'second at 2':>21}{'max |difference|':>19}"
+    titles = (
+        ("plain at 100", 14),
+        ("custom at 100", 15),
+        ("first at 2", 20),
+        ("second at 2", 21),
+        ("max |difference|", 19),
+    )
+    header = f"{'backend':12}" + "".join(title.rjust(width) for title, width in titles)
     print(header, "-" * len(header), sep="\n")
     for name in filter(backends.installed, backends.NAMES):
         with config.use_backend(name), np.errstate(over="ignore"):

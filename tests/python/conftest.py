@@ -10,8 +10,9 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # small programs, each compiled for a handful of calls
 sys.path.insert(0, str(Path(__file__).parent))
 
-import pytest  # noqa: E402
-from gradops import config  # noqa: E402
+import pytest
+
+from gradops import config
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+
 from gradops import Variable, autodiff, backends, config, ops
 
 BACKENDS = ("numpy", "torch", "jax", "tensorflow")

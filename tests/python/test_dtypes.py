@@ -4,14 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from gradops import backends, config, dtypes, ops
-from gradops.errors import ArgumentError
 from parity import BACKENDS
 
-SHORT = dict(
-    b="bool", i1="int8", u1="uint8", i2="int16", u2="uint16", i4="int32", u4="uint32", i8="int64", u8="uint64",
-    f2="float16", bf="bfloat16", f4="float32", f8="float64", c8="complex64", c16="complex128",
-)  # fmt: skip
+from gradops import backends, config, dtypes, ops
+from gradops.errors import ArgumentError
+
+SHORT = {
+    "b": "bool", "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64",
+    "f2": "float16", "bf": "bfloat16", "f4": "float32", "f8": "float64", "c8": "complex64", "c16": "complex128",
+}  # fmt: skip
 
 # An integer never widens a float; float16 with bfloat16 gives float32; uint64 with a signed integer gives int64.
 TABLE = """
@@ -175,7 +176,7 @@ def test_predicates_and_positions(backend):
 
 @everywhere
 def test_every_dtype_casts_to_every_other(backend):
-    for short, x in known(backend).items():
+    for _short, x in known(backend).items():
         for other in known(backend):
             y = ops.cast(x, SHORT[other])
             assert ops.dtype(y) == SHORT[other]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gradops
 import numpy as np
 import pytest
+from parity import BACKENDS, numpy, tensors
+
+import gradops
 from gradops import Variable, config, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
-from parity import BACKENDS, numpy, tensors
 
 X = np.array([0.5, 1.0, 1.5])
 V = np.array([1.0, -2.0, 3.0])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parity import BACKENDS, numpy, tensors
+
 from gradops import config, functional, grad, ops
 from gradops.errors import GradientError, ShapeError
-from parity import BACKENDS, numpy, tensors
 
 
 @pytest.fixture(params=BACKENDS)
@@ -42,7 +43,11 @@ def test_fixed_point_to_second_order(backend):
     first = np.cos(x) / (1 + a * np.sin(x))
     np.testing.assert_allclose(numpy(grad(cosine)(on(backend, a))), first)
     step = 1e-5
-    second = (float(numpy(grad(cosine)(on(backend, a + step)))) - float(numpy(grad(cosine)(on(backend, a - step))))) / 2 / step
+    second = (
+        (float(numpy(grad(cosine)(on(backend, a + step)))) - float(numpy(grad(cosine)(on(backend, a - step)))))
+        / 2
+        / step
+    )
     np.testing.assert_allclose(numpy(grad(grad(cosine))(on(backend, a))), second, rtol=1e-6)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gradops
 import numpy as np
 import pytest
+from parity import BACKENDS, numpy, tensors
+
+import gradops
 from gradops import Variable, config, grad, ops, value_and_grad
 from gradops.jit import JitError, jit
-from parity import BACKENDS, numpy, tensors
 
 X = np.array([0.5, 1.0, 1.5])
 

@@ -8,7 +8,6 @@ import pkgutil
 import cases
 import numpy as np
 import pytest
-from gradops import ops
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parity import (
@@ -23,6 +22,8 @@ from parity import (
     tape_gradient,
     tape_second,
 )
+
+from gradops import ops
 
 CASES = [
     case
@@ -129,7 +130,7 @@ def test_tape_over_other_arrays(case, over):
     check()
 
 
-@pytest.mark.parametrize("name", sorted({n for n in ops._dispatch.registry}))
+@pytest.mark.parametrize("name", sorted(set(ops._dispatch.registry)))
 def test_every_op_has_a_case(name):
     canonical = ops._dispatch.registry[name].name
     assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"

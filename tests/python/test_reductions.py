@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from parity import BACKENDS, native_gradient, numpy, tensors
+
 from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
-from parity import BACKENDS, native_gradient, numpy, tensors
 
 frameworks = pytest.mark.parametrize("backend", BACKENDS[1:])
 everywhere = pytest.mark.parametrize("backend", BACKENDS)

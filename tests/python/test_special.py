@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from gradops import Variable, autodiff, ops
 from parity import BACKENDS, native_gradient, numpy, tape_second, tensors
+
+from gradops import Variable, autodiff, ops
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -316,9 +315,7 @@ def _rejoin(node: Node, saved: tuple) -> tuple:
             values.append(value)
         elif slot == RESULT:
             if node.shape is None and isinstance(value, (list, tuple)):
-                values.append(
-                    [attach(v, Node(PICK, (node,), (i,), v.shape, v.dtype)) for i, v in enumerate(value)]
-                )
+                values.append([attach(v, Node(PICK, (node,), (i,), v.shape, v.dtype)) for i, v in enumerate(value)])
             else:
                 values.append(attach(value, node))
         elif isinstance(slot, tuple):

@@ -121,7 +121,9 @@ def _unary(op, rules, naive):
         data = x.data
         y = kernels[type(data)](data)
         if x.requires_grad and is_recording():
-            return attach(y, Node(rule, (x._node or x,), (data if keep_x else None, y if keep_y else None), y.shape, y.dtype))
+            return attach(
+                y, Node(rule, (x._node or x,), (data if keep_x else None, y if keep_y else None), y.shape, y.dtype)
+            )
         return wrap(y)
 
     return recorded

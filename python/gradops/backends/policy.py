@@ -23,8 +23,6 @@ def checkpoint_policy(primitive, *avals, **params) -> bool:
     return not _policy.inside
 
 
-
-
 class _Policy(threading.local):
     inside = False
 

@@ -62,9 +62,7 @@ def _through(node: Node, found: dict, create_graph: bool):
     if node.rule is PICK:
         parts = found.get(node.edges[0].seq)
         return None if parts is None else parts[node.saved[0]]
-    incoming = [
-        None if edge is None else found.get(_key(edge)) for edge in node.edges
-    ]
+    incoming = [None if edge is None else found.get(_key(edge)) for edge in node.edges]
     if all(t is None for t in incoming):
         return None
     if node.saved is None:
@@ -187,5 +185,3 @@ def _zeros(node: Node, saved: tuple, incoming: list):
     data = t.data if isinstance(t, Variable) else t
     owner = engine.backends.of(data)
     return owner.module.zeros(tuple(node.shape), conversion.dtypes.canonical(node.dtype))
-
-

@@ -14,6 +14,7 @@ from ..autodiff.variable import Variable, attach, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..ops import conversion
 
+
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
     """A function that gives the value of ``f`` and its gradient.
 

@@ -85,9 +85,7 @@ def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, 
     def gradient(*parameters, upstream):
         x = differentiable(*parameters)
         matrix = _matrix(lambda z: residual(z, *parameters), x)
-        adjoint = linalg.solve(
-            shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1))
-        )
+        adjoint = linalg.solve(shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1)))
         weights = shaping.reshape(adjoint, conversion.shape(x))
         _, result = vjp(lambda *p: residual(x, *p), tuple(parameters), weights, create_graph=is_grad_enabled())
         return list(result)
@@ -116,7 +114,9 @@ def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iteration
     start, parameters = stop_gradient(start), stop_gradient(list(parameters))
 
     def moved(change, x):
-        return reductions.any(elementwise.greater(change, elementwise.multiply(elementwise.add(elementwise.abs(x), 1), tol)))
+        return reductions.any(
+            elementwise.greater(change, elementwise.multiply(elementwise.add(elementwise.abs(x), 1), tol))
+        )
 
     def body(x, change):
         y = step(x)

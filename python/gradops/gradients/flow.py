@@ -177,5 +177,3 @@ def _gradients(y, leaves: list):
             hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
         )
     return backend.module.gradients.gradient(y, leaves)
-
-

@@ -165,7 +165,7 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
             last[p.index] = i
     own: set[int] = set()  # places whose memory belongs to the program, and is not shared by a view
     lines = []
-    for i, (name, kernel, spec, place) in enumerate(steps):
+    for i, (_name, kernel, spec, place) in enumerate(steps):
         scope[f"k{i}"] = kernel
         call = [_source(a, scope, f"c{i}_{j}") for j, a in enumerate(spec)]
         shared = {p.index for p in _places(spec)}
@@ -196,7 +196,6 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
     for place, array in program.constants.items():
         scope[f"v{place}"] = array
     results = [_source(o, scope, f"r{j}") for j, o in enumerate(outputs)]
-    used = {p for p in last} | wanted
     parameters = ", ".join(f"v{p}" for p in program.inputs)
     lines = [line for line in lines if line]
     body = "\n".join(lines) or "    pass"
@@ -205,7 +204,6 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
     exec(compile(source, "<gradops program>", "exec"), scope)
     scope["program"].source = source
     scope["program"].steps = len(steps)
-    del used
     return scope["program"]
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 from .. import backends
 from ..backends import numpy as _kernels
 from ..errors import JitError
@@ -122,7 +120,7 @@ def _values(value):
     return value
 
 
-class gradients:  # noqa: N801
+class gradients:
     """Gradient flow of traced arrays: the tape's."""
 
     @staticmethod

@@ -59,15 +59,14 @@ def diagnose(op, bound: dict[str, Any]) -> None:
         value = bound[name]
         items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
         for item in items:
-            if item is not None and not is_numeric(item):
+            if not (is_numeric(item) or (item is None and op.signature.parameters[name].default is None)):
                 raise not_a_tensor(op.name, name, item)
     for name, value in bound.items():
         annotation = op.annotations[name]
         if annotation in ("Axis", "Axes") and value is not None and op.tensors:
             first = bound[op.tensors[0]]
             rank = max(map(ndim, first)) if op.tensors[0] in op.many else ndim(first)
-            for axis in value if isinstance(value, (list, tuple)) else (value,):
-                check_axis(op.name, axis, rank, name)
+            check_axes(op.name, value, rank, name)
         elif annotation == "DType" and value is not None:
             dtypes.canonical(value, name)
     operands = [bound[name] for name in op.weak if bound[name] is not None]

@@ -20,7 +20,6 @@ from .elementwise import (
     less,
     logaddexp,
     logical_and,
-    logical_not,
     multiply,
     negative,
     not_equal,

@@ -511,7 +511,8 @@ def power(x1: Operand, x2: Operand) -> Tensor:
         ShapeError: shapes that do not broadcast.
 
     Gradient:
-        ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0, summed over broadcast dimensions.
+        ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0. Summed over broadcast
+        dimensions.
     """
     ...
 

@@ -143,7 +143,6 @@ def sinc(x: Tensor) -> Tensor:
     return where(near, series, divide(sin(far), far))
 
 
-
 @op(check=check_real)
 def hypot(x1: Operand, x2: Operand) -> Tensor:
     """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.

@@ -1,5 +1,7 @@
 """Cases: elementwise ops."""
 
+# ruff: noqa: E501  (a table)
+
 import hypothesis.strategies as st
 import numpy as np
 from parity import Case, arrays, broadcastable

@@ -2,9 +2,8 @@
 
 from . import (  # noqa: F401
     activations,
-    bounds,
-    pooling,
     blocks,
+    bounds,
     conversion,
     convolution,
     creation,
@@ -13,6 +12,7 @@ from . import (  # noqa: F401
     indexing,
     joining,
     linalg,
+    pooling,
     products,
     reductions,
     scattering,

@@ -77,7 +77,7 @@ def _einsum_hard(g, output, names, others, letters, shape, present):
     distinct = "".join(dict.fromkeys(letters))
     known = "".join(c for c in distinct if c in present)
     part = einsum(",".join([output, *names]) + "->" + known, g, *others)
-    sizes = {c: n for c, n in zip(letters, shape)}
+    sizes = dict(zip(letters, shape))
     part = reshape(part, [sizes[c] if c in present else 1 for c in distinct])
     part = broadcast_to(part, [sizes[c] for c in distinct])
     if len(distinct) == len(letters):

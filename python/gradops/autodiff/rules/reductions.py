@@ -59,8 +59,6 @@ derivative("max", x=_extreme)
 derivative("min", x=_extreme)
 derivative(
     "logsumexp",
-    x=lambda g, x, y, shape, axis: multiply(
-        spread(g, shape, axis), exp(subtract(x, reshape(y, kept(shape, axis))))
-    ),
+    x=lambda g, x, y, shape, axis: multiply(spread(g, shape, axis), exp(subtract(x, reshape(y, kept(shape, axis))))),
 )
 derivative("cumsum", x=_cumsum)

@@ -1,6 +1,7 @@
 """The JAX backend: jax.numpy and jax.lax, so every transform of JAX applies."""
 
 from . import gradients  # noqa: F401
+from .activations import *  # noqa: F403
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
@@ -18,7 +19,6 @@ from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
-from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403

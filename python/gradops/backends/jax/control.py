@@ -5,7 +5,6 @@ import math
 import jax
 import jax.numpy as jnp
 
-
 NO_VALUE = (
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,

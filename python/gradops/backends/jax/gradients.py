@@ -92,6 +92,8 @@ def custom(run, inputs: list) -> list:
 
     def forward(*xs):
         values, pull = run(*xs)
+        if not traces.tracing():
+            return values, jax.tree_util.Partial(_Direct(pull, values, xs))
         smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in values]
         given: list[bool] = []
 
@@ -104,7 +106,7 @@ def custom(run, inputs: list) -> list:
 
         closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
         residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
-        return (call(*xs) if traces.tracing() else values), residuals  # derivatives around see the rule
+        return call(*xs), residuals  # derivatives around see the rule
 
     def backward(residuals, upstreams):
         return residuals.func.gradients(residuals.args, upstreams)
@@ -234,6 +236,28 @@ def _evaluate(equations: list, known: dict) -> None:
             found = equation.primitive.bind(*functions, *[_read(v, known) for v in equation.invars], **params)
         for v, value in zip(equation.outvars, found if equation.primitive.multiple_results else [found]):
             known[v] = value
+
+
+class _Direct:
+    """A gradient function that closes over nothing that is traced."""
+
+    def __init__(self, pull, values, xs):
+        self.pull = pull
+        self.values = values
+        self.xs = xs
+
+    def __call__(self):
+        raise NotImplementedError
+
+    def gradients(self, constants, upstreams) -> tuple:
+        ups = [
+            jnp.zeros(v.shape) if u.dtype == jax.dtypes.float0 else jnp.conj(u) if jnp.iscomplexobj(u) else u
+            for u, v in zip(upstreams, self.values)
+        ]
+        try:
+            return tuple(_cotangent(g, x) for g, x in zip(self.pull(ups), self.xs))
+        except jax.errors.UnexpectedTracerError as error:
+            raise _closed_over() from error
 
 
 class _Rule:

@@ -57,7 +57,10 @@ def argmin(x, axis=None, keepdims=False):
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    return special.logsumexp(floats(x), axis=axis, keepdims=keepdims)
+    x = floats(x)
+    if not x.size:  # SciPy takes no empty matrices
+        return np.full_like(np.sum(x, axis=axis, keepdims=keepdims), -np.inf)
+    return special.logsumexp(x, axis=axis, keepdims=keepdims)
 
 
 def cumsum(x, axis=None, dtype=None):

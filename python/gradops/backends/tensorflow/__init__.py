@@ -1,6 +1,7 @@
 """The TensorFlow backend: public tf functions, eager and in graphs, so tapes record them."""
 
 from . import gradients  # noqa: F401
+from .activations import *  # noqa: F403
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
@@ -17,7 +18,6 @@ from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
-from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403

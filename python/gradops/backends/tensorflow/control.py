@@ -28,9 +28,7 @@ def scan(step, carry, rows, length, reverse, unroll):
         carry, ys = step(carry, [x[at] for x in rows])
         return i + 1, carry, [array.write(at, y) for array, y in zip(arrays, ys)]
 
-    loop = tf.while_loop(
-        lambda i, *_: i < count, body, (tf.constant(0), list(carry), arrays), maximum_iterations=count
-    )
+    loop = tf.while_loop(lambda i, *_: i < count, body, (tf.constant(0), list(carry), arrays), maximum_iterations=count)
     ys = [array.stack() for array in loop[2]]
     for y, look in zip(ys, looks):
         y.set_shape([length, *look.shape])

@@ -179,9 +179,7 @@ def jacobian(run, leaves: list, strategy: str, vectorize: bool, form):
         tape.watch(inputs)
         outputs = run(*inputs)
     rows = [
-        tape.jacobian(
-            y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO, experimental_use_pfor=vectorize
-        )
+        tape.jacobian(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO, experimental_use_pfor=vectorize)
         for y in outputs
     ]
     return form(rows)

@@ -1,8 +1,9 @@
 """The PyTorch backend: torch's own functions, so torch's autograd records them."""
 
 from . import gradients  # noqa: F401
-from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
+from .activations import *  # noqa: F403
 from .attention import *  # noqa: F403
+from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bounds import *  # noqa: F403
@@ -19,7 +20,6 @@ from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
-from .activations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403

@@ -108,6 +108,7 @@ def gradient(y, xs: list):
         raise GradientError("`y` does not require a gradient: nothing it was computed from does.", argument="y")
     return torch.autograd.grad(y, xs, retain_graph=True, create_graph=torch.is_grad_enabled(), allow_unused=True)
 
+
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
     if torch.compiler.is_compiling() or _in_transform(leaves):
@@ -127,9 +128,7 @@ def value_and_grad(run, leaves: list) -> tuple:
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
         nested = outer or recording and _reaches_others([y], inputs)
-        gradients = torch.autograd.grad(
-            y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True
-        )
+        gradients = torch.autograd.grad(y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
     return (y if nested else y.detach()), list(gradients)

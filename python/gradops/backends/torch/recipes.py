@@ -326,7 +326,9 @@ def _key(t) -> int | None:
         return None
 
 
-_RUNNING = dict.fromkeys(("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_native_batch_norm_legit"), (3, 4))
+_RUNNING = dict.fromkeys(
+    ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_native_batch_norm_legit"), (3, 4)
+)
 
 
 def _written_places(func, args, kwargs, leaves) -> list[int]:
@@ -394,8 +396,10 @@ def _handle(made: _Storage, t) -> _Handle | None:
             exact = output.layout == layout
             for ref in made.handles:
                 known = ref()
-                if known is not None and known.step == (output.step, made.writer) and known.layout == (
-                    None if exact else layout
+                if (
+                    known is not None
+                    and known.step == (output.step, made.writer)
+                    and known.layout == (None if exact else layout)
                 ):
                     return known
             handle = _Handle(recipe, output.step, output.index, None if exact else layout, made.writer)

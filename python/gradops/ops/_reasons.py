@@ -1,0 +1,125 @@
+"""Why a call of an op has failed, where the libraries would each say it in their own way.
+
+Nothing here runs in a call that works: see ``_checks.explain``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import ArgumentError, ShapeError
+from ._checks import check_axes, reasons
+from .conversion import ndim, shape
+
+
+def _empty(op, x, axis=None, initial=None, **_):
+    """A largest or smallest element of nothing."""
+    sizes = shape(x)
+    axes = check_axes(op, axis, len(sizes))
+    if initial is None and any(sizes[a] == 0 for a in axes):
+        raise ArgumentError(f"`{op}`: `x` must not be empty where it is reduced; got shape {sizes}.", argument="x")
+
+
+for _name in ("max", "min", "amax", "amin", "ptp", "argmax", "argmin"):
+    reasons[_name] = _empty
+
+
+def _inner(op, x1, x2, axes=1):
+    """A product of tensors whose inner sizes differ."""
+    first, second = shape(x1), shape(x2)
+    if not first or not second:
+        raise ShapeError(f"`{op}`: `x1` and `x2` must have at least 1 dimension; got {first} and {second}.")
+    if op != "tensordot":
+        left, right = first[-1:], second[-2:-1] or second
+    elif isinstance(axes, int):
+        left, right = first[len(first) - axes :], second[:axes]
+    else:
+        a, b = ((axis,) if isinstance(axis, int) else axis for axis in axes)
+        left = tuple(first[i] for i in check_axes(op, a, len(first), "axes"))
+        right = tuple(second[i] for i in check_axes(op, b, len(second), "axes"))
+    if left != right:
+        raise ShapeError(
+            f"`{op}`: the sizes that are summed over must be equal; got `x1` {first}, `x2` {second}.", argument="x2"
+        )
+
+
+reasons["matmul"] = reasons["dot"] = reasons["tensordot"] = _inner
+
+
+def _reshape(op, x, newshape):
+    sizes = shape(x)
+    wanted = (newshape,) if isinstance(newshape, int) else tuple(newshape)
+    unknown = sum(size == -1 for size in wanted)
+    known = math.prod(size for size in wanted if size != -1)
+    if unknown > 1 or any(size < -1 for size in wanted):
+        raise ArgumentError(f"`{op}`: `newshape` must be of sizes, one of which may be -1; got {wanted}.")
+    count = math.prod(sizes)
+    if count != known if not unknown else (known == 0 or count % known):
+        raise ShapeError(
+            f"`{op}`: `x` of shape {sizes} has {count} elements, which have no place in {wanted}.", argument="newshape"
+        )
+
+
+reasons["reshape"] = _reshape
+
+
+def _transpose(op, x, axes=None):
+    rank = ndim(x)
+    if axes is not None and len(check_axes(op, axes, rank, "axes")) != rank:
+        raise ArgumentError(
+            f"`{op}`: `axes` must name each of the {rank} dimensions once; got {tuple(axes)}.", argument="axes"
+        )
+
+
+reasons["transpose"] = _transpose
+
+
+def _squeeze(op, x, axis=None):
+    sizes = shape(x)
+    if any(sizes[a] != 1 for a in check_axes(op, axis, len(sizes))):
+        raise ShapeError(f"`{op}`: only dimensions of size 1 can be left out; got shape {sizes}.", argument="axis")
+
+
+reasons["squeeze"] = _squeeze
+
+
+def _broadcast_to(op, x, **wanted):
+    ((name, sizes),) = wanted.items()
+    have, sizes = shape(x), (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    tail = sizes[len(sizes) - len(have) :]
+    if len(have) > len(sizes) or any(a not in (1, b) for a, b in zip(have, tail)):
+        raise ShapeError(f"`{op}`: `x` of shape {have} does not broadcast to {sizes}.", argument=name)
+
+
+reasons["broadcast_to"] = _broadcast_to
+
+
+def _einsum(op, subscripts, operands, **_):
+    terms, arrow, out = subscripts.replace(" ", "").partition("->")
+    labels = terms.split(",")
+    if len(labels) != len(operands):
+        raise ArgumentError(
+            f"`{op}`: `subscripts` {subscripts!r} is for {len(labels)} operands; got {len(operands)}.",
+            argument="subscripts",
+        )
+    if arrow and (len(set(out.replace("...", ""))) != len(out.replace("...", "")) or set(out) - set(terms) - {"."}):
+        raise ArgumentError(
+            f"`{op}`: the output of `subscripts` must name labels of the operands, each once; got {subscripts!r}.",
+            argument="subscripts",
+        )
+    found: dict[str, int] = {}
+    for number, (term, operand) in enumerate(zip(labels, operands), 1):
+        sizes = shape(operand)
+        before, dots, after = term.partition("...")
+        if len(sizes) < len(before + after) or (not dots and len(sizes) != len(term)):
+            raise ShapeError(f"`{op}`: operand {number} of {subscripts!r} has shape {sizes}.", argument="operands")
+        named = [*zip(before, sizes), *zip(reversed(after), reversed(sizes))]
+        for label, size in named:
+            if found.setdefault(label, size) != size and 1 not in (found[label], size):
+                raise ShapeError(
+                    f"`{op}`: {label!r} in {subscripts!r} must have one size; got {found[label]} and {size}.",
+                    argument="operands",
+                )
+
+
+reasons["einsum"] = _einsum

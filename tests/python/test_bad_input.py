@@ -1,0 +1,68 @@
+"""A call that cannot work is the same error on every backend, with the op's name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradops import Variable, backends, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
+
+A = np.arange(6.0).reshape(2, 3)
+NONE, NO_ROWS = np.zeros(0), np.zeros((0, 3))
+
+BAD = {
+    "add of None": (ArgumentTypeError, "add", lambda c: ops.add(c(A), None)),
+    "exp of None": (ArgumentTypeError, "exp", lambda c: ops.exp(None)),
+    "sum of None": (ArgumentTypeError, "sum", lambda c: ops.sum(None)),
+    "ragged": (ArgumentTypeError, "add", lambda c: ops.add(c(A), [[1, 2], [3]])),
+    "max": (ArgumentError, "max", lambda c: ops.max(c(NONE))),
+    "min by axis": (ArgumentError, "min", lambda c: ops.min(c(NO_ROWS), axis=0)),
+    "ptp": (ArgumentError, "ptp", lambda c: ops.ptp(c(NONE))),
+    "argmax": (ArgumentError, "argmax", lambda c: ops.argmax(c(NO_ROWS))),
+    "argmin": (ArgumentError, "argmin", lambda c: ops.argmin(c(NO_ROWS), axis=0)),
+    "matmul": (ShapeError, "matmul", lambda c: ops.matmul(c(A), c(A))),
+    "matmul with a vector": (ShapeError, "matmul", lambda c: ops.matmul(c(A), c(np.ones(2)))),
+    "matmul with a number": (ShapeError, "matmul", lambda c: ops.matmul(c(A), c(np.array(2.0)))),
+    "dot": (ShapeError, "dot", lambda c: ops.dot(c(A), c(A))),
+    "tensordot": (ShapeError, "tensordot", lambda c: ops.tensordot(c(A), c(A), 1)),
+    "tensordot by axes": (ShapeError, "tensordot", lambda c: ops.tensordot(c(A), c(A), ([0], [1]))),
+    "reshape": (ShapeError, "reshape", lambda c: ops.reshape(c(A), (4, 2))),
+    "reshape with a rest": (ShapeError, "reshape", lambda c: ops.reshape(c(A), (4, -1))),
+    "reshape, two unknown": (ArgumentError, "reshape", lambda c: ops.reshape(c(A), (-1, -1))),
+    "transpose, one axis": (ArgumentError, "transpose", lambda c: ops.transpose(c(A), (0,))),
+    "transpose, twice": (AxisError, "transpose", lambda c: ops.transpose(c(A), (0, 0))),
+    "squeeze": (ShapeError, "squeeze", lambda c: ops.squeeze(c(A), 0)),
+    "broadcast_to": (ShapeError, "broadcast_to", lambda c: ops.broadcast_to(c(A), (4, 3))),
+    "einsum, sizes": (ShapeError, "einsum", lambda c: ops.einsum("ij,jk->ik", c(A), c(A))),
+    "einsum, ranks": (ShapeError, "einsum", lambda c: ops.einsum("ijk->i", c(A))),
+    "einsum, operands": (ArgumentError, "einsum", lambda c: ops.einsum("ij,jk", c(A))),
+    "einsum, output": (ArgumentError, "einsum", lambda c: ops.einsum("ij->kk", c(A))),
+    "sum, an axis twice": (AxisError, "sum", lambda c: ops.sum(c(A), axis=(0, -2))),
+    "flip, an axis twice": (AxisError, "flip", lambda c: ops.flip(c(A), (0, 0))),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_same_error_everywhere(case):
+    kind, name, call = BAD[case]
+    messages = set()
+    for backend in backends.NAMES:
+        convert = backends.by_name(backend).convert
+        for make in (convert, lambda value, convert=convert: Variable(convert(value), requires_grad=True)):
+            if make is not convert and backend == "torch":
+                continue
+            with pytest.raises(GradopsError) as caught:
+                call(make)
+            assert type(caught.value) is kind, (backend, caught.value)
+            messages.add(caught.value.message.replace("float32", "float64"))
+    assert len(messages) == 1, messages
+    assert f"`{name}`" in messages.pop()
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_sums_of_nothing(backend):
+    x = backends.by_name(backend).convert(NO_ROWS)
+    for axis, expected in ((None, -np.inf), (0, np.full(3, -np.inf)), (1, np.zeros(0))):
+        np.testing.assert_array_equal(ops.convert_to_numpy(ops.logsumexp(x, axis)), expected)
+        np.testing.assert_array_equal(ops.convert_to_numpy(ops.sum(x, axis)), np.exp(expected))
