@@ -10,6 +10,7 @@ from gradops import backends, config, dtypes, ops
 from gradops.errors import ArgumentError
 
 SHORT = {
+# ruff: noqa: E501
     "b": "bool", "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64",
     "f2": "float16", "bf": "bfloat16", "f4": "float32", "f8": "float64", "c8": "complex64", "c16": "complex128",
 }  # fmt: skip

@@ -57,7 +57,7 @@ packer: Any = None
 
 
 class Recomputed:
-    """Stands for a value that is computed again when needed: ``get(kept)``, with ``kept`` what to empty after the pass."""
+    """Stands for a value that is computed again when needed: ``get(kept)``; ``kept`` is emptied after the pass."""
 
     __slots__ = ()
 
