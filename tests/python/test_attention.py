@@ -85,6 +85,25 @@ def test_torch_fuses_where_nothing_is_differentiated():
     torch.testing.assert_close(plain, ops.dot_product_attention(q, q, q, flash_attention=False).detach())
 
 
+def test_fused_attention_is_differentiated_once():
+    """A row of docs/differences.md. Without ``flash_attention=True`` there is a second derivative."""
+    q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
+    for flash in (True, None):
+        y = torch.sum(ops.dot_product_attention(q, q, q, flash_attention=flash) ** 2)
+        (first,) = torch.autograd.grad(y, q, create_graph=True)
+        if flash:
+            with pytest.raises(RuntimeError, match="not implemented"):
+                torch.autograd.grad(torch.sum(first), q)
+        else:
+            torch.autograd.grad(torch.sum(first), q)
+
+
+def test_vmap_in_torch():
+    q = torch.tensor(some(3, 1, 4, 2, 4))
+    together = torch.func.vmap(lambda q: ops.dot_product_attention(q, q, q))(q)
+    torch.testing.assert_close(together, torch.stack([ops.dot_product_attention(x, x, x) for x in q]))
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_bad_input(backend):
     x = tensors(np.ones((2, 3, 4, 5)), backend)

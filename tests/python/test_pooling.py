@@ -43,6 +43,14 @@ def test_gradient_of_nan_and_infinite_windows_stays_inside():
     assert chosen.ravel().tolist() == [0, 1]
 
 
+def test_nan_wins_but_on_tensorflow():
+    """A row of docs/differences.md."""
+    x = np.array([1.0, np.nan, 2.0, 3.0]).reshape(1, 4, 1)
+    for backend in BACKENDS:
+        for y in (ops.max_pool(tensors(x, backend), 2), ops.adaptive_max_pool(tensors(x, backend), 2)):
+            np.testing.assert_array_equal(numpy(y).ravel(), [1 if backend == "tensorflow" else np.nan, 3])
+
+
 @pytest.mark.parametrize("size", [4, 5, 7])
 @pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 2), (3, 1), (2, 3)])
 def test_same_is_tensorflows_same(size, window, stride):

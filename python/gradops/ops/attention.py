@@ -95,7 +95,7 @@ def dot_product_attention(
 
 
 def _on_tape(x) -> bool:
-    return hasattr(x, "data") and hasattr(x, "requires_grad") and hasattr(x, "_node")
+    return hasattr(x, "_node")
 
 
 def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):

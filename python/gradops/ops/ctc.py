@@ -30,7 +30,7 @@ from .indexing import take_along_axis, where
 from .joining import concatenate, stack
 from .reductions import argmax, sum
 from .reductions import max as _largest
-from .shaping import broadcast_to, expand_dims, reshape, transpose
+from .shaping import expand_dims, reshape, transpose
 from .sorting import argsort
 
 RETURNS_POSITIONS = ("ctc_decode",)
@@ -43,7 +43,7 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
     check_rank(op, outputs, (3,), name)
     for other, (tensor, rank) in others.items():
         check_rank(op, tensor, (rank,), other)
-        if tensor.shape[0] != outputs.shape[0]:
+        if tensor.shape[0] != outputs.shape[0] and None not in (tensor.shape[0], outputs.shape[0]):
             raise ShapeError(
                 f"`{op}`: `{other}` must have the batch size of `{name}`, {outputs.shape[0]}; got {describe(tensor)}.",
                 argument=other,
@@ -78,8 +78,7 @@ def ctc_loss(
     lengths = {"target_length": (target_length, 1), "output_length": (output_length, 1)}
     _check_batch("ctc_loss", output, "output", target=(target, 2), **lengths)
     _check_labels("ctc_loss", target, "target")
-    batch, labels = target.shape
-    steps, classes = output.shape[1:]
+    labels, (steps, classes) = target.shape[1], output.shape[1:]
     mask_index = check_axis("ctc_loss", mask_index, classes, "mask_index")
     target, target_length, output_length = (cast(x, "int64") for x in (target, target_length, output_length))
     output, final = wide(output)
@@ -88,13 +87,14 @@ def ctc_loss(
     count = expand_dims(target_length, 1)
     target = where(less(np.arange(labels), count), target, mask_index)
     mask = full_like(target, mask_index)
-    states = concatenate([reshape(stack([mask, target], 2), (batch, 2 * labels)), full_like(count, mask_index)], 1)
+    pairs = reshape(stack([mask, target], 2), (-1 if labels else target.shape[0], 2 * labels))
+    states = concatenate([pairs, full_like(count, mask_index)], 1)
     # A label may follow the one before it at once, unless it is the same.
     before = concatenate([full_like(states[:, :2], mask_index), states[:, :-2]], 1)
     skips = logical_and(not_equal(states, mask_index), not_equal(states, before))
 
     logs = log_softmax(output)
-    emissions = take_along_axis(logs, broadcast_to(expand_dims(states, 1), (batch, steps, 2 * labels + 1)), 2)
+    emissions = take_along_axis(logs, add(expand_dims(states, 1), np.zeros((steps, 1), np.int64)), 2)
     counts = less(np.arange(steps).reshape(-1, 1, 1), reshape(output_length, (1, -1, 1)))
     never = full_like(emissions[:, :1, 0], _NEVER)
     first = where(equal(np.arange(2 * labels + 1), 0), 0.0, full_like(emissions[:, 0], _NEVER))

@@ -11,7 +11,6 @@ from ._checks import check_axis, check_rank, describe
 from ._dispatch import op
 from ._precision import floats
 from .activations import log_softmax, softplus
-from .conversion import cast
 from .elementwise import (
     add,
     divide,
@@ -29,13 +28,18 @@ from .elementwise import (
     subtract,
 )
 from .encoding import _check_labels
-from .indexing import take, where
+from .indexing import take_along_axis, where
 from .reductions import mean, sum
-from .shaping import reshape, transpose
+from .shaping import expand_dims, squeeze
+
+
+def _agree(first, second) -> bool:
+    """Whether shapes are the same, as far as they are known (in TensorFlow graphs they may not be)."""
+    return len(first) == len(second) and all(n == m or None in (n, m) for n, m in zip(first, second))
 
 
 def _same_shape(op: str, first, second, names) -> None:
-    if tuple(first.shape) != tuple(second.shape):
+    if not _agree(first.shape, second.shape):
         raise ShapeError(
             f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {describe(first)} and "
             f"{describe(second)}.",
@@ -132,20 +136,20 @@ def sparse_categorical_crossentropy(
     rank = check_rank(name, output, 1, "output")
     axis = check_axis(name, axis, rank)
     _check_labels(name, target, "target")
-    shape = tuple(output.shape)
-    rest = shape[:axis] + shape[axis + 1 :]
-    if tuple(target.shape) not in (rest, (*shape[:axis], 1, *shape[axis + 1 :]), (*rest, 1)):
+    before, classes, after = tuple(output.shape)[:axis], output.shape[axis], tuple(output.shape)[axis + 1 :]
+    fitting = ((*before, *after), (*before, 1, *after), (*before, *after, 1))
+    if not any(_agree(target.shape, wanted) for wanted in fitting):
         raise ShapeError(
-            f"`{name}`: `target` must be of shape {rest}, `output` without axis {axis}; got {describe(target)}.",
+            f"`{name}`: `target` must be of shape {(*before, *after)}, `output` without axis {axis}; "
+            f"got {describe(target)}.",
             argument="target",
         )
-    logs = _log_probabilities(output, from_logits, axis)
-    flat = reshape(transpose(logs, [i for i in range(rank) if i != axis] + [axis]), (-1,))
-    labels = reshape(cast(target, "int64"), (-1,))
-    known = logical_and(greater_equal(labels, 0), less(labels, shape[axis]))
-    starts = np.arange(int(np.prod(rest))) * shape[axis]
-    chosen = take(flat, where(known, add(labels, starts), 0))
-    return reshape(where(known, negative(chosen), 0.0), rest)
+    if len(target.shape) == rank:
+        target = squeeze(target, axis if target.shape[axis] == 1 else -1)
+    known = logical_and(greater_equal(target, 0), less(target, classes))
+    labels = expand_dims(where(known, target, 0), axis)
+    chosen = take_along_axis(_log_probabilities(output, from_logits, axis), labels, axis)
+    return where(known, negative(squeeze(chosen, axis)), 0.0)
 
 
 @op
