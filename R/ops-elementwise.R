@@ -641,7 +641,7 @@ op_not_equal <- function(x1, x2) {
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
-#' `x2 * x1**(x2 - 1)` and `log(x1) * x1**x2`; where `x1` is 0 the second is 0, summed over broadcast dimensions.
+#' `x2 * x1**(x2 - 1)` and `log(x1) * x1**x2`; where `x1` is 0 the second is 0. Summed over broadcast dimensions.
 #' @examplesIf gradops_available()
 #' op_power(c(1, 2, 3), c(4, 5, 6))
 #' @export
