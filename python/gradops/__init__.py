@@ -17,8 +17,8 @@ from .gradients import (
 )
 from .jit import jit
 
-ops.custom_gradient = custom_gradient
-ops.stop_gradient = stop_gradient
+ops.custom_gradient = custom_gradient  # type: ignore[attr-defined]
+ops.stop_gradient = stop_gradient  # type: ignore[attr-defined]
 
 __version__ = "0.1.0"
 __all__ = [

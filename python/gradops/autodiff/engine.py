@@ -416,7 +416,7 @@ def _starts(roots, gradients, create_graph) -> list:
                 )
             if not create_graph and isinstance(g, Variable):
                 g = g.data
-        starts.append(wrap(g) if create_graph and not isinstance(g, Variable) else g)
+        starts.append(wrap(g) if create_graph and not isinstance(g, Variable) else g)  # type: ignore[arg-type]
     return starts
 
 

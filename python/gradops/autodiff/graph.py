@@ -29,6 +29,7 @@ class Node:
     """
 
     __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "__weakref__")
+    extra: Any  # of a node of several results: their shapes, dtypes and backends
 
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule

@@ -308,7 +308,7 @@ def _any_function(function, arguments: tuple, keywords) -> Any:
     if name == "copyto":
         target, value = arguments[:2]
         if isinstance(target, Variable) and len(arguments) == 2 and not keywords:
-            target[...] = value
+            target[...] = value  # type: ignore[index]
             return None
         raise _lost("numpy.copyto")
     name = _FUNCTION_NAMES.get(name, name)

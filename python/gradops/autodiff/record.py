@@ -202,7 +202,10 @@ def _general(op, rules, naive):
 
     def recorded(*arguments):
         data = list(arguments)
-        edges, groups, slots, active = [], [], [None] * last + [RESULT], False
+        edges: list = []
+        groups: list[tuple] = []
+        slots: list = [None] * last + [RESULT]
+        active = False
         for name, position in by_name:
             value = arguments[position]
             start = len(edges)
@@ -308,8 +311,8 @@ def _composed(op):
         return missing
     body = op.body
 
-    def composed(*arguments):
-        arguments = list(arguments)
+    def composed(*given):
+        arguments = list(given)
         owner = _owner(op, arguments)
         for name, position in zip(op.tensors, op.positions):
             value = arguments[position]

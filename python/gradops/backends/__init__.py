@@ -102,7 +102,7 @@ def owner(kind: type) -> Backend | None:
     return found
 
 
-def of(value: Any) -> Backend | None:
+def of(value: Any) -> Any:
     """The backend that owns a tensor, or None where ``value`` is no tensor."""
     return owner(type(value))
 

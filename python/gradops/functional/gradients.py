@@ -180,7 +180,7 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
             return y.data, [g.data for g in gradients]
         gradients = engine.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
-            x.gradops_done = True  # a constant for the derivatives taken around this one
+            x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         return y, list(gradients)
 
 

@@ -173,7 +173,7 @@ def _remember(array, step: Step, index: int) -> None:
     if backends.of(array) is None or key in _made and _made[key].array() is array:
         return
     try:
-        ref = weakref.ref(array, lambda _, key=key: _forget(key))
+        ref = weakref.ref(array, lambda _, key=key: _forget(key))  # type: ignore[misc]
     except TypeError:  # a NumPy scalar
         return
     _made[key] = _Made(step, index, array=ref)
@@ -215,10 +215,7 @@ def _written_since(array, seq: int) -> bool:
     while getattr(array, "base", None) is not None and array.__class__ is np.ndarray:
         array = array.base
     entry = engine.written.get(id(array))
-    if entry is None:
-        return False
-    times = entry[1] if isinstance(entry, tuple) else entry
-    return max(times) > seq
+    return entry is not None and entry[2][-1] > seq
 
 
 def _reference(value, recipe: Recipe):

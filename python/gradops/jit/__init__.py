@@ -67,7 +67,7 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
             return f(*[next(picked) if i in static else next(queue) for i in range(len(args))], **keywords)
 
         if backend.name != "numpy":
-            key = (backend.name, form, chosen, config.floatx())
+            key: tuple = (backend.name, form, chosen, config.floatx())
             if key not in programs:
                 programs[key] = backend.module.gradients.compile(whole)
             return programs[key](*tensors)
@@ -100,9 +100,9 @@ def _trace(f: Callable, tensors: list) -> Callable:
 
     traced.register()
     program = Program()
-    before = np.random.get_state()
+    before: Any = np.random.get_state()
     result = f(*[program.input(np.asarray(x)) for x in tensors])
-    after = np.random.get_state()
+    after: Any = np.random.get_state()
     if before[2] != after[2] or not np.array_equal(before[1], after[1]):
         raise JitError(
             "a compiled function drew random numbers while it was traced; they would be the same at each call.",

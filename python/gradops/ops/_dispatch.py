@@ -205,7 +205,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
 
 def alias(name: str, target: Callable) -> Callable:
     """A second name of an op: the same function, found under both names."""
-    registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]  # type: ignore
+    registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]
     return target
 
 

@@ -20,7 +20,7 @@ try:
     _NEEDED = ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "typeof")
     supported = all(hasattr(core, name) for name in _NEEDED) and hasattr(core.Primitive, "bind_with_trace")
 except ImportError:
-    core, supported = None, False  # type: ignore[assignment]
+    core, supported = None, False
 
 
 @contextlib.contextmanager

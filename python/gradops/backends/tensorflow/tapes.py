@@ -30,7 +30,7 @@ _opened = _Opened()
 
 
 def _observe(kind: type) -> None:
-    enter, leave = kind.__enter__, kind.__exit__  # type: ignore[attr-defined]
+    enter, leave = kind.__enter__, kind.__exit__
     if hasattr(enter, "gradops_observes"):
         return
 
@@ -47,8 +47,8 @@ def _observe(kind: type) -> None:
                 del _opened.recorders[i]
         return leave(self, *error)
 
-    __enter__.gradops_observes = True  # type: ignore[attr-defined]
-    kind.__enter__, kind.__exit__ = __enter__, __exit__  # type: ignore[attr-defined]
+    __enter__.gradops_observes = True
+    kind.__enter__, kind.__exit__ = __enter__, __exit__
     for found in gc.get_referrers(kind):
         if type(found) is kind and getattr(found, "_recording", False):
             _opened.recorders.append(weakref.ref(found))
