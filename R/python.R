@@ -126,6 +126,7 @@ r_wording <- function(text) {
   regmatches(text, axes) <- lapply(regmatches(text, axes), function(axis) as.integer(axis) + 1L)
   text <- gsub("(\\(\\d+),\\)", "\\1)", text)
   for (python in names(in_r)) text <- gsub(python, in_r[[python]], text, fixed = TRUE)
+  text <- sub("(must not name a dimension twice); got .*", "\\1.", text)
   text <- gsub("\\bNone(Type)?\\b", "NULL", text)
   text <- gsub("\\bTrue\\b", "TRUE", text)
   text <- gsub("\\bFalse\\b", "FALSE", text)

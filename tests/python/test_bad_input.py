@@ -66,3 +66,10 @@ def test_sums_of_nothing(backend):
     for axis, expected in ((None, -np.inf), (0, np.full(3, -np.inf)), (1, np.zeros(0))):
         np.testing.assert_array_equal(ops.convert_to_numpy(ops.logsumexp(x, axis)), expected)
         np.testing.assert_array_equal(ops.convert_to_numpy(ops.sum(x, axis)), np.exp(expected))
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_one_element_of_a_vector(backend):
+    x, one = (backends.by_name(backend).convert(value) for value in (np.array([10.0, 20.0, 30.0]), np.array(1)))
+    taken = ops.take(x, one)
+    assert tuple(taken.shape) == () and float(ops.convert_to_numpy(taken)) == 20.0

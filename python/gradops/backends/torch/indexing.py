@@ -45,7 +45,7 @@ def take(x, indices, axis=None):
     flat = torch.where(indices < 0, indices + size, indices).reshape(-1)
     axis = axis % x.ndim
     out = torch.index_select(x, axis, flat)
-    return out.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    return out.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 def take_along_axis(x, indices, axis=None):
