@@ -15,7 +15,7 @@ from ..backends.policy import checkpoint_policy
 from ..errors import ArgumentTypeError
 from . import recipes
 from .custom import _read
-from .scopes import _in_use, _Scope
+from .scopes import _compiling, _in_use, _Scope
 
 
 class gradient_checkpoint_scope(_Scope):
@@ -94,19 +94,26 @@ def checkpoint(f: Callable) -> Callable:
         backend = backends.common(kinds, "checkpoint")
         if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
             return _on_tape(f, args, kwargs)
-        box: dict = {}
-        restore = _Generators()
+        restore = contextlib.nullcontext() if _compiling() else _Generators()
 
-        def run(*xs):
+        def whole(*xs):
             filled = list(leaves)
             for i, x in zip(places, xs):
                 filled[i] = x
             a, k = _tree.unflatten(form, filled)
             with restore:
-                values, box["form"] = _tree.flatten(f(*a, **k))
+                return f(*a, **k)
+
+        native, inputs = backend.module.gradients, [leaves[i] for i in places]
+        if backend.name == "torch" and native.takes_whole(inputs):
+            return native.checkpoint_whole(whole, inputs)
+        box: dict = {}
+
+        def run(*xs):
+            values, box["form"] = _tree.flatten(whole(*xs))
             return values
 
-        values = backend.module.gradients.checkpoint(run, [leaves[i] for i in places])
+        values = native.checkpoint(run, inputs)
         return _tree.unflatten(box["form"], values)
 
     checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone

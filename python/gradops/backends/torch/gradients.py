@@ -31,10 +31,34 @@ def checkpointed():
 
 
 def checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs."""
+    """``run(*inputs)``, stored as its inputs, in torch.func's transforms: they take no hooks for saved tensors."""
+    return custom(lambda *xs: (run(*xs), lambda ups: _again(run, xs, ups)), inputs)
+
+
+def checkpoint_whole(run, inputs: list):
+    """``run(*inputs)``, of any structure, stored as its inputs."""
     from torch.utils.checkpoint import checkpoint
 
     return checkpoint(run, *inputs, use_reentrant=False)
+
+
+def takes_whole(inputs: list) -> bool:
+    return torch.compiler.is_compiling() or not _in_transform(inputs)
+
+
+def _again(run, xs, upstreams) -> list:
+    """The gradients of ``run`` at ``xs``, by running it."""
+    xs = [torch._C._functorch.unwrap_if_dead(x) for x in xs]  # of a transform that is over
+    smooth = [i for i, x in enumerate(xs) if x.is_floating_point() or x.is_complex()]
+
+    def of_smooth(*some):
+        filled = list(xs)
+        for i, x in zip(smooth, some):
+            filled[i] = x
+        return tuple(run(*filled))
+
+    found = iter(torch.func.vjp(of_smooth, *[xs[i] for i in smooth])[1](tuple(upstreams)))
+    return [next(found) if i in smooth else None for i in range(len(xs))]
 
 
 def require(x) -> None:

@@ -1,0 +1,743 @@
+"""gradient_checkpoint_scope and checkpoint: the same gradients, nothing stored, computed again once."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from flows import WAYS, derivatives
+
+import gradops
+from gradops import Variable, autodiff, gradient_checkpoint_scope, ops
+from gradops.errors import ArgumentTypeError, BackendError, GradientError
+
+X = np.array([0.5, -1.5, 2.0])
+ALL = pytest.mark.parametrize("way", WAYS, ids="-".join)
+NATIVE_TF = [w for w in WAYS if w[0] == "tensorflow" and w[1] != "variable"]
+
+
+def body(x):
+    return ops.sin(ops.exp(x) * x) + ops.square(x)
+
+
+def body_derivatives(x):
+    e = np.exp(x)
+    u, v, w = e * x, e * (x + 1), e * (x + 2)
+    return np.cos(u) * v + 2 * x, -np.sin(u) * v**2 + np.cos(u) * w + 2
+
+
+def check(way, f, *expected):
+    found = derivatives(way, f, X, len(expected))
+    for order, (got, want) in enumerate(zip(found, expected), 1):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=f"order {order}")
+
+
+@ALL
+def test_checkpoint_is_the_function(way):
+    check(way, gradops.checkpoint(body), *body_derivatives(X))
+
+
+@ALL
+def test_checkpoints_in_checkpoints(way):
+    @gradops.checkpoint
+    def outer(x):
+        return gradops.checkpoint(body)(x) * 2.0
+
+    check(way, lambda x: outer(x) * 0.5, *body_derivatives(X))
+
+
+@ALL
+def test_the_scope_changes_no_gradient(way):
+    if way == ("torch", "compiled"):
+        pytest.skip("torch.compile runs the frame of a scope uncompiled: test_torch_compile")
+    if way == ("torch", "func"):
+        pytest.skip("torch.func takes no saved-tensor hooks: test_torch_func")
+
+    def f(x):
+        with gradient_checkpoint_scope():
+            y = ops.exp(x) * x
+        return ops.sin(y) + ops.square(x)
+
+    if way in NATIVE_TF:
+        with pytest.raises(BackendError, match="TensorFlow stores what it records") as caught:
+            check(way, f, *body_derivatives(X))
+        assert "gradops.checkpoint(f)" in caught.value.hint
+    else:
+        check(way, f, *body_derivatives(X))
+
+
+@ALL
+def test_structures_keywords_and_things_that_are_no_tensors(way):
+    @gradops.checkpoint
+    def f(pair, name, *, power):
+        assert name == "power"
+        return {"y": pair[0] ** power * pair[1], "n": None}
+
+    check(way, lambda x: f((x, x), "power", power=2)["y"], 3 * X**2, 6 * X)
+
+
+# --- what is stored
+
+
+def variables(*values):
+    return [Variable(np.asarray(v, float), requires_grad=True) for v in values]
+
+
+def test_the_tape_frees_what_the_caller_drops():
+    a, b, c = variables(X, X + 1, X + 2)
+    with gradient_checkpoint_scope():
+        x = ops.exp(a) * b
+        x = ops.reshape(x, (3, 1))
+    y = ops.sum(ops.reshape(x, (3,)) * c)
+    alive = weakref.ref(x.data), weakref.ref(x.data.base)
+    del x
+    assert [ref() is None for ref in alive] == [True, True]
+    y.backward()
+    e = np.exp(X)
+    np.testing.assert_allclose(c.grad.data, e * (X + 1))
+    np.testing.assert_allclose(a.grad.data, e * (X + 1) * (X + 2))
+    np.testing.assert_allclose(b.grad.data, e * (X + 2))
+
+
+def torch_leaves():
+    import torch
+
+    return [torch.tensor(X + i, requires_grad=True) for i in range(3)]
+
+
+def storage_of(x):
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    return StorageWeakRef(x.untyped_storage())
+
+
+def test_torch_frees_what_the_caller_drops():
+    import torch
+
+    a, b, c = torch_leaves()
+    with gradient_checkpoint_scope():
+        x = torch.exp(a) * b
+        inner = storage_of(torch.sin(x))
+    y = (x.reshape(3, 1).T * c).sum()
+    alive = storage_of(x)
+    del x
+    assert alive.expired() and inner.expired()
+    y.backward()
+    e = np.exp(X)
+    np.testing.assert_allclose(c.grad, e * (X + 1))
+    np.testing.assert_allclose(a.grad, e * (X + 1) * (X + 2))
+    np.testing.assert_allclose(b.grad, e * (X + 2))
+
+
+@pytest.mark.parametrize("kind", ["tape", "torch"])
+def test_what_the_caller_keeps_stays(kind):
+    if kind == "tape":
+        (a,) = variables(X)
+        with gradient_checkpoint_scope():
+            x = ops.exp(a)
+        y = ops.sum(x * x)
+        y.backward()
+        np.testing.assert_allclose(x.data, np.exp(X))
+        np.testing.assert_allclose(a.grad.data, 2 * np.exp(2 * X))
+    else:
+        a = torch_leaves()[0]
+        with gradient_checkpoint_scope():
+            x = a.exp()
+        (x * x).sum().backward()
+        np.testing.assert_allclose(x.detach(), np.exp(X))
+        np.testing.assert_allclose(a.grad, 2 * np.exp(2 * X))
+
+
+def test_jax_saves_its_inputs_only():
+    import jax
+    import jax.numpy as jnp
+
+    def f(a, b, c):
+        with gradient_checkpoint_scope():
+            x = jnp.exp(a) * b
+            x = jax.nn.silu(ops.sin(x))
+        return jnp.sum(jnp.sin(x * c))
+
+    args = [jnp.asarray(X + i) for i in range(3)]
+
+    def saved(f):
+        return [str(aval) for aval, _ in jax._src.ad_checkpoint.saved_residuals(f, *args)]
+
+    assert len(saved(jax.checkpoint(f, policy=gradops.checkpoint_policy))) == 4  # a, b, c and the last cosine
+    assert len(saved(f)) > 6
+    plain = jax.grad(f, (0, 1, 2))(*args)
+    for found in (
+        jax.grad(jax.checkpoint(f, policy=gradops.checkpoint_policy), (0, 1, 2))(*args),
+        gradops.grad(f, (0, 1, 2))(*args),
+        jax.jit(gradops.grad(f, (0, 1, 2)))(*args),
+        gradops.grad(gradops.checkpoint(f), (0, 1, 2))(*args),
+    ):
+        for got, want in zip(found, plain):
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_gradops_grad_applies_the_policy():
+    import jax.numpy as jnp
+
+    traced = []
+
+    def f(x):
+        with gradient_checkpoint_scope():
+            y = jnp.exp(x)
+        traced.append(type(y).__name__)
+        return jnp.sum(y * y), {"aux": y, "n": 3}
+
+    (value, aux), g = gradops.value_and_grad(f, has_aux=True)(jnp.asarray(X))
+    assert len(traced) == 1 and aux["n"] == 3
+    np.testing.assert_allclose(aux["aux"], np.exp(X), rtol=1e-6)
+    np.testing.assert_allclose(g, 2 * np.exp(2 * X), rtol=1e-6)
+
+
+# --- how often
+
+
+def test_the_tape_computes_again_once_a_pass():
+    (a,) = variables(X)
+    calls = []
+    own = gradops.custom_gradient(lambda x: (x, lambda upstream: upstream))
+    with gradient_checkpoint_scope():
+        x = ops.exp(own(a))
+        y, z = x * x, ops.sin(x)
+    total = ops.sum(y * z * x)
+
+    from gradops.gradients import recipes
+
+    original = recipes.Step.run
+
+    def run(self, done):
+        calls.append(self.kernel)
+        return original(self, done)
+
+    recipes.Step.run = run
+    try:
+        del x, y, z
+        total.backward(retain_graph=True)
+        once = len(calls)
+        assert once == len(set(map(id, calls))) == 3
+        total.backward()
+        assert len(calls) == 2 * once
+    finally:
+        recipes.Step.run = original
+
+
+def test_torch_computes_again_once_a_pass():
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    calls = []
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            calls.append(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+
+    from gradops.backends.torch import recipes
+
+    a, b, c = torch_leaves()
+    with gradient_checkpoint_scope():
+        x = torch.erf(a) * b
+        y, z = x * x, torch.sin(x)
+    total = (y * z * x * c).sum()
+    del x, y, z
+    original = recipes._Step.run
+
+    def run(self, done, copies):
+        calls.append(self.func.overloadpacket.__name__)
+        return original(self, done, copies)
+
+    recipes._Step.run = run
+    try:
+        total.backward(retain_graph=True)
+        assert sorted(calls) == ["erf", "mul", "mul", "sin"]
+        total.backward()
+        assert len(calls) == 8
+    finally:
+        recipes._Step.run = original
+
+
+@pytest.mark.parametrize("kind", ["tape", "torch", "tensorflow", "jax"])
+def test_checkpoint_runs_twice_and_only_for_a_gradient(kind):
+    calls = []
+
+    @gradops.checkpoint
+    def f(x):
+        calls.append(1)
+        return ops.exp(x) * x
+
+    x = gradops.backends.by_name("numpy" if kind == "tape" else kind).convert(X)
+    gradops.grad(lambda x: ops.sum(f(x)))(x)
+    assert len(calls) == {"tape": 1, "torch": 2, "tensorflow": 2, "jax": 1}[kind]  # as programs, the tape and JAX
+    calls.clear()
+    f(x)
+    assert len(calls) == 1
+
+
+# --- random numbers
+
+
+def both_ways(f, seed):
+    """The gradient with and without the scope, from the same random numbers."""
+    import contextlib
+
+    found = []
+    for scope in (gradient_checkpoint_scope, contextlib.nullcontext):
+        seed()
+        found.append(f(scope))
+    return found
+
+
+def test_torch_random_numbers_are_the_same_and_go_on():
+    import torch
+
+    own = torch.Generator()
+
+    def f(scope):
+        a, b, c = torch_leaves()
+        own.manual_seed(3)
+        with scope():
+            x = torch.nn.functional.dropout(a.exp(), 0.5)
+            torch.rand(3)
+            x = x + torch.randn(3, dtype=x.dtype, generator=own) * b
+            noise = torch.from_numpy(np.random.rand(3))
+            x = x * noise
+        y = (torch.rand(3, dtype=x.dtype) * x * c).sum()
+        y.backward()
+        return [*(t.grad.numpy() for t in (a, b, c)), torch.rand(2).numpy(), np.random.rand(2)]
+
+    first, second = both_ways(f, lambda: (torch.manual_seed(1), np.random.seed(1)))
+    for got, want in zip(first, second):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_numpy_random_numbers_in_the_scope():
+    def f(scope):
+        a, b = variables(X, X + 1)
+        with scope():
+            x = ops.exp(a) * np.random.rand(3)
+        y = ops.sum(x * b) + np.random.rand()
+        y.backward()
+        return [a.grad.data, b.grad.data, np.random.rand(2)]
+
+    for got, want in zip(*both_ways(f, lambda: np.random.seed(1))):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("kind", ["tape", "torch"])
+def test_checkpoint_restores_generators(kind):
+    import torch
+
+    def noisy(x):
+        noise = np.random.rand(3)
+        if kind == "tape":
+            return ops.exp(x) * noise
+        return torch.exp(torch.nn.functional.dropout(x, 0.5)) * torch.from_numpy(noise)
+
+    found = []
+    for f in (gradops.checkpoint(noisy), noisy):
+        np.random.seed(1), torch.manual_seed(1)
+        x = variables(X)[0] if kind == "tape" else torch_leaves()[0]
+        ops.sum(f(x)).backward()
+        found.append((np.asarray(x.grad.data), np.random.rand(), float(torch.rand(()))))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1:] == found[1][1:]
+
+
+def test_registered_generators_are_restored():
+    """What R's generator does: a pair of functions."""
+    state = [0]
+
+    def draw():
+        state[0] += 1
+        return state[0]
+
+    pair = (lambda: state[0], lambda value: state.__setitem__(0, value))
+    module_generators = __import__("sys").modules["gradops.gradients.checkpoint"].generators
+    module_generators.append(pair)
+    try:
+        x = torch_leaves()[0]
+        drawn = []
+
+        @gradops.checkpoint
+        def f(x):
+            drawn.append(draw())
+            return x.exp() * drawn[-1]
+
+        f(x).sum().backward()
+        assert drawn == [1, 1] and state == [1]
+    finally:
+        module_generators.remove(pair)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_tensorflow_random_numbers(compiled):
+    import tensorflow as tf
+
+    @gradops.checkpoint
+    def noisy(x):
+        kept = tf.random.uniform((3,), 1.0, 2.0) * tf.random.get_global_generator().uniform((3,), 1.0, 2.0)
+        return tf.sin(x) * kept
+
+    call = tf.function(noisy) if compiled else noisy
+    x = tf.constant([0.5, 1.0, 1.5])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = call(x)
+    np.testing.assert_allclose(tape.gradient(y, x) / tf.cos(x), y / tf.sin(x), rtol=1e-5)
+
+
+# --- closures of checkpoint(f)
+
+
+@pytest.mark.parametrize("way", [("numpy", "eager"), *NATIVE_TF, ("torch", "eager"), ("jax", "eager")], ids="-".join)
+def test_checkpoint_closures_get_their_gradients(way):
+    def f(x):
+        return gradops.checkpoint(lambda y: ops.sin(x * y))(x * 1.0) * x
+
+    check(way, f, np.sin(X**2) + 2 * X**2 * np.cos(X**2), 6 * X * np.cos(X**2) - 4 * X**3 * np.sin(X**2))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_checkpoint_with_tensorflow_variables(compiled):
+    import tensorflow as tf
+
+    v, w, x = tf.Variable(3.0), tf.constant(0.7), tf.constant(2.0)
+    plain = lambda x: tf.sin(x * w) * v  # noqa: E731
+    found = []
+    for f in (gradops.checkpoint(plain), plain):
+        call = tf.function(f) if compiled else f
+        with tf.GradientTape() as outer:
+            outer.watch([x, w])
+            with tf.GradientTape() as tape:
+                tape.watch([x, w])
+                y = call(x)
+            g = tape.gradient(y, [x, w, v])
+        found.append([float(d) for d in (*g, *outer.gradient(g[0], [x, w, v]))])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_checkpoint_of_a_torch_module():
+    import torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))
+    x = torch.randn(5, 3)
+    found = []
+    for f in (gradops.checkpoint(net), net):
+        torch.manual_seed(1)
+        net.zero_grad()
+        f(x).square().sum().backward()
+        found.append([p.grad.clone() for p in net.parameters()])
+    for a, b in zip(*found):
+        torch.testing.assert_close(a, b)
+
+
+# --- several scopes
+
+
+@pytest.mark.parametrize("kind", ["tape", "torch"])
+def test_several_scopes_at_once(kind):
+    import torch
+
+    if kind == "tape":
+        exp, sin, a, b = ops.exp, ops.sin, *variables(X, X + 1)
+    else:
+        exp, sin, (a, b, _) = torch.exp, torch.sin, torch_leaves()
+
+    def grad_of(t):
+        return np.asarray(t.grad.data)
+
+    def made(f, x):
+        with gradient_checkpoint_scope():
+            return f(x) * x
+
+    one, two = made(exp, a), made(sin, b)
+    with gradient_checkpoint_scope():
+        three = made(exp, one) + two
+        with gradient_checkpoint_scope():
+            four = sin(three)
+    y = (four * one * two * three).sum() if kind == "torch" else ops.sum(four * one * two * three)
+    del one, two, three, four
+    y.backward()
+    found = grad_of(a), grad_of(b)
+
+    a2, b2 = (torch.tensor(v, requires_grad=True) for v in (X, X + 1))
+    one, two = torch.exp(a2) * a2, torch.sin(b2) * b2
+    three = torch.exp(one) * one + two
+    (torch.sin(three) * one * two * three).sum().backward()
+    np.testing.assert_allclose(found[0], a2.grad, rtol=1e-10)
+    np.testing.assert_allclose(found[1], b2.grad, rtol=1e-10)
+
+
+def nothing_left():
+    import torch
+
+    from gradops.autodiff import graph
+    from gradops.backends.torch import recipes as native
+    from gradops.gradients import recipes
+
+    gc.collect()
+    assert recipes.current.get() is None
+    assert not recipes._made and graph.packer is None
+    assert native._local.recipe is None
+    assert native._local.lasting is None and native._top(False) is None
+    torch.func.grad(lambda x: x * x)(torch.tensor(2.0))
+
+
+def test_nothing_is_left_behind():
+    import torch
+
+    a, b, c = torch_leaves()
+    v, w = variables(X, X)
+    for _ in range(3):
+        with gradient_checkpoint_scope():
+            x, u = a.exp() * b, ops.exp(v) * w
+        y, z = (x * c).sum(), ops.sum(u * w)
+        del x, u
+        y.backward(), z.backward()
+        del y, z
+    with pytest.raises(ZeroDivisionError), gradient_checkpoint_scope(), gradient_checkpoint_scope():
+        kept = torch.exp(a)
+        raise ZeroDivisionError
+    del kept
+    nothing_left()
+
+
+def test_threads():
+    import torch
+
+    failures = []
+
+    def work(seed):
+        try:
+            generator = np.random.default_rng(seed)
+            for _ in range(5):
+                value = generator.normal(size=4)
+                a = torch.tensor(value, requires_grad=True)
+                v = Variable(value, requires_grad=True)
+                with gradient_checkpoint_scope():
+                    x, u = torch.sin(a.exp()) * a, ops.sin(ops.exp(v)) * v
+                y, z = (x * x).sum(), ops.sum(u * u)
+                del x, u
+                y.backward(), z.backward()
+                reference = torch.tensor(value, requires_grad=True)
+                (torch.sin(reference.exp()) * reference).square().sum().backward()
+                np.testing.assert_allclose(a.grad, reference.grad, rtol=1e-10)
+                np.testing.assert_allclose(v.grad.data, reference.grad, rtol=1e-10)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
+
+
+def test_generators_and_decorators():
+    @gradient_checkpoint_scope
+    def make(x):
+        return ops.exp(x) * x
+
+    @gradient_checkpoint_scope()
+    def steps(x):
+        for _ in range(2):
+            x = ops.exp(x * 0.1)
+            yield x
+
+    (a,) = variables(X)
+    x = make(a)
+    alive = weakref.ref(x.data)
+    y = x * a
+    del x
+    assert alive() is None
+    *_, y = steps(make(a))
+    ops.sum(y).backward()
+    e = np.exp(X)
+    one = np.exp(0.1 * e * X)
+    np.testing.assert_allclose(a.grad.data, np.exp(0.1 * one) * 0.1 * one * 0.1 * e * (X + 1))
+
+
+# --- writes in place, statistics, autocast, hooks
+
+
+def test_in_place_inside_the_scope():
+    import torch
+
+    def f(scope):
+        a, b, c = torch_leaves()
+        with scope():
+            x = a * b
+            x.mul_(2.0).add_(b)
+            x[0] = 0.0
+            z = torch.relu_(x - 1)
+        ((x * c).sum() + (z * b).sum()).backward()
+        return [t.grad.numpy() for t in (a, b, c)]
+
+    for got, want in zip(*both_ways(f, lambda: None)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_writes_after_the_scope_are_right_or_refused():
+    import torch
+
+    a, b, c = torch_leaves()
+    with gradient_checkpoint_scope():
+        x = a * b
+    x.add_(1.0)
+    (x * c).sum().backward()
+    np.testing.assert_allclose(c.grad, X * (X + 1) + 1)
+
+    a, b, c = torch_leaves()
+    with gradient_checkpoint_scope():
+        x = a.exp() * b
+    y = (x * c).sum()
+    del x
+    with torch.no_grad():
+        a.add_(1.0)
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        y.backward()
+
+
+def test_torchs_own_check_is_kept_for_other_tensors():
+
+    a, b, c = torch_leaves()
+    with gradient_checkpoint_scope():
+        kept = a * 2
+    y = b.exp()
+    z = y * c
+    y.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    assert kept is not None
+
+
+def test_the_tape_refuses_what_was_written():
+    a, b = variables(X, X + 1)
+    with gradient_checkpoint_scope():
+        x = ops.exp(a) * b
+    y = ops.sum(x * x)
+    del x
+    with autodiff.no_grad():
+        a[0] = 5.0
+    with pytest.raises(GradientError, match="written in place|in place|modified"):
+        y.backward()
+
+
+def test_batch_norm_statistics_are_updated_once():
+    import torch
+
+    def f(scope):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh())
+        x = torch.randn(6, 3)
+        with scope():
+            y = net(x)
+        y.square().sum().backward()
+        return [t.detach().numpy() for t in (*net.buffers(), *(p.grad for p in net.parameters()))]
+
+    for got, want in zip(*both_ways(f, lambda: None)):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_autocast():
+    import torch
+
+    def f(scope):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+        x = torch.randn(6, 3)
+        with torch.autocast("cpu", dtype=torch.bfloat16), scope():
+            y = net(x)
+        y.float().square().sum().backward()
+        return [p.grad.numpy() for p in net.parameters()]
+
+    for got, want in zip(*both_ways(f, lambda: None)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_the_callers_own_hooks_and_checkpoints():
+    from torch.autograd.graph import saved_tensors_hooks
+    from torch.utils.checkpoint import checkpoint
+
+    a, b, c = torch_leaves()
+    packed = []
+    with saved_tensors_hooks(lambda t: packed.append(1) or t.detach(), lambda t: t):
+        with gradient_checkpoint_scope():
+            x = a.exp() * b
+        before = len(packed)
+        y = x * c
+        assert (before, len(packed)) == (0, 2)
+    assert len(packed) == 2
+    y.sum().backward()
+    np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) * (X + 2))
+
+    a, b, c = torch_leaves()
+
+    def block(a, b):
+        with gradient_checkpoint_scope():
+            x = a.exp() * b
+        return x * b
+
+    (checkpoint(block, a, b, use_reentrant=False) * c).sum().backward()
+    np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) ** 2 * (X + 2))
+
+
+def test_torch_func():
+    import torch
+
+    def f(x):
+        with gradient_checkpoint_scope():
+            return x.exp()
+
+    with pytest.raises(GradientError, match="torch.func"):
+        torch.func.grad(f)(torch.tensor(1.0))
+
+
+def test_torch_compile():
+    import torch
+
+    torch._dynamo.reset()
+
+    @torch.compile(backend="aot_eager")
+    def f(a, b, c):
+        with gradient_checkpoint_scope():
+            x = a.exp() * b
+        return (x * c).sum()
+
+    a, b, c = torch_leaves()
+    f(a, b, c).backward()
+    np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) * (X + 2))
+
+
+def test_a_gradient_of_text_and_numbers_passes_through():
+    with gradient_checkpoint_scope():
+        assert float(ops.exp(0.0)) == 1.0
+
+
+def test_tensorflow_variables_on_the_tape():
+    import tensorflow as tf
+
+    a, c = (Variable(tf.constant(v), requires_grad=True) for v in (X, X + 2))
+    with gradient_checkpoint_scope():
+        x = ops.exp(a) * a
+    y = ops.sum(x * c)
+    alive = weakref.ref(x.data)
+    del x
+    gc.collect()
+    assert alive() is None
+    y.backward()
+    np.testing.assert_allclose(a.grad.data, np.exp(X) * (X + 1) * (X + 2))
+
+
+def test_bad_input():
+    with pytest.raises(ArgumentTypeError, match="`f` must be a function; got int"):
+        gradops.checkpoint(3)
