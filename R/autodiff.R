@@ -171,8 +171,8 @@ local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()
 #' @param sort_by `"self_time"`, `"total_time"`, `"mean_time"`, `"calls"`, `"bytes"` or `"name"`.
 #' @param x A profile.
 #' @param ... More arguments of [print.data.frame()] or [graphics::barplot()].
-#' @returns A data frame with a row for each operation: `name`, `kind` (forward or backward), `calls`, `self` and `total`
-#'   time in seconds, and `bytes` of its results. It prints with readable units; `plot()` draws the self times.
+#' @returns A data frame with a row for each operation: `name`, `kind` (forward or backward), `calls`, `self` and
+#'   `total` time in seconds, and `bytes` of its results. It prints with readable units; `plot()` draws the self times.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `sort_by`.
 #' @examplesIf gradops_available()

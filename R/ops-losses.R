@@ -73,6 +73,6 @@ op_psnr <- function(x1, x2, max_val) {
 #' @examplesIf gradops_available()
 #' op_sparse_categorical_crossentropy(1, c(1, 2, 3))
 #' @export
-op_sparse_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) { # nolint: object_length_linter.
+op_sparse_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) { # nolint
   call_op("sparse_categorical_crossentropy", operand(target), operand(output), from_logits, axis)
 }
