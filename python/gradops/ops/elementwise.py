@@ -6,6 +6,7 @@ All broadcast; dtypes meet by the rule of ``gradops.dtypes``.
 from __future__ import annotations
 
 from ..types import Integer, Operand, Tensor
+from ._checks import check_real
 from ._dispatch import alias, op
 
 
@@ -383,7 +384,7 @@ def sign(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above of each element.
 
@@ -393,7 +394,7 @@ def floor(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below of each element.
 
@@ -403,7 +404,7 @@ def ceil(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def trunc(x: Tensor) -> Tensor:
     """The whole part of each element.
 
@@ -533,7 +534,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def maximum(x1: Operand, x2: Operand) -> Tensor:
     """The larger, elementwise.
 
@@ -549,7 +550,7 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
     """The smaller, elementwise.
 
@@ -636,7 +637,7 @@ def not_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def less(x1: Operand, x2: Operand) -> Tensor:
     """``x1 < x2``, elementwise.
 
@@ -649,7 +650,7 @@ def less(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def less_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 <= x2``, elementwise.
 
@@ -662,7 +663,7 @@ def less_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def greater(x1: Operand, x2: Operand) -> Tensor:
     """``x1 > x2``, elementwise.
 
@@ -675,7 +676,7 @@ def greater(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 >= x2``, elementwise.
 

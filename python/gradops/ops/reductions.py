@@ -99,7 +99,7 @@ def _tree_product(x, axis):
     return x if spare is None else multiply(x, spare)
 
 
-@op
+@op(check=check_real)
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
 
@@ -119,7 +119,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     ...
 
 
-@op
+@op(check=check_real)
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
 
@@ -165,7 +165,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the largest element along an axis, the first at a tie; of the flattened tensor without one.
 
@@ -179,7 +179,7 @@ def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the smallest element along an axis, the first at a tie; of the flattened tensor without one.
 

@@ -1,0 +1,25 @@
+"""Complex numbers have no order: the same error on every backend."""
+
+import numpy as np
+import pytest
+from gradops import Variable, ops
+from gradops.errors import ArgumentTypeError
+from parity import BACKENDS, tensors
+
+Z = np.array([1 + 2j, 3 - 1j])
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "variable"])
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "maximum", "minimum"])
+def test_comparisons(name, backend):
+    z = Variable(Z) if backend == "variable" else tensors(Z, backend)
+    with pytest.raises(ArgumentTypeError, match=f"`{name}`: `x1` must be real"):
+        getattr(ops, name)(z, 1.0)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "variable"])
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "floor", "ceil", "trunc"])
+def test_extremes_and_rounding(name, backend):
+    z = Variable(Z) if backend == "variable" else tensors(Z, backend)
+    with pytest.raises(ArgumentTypeError, match=f"`{name}`: `x` must be real"):
+        getattr(ops, name)(z)
