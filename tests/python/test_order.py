@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from parity import BACKENDS, tensors
+
 from gradops import Variable, ops
 from gradops.errors import ArgumentTypeError
-from parity import BACKENDS, tensors
 
 Z = np.array([1 + 2j, 3 - 1j])
 
