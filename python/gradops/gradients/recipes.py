@@ -52,7 +52,7 @@ class Recipe:
         with self.lock:
             if asked.value is not None:
                 return
-            handles = [h for h in self.handles if h.value is None]
+            handles = [h for h in list(self.handles) if h.value is None and h.living() is None]
             wanted: dict[Step, list[Handle]] = {}
             for handle in handles:
                 wanted.setdefault(handle.step, []).append(handle)
@@ -147,15 +147,22 @@ class _Input:
 class Handle(graph.Recomputed):
     """Stands for an array in what nodes save."""
 
-    __slots__ = ("step", "index", "value", "__weakref__")
+    __slots__ = ("step", "index", "array", "seq", "value", "__weakref__")
 
-    def __init__(self, step: Step, index: int):
-        self.step = step
-        self.index = index
+    def __init__(self, made: _Made):
+        self.step = made.step
+        self.index = made.index
+        self.array = made.array
+        self.seq = made.seq
         self.value = None
 
+    def living(self):
+        """The array itself, while the caller keeps it as it was."""
+        array = self.array() if self.array is not None else None
+        return None if array is None or engine.written and _written_since(array, self.seq) else array
+
     def get(self, kept: list):
-        value = self.value
+        value = self.living() if self.value is None else self.value
         if value is None:
             self.step.recipe.recompute(self, kept)
             value = self.value
@@ -244,12 +251,13 @@ def _pack_one(value):
     if value is None or backends.of(value) is None:
         return value
     made = _find(value)
-    if made is None:
-        return value
+    recipe = current.get()
+    if made is None or recipe is not None and made.step.recipe is not recipe:
+        return value  # also an input of the open scope, which stores it
     key = (id(made.step), made.index)
     handle = _handles.get(key)
     if handle is None:
-        handle = _handles[key] = Handle(made.step, made.index)
+        handle = _handles[key] = Handle(made)
         made.step.recipe.handles.add(handle)
     return handle if made.view is None else _View(handle, made)
 

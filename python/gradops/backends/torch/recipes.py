@@ -167,16 +167,24 @@ class _Written:
 class _Handle:
     """Stands for a tensor that was not stored."""
 
-    __slots__ = ("recipe", "step", "index", "layout", "value", "task", "stale", "__weakref__")
+    __slots__ = ("recipe", "step", "index", "layout", "origin", "value", "task", "stale", "__weakref__")
 
-    def __init__(self, recipe, step, index, layout, after):
+    def __init__(self, recipe, step, index, layout, after, origin):
         self.recipe = recipe
         self.step = (step, after)
         self.index = index
         self.layout = layout
+        self.origin = origin
         self.value: Any = None
         self.task: int | None = None
         self.stale = False
+
+    def living(self):
+        """The tensor itself, while the caller keeps it as it was."""
+        if self.origin is None:
+            return None
+        tensor, version = self.origin[0](), self.origin[1]
+        return tensor.detach() if tensor is not None and tensor._version == version else None
 
 
 class _Kept:
@@ -276,7 +284,12 @@ class _Recipe(TorchDispatchMode):
                     "one of the variables needed for gradient computation has been modified by an inplace operation "
                     "in the checkpoint scope that made it."
                 )
-            handles = [h for h in self.handles if not h.stale and (h.value is None or h.task != task)]
+            handles = []
+            for handle in list(self.handles):
+                if not handle.stale and (handle.value is None or handle.task != task):
+                    handle.value, handle.task = handle.living(), task
+                    if handle.value is None:
+                        handles.append(handle)
             wanted: dict[_Step, list[_Handle]] = {}
             for handle in handles:
                 step, after = handle.step
@@ -386,6 +399,8 @@ def _handle(made: _Storage, t) -> _Handle | None:
     layout = _layout(t)
     recipe = made.recipe
     inside = _local.recipe is recipe
+    if _local.recipe is not None and not inside:
+        return None  # an input of the open scope, which stores it
     for output in made.outputs:
         same = output.tensor() is t
         if not inside and output.version is not None and t._version != output.version:
@@ -402,7 +417,8 @@ def _handle(made: _Storage, t) -> _Handle | None:
                     and known.layout == (None if exact else layout)
                 ):
                     return known
-            handle = _Handle(recipe, output.step, output.index, None if exact else layout, made.writer)
+            origin = (output.tensor, t._version) if same else None
+            handle = _Handle(recipe, output.step, output.index, None if exact else layout, made.writer, origin)
             made.handles.append(weakref.ref(handle))
             recipe.handles.add(handle)
             return handle
