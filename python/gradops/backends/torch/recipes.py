@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ...errors import GradientError
@@ -443,7 +443,7 @@ def _unpack(kept):
         torch.autograd.Variable._execution_engine.queue_callback(lambda: _release(recipe, task))
     _local.busy += 1
     try:
-        with torch.no_grad(), _disable_current_modes(), torch.amp.autocast("cpu", enabled=False):
+        with torch.no_grad(), torch.amp.autocast("cpu", enabled=False):
             recipe.recompute(kept, task)
         value = kept.value
     finally:
