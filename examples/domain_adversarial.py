@@ -1,0 +1,167 @@
+"""Domain-adversarial training (Ganin & Lempitsky 2015) on two moons, in PyTorch and JAX from this one source.
+
+    python examples/domain_adversarial.py
+
+A classifier learns on one pair of moons and is used on a pair turned by 40 degrees, whose labels it never sees.
+A second head guesses from the features which pair a point is from; ``scaled_gradient(features, -rate)`` turns its
+gradient round on the way to the features, so they learn to tell the moons but not the pairs. With matplotlib
+installed the picture goes to ``domain_adversarial.png``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+
+import gradops
+from gradops import backends, config, ops, value_and_grad
+
+STEPS, WIDTH, ANGLE = 600, 32, 40.0
+
+
+def moons(count: int, angle: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Points of two interleaved half circles about the origin, turned by ``angle`` degrees, and which they are on."""
+    t = np.pi * rng.random(count)
+    label = np.arange(count) % 2
+    points = np.where(label[:, None] == 0, np.c_[np.cos(t), np.sin(t)], np.c_[1 - np.cos(t), 0.5 - np.sin(t)])
+    points = points - [0.5, 0.25] + 0.08 * rng.normal(size=(count, 2))
+    a = np.deg2rad(angle)
+    return points @ np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]), label.astype(float)
+
+
+def layer(rng: np.random.Generator, inputs: int, outputs: int) -> dict:
+    return {"w": rng.normal(size=(inputs, outputs)) * (2 / inputs) ** 0.5, "b": np.zeros(outputs)}
+
+
+def initial(rng: np.random.Generator) -> dict:
+    return {
+        "features": [layer(rng, 2, WIDTH), layer(rng, WIDTH, WIDTH)],
+        "label": [layer(rng, WIDTH, 1)],
+        "domain": [layer(rng, WIDTH, WIDTH), layer(rng, WIDTH, 1)],
+    }
+
+
+def network(layers: list, x):
+    for i, part in enumerate(layers):
+        x = ops.matmul(x, part["w"]) + part["b"]
+        if i + 1 < len(layers):
+            x = ops.relu(x)
+    return x
+
+
+def features(parameters: dict, x):
+    return ops.tanh(network(parameters["features"], x))
+
+
+def cross_entropy(logits, target):
+    """Of labels 0 and 1, from logits."""
+    return ops.mean(ops.softplus(logits) - target * logits)
+
+
+def loss(parameters, source, label, target, rate):
+    """What the label head gets wrong on the source, and the domain head on both, with its gradient turned round."""
+    of_source, of_target = features(parameters, source), features(parameters, target)
+    wrong = cross_entropy(network(parameters["label"], of_source), label)
+    both = gradops.scaled_gradient(ops.concatenate([of_source, of_target]), -rate)
+    origin = ops.concatenate([ops.zeros_like(label), ops.ones_like(label)])
+    return wrong + cross_entropy(network(parameters["domain"], both), origin)
+
+
+def train(backend: str, adversarial: bool) -> tuple[dict, dict]:
+    """Accuracies on source and target, and the trained parameters."""
+    rng = np.random.default_rng(0)
+    (x, y), (z, u) = moons(400, 0.0, rng), moons(400, ANGLE, rng)
+    convert = backends.by_name(backend).convert
+    parameters = each(convert, initial(rng))
+    source, label, target = convert(x), convert(y[:, None]), convert(z)
+    gradient = gradops.jit(value_and_grad(loss)) if backend == "jax" else value_and_grad(loss)
+    optimizer = Adam()
+    for step in range(STEPS):
+        ramp = 2 / (1 + np.exp(-10 * step / STEPS)) - 1  # the domain head learns first, as in the paper
+        _, g = gradient(parameters, source, label, target, convert(ramp if adversarial else 0.0))
+        parameters = optimizer.step(parameters, g)
+
+    def accuracy(points, truth):
+        logits = np.asarray(network(parameters["label"], features(parameters, convert(points))))
+        return float(np.mean((logits[:, 0] > 0) == (truth > 0.5)))
+
+    return {"source": accuracy(x, y), "target": accuracy(z, u)}, parameters
+
+
+class Adam:
+    """Kingma & Ba (2015), for nested parameters of any library."""
+
+    def __init__(self, rate: float = 0.01):
+        self.rate, self.count, self.first, self.second = rate, 0, None, None
+
+    def step(self, parameters, gradients):
+        self.count += 1
+        if self.first is None:
+            self.first = self.second = each(ops.zeros_like, parameters)
+        self.first = each(lambda m, g: 0.9 * m + 0.1 * g, self.first, gradients)
+        self.second = each(lambda v, g: 0.999 * v + 0.001 * g * g, self.second, gradients)
+        rate = self.rate * (1 - 0.999**self.count) ** 0.5 / (1 - 0.9**self.count)
+        return each(lambda p, m, v: p - rate * m / (ops.sqrt(v) + 1e-8), parameters, self.first, self.second)
+
+
+def each(f, value, *others):
+    """``f`` of each tensor of nested dicts and lists, and of those at the same place in the others."""
+    if isinstance(value, dict):
+        return {key: each(f, value[key], *[o[key] for o in others]) for key in value}
+    if isinstance(value, list):
+        return [each(f, *parts) for parts in zip(value, *others)]
+    return f(value, *others)
+
+
+def picture(trained: dict, path: str) -> None:
+    """The two moons of the target and where each network draws the line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(0)
+    (x, _), (z, u) = moons(400, 0.0, rng), moons(400, ANGLE, rng)
+    side = np.linspace(-2, 2, 200)
+    grid = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    figure, axes = plt.subplots(1, len(trained), figsize=(4 * len(trained), 4), sharey=True)
+    for axis, (title, (backend, found, parameters)) in zip(np.atleast_1d(axes), trained.items()):
+        points = backends.by_name(backend).convert(grid)
+        logits = np.asarray(network(parameters["label"], features(parameters, points))).reshape(200, 200)
+        axis.contourf(side, side, logits > 0, levels=1, alpha=0.25, cmap="coolwarm")
+        axis.scatter(*x.T, s=4, color="0.7")
+        axis.scatter(*z.T, s=6, c=u, cmap="coolwarm")
+        axis.set_title(f"{title}\ntarget {found['target']:.0%}")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    trained = {}
+    print(f"{'library':<10} {'gradient reversal':<18} {'source':>7} {'target':>7}")
+    for backend in ("torch", "jax"):
+        if not backends.installed(backend):
+            print(f"{backend:<10} not installed")
+            continue
+        with config.use_backend(backend):
+            for adversarial in (False, True):
+                found, parameters = train(backend, adversarial)
+                word = "yes" if adversarial else "no"
+                print(f"{backend:<10} {word:<18} {found['source']:>7.1%} {found['target']:>7.1%}", flush=True)
+                trained[f"{backend}, {'with' if adversarial else 'without'}"] = backend, found, parameters
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print("matplotlib is not installed: no picture")
+    else:
+        path = sys.argv[1] if len(sys.argv) > 1 else "domain_adversarial.png"
+        picture(trained, path)
+        print(f"picture: {path}")
+
+
+if __name__ == "__main__":
+    main()
