@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
+import pathlib
 import pkgutil
 
 import cases
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from parity import (
     BACKENDS,
     call,
@@ -25,6 +26,7 @@ from parity import (
 
 from gradops import ops
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = [
     case
     for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__))
@@ -136,4 +138,7 @@ def test_every_op_has_a_case(name):
     assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
 
 
-_ = st
+def test_the_public_names_are_those_of_the_table():
+    with open(ROOT / "tools" / "ops.csv", newline="") as table:
+        rows = {row["python_name"] for row in csv.DictReader(table)} - {""}
+    assert {name for name in rows if "." not in name} | {"image", "nn"} == set(ops.__all__) == set(dir(ops))
