@@ -1,0 +1,90 @@
+"""R functions as Python functions with the signature of their formals, as gradops looks at signatures."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ._r_errors import CallbackError
+from ._r_values import MARK, backend_of, r_array
+
+
+class _Default:
+    """Stands for a default that R knows: never passed on."""
+
+    def __repr__(self) -> str:
+        return "<R default>"
+
+
+_DEFAULT = _Default()
+
+
+def callback(function: Callable, names: list[str], defaults: list[str]) -> Callable:
+    """A Python function of an R function, with a signature as R's formals say.
+
+    ``function`` returns R's value, or ``{"<R error>": key, ...}``, which is raised: as the Python exception that
+    caused it, if one did, since a library may wait for its own. ``defaults`` holds, for each formal,
+    ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other.
+    """
+
+    def call(*arguments, **keywords):
+        for name in [name for name, value in keywords.items() if value is _DEFAULT]:
+            del keywords[name]
+        result = function(*(a for a in arguments if a is not _DEFAULT), **keywords)
+        if result.__class__ is dict and "<R error>" in result:
+            error: Any = result["python"] or CallbackError(result["message"])
+            error.gradops_key = result["<R error>"]
+            raise error
+        return _result(result, (arguments, keywords))
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = []
+    for name, default in zip(names, defaults):
+        if name == "...":
+            signature.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+            kind = inspect.Parameter.KEYWORD_ONLY  # type: ignore[assignment]
+            continue
+        value = {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
+        parameter = inspect.Parameter("x", kind, default=value)
+        parameter._name = name  # type: ignore[attr-defined]  # R's names may have dots
+        signature.append(parameter)
+    call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
+    return call
+
+
+def _signature(found: list[inspect.Parameter]) -> inspect.Signature:
+    """R allows a formal without default after one with; Python does not."""
+    try:
+        return inspect.Signature(found)
+    except ValueError:
+        empty = inspect.Parameter.empty
+        return inspect.Signature([p.replace(default=_DEFAULT) if p.default is empty else p for p in found])
+
+
+adopt: Callable | None = None
+"""R's function that makes a ``callback`` of the R function in a capsule; set when R loads this module."""
+
+
+def set_adopt(function: Callable) -> None:
+    global adopt
+    adopt = function
+    # Where R's functions give Inf, they do so silently.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
+
+
+def _result(value, arguments):
+    """What an R function returned: its arrays as tensors of the arguments' backend, its functions with signatures."""
+    kind = value.__class__
+    if kind is dict and MARK not in value:
+        return {name: _result(item, arguments) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_result(item, arguments) for item in value)
+    if kind is dict:
+        array = r_array(value[MARK])
+        return backend_of(arguments).convert(array)
+    code = getattr(value, "__code__", None)
+    if code is not None and code.co_filename.endswith("call.py") and code.co_name == "python_function":
+        return adopt(value.__closure__[0].cell_contents) if adopt is not None else value
+    return value

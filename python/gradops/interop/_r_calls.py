@@ -1,0 +1,132 @@
+"""The functions of gradops with R's arguments understood, and what R needs that has no Python name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import gradops
+
+from .. import autodiff, backends, config, ops
+from . import _r_subset
+from ._r_errors import Failure
+from ._r_values import MARK, as_index, backend_of, from_r
+
+
+def guarded(function: Callable) -> Callable:
+    """``function`` with R's arguments understood and failures returned."""
+
+    def call(*arguments, **keywords):
+        try:
+            names = tuple(keywords)
+            values = from_r((*arguments, *keywords.values()))
+            split = len(arguments)
+            return function(*values[:split], **dict(zip(names, values[split:])))
+        except Exception as error:
+            return Failure(error)
+
+    return call
+
+
+def invoke(function: Callable, arguments, keywords):
+    """``function`` called as R would call it."""
+    return function(*arguments, **dict(keywords))
+
+
+def invoke_on_tensors(function: Callable, arguments, keywords):
+    """As :func:`invoke`, with R's doubles as tensors too, so that R code in ``function`` sees tensors."""
+    backend = backend_of((arguments, keywords))
+    return invoke(function, _floats(arguments, backend), _floats(keywords, backend))
+
+
+def _floats(value, backend: backends.Backend):
+    kind = value.__class__
+    if kind is dict:
+        return {name: _floats(item, backend) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_floats(item, backend) for item in value)
+    return backend.convert(value) if kind is float else value
+
+
+def function(forward: Callable, backward: Callable) -> Callable:
+    """The ``apply`` of a ``Function`` of two R functions."""
+
+    def returned(value):
+        return tuple(value) if isinstance(value, list) else value
+
+    methods = {
+        "forward": staticmethod(lambda ctx, *inputs: returned(forward(ctx, *inputs))),
+        "backward": staticmethod(lambda ctx, *gradients: returned(backward(ctx, *gradients))),
+    }
+    made: Any = type("RFunction", (autodiff.Function,), methods)
+    return made.apply
+
+
+def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
+    """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
+    if not isinstance(data, str):
+        if backends.of(data) is None and not isinstance(data, autodiff.Variable):
+            data = config.default_backend().convert(data)
+        owner = backends.of(data)
+        if owner is not None and owner.name == "torch":
+            leaf = data.detach().clone()
+            return leaf.requires_grad_() if requires_grad else leaf
+        if isinstance(data, np.ndarray):
+            data = data.copy()
+    return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)
+
+
+def attribute(path: str) -> Callable:
+    """The :func:`guarded` form of a function of gradops, by its dotted name."""
+    function = operator.attrgetter(path)(gradops)
+    return function if function in (subset, assign) else guarded(function)
+
+
+def subset(x, indices: list, drop: bool):
+    """R's ``x[i, j]``."""
+    try:
+        (x,) = from_r((x,))
+        return _r_subset.subset(x, _r_indices(indices), drop)
+    except Exception as error:
+        return Failure(error)
+
+
+def assign(x, indices: list, value):
+    """R's ``x[i, j] <- value``."""
+    try:
+        x, value = from_r((x, value))
+        return _r_subset.assign(x, _r_indices(indices), value)
+    except Exception as error:
+        return Failure(error)
+
+
+def get_item(x, key):
+    """``x[key]`` by NumPy's rules, with positions from 1 and None for all of a dimension."""
+    parts = key if isinstance(key, (list, tuple)) else [key]
+    return ops.get_item(x, tuple(_key(part) for part in parts))
+
+
+def _key(part):
+    if part is None:
+        return slice(None)
+    if isinstance(part, slice) or part is Ellipsis or "bool" in ops.dtype(part):
+        return part
+    return as_index(part, "key")
+
+
+def vectorize(function: Callable, excluded, signature: str | None):
+    return ops.vectorize(function, excluded=set(excluded) if excluded else None, signature=signature)
+
+
+def _r_indices(indices) -> list:
+    """Indices keep being R's: their arrays do not become tensors."""
+    return [index[MARK] if index.__class__ is dict else index for index in indices]
+
+
+def profile_rows(profile, sort_by: str) -> dict:
+    """The rows of a profile as the columns of a data frame."""
+    rows = profile.rows(sort_by)
+    return {name: [getattr(row, name) for row in rows] for name in ("name", "kind", "calls", "self", "total", "bytes")}

@@ -1,0 +1,41 @@
+"""Errors as values: reticulate needs a millisecond to translate an exception, so failures are returned."""
+
+from __future__ import annotations
+
+from ..errors import GradopsError
+
+
+class CallbackError(Exception):
+    """An R function that gradops called has failed."""
+
+    gradops_callback = True
+
+
+class Failure:
+    """An exception, returned to R."""
+
+    __module__ = "gradops.interop.r"  # R knows it by this name
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def fields(self) -> dict:
+        """What R makes a condition of; ``key`` where R has one already, of an error in an R function."""
+        error: BaseException | None = self.error
+        seen: list = []
+        while error is not None and error not in seen:
+            if hasattr(error, "gradops_key"):
+                return {"kind": "callback", "message": str(error), "key": error.gradops_key}
+            seen.append(error)
+            error = error.__cause__ or error.__context__
+        error = self.error
+        if isinstance(error, GradopsError):
+            return {
+                "kind": error.kind,
+                "message": error.message,
+                "argument": error.argument,
+                "hint": error.hint,
+                "position": getattr(error, "position", None),
+                "bound": getattr(error, "bound", None),
+            }
+        return {"kind": "python", "message": f"{type(error).__name__}: {error}"}

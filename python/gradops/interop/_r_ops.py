@@ -1,0 +1,128 @@
+"""The ops as R writes them: axes and positions count from 1, whole numbers come as R's doubles."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+
+import gradops
+
+from .. import ops
+from . import _r_values
+from ._r_errors import Failure
+
+# Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
+INDEX_RESULTS: dict[str, str | None] = {
+    "argmax": None,
+    "argmin": None,
+    "argpartition": None,
+    "argsort": None,
+    "ctc_decode": "(0,)",
+    "digitize": None,
+    "nanargmax": None,
+    "nanargmin": None,
+    "nonzero": None,
+    "searchsorted": None,
+    "top_k": "(1,)",
+    "unique": "range(1, 1 + bool(return_index) + bool(return_inverse))",
+    "unravel_index": None,
+}
+
+TENSORS = ("Tensor", "Operand", "Tensors", "Structure", "Index", "Indices")
+_CONVERSIONS = {
+    "Axis": "as_axis",
+    "Axes": "as_axis",
+    "Index": "as_index",
+    "Indices": "as_index",
+    "Integer": "as_integer",
+    "Integers": "as_integers",
+    "Shape": "as_shape",
+}
+
+
+def find(name: str) -> Callable:
+    """The public function of an op, or of the package."""
+    try:
+        return operator.attrgetter(name)(ops)
+    except AttributeError:
+        return operator.attrgetter(name)(gradops)
+
+
+def annotation(parameter: inspect.Parameter) -> str:
+    """The first word of a parameter's annotation: the name that ``gradops.types`` gives it."""
+    if parameter.annotation is parameter.empty:
+        return "Axes" if parameter.name.endswith("axis") else ""
+    word = str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
+    return "Axis" if word == "Integer" and parameter.name == "axis" else word
+
+
+def parameters(function: Callable) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function).parameters)
+
+
+def has_positions(name: str, function: Callable) -> bool:
+    """Whether R's form has ``zero_indexed``: positions go in as tensors, or come out."""
+    return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
+
+
+_SPECIAL = {"indices_or_sections": "as_sections", ("tensordot", "axes"): "as_tensordot_axes"}
+
+# Tensor arguments that hold whole numbers (and all of the bitwise ops): R's doubles pass where they are whole.
+_WHOLE = {
+    "bincount": ("x",),
+    "gcd": ("x1", "x2"),
+    "lcm": ("x1", "x2"),
+    "ldexp": ("x2",),
+    "left_shift": ("x", "y"),
+    "right_shift": ("x", "y"),
+}
+
+_TEMPLATE = """
+def call({signature}):
+    try:
+{body}
+    except Exception as error:
+        return Failure(error)
+"""
+
+
+def op(name: str) -> Callable:
+    """The form of an op for R: all arguments by position in Python's order, ``zero_indexed`` last.
+
+    ``*operands`` come as one list, ``**lengths`` as one named list.
+    """
+    function = find(name)
+    found = parameters(function)
+    several = ", ".join(p for p in found if annotation(found[p]) in ("", *TENSORS))
+    lines, call = [], []
+    for name_ in several.split(", ") if name.startswith("bitwise_") else _WHOLE.get(name, ()):
+        lines.append(f"{name_} = whole({name_})")
+    if several:
+        tests = " or ".join(f"{p}.__class__ in CONTAINERS" for p in several.split(", "))
+        lines.append(f"if {tests}: {several}, = from_r(({several},))")
+    for name_, parameter in found.items():
+        kind = annotation(parameter)
+        if kind in _CONVERSIONS:
+            conversion = _SPECIAL.get((name, name_)) or _SPECIAL.get(name_) or _CONVERSIONS[kind]
+            extra = ", zero_indexed" if conversion == "as_index" else ""
+            lines.append(f"{name_} = {conversion}({name_}, {name_!r}{extra})")
+        call.append(_CALLED[parameter.kind].format(name_))
+    result = f"_function({', '.join(call)})"
+    if name in INDEX_RESULTS:
+        result = f"{result} if zero_indexed else one_based({result}, {INDEX_RESULTS[name]})"
+    lines.append(f"return {result}")
+    signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
+    source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
+    scope = {**vars(_r_values), "Failure": Failure, "_function": function}
+    exec(compile(source, f"<gradops op {name} for R>", "exec"), scope)
+    return scope["call"]
+
+
+_CALLED = {
+    inspect.Parameter.POSITIONAL_ONLY: "{0}",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "{0}",
+    inspect.Parameter.VAR_POSITIONAL: "*{0}",
+    inspect.Parameter.KEYWORD_ONLY: "{0}={0}",
+    inspect.Parameter.VAR_KEYWORD: "**dict({0})",
+}

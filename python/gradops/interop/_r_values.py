@@ -1,0 +1,246 @@
+"""Values from R, as tensors and as whole numbers that count from 0; tensors as R's values.
+
+An R array travels as ``{"<R>": ndarray}``, so that it is known from a NumPy tensor that R holds: like a
+number or a list, it belongs to the backend of the other tensors, or to the default one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import numpy as np
+
+from .. import autodiff, backends, config, dtypes, ops
+from ..errors import ArgumentTypeError, AxisError
+
+MARK = "<R>"
+CONTAINERS = frozenset((dict, list, tuple))
+_NA_INTEGER = -(2**31)
+
+# From R ---------------------------------------------------------------------------------------------------------------
+
+
+def from_r(values: tuple) -> tuple:
+    """Arguments of one call, R's arrays as tensors of the other tensors' backend, or of the default one."""
+    found: list = []
+    values = _unmark(values, found)
+    if not found:
+        return values
+    backend = backend_of(values, {id(array) for array in found})
+    if backend.name == "numpy":
+        return values
+    return _replace(values, {id(array): backend.convert(array) for array in found})
+
+
+def _unmark(value, found: list):
+    kind = value.__class__
+    if kind is dict:
+        if MARK in value:
+            array = r_array(value[MARK])
+            found.append(array)
+            return array
+        return {name: _unmark(item, found) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_unmark(item, found) for item in value)
+    return value
+
+
+def r_array(array: np.ndarray) -> np.ndarray:
+    """R's integers as int64 and its doubles as ``floatx``, as numbers and lists would become."""
+    kind = array.dtype.kind
+    if kind == "i":
+        return array.astype(np.int64)
+    if kind in "fc" and config.floatx() not in ("float64", "bfloat16"):
+        name = config.floatx()
+        return array.astype(name if kind == "f" else dtypes.complex_of(name))
+    return array
+
+
+def _replace(value, converted: dict):
+    kind = value.__class__
+    if kind is dict:
+        return {name: _replace(item, converted) for name, item in value.items()}
+    if kind is tuple or kind is list:
+        return kind(_replace(item, converted) for item in value)
+    return converted.get(id(value), value)
+
+
+def as_integer(value, name: str):
+    """A whole number of R's as an int; tensors pass."""
+    if value.__class__ is int and value != _NA_INTEGER:
+        return value
+    if value.__class__ is float and value.is_integer():
+        return int(value)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return as_integer(value.item(), name)
+    if value is None or ops.is_tensor(value):
+        return value
+    shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
+    raise ArgumentTypeError(f"`{name}` must be a whole number; got {shown}.", argument=name)
+
+
+def as_integers(value, name: str):
+    """Whole numbers, nested as they come."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [as_integers(item, name) for item in value]
+    return as_integer(value, name)
+
+
+def as_shape(value, name: str):
+    """Sizes: several whole numbers, or one."""
+    value = as_integers(value, name)
+    return tuple(value) if isinstance(value, list) else value if value is None else (value,)
+
+
+def as_axis(value, name: str):
+    """An axis, several or none, from 1 to 0-based; negative ones count from the end."""
+    value = as_integers(value, name)
+    if isinstance(value, list):
+        return tuple(as_axis(item, name) for item in value)
+    if value is None or value < 0:
+        return value
+    if value == 0:
+        raise AxisError(f"`{name}` must not be 0: axes count from 1, or from the end with -1.", argument=name)
+    return value - 1
+
+
+def as_sections(value, name: str):
+    """A number of sections, or positions before which to cut, from 1."""
+    several = isinstance(value, (list, tuple, np.ndarray))
+    return as_axis(value, name) if several else as_integer(value, name)
+
+
+def as_tensordot_axes(value, name: str):
+    """A number of dimensions, or two lists of axes."""
+    several = isinstance(value, (list, tuple))
+    return tuple(map(list_of, as_axis(value, name))) if several else as_integer(value, name)
+
+
+def list_of(value) -> list:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def as_index(value, name: str, zero_indexed: bool = False):
+    """Positions, a number, a list or a tensor, as whole numbers, 0-based; negative ones count from the end."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float, list, tuple, np.ndarray)):
+        array = np.asarray(value)
+        if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.round(array)):
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iu" or np.any(array == _NA_INTEGER):
+            raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
+        if not zero_indexed and np.any(array == 0):
+            raise AxisError(f"`{name}` must not be 0: positions count from 1, or from the end with -1.", argument=name)
+        shifted = array if zero_indexed else array - (array > 0)
+        return shifted if isinstance(value, np.ndarray) else shifted.tolist()
+    positions = value if "int" in ops.dtype(value) else ops.cast(value, "int64")
+    if zero_indexed:
+        return positions
+    return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
+
+
+def whole(value):
+    """A number or array of R's as integers where all are whole."""
+    if value.__class__ is dict and MARK in value:
+        return {MARK: whole(value[MARK])}
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.all(np.mod(value, 1) == 0):
+        return value.astype(np.int64)
+    return value
+
+
+def one_based(result, where: Container[int] | None):
+    """A result's positions counted from 1."""
+    if isinstance(result, (tuple, list)):
+        return [_shifted(item) if where is None or number in where else item for number, item in enumerate(result)]
+    return ops.add(result, 1) if where is None else result
+
+
+def _shifted(positions):
+    """Positions from 1; -1, which stands for none, stays."""
+    return ops.where(ops.less(positions, 0), positions, ops.add(positions, 1))
+
+
+def backend_of(value, but=frozenset()) -> backends.Backend:
+    """The backend of nested tensors, apart from those whose id is in ``but``; the default one without any."""
+    found = None
+    for owner in _owners(value, but):
+        if found is None or found.name == "numpy":
+            found = owner
+    return found or config.default_backend()
+
+
+def _owners(value, but):
+    kind = value.__class__
+    if kind is dict or kind is tuple or kind is list:
+        for item in value.values() if kind is dict else value:
+            yield from _owners(item, but)
+    elif id(value) not in but:
+        owner = backends.of(value.data if isinstance(value, autodiff.Variable) else value)
+        if owner is not None:
+            yield owner
+
+
+# For R ---------------------------------------------------------------------------------------------------------------
+
+
+def to_r(value):
+    """A tensor's values in a dtype that R has: int32 where they fit, float64, bool, complex128, or text."""
+    if isinstance(value, autodiff.Variable):
+        value = value.data
+    if isinstance(value, str):
+        return value
+    array = np.asarray(ops.convert_to_numpy(value))
+    kind = array.dtype.kind
+    if not array.ndim:
+        item = array.item()
+        return float(item) if kind in "iu" and not _NA_INTEGER < item < 2**31 else item
+    if kind in "iu" and array.dtype != np.int32:
+        fits = array.size == 0 or (array.max() < 2**31 and array.min() > _NA_INTEGER)
+        return array.astype(np.int32 if fits else np.float64)
+    if kind == "f" and array.dtype != np.float64:
+        return array.astype(np.float64)
+    return array.astype(np.complex128) if kind == "c" and array.dtype != np.complex128 else array
+
+
+def describe(value) -> dict:
+    """What R's ``print`` and ``format`` show of a tensor beside its values."""
+    data = value.data if isinstance(value, autodiff.Variable) else value
+    text = isinstance(data, str)
+    owner = None if text else backends.of(data)
+    return {
+        "backend": "text" if text or owner is None else owner.name,
+        "kind": type(value).__name__.lower() if isinstance(value, autodiff.Variable) else "tensor",
+        "dtype": "" if text or owner is None else owner.dtype_name(data),
+        "shape": [] if text else [-1 if size is None else int(size) for size in data.shape],
+        "requires_grad": bool(getattr(value, "requires_grad", False)),
+        "operation": _operation(value),
+        "role": getattr(value, "role", None),
+        "traced": not text and _is_traced(data),
+    }
+
+
+def _operation(value) -> str | None:
+    """What made a recorded value: the name of an op, or of torch's node."""
+    made_by = getattr(value, "grad_fn", None)
+    name = getattr(made_by, "name", None)
+    return name() if callable(name) else name
+
+
+def _is_traced(data) -> bool:
+    try:
+        np.asarray(ops.convert_to_numpy(data))
+        return False
+    except Exception:
+        return True
+
+
+def dim(value) -> list:
+    """Sizes for R's ``dim``; -1 where a graph does not know."""
+    return [-1 if size is None else int(size) for size in value.shape]
