@@ -46,6 +46,15 @@ def test_same_numbers_without_calling_f_again(backend):
     assert len(calls) == 2
 
 
+def test_dicts_keep_the_order_of_their_keys(backend):
+    compiled = jit(lambda p: {"zeta": p["z"] * 2.0, "alpha": {"y": p["z"], "b": p["a"]}})
+    for _ in range(2):
+        result = compiled({"z": on(backend, X), "a": on(backend, X)})
+        assert list(result) == ["zeta", "alpha"]
+        assert list(result["alpha"]) == ["y", "b"]
+    np.testing.assert_array_equal(numpy(result["zeta"]), 2 * X)
+
+
 def test_gradients_are_compiled(backend):
     compiled = jit(value_and_grad(energy))
     for x in (X, 2 * X):

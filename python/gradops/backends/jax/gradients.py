@@ -333,13 +333,30 @@ def jacobian(run, leaves: list, strategy: str, form):
     return form([list(row) for row in rows])
 
 
+@jax.tree_util.register_pytree_node_class
+class _Result:
+    """A result whose dicts keep the order of their keys: JAX's own structures sort them."""
+
+    def __init__(self, leaves, form):
+        self.leaves = leaves
+        self.form = form
+
+    def tree_flatten(self):
+        return self.leaves, self.form
+
+    @classmethod
+    def tree_unflatten(cls, form, leaves):
+        return cls(leaves, form)
+
+
 def compile(f):
     """``jax.jit``, with its tracer errors in gradops' words."""
-    compiled = jax.jit(f)
+    compiled = jax.jit(lambda *arrays: _Result(*_tree.flatten(f(*arrays))))
 
     def call(*arrays):
         try:
-            return compiled(*arrays)
+            result = compiled(*arrays)
+            return _tree.unflatten(result.form, result.leaves)
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
             raise JitError(
                 "a compiled function looked at a value: a branch or a Python number made of an array.",
