@@ -9,7 +9,7 @@ from gradops import Variable, backends, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
 A = np.arange(6.0).reshape(2, 3)
-NONE, NO_ROWS = np.zeros(0), np.zeros((0, 3))
+NONE, NO_ROWS, HALF = np.zeros(0), np.zeros((0, 3)), np.array([[0.5, 1.0]])
 
 BAD = {
     "add of None": (ArgumentTypeError, "add", lambda c: ops.add(c(A), None)),
@@ -40,6 +40,14 @@ BAD = {
     "einsum, output": (ArgumentError, "einsum", lambda c: ops.einsum("ij->kk", c(A))),
     "sum, an axis twice": (AxisError, "sum", lambda c: ops.sum(c(A), axis=(0, -2))),
     "flip, an axis twice": (AxisError, "flip", lambda c: ops.flip(c(A), (0, 0))),
+    "take at a half": (ArgumentTypeError, "take", lambda c: ops.take(c(A), c(HALF[0]), 1)),
+    "take at a half of a list": (ArgumentTypeError, "take", lambda c: ops.take(c(A), [0.5], 0)),
+    "take_along_axis at a half": (
+        ArgumentTypeError,
+        "take_along_axis",
+        lambda c: ops.take_along_axis(c(A), c(HALF), 1),
+    ),
+    "in_top_k of a half": (ArgumentTypeError, "in_top_k", lambda c: ops.in_top_k(c(HALF[0]), c(A), 1)),
 }
 
 

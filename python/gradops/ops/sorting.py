@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..types import Axis, Index, Indices, Integer, Tensor
-from ._checks import check_axis, check_positions, check_rank, check_real, choice, describe, integer, known
+from ._checks import check_axis, check_kind, check_positions, check_rank, check_real, choice, describe, integer, known
 from ._dispatch import op
 from .conversion import cast, shape
 from .elementwise import add, isfinite, less, logical_and, multiply
@@ -132,7 +132,9 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
 
     Raises:
         ShapeError: ``predictions`` of another shape than ``targets`` and one dimension more.
+        ArgumentTypeError: targets that are not whole numbers.
     """
+    check_kind("in_top_k", targets, (1,), "whole numbers", "targets")
     check_rank("in_top_k", predictions, 1, "predictions")
     if shape(predictions)[:-1] != shape(targets):
         raise ShapeError(

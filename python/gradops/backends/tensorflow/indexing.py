@@ -124,6 +124,8 @@ def _zero_sum(arrays):
 def take(x, indices, axis=None):
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0
+    if indices.dtype.is_floating or indices.dtype.is_complex:
+        raise IndexError("positions must be whole numbers")
     return tf.gather(x, _counted(tf.cast(indices, tf.int64), x, axis), axis=axis)
 
 

@@ -37,10 +37,16 @@ def get_item(x, key):
     return x[key]
 
 
+def _whole(indices):
+    if indices.is_floating_point() or indices.is_complex():
+        raise IndexError("positions must be whole numbers")
+    return indices.to(torch.int64)
+
+
 def take(x, indices, axis=None):
     if axis is None:
         x, axis = x.reshape(-1), 0
-    indices = indices.to(torch.int64)
+    indices = _whole(indices)
     size = x.shape[axis]
     flat = torch.where(indices < 0, indices + size, indices).reshape(-1)
     axis = axis % x.ndim
@@ -53,7 +59,7 @@ def take_along_axis(x, indices, axis=None):
         x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
     if x.ndim != indices.ndim:
         raise ValueError("`x` and `indices` must have as many dimensions as each other")
-    indices, size = indices.to(torch.int64), x.shape[axis]
+    indices, size = _whole(indices), x.shape[axis]
     # torch does not check positions that are broadcast
     if indices.device.type == "cpu" and bool(((indices < -size) | (indices >= size)).any()):
         raise IndexError("index out of range")
