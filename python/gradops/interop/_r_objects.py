@@ -1,0 +1,102 @@
+"""Tensors as objects of R's: what ``print`` shows of them, and what ``saveRDS`` can keep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import autodiff, backends, config, ops
+from ..autodiff.text import Feedback, Said, Text, Texts
+from ..errors import ArgumentTypeError, BackendError
+from ._r_values import to_r
+
+_TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
+
+
+def corner(value, sizes: list[int]):
+    """The first ``sizes`` elements of each dimension, as R values: what is shown of a large tensor."""
+    data = value.data if isinstance(value, autodiff.Variable) else value
+    with autodiff.no_grad():
+        return to_r(ops.get_item(data, tuple(slice(size) for size in sizes)))
+
+
+def fields(value) -> list[str]:
+    """The names after ``$``, without evaluating any: a property may compute or warn."""
+    names = dir(type(value))
+    own = list(getattr(value, "__dict__", ()))
+    return sorted({name for name in [*names, *own] if not name.startswith("_") and name.isidentifier()})
+
+
+def is_method(value, name: str) -> bool:
+    return callable(getattr(type(value), name, None))
+
+
+def pack(value) -> dict:
+    """A tensor or variable as bytes and words.
+
+    Raises:
+        ArgumentTypeError: a traced tensor, which has no values, or what is no tensor.
+    """
+    variable = isinstance(value, autodiff.Variable)
+    data = value.data if variable else value
+    about = {
+        "kind": ("parameter" if isinstance(value, autodiff.Parameter) else "variable") if variable else "tensor",
+        "requires_grad": bool(getattr(value, "requires_grad", False)),
+        "role": value.role if variable else None,
+    }
+    if isinstance(data, (Text, Texts)):
+        texts = [data] if isinstance(data, Text) else list(data)
+        return {
+            **about,
+            "backend": "text",
+            "text": type(data).__name__,
+            "texts": [str(text) for text in texts],
+            "roles": [list(text.roles) for text in texts],
+        }
+    owner = backends.of(data)
+    if owner is None:
+        raise ArgumentTypeError(f"`x` must be a tensor; got {type(value).__name__}.", argument="x")
+    try:
+        array = np.asarray(ops.convert_to_numpy(data))
+    except Exception as error:
+        raise ArgumentTypeError("`x` is being traced: it has no values to keep.", argument="x") from error
+    portable = array.dtype.newbyteorder("<")
+    return {
+        **about,
+        "backend": owner.name,
+        "dtype": owner.dtype_name(data),
+        "shape": list(array.shape),
+        "stored": portable.str,
+        "bytes": bytearray(np.ascontiguousarray(array).astype(portable, copy=False).tobytes()),
+    }
+
+
+def unpack(about: dict, backend: str | None = None):
+    """The tensor or variable that :func:`pack` packed, on ``backend`` instead if one is named.
+
+    Raises:
+        BackendError: a backend that is not installed, or that lacks the dtype.
+    """
+    kind = {"parameter": autodiff.Parameter, "variable": autodiff.Variable}.get(about["kind"])
+    wants, role = about["requires_grad"], about.get("role")
+    if about["backend"] == "text":
+        data = _unpacked_text(about)
+        return data if kind is None else kind(data, wants, role if data.role != role else None)
+    shape = [int(size) for size in about["shape"]]
+    array = np.frombuffer(bytes(about["bytes"]), dtype=about["stored"]).reshape(shape)
+    name = backend or about["backend"]
+    owner = backends.by_name(name)
+    owner.prepare(config.floatx())
+    data = owner.convert(array.astype(array.dtype.newbyteorder("="), copy=True), about["dtype"])
+    if owner.dtype_name(data) != about["dtype"]:
+        raise BackendError(f"The backend {name!r} cannot hold {about['dtype']} here.", argument="backend")
+    if name == "torch":
+        return data.requires_grad_() if wants else data
+    if kind is None:
+        return autodiff.Variable(data, True, role) if wants else data
+    return kind(data, wants, role)
+
+
+def _unpacked_text(about: dict):
+    said = about["text"] == "Feedback"
+    texts = [(Said if said else Text)(text, tuple(roles)) for text, roles in zip(about["texts"], about["roles"])]
+    return texts[0] if about["text"] == "Text" else _TEXTS[about["text"]](texts)

@@ -1,0 +1,59 @@
+"""What Python does otherwise while R runs it: warnings go to R, and interrupts wait for scopes to open and close."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+
+# Functions that an interrupt must not cut short, since Python itself would enter or leave them half done.
+_WHOLE = frozenset(("__enter__", "__exit__", "getmro"))
+
+
+def set_warn(warn: Callable) -> None:
+    """Let warnings that come from gradops be R's: ``warn(message, category)`` is an R function."""
+    show = warnings.showwarning
+
+    def showwarning(message, category, filename, lineno, file=None, line=None):
+        if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
+            warn(str(message), category.__name__)
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = showwarning
+    # As in R, every time; "sys" is where Python believes that R calls from.
+    warnings.filterwarnings("always", category=UserWarning, module=r"(sys$|gradops\b)")
+    # Where R's functions give Inf, they do so silently.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
+
+
+def _in_gradops() -> bool:
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("gradops."):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def hold_interrupts() -> bool:
+    """Have reticulate's handler of interrupts let scopes begin and end; it asks again within half a second.
+
+    Returns whether that could be done, so that R installs the handler anew.
+    """
+    try:
+        import rpycall
+    except ImportError:
+        return False
+    handler = rpycall.python_interrupt_handler
+
+    def python_interrupt_handler(signum, frame):
+        while frame is not None:
+            if frame.f_code.co_name in _WHOLE:
+                return None
+            frame = frame.f_back
+        return handler(signum, None)
+
+    rpycall.python_interrupt_handler = python_interrupt_handler
+    return True
