@@ -69,3 +69,9 @@ class JitError(GradopsError, RuntimeError):
     """A function that cannot be compiled, as its course depends on values."""
 
     kind = "jit"
+
+
+class ThreadError(GradopsError, RuntimeError):
+    """An R function called from a thread that cannot reach R's."""
+
+    kind = "thread"

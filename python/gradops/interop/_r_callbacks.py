@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
+from . import _r_thread
 from ._r_errors import CallbackError
 from ._r_values import MARK, backend_of, r_array
 
@@ -26,18 +29,28 @@ def callback(function: Callable, names: list[str], defaults: list[str]) -> Calla
 
     ``function`` returns R's value, or ``{"<R error>": key, ...}``, which is raised: as the Python exception that
     caused it, if one did, since a library may wait for its own. ``defaults`` holds, for each formal,
-    ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other.
+    ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other. It runs on R's
+    thread, whichever thread calls.
     """
 
-    def call(*arguments, **keywords):
+    held = _Held(function)
+
+    def on_r_thread(arguments, keywords):
         for name in [name for name, value in keywords.items() if value is _DEFAULT]:
             del keywords[name]
-        result = function(*(a for a in arguments if a is not _DEFAULT), **keywords)
+        result = held.function(*(a for a in arguments if a is not _DEFAULT), **keywords)
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
             error.gradops_key = result["<R error>"]
             raise error
         return _result(result, (arguments, keywords))
+
+    def call(*arguments, **keywords):
+        if get_ident() != _r_thread.ident:
+            return _r_thread.call(on_r_thread, arguments, keywords)
+        if "torch" in sys.modules and not _r_thread.torch_settled:
+            _r_thread.settle_torch()
+        return on_r_thread(arguments, keywords)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = []
@@ -52,6 +65,18 @@ def callback(function: Callable, names: list[str], defaults: list[str]) -> Calla
         signature.append(parameter)
     call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
     return call
+
+
+class _Held:
+    """Holds what holds an R object, which R's thread alone may let go of."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __del__(self):
+        _r_thread.drop(self.function)
 
 
 def _signature(found: list[inspect.Parameter]) -> inspect.Signature:
@@ -70,8 +95,16 @@ adopt: Callable | None = None
 def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
+    _r_thread.settle(_notify)
     # Where R's functions give Inf, they do so silently.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
+
+
+def _notify(function: Callable) -> None:
+    """Have R's event loop call ``function``, through reticulate."""
+    from rpycall import schedule_python_function_on_main_thread  # type: ignore[import-not-found]
+
+    schedule_python_function_on_main_thread(function, None)
 
 
 def _result(value, arguments):

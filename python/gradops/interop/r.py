@@ -1,12 +1,17 @@
 """The bridge to R: what the R package calls, by theme.
 
 - ``_r_ops``: each op as R writes it;
+- ``_r_arrays``: what R's operators and functions mean on tensors: recycling, filling by column;
 - ``_r_calls``: the other functions of gradops, with R's arguments understood;
+- ``_r_functional``: derivatives of R functions of R's numbers;
 - ``_r_values``: values from R and for R;
 - ``_r_callbacks``: R functions as Python functions;
-- ``_r_errors``: failures, which are returned, not raised.
+- ``_r_errors``: failures, which are returned, not raised;
+- ``_r_objects``: tensors as R shows and saves them;
+- ``_r_session``: warnings and interrupts under R.
 """
 
+from ._r_arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from ._r_callbacks import callback, set_adopt
 from ._r_calls import (
     assign,
@@ -22,7 +27,10 @@ from ._r_calls import (
     vectorize,
 )
 from ._r_errors import CallbackError, Failure
+from ._r_functional import curvature, derivative, gradient, numbers, objective
+from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
+from ._r_session import hold_interrupts, set_warn
 from ._r_values import as_axis, as_index, describe, dim, from_r, to_r
 
 __all__ = [
@@ -36,22 +44,42 @@ __all__ = [
     "assign",
     "attribute",
     "callback",
+    "corner",
+    "crossprod",
+    "curvature",
+    "derivative",
     "describe",
     "dim",
+    "fields",
+    "fill",
+    "filled",
     "find",
+    "flat",
     "from_r",
     "function",
     "get_item",
+    "gradient",
     "guarded",
     "has_positions",
+    "hold_interrupts",
     "invoke",
     "invoke_on_tensors",
+    "is_method",
+    "matmul",
+    "numbers",
+    "objective",
     "op",
+    "operator_form",
+    "pack",
     "parameters",
     "profile_rows",
+    "repeated",
     "set_adopt",
+    "set_warn",
     "subset",
+    "tcrossprod",
     "to_r",
+    "unpack",
     "variable",
     "vectorize",
 ]

@@ -14,6 +14,7 @@ from ... import _tree
 from ...errors import GradientError, JitError
 from ..policy import BEGIN, END, checkpoint_policy
 from . import traces
+from .traces import carried  # noqa: F401
 
 stop = jax.lax.stop_gradient
 

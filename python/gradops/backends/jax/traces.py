@@ -58,6 +58,14 @@ def staging() -> bool:
     return False
 
 
+def carried():
+    """A function that gives a scope in which another thread takes part in this one's transformation; None without."""
+    if not supported or not tracing():
+        return None
+    current = core.trace_ctx.trace
+    return lambda: core.set_current_trace(current)
+
+
 def is_tracer(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 

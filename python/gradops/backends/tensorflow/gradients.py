@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from ...errors import BackendError, JitError
 from . import closures, tapes
-from .tapes import active, gradient, stopped  # noqa: F401
+from .tapes import active, carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
 stop = tf.stop_gradient

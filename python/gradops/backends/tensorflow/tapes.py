@@ -69,6 +69,31 @@ def active() -> list[tf.GradientTape]:
     return _recording(tf.GradientTape)
 
 
+def carried():
+    """A function that gives a scope in which another thread records as this one does now; None where it does not."""
+    recorders = [tape for tape in active() if getattr(tape, "_tape", None) is not None]
+    graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    if not recorders and graph is None:
+        return None
+
+    @contextlib.contextmanager
+    def scope():
+        from tensorflow.python.eager import tape as inner
+
+        before = _opened.recorders
+        with contextlib.ExitStack() as stack:
+            stack.callback(setattr, _opened, "recorders", before)
+            _opened.recorders = [weakref.ref(recorder) for recorder in recorders]
+            if graph is not None:
+                stack.enter_context(graph.as_default())
+            for recorder in recorders:
+                inner.push_tape(recorder._tape)
+                stack.callback(inner.pop_tape, recorder._tape)
+            yield
+
+    return scope
+
+
 @contextlib.contextmanager
 def stopped():
     """A scope whose operations give no gradient to any active tape, accumulator, or graph being built."""

@@ -23,6 +23,26 @@ def stopped():
 _forward_mode = getattr(torch.autograd.forward_ad, "_set_fwd_grad_enabled", contextlib.nullcontext)
 
 
+def on_one_thread() -> None:
+    """Have the backward passes that this thread starts run on it alone, for a GPU too."""
+    torch.autograd.set_multithreading_enabled(False)
+
+
+def carried():
+    """A function that gives a scope in which another thread records as this one does now."""
+    recording, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None
+
+    @contextlib.contextmanager
+    def scope():
+        differs = inference != torch.is_inference_mode_enabled()
+        with torch.inference_mode(inference) if differs else contextlib.nullcontext():
+            with torch.set_grad_enabled(recording), torch.cuda.stream(stream):
+                yield
+
+    return scope
+
+
 def checkpointed():
     """A scope whose tensors are computed again in the backward pass."""
     from . import recipes

@@ -1,0 +1,253 @@
+"""R's thread, and the calls that other threads have for R.
+
+R runs on one thread. What another thread asks of it waits in a queue, which R's thread serves
+
+- while it waits for work in :func:`run` or :func:`wait_until`;
+- in Python code, also in one that waits for a lock (``Thread.join``, ``Future.result``): by a signal,
+  whose handler Python runs there (SIGURG, which programs ignore by default and must expect at any time);
+- in R's event loop (``Sys.sleep()``, the prompt), where reticulate is told to wake it.
+
+It cannot while it waits inside a library's compiled code. A call that finds R's thread standing still for
+``patience`` seconds raises ``ThreadError``, which ends that wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from .. import backends
+from ..errors import ThreadError
+
+patience = 30.0
+"""Seconds for which a call waits while R's thread uses no processor time."""
+
+ident: int | None = None
+"""R's thread."""
+
+_SIGNAL = getattr(signal, "SIGURG", None)
+_RUNS_R = ("/rpytools/", "/rpy2/")
+
+_calls: deque[_Call] = deque()
+_dropped: deque = deque()
+_bell: SimpleQueue = SimpleQueue()
+_waiting = 0
+torch_settled = False
+_notified = False
+_notify: Callable | None = None
+_may_serve: Callable[[], bool] = lambda: True  # noqa: E731
+
+
+def settle(notify: Callable | None = None, may_serve: Callable[[], bool] | None = None) -> None:
+    """Know the current thread as R's.
+
+    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` tells whether R can be
+    called at this very moment, in the middle of Python code.
+    """
+    global ident, _notify, _may_serve
+    ident = threading.get_ident()
+    _notify = notify
+    _may_serve = may_serve or _may_serve
+    if _SIGNAL is not None and threading.current_thread() is threading.main_thread():
+        if signal.getsignal(_SIGNAL) in (signal.SIG_DFL, signal.SIG_IGN):
+            signal.signal(_SIGNAL, lambda *_: serve())
+
+
+class _Call:
+    """A call for another thread, with the state in which this one would make it."""
+
+    def __init__(self, function: Callable, arguments: tuple, keywords: dict):
+        self.function = function
+        self.arguments = arguments
+        self.keywords = keywords
+        self.context = copy_context()
+        self.states = _states()
+        self.caller = threading.current_thread()
+        self.done = threading.Event()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = self.context.run(self._run)
+        except BaseException as error:
+            self.error = error
+        self.done.set()
+
+    def _run(self):
+        with contextlib.ExitStack() as stack:
+            for state in self.states:
+                stack.enter_context(state())
+            return self.function(*self.arguments, **self.keywords)
+
+    def result(self):
+        error, self.error = self.error, None
+        if error is None:
+            return self.value
+        try:
+            raise error
+        finally:
+            del error
+
+
+def _states() -> list[Callable]:
+    """What the libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
+    loaded = [backends.by_name(name) for name in ("torch", "tensorflow", "jax") if name in sys.modules]
+    return [state for backend in loaded if (state := backend.module.gradients.carried()) is not None]
+
+
+# Other threads --------------------------------------------------------------------------------------------------------
+
+
+def call(function: Callable, *arguments, **keywords):
+    """``function`` called on R's thread.
+
+    Raises:
+        ThreadError: R's thread is over, or stands still.
+    """
+    if ident is None or threading.get_ident() == ident:
+        return function(*arguments, **keywords)
+    made = _Call(function, arguments, keywords)
+    _calls.append(made)
+    since, worked, pause = time.monotonic(), _processor_time(), 0.02
+    _wake()
+    while not made.done.wait(pause):
+        pause = min(2 * pause, 0.5)
+        now, used = time.monotonic(), _processor_time()
+        if used is not None and used - worked > 0.02 * (now - since):
+            since, worked = now, used
+        if (now - since > patience or not _alive()) and _withdraw(made):
+            raise _unserved()
+        _wake()
+    if isinstance(made.error, KeyboardInterrupt):
+        raise ThreadError("the call of an R function was interrupted.") from None
+    return made.result()
+
+
+def drop(value) -> None:
+    """Let go of ``value`` on R's thread: the last reference to an R object must end there."""
+    if threading.get_ident() != ident:
+        _dropped.append(value)
+
+
+def _withdraw(made: _Call) -> bool:
+    try:
+        _calls.remove(made)
+        return True
+    except ValueError:  # R's thread has it
+        return False
+
+
+def _wake() -> None:
+    """Have R's thread serve, wherever it is."""
+    global _notified
+    if _waiting:
+        _bell.put(None)
+        return
+    if _SIGNAL is not None and ident == threading.main_thread().ident:
+        ctypes.pythonapi.PyErr_SetInterruptEx(int(_SIGNAL))  # Python code serves at its next step
+        if _in_python():
+            signal.pthread_kill(ident, _SIGNAL)  # so that a lock looks up
+    if _notify is not None and not _notified:
+        _notified = True
+        _notify(serve)
+
+
+def _in_python() -> bool:
+    """Whether R's thread runs Python code, not R code, whose system calls a signal could break off."""
+    frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
+    return frame is not None and not any(place in frame.f_code.co_filename for place in _RUNS_R)
+
+
+def _alive() -> bool:
+    return any(thread.ident == ident and thread.is_alive() for thread in threading.enumerate())
+
+
+def _processor_time() -> float | None:
+    try:
+        return time.clock_gettime(time.pthread_getcpuclockid(ident))  # type: ignore[arg-type]
+    except (AttributeError, OSError):
+        return None
+
+
+def _unserved() -> ThreadError:
+    name = threading.current_thread().name
+    if not _alive():
+        return ThreadError(
+            f"thread {name!r} calls an R function, but the thread that R runs on is over.",
+            hint="start R (the first use of rpy2) on the main thread",
+        )
+    frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
+    where = "" if frame is None else f" in `{frame.f_code.co_name}` ({frame.f_code.co_filename}:{frame.f_lineno})"
+    return ThreadError(
+        f"thread {name!r} calls an R function, but R's thread waits{where} and cannot run it.",
+        hint="have R's thread serve while it waits: `gradops.interop.r.call_in_thread(f, ...)` in place of `f(...)`",
+    )
+
+
+# R's thread -----------------------------------------------------------------------------------------------------------
+
+
+def settle_torch() -> None:
+    """Have torch's backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
+    global torch_settled
+    if ident == threading.get_ident():
+        backends.by_name("torch").module.gradients.on_one_thread()
+        torch_settled = True
+
+
+def serve() -> None:
+    """Make the calls that wait."""
+    global _notified
+    _notified = False
+    _dropped.clear()
+    while _calls and threading.get_ident() == ident and _may_serve():
+        try:
+            made = _calls.popleft()
+        except IndexError:
+            return
+        made.run()
+        if isinstance(made.error, KeyboardInterrupt):
+            raise made.error
+
+
+def run(function: Callable, *arguments, **keywords):
+    """``function`` called on another thread, while R's thread, the current one, serves.
+
+    An interrupt ends the wait; the thread's own calls of R fail from then on.
+    """
+    if threading.get_ident() != ident:
+        return function(*arguments, **keywords)
+    made = _Call(function, arguments, keywords)
+
+    def work():
+        made.run()
+        _bell.put(None)
+
+    threading.Thread(target=work, name="gradops", daemon=True).start()
+    wait_until(made.done.is_set)
+    return made.result()
+
+
+def wait_until(ready: Callable[[], bool], every: float | None = None) -> None:
+    """Serve until ``ready()``, asked after each call and, where nothing rings, ``every`` so many seconds."""
+    global _waiting
+    _waiting += 1
+    try:
+        while not ready():
+            with contextlib.suppress(Empty):
+                _bell.get(timeout=every)
+            serve()
+    finally:
+        _waiting -= 1
+        if _waiting:
+            _bell.put(None)  # the outer wait may have lost one to this
