@@ -44,3 +44,15 @@ numeric_gradient <- function(f, x, step = 1e-6) {
 is_loaded_from_source <- function() {
   identical(Sys.getenv("DEVTOOLS_LOAD"), "gradops")
 }
+
+# The output of an R script in a process of its own, with this package; its exit status, if not 0, is an attribute.
+run_script <- function(script, arguments = character(), env = character()) {
+  rscript <- file.path(R.home("bin"), "Rscript")
+  library_paths <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  suppressWarnings(system2(rscript, c(script, arguments), stdout = TRUE, stderr = TRUE, env = c(library_paths, env)))
+}
+
+in_new_process <- function(code, env = character()) {
+  script <- withr::local_tempfile(fileext = ".R", lines = c("suppressMessages(library(gradops))", code))
+  run_script(script, env = env)
+}

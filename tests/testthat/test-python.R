@@ -1,11 +1,3 @@
-# In an R process of its own, with this package.
-in_new_process <- function(code, env = character()) {
-  script <- withr::local_tempfile(fileext = ".R", lines = c("suppressMessages(library(gradops))", code))
-  rscript <- file.path(R.home("bin"), "Rscript")
-  library_paths <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
-  suppressWarnings(system2(rscript, script, stdout = TRUE, stderr = TRUE, env = c(library_paths, env)))
-}
-
 test_that("Python starts at first use, not at library()", {
   skip_on_cran()
   skip_without()
