@@ -99,15 +99,24 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     if (rlang::is_missing(default)) "none" else if (is.null(default)) "null" else "r"
   }, "")
   called <- function(...) {
-    rlang::try_fetch(
+    arrived <- FALSE
+    last <- NULL
+    on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
+    result <- rlang::try_fetch(
       finish(do.call("f", lapply(list(...), several))),
       error = function(condition) {
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
           python = condition[["python"]]
         )
+      },
+      condition = function(condition) {
+        last <<- condition
+        rlang::zap()
       }
     )
+    arrived <- TRUE
+    result
   }
   py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
 }
@@ -130,6 +139,27 @@ keep_condition <- function(condition) {
   key <- as.character(state$conditions)
   conditions[[key]] <- condition
   key
+}
+
+# A jump out of a callback (to a handler of `tryCatch()`, to a restart) must not pass over Python: it ends the callback
+# as an error does, and is taken up again beyond Python by signalling the condition that it was for.
+jumped <- function(condition) {
+  message <- "it was left by a jump to outside, such as by `callCC()` or a restart."
+  jump <- structure(
+    class = c("gradops_jump", "error", "condition"), list(message = message, call = NULL, signalled = condition)
+  )
+  list(`<R error>` = keep_condition(jump), message = message, python = NULL)
+}
+
+jump_again <- function(jump) {
+  condition <- jump$signalled
+  if (inherits(condition, "warning")) {
+    warning(condition)
+  } else if (inherits(condition, "message")) {
+    message(condition)
+  } else if (!is.null(condition)) {
+    signalCondition(condition)
+  }
 }
 
 take_condition <- function(key) {

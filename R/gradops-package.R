@@ -8,4 +8,5 @@ NULL
 .onLoad <- function(libname, pkgname) {
   reticulate::py_require(c("numpy", "scipy"))
   register_tensor_methods()
+  register_object_methods()
 }

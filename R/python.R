@@ -8,12 +8,24 @@ failure_class <- "gradops.interop.r.Failure"
 
 # Call an op's R form: the arguments by position, in Python's order.
 call_op <- function(.op, ...) {
-  answer(py_call(ops[[.op]] %||% load_op(.op), ...), parent.frame())
+  call <- parent.frame()
+  answer(
+    withCallingHandlers(py_call(ops[[.op]] %||% load_op(.op), ...), error = function(error) if_stale(error, call)),
+    call
+  )
 }
 
 # Call a function of the core, by its dotted Python name.
 call_core <- function(.name, ..., .call = parent.frame()) {
-  answer(py_call(core[[.name]] %||% load_core(.name), ...), .call)
+  answer(
+    withCallingHandlers(py_call(core[[.name]] %||% load_core(.name), ...), error = function(error) if_stale(error, .call)),
+    .call
+  )
+}
+
+# reticulate's own error about an object of another session, as ours.
+if_stale <- function(error, call) {
+  if (grepl("previous session", conditionMessage(error), fixed = TRUE)) stale(call)
 }
 
 # The result of a call into Python, or the condition it stands for, signalled from `call`.
@@ -56,8 +68,27 @@ start_python <- function() {
       )
     }
   )
-  py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
   state$bridge <- bridge
+  py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
+  py_call(bridge$set_warn, callback(python_warning))
+  hold_interrupts(bridge)
+  apply_options()
+  bridge
+}
+
+# A warning of Python's.
+python_warning <- function(message, category) {
+  rlang::warn(
+    r_wording(py_to_r(message)),
+    class = c("gradops_warning_python", "gradops_warning"), category = py_to_r(category), call = NULL
+  )
+  NULL
+}
+
+# Interrupts must not stop Python in the middle of entering or leaving a scope.
+hold_interrupts <- function(bridge) {
+  install <- get0("install_interrupt_handlers", asNamespace("reticulate"), mode = "function", inherits = FALSE)
+  if (!is.null(install) && py_to_r(py_call(bridge$hold_interrupts))) install()
 }
 
 # Failures -------------------------------------------------------------------------------------------------------------
@@ -65,20 +96,38 @@ start_python <- function() {
 raise <- function(failure, call) {
   fields <- py_to_r(py_call(failure$fields))
   if (fields$kind == "callback") {
-    parent <- take_condition(fields$key)
-    if (inherits(parent, "gradops_error")) {
-      rlang::cnd_signal(parent)
-    }
-    abort(
-      "An R function that gradops called has failed.",
-      class = c("gradops_error_callback", "gradops_error"), parent = parent, call = call
-    )
+    callback_failed(take_condition(fields$key), call)
   }
   abort(
     c(r_message(fields), i = if (!is.null(fields$hint)) r_wording(fields$hint)),
     class = c(paste0("gradops_error_", fields$kind), "gradops_error"),
-    argument = fields$argument, python = failure$error, call = call
+    argument = fields$argument, python = failure$error, call = call, footer = traceback_of(failure)
   )
+}
+
+# The condition that an R function called from Python raised, in an error that has its classes and fields too, so that
+# `tryCatch(class = )` finds it.
+callback_failed <- function(parent, call) {
+  if (inherits(parent, "gradops_jump")) {
+    jump_again(parent)
+  }
+  if (inherits(parent, "gradops_error")) {
+    rlang::cnd_signal(parent)
+  }
+  fields <- unclass(parent)
+  fields <- fields[setdiff(names(fields), c("", "message", "call", "parent", "trace", "body", "footer", "rlang"))]
+  own <- setdiff(class(parent), c("simpleError", "rlang_error", "error", "condition"))
+  rlang::inject(abort(
+    "An R function that gradops called has failed.",
+    class = c("gradops_error_callback", "gradops_error", own), parent = parent, call = call, !!!fields
+  ))
+}
+
+# Python's traceback, for those who ask.
+traceback_of <- function(failure) {
+  if (isTRUE(getOption("gradops.traceback"))) {
+    c("Python traceback:", strsplit(py_to_r(py_call(failure$traceback)), "\n", fixed = TRUE)[[1]])
+  }
 }
 
 r_message <- function(fields) {
@@ -100,6 +149,7 @@ out_of_range <- "index (-?\\d+) is out of (?:bounds|range)(?: for axis (\\d+) wi
 
 # What Python's hints tell to do, in R.
 in_r <- c(
+  "compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or use `grad" = "use `grad",
   "end it with `return value, grad`" = "end it with `list(value, grad)`",
   "`x = gradops.Variable(x, requires_grad=True)`" = "`x <- variable(x, requires_grad = TRUE)`",
   "`grad(f)`" = "`gradient(f, x)`",
@@ -125,6 +175,10 @@ r_wording <- function(text) {
   axes <- gregexpr("(?<=axis |dimension )\\d+", text, perl = TRUE)
   regmatches(text, axes) <- lapply(regmatches(text, axes), function(axis) as.integer(axis) + 1L)
   text <- gsub("(\\(\\d+),\\)", "\\1)", text)
+  text <- gsub("<function callback\\..*? at 0x[0-9a-f]+> of type function", "an R function", text, perl = TRUE)
+  text <- gsub("'([^']*)' of type str\\b", '"\\1"', text)
+  text <- gsub("(\\S+) of type (float|int|bool)\\b", "\\1", text)
+  text <- sub("(must be a whole number; got) (True|False)\\.", "\\1 a logical value.", text)
   for (python in names(in_r)) text <- gsub(python, in_r[[python]], text, fixed = TRUE)
   text <- sub("(must not name a dimension twice); got .*", "\\1.", text)
   text <- gsub("\\bNone(Type)?\\b", "NULL", text)

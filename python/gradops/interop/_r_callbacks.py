@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import warnings
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -96,8 +95,6 @@ def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
     _r_thread.settle(_notify)
-    # Where R's functions give Inf, they do so silently.
-    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
 
 
 def _notify(function: Callable) -> None:

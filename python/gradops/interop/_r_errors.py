@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 from ..errors import GradopsError
 
 
@@ -18,6 +20,10 @@ class Failure:
 
     def __init__(self, error: Exception):
         self.error = error
+
+    def traceback(self) -> str:
+        """Where in Python it was raised, as Python shows it."""
+        return "".join(traceback.format_exception(self.error)).rstrip()
 
     def fields(self) -> dict:
         """What R makes a condition of; ``key`` where R has one already, of an error in an R function."""

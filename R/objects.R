@@ -1,0 +1,132 @@
+# What R shows of tensors: format, print, `$` and its completion, knit_print.
+
+# At load time, as the methods of register_tensor_methods(); knitr's when knitr is loaded.
+register_object_methods <- function() {
+  completion <- get(".DollarNames", asNamespace("utils"))
+  stopifnot(is.function(completion))
+  for (class in tensor_classes) {
+    registerS3method(".DollarNames", class, completions_tensor, envir = asNamespace("utils"))
+  }
+  in_knitr <- function(...) {
+    for (class in tensor_classes) registerS3method("knit_print", class, knit_print_tensor, envir = asNamespace("knitr"))
+  }
+  if (isNamespaceLoaded("knitr")) in_knitr()
+  setHook(packageEvent("knitr", "onLoad"), in_knitr)
+}
+
+# Printing -------------------------------------------------------------------------------------------------------------
+
+format_tensor <- function(x, ...) {
+  about <- py_to_r(call_core("interop.r.describe", x))
+  shape <- vapply(about$shape, function(size) if (size < 0) "?" else format(size), "")
+  notes <- c(
+    if (about$kind != "tensor") about$kind,
+    if (!is.null(about$operation)) {
+      paste("result of", about$operation)
+    } else if (about$requires_grad) {
+      "requires a gradient"
+    },
+    if (about$traced) "traced, no values",
+    if (!is.null(about$role)) paste("role:", about$role)
+  )
+  what <- if (about$backend == "text") "text" else sprintf("%s %s [%s]", about$backend, about$dtype, toString(shape))
+  sprintf("<%s>", toString(c(what, notes)))
+}
+
+print_tensor <- function(x, ...) {
+  writeLines(format_tensor(x))
+  shown <- shown_values(x)
+  if (!is.null(shown)) {
+    print(shown$values, ...)
+    if (!is.null(shown$note)) writeLines(shown$note)
+  }
+  invisible(x)
+}
+
+# The values to show, all or those of the first corner, and what to say of the others; NULL where there are none.
+shown_values <- function(x) {
+  dim <- dim_tensor(x)
+  most <- getOption("gradops.print_max", 1000)
+  if (anyNA(dim)) {
+    return(NULL)
+  }
+  if (prod(dim) <= most) {
+    values <- tryCatch(values_of(x), error = function(error) NULL)
+    return(if (!is.null(values)) list(values = values))
+  }
+  kept <- pmin(dim, if (length(dim) == 1) 50 else c(10, 6, rep(2, length(dim)))[seq_along(dim)])
+  values <- tryCatch(
+    py_to_r(call_core("interop.r.corner", x, as.list(as.integer(kept)))),
+    error = function(error) NULL
+  )
+  note <- sprintf(
+    "... the first %s of %s; `as.array()` gives all", paste(kept, collapse = " x "), paste(dim, collapse = " x ")
+  )
+  if (!is.null(values)) list(values = values, note = note)
+}
+
+# Fields ---------------------------------------------------------------------------------------------------------------
+
+# Python's attributes as reticulate gives them, with NULL for None: `x$grad`.
+dollar_tensor <- function(x, name) {
+  check_alive(x, caller_env())
+  tryCatch(
+    as_r_null(NextMethod()),
+    python.builtin.AttributeError = function(error) no_field(x, name, error)
+  )
+}
+
+no_field <- function(x, name, error) {
+  abort(
+    sprintf("%s has no field `%s`.", format_tensor(x), name),
+    class = c("gradops_error_argument", "gradops_error"), argument = "name", python = error, call = NULL
+  )
+}
+
+as_r_null <- function(x) {
+  if (inherits(x, "python.builtin.NoneType")) NULL else x
+}
+
+# Names after `$`, for the console and RStudio, which shows an icon for each type.
+completions_tensor <- function(x, pattern = "") {
+  if (reticulate::py_is_null_xptr(x) || !reticulate::py_available()) {
+    return(character())
+  }
+  names <- as.character(py_to_r(call_core("interop.r.fields", x)))
+  names <- grep(pattern, names, value = TRUE)
+  if (length(names) > 0) {
+    method <- vapply(names, function(name) py_to_r(call_core("interop.r.is_method", x, name)), NA)
+    attr(names, "types") <- ifelse(method, 6L, 0L)
+    attr(names, "helpHandler") <- "reticulate:::help_handler"
+  }
+  names
+}
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+# A matrix or vector is a table where the document shows data frames as tables, and else what the console shows.
+knit_print_tensor <- function(x, options = list(), ...) {
+  shown <- shown_values(x)
+  as_table <- isTRUE(knitr::opts_knit$get("rmarkdown.df_print") %in% c("kable", "paged"))
+  if (!as_table || is.null(shown) || length(dim(shown$values)) > 2 || length(shown$values) == 0) {
+    return(knitr::normal_print(x))
+  }
+  values <- shown$values
+  if (length(dim(values)) < 2) {
+    values <- t(values)
+  }
+  table <- knitr::kable(values, caption = paste(c(describe_plainly(x), shown$note), collapse = " "))
+  knitr::knit_print(table, options, ...)
+}
+
+# As in print, without what HTML takes for a tag.
+describe_plainly <- function(x) {
+  gsub("^<|>$", "", format_tensor(x))
+}
+
+#' @rdname with_profile
+#' @param options The chunk's options.
+#' @exportS3Method knitr::knit_print
+knit_print.gradops_profile <- function(x, options = list(), ...) {
+  knitr::knit_print(knitr::kable(readable(x)), options, ...)
+}

@@ -1,0 +1,90 @@
+#' Keep tensors in files
+#'
+#' A tensor lives in Python's memory, so `saveRDS()`, `save()` and a new R session keep only an empty handle of it.
+#' `serialize_tensor()` makes an R object of tensors and variables, which R keeps as any other; `unserialize_tensor()`
+#' makes tensors of it again, with the backend, dtype, shape, `requires_grad` and role that they had.
+#'
+#' Values come back exactly, in every dtype. Not kept are gradients, hooks, the graph (the result of an operation comes
+#' back as a variable of its own) and the device: tensors come back on their library's default one. An empty handle is
+#' an error of class `gradops_error_stale` wherever it is used.
+#' @param x For `serialize_tensor()` a tensor, a variable, or a list of these and of any R values, nested as you like,
+#'   such as the parameters of a model. For `unserialize_tensor()` what it returned.
+#' @param backend The backend to bring all tensors to, or `NULL` for each its own.
+#' @returns `serialize_tensor()`: an R object of class `gradops_serialized`, or a list of the same form as `x` with one
+#'   in place of each tensor. `unserialize_tensor()`: the tensors, in the same form.
+#' @section Errors:
+#' - `gradops_error_type`: a tensor that is being traced, so that it has no values; something that is no tensor.
+#' - `gradops_error_backend`: a backend that is not installed, or that lacks the dtype.
+#' @examplesIf gradops_available()
+#' parameters <- list(weights = parameter(matrix(1:4 / 4, 2)), bias = parameter(0), epochs = 10)
+#' file <- tempfile(fileext = ".rds")
+#' saveRDS(serialize_tensor(parameters), file)
+#' unserialize_tensor(readRDS(file))
+#' @export
+serialize_tensor <- function(x) {
+  if (is_tensor(x)) {
+    check_alive(x, environment())
+    packed <- py_to_r(call_core("interop.r.pack", x))
+    packed$names <- names(x)
+    structure(packed, class = "gradops_serialized")
+  } else if (is.list(x)) {
+    x[] <- lapply(x, serialize_tensor)
+    x
+  } else if (is.environment(x) && inherits(x, "python.builtin.object")) {
+    not_numeric("x", x, environment())
+  } else {
+    x
+  }
+}
+
+#' @rdname serialize_tensor
+#' @export
+unserialize_tensor <- function(x, backend = NULL) {
+  if (inherits(x, "gradops_serialized")) {
+    tensor <- call_core("interop.r.unpack", lapply(unclass(x), one_value), backend)
+    if (!is.null(x$names)) names(tensor) <- x$names
+    tensor
+  } else if (is.list(x)) {
+    x[] <- lapply(x, unserialize_tensor, backend = backend)
+    x
+  } else {
+    x
+  }
+}
+
+# A vector of length 1 would reach Python as a number; the shape and texts are lists there.
+one_value <- function(x) {
+  if (is.raw(x) || is.list(x) || length(x) == 1) x else as.list(x)
+}
+
+#' @rdname serialize_tensor
+#' @param ... Nothing.
+#' @export
+print.gradops_serialized <- function(x, ...) {
+  what <- if (x$backend == "text") {
+    "text"
+  } else {
+    sprintf("%s %s [%s]", x$backend, x$dtype, toString(x$shape))
+  }
+  notes <- c(
+    what, if (x$kind != "tensor") x$kind, if (x$requires_grad) "requires a gradient",
+    if (!is.null(x$role)) paste("role:", x$role)
+  )
+  writeLines(sprintf("<serialized %s>", toString(notes)))
+  invisible(x)
+}
+
+# The handle of a tensor that is gone, as after readRDS().
+check_alive <- function(x, call) {
+  if (reticulate::py_is_null_xptr(x)) stale(call)
+}
+
+stale <- function(call) {
+  abort(
+    c(
+      "The tensor is gone: it was made in another R session.",
+      i = "`saveRDS(serialize_tensor(x), file)` and `unserialize_tensor(readRDS(file))` keep tensors."
+    ),
+    class = c("gradops_error_stale", "gradops_error"), call = call
+  )
+}
