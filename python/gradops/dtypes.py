@@ -39,6 +39,8 @@ def bits(name: str) -> int:
 def canonical(dtype, argument: str = "dtype") -> str:
     """The name of a dtype given as a name, a Python type, or any library's dtype object."""
     if isinstance(dtype, str):
+        if dtype in _KINDS:
+            return dtype
         name = dtype
     elif isinstance(dtype, type) and dtype in (bool, int, float, complex):
         name = dtype.__name__

@@ -283,28 +283,33 @@ def fit(g, edge):
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
     data = edge.data if isinstance(edge, Variable) else edge
-    if isinstance(getattr(edge, "data", None), str) or data.dtype is str:
+    if isinstance(data, str) or data.dtype is str:
         return g
-    if tuple(g.shape) != tuple(data.shape):
+    if g.shape != data.shape:
         g = sum_to(g, tuple(data.shape))
+    if g.dtype is data.dtype:
+        return g
     have, want = conversion.dtype(g), dtypes.canonical(data.dtype)
-    if have != want:
-        g = conversion.cast(g, want)
-    return g
+    return g if have == want else conversion.cast(g, want)
 
 
 def sum_to(g, shape: tuple):
     """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
-    have = tuple(g.shape)
-    extra = len(have) - len(shape)
-    if None in have or None in shape:
-        return g
-    if extra < 0 or any(s != 1 and s != h for s, h in zip(shape, have[extra:])):
-        raise ShapeError(f"a gradient of shape {have} cannot be reduced to its input's shape {shape}.")
-    axes = tuple(range(extra)) + tuple(i + extra for i, s in enumerate(shape) if s == 1 and have[i + extra] != 1)
+    axes = _summed(tuple(g.shape), shape)
     if axes:
         g = reductions.sum(g, axes)
-    return g if tuple(g.shape) == shape else shaping.reshape(g, shape)
+    return g if axes is None or g.shape == shape else shaping.reshape(g, shape)
+
+
+@functools.lru_cache(1000)
+def _summed(have: tuple, shape: tuple) -> tuple | None:
+    """The axes along which ``shape`` was broadcast to ``have``; None where a size is unknown."""
+    extra = len(have) - len(shape)
+    if None in have or None in shape:
+        return None
+    if extra < 0 or any(s != 1 and s != h for s, h in zip(shape, have[extra:])):
+        raise ShapeError(f"a gradient of shape {have} cannot be reduced to its input's shape {shape}.")
+    return tuple(range(extra)) + tuple(i + extra for i, s in enumerate(shape) if s == 1 and have[i + extra] != 1)
 
 
 def _rejoin(node: Node, saved: tuple) -> tuple:
@@ -431,18 +436,22 @@ def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
 
         leaf.grad = merge(leaf, g)
         return
-    owner = backends.of(leaf.data)
-    if owner.name != "numpy":
-        leaf.grad = wrap(g if leaf.grad is None else elementwise.add(leaf.grad.data, g))
+    before = leaf._grad
+    if before is None:
+        if backends.of(leaf.data).name == "numpy":
+            fresh = np.empty_like(leaf.data, subok=False)
+            fresh[...] = g
+            g = fresh
+        leaf._grad = wrap(g)
         return
-    if leaf.grad is None:
-        fresh = np.empty_like(leaf.data, subok=False)
-        fresh[...] = g
-        leaf.grad = wrap(fresh)
-    elif leaf.grad._node is None and leaf.grad.data.flags.writeable and isinstance(leaf.grad.data, np.ndarray):
-        np.add(leaf.grad.data, g, out=leaf.grad.data)
+    data = before.data
+    if data.__class__ is np.ndarray and data.flags.writeable and before._node is None and isinstance(g, _NUMPY):
+        np.add(data, g, out=data)
     else:
-        leaf.grad = wrap(elementwise.add(leaf.grad.data, g))
+        leaf._grad = wrap(elementwise.add(data, g))
+
+
+_NUMPY = (np.ndarray, np.generic)
 
 
 def _run_hooks(registered: dict, g, create_graph: bool):

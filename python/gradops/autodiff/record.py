@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from numpy import ndarray
@@ -64,15 +65,19 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if op.name not in _derivatives:
         return _composed(op)
     rules, naive = _derivatives[op.name]
-    only_tensors = len(op.parameters) == len(op.tensors) and not op.many
-    if only_tensors and len(op.tensors) == 1 and op.name not in _MULTIPLE:
-        return _unary(op, rules, naive)
-    if only_tensors and len(op.tensors) == 2 and op.name not in _MULTIPLE:
+    if op.many:
+        return _of_many(op, rules, naive)
+    if op.name in _MULTIPLE:
+        return _of_several(op, rules, naive)
+    only_tensors = len(op.parameters) == len(op.tensors)
+    if len(op.tensors) == 1 and op.positions == (0,):
+        return _unary(op, rules, naive) if only_tensors else _with_settings(op, rules, naive)
+    if only_tensors and len(op.tensors) == 2:
         variables = [issubclass(k, Variable) for k in kinds]
         if all(variables):
             return _binary(op, rules, naive)
         return _with_constant(op, rules, naive, variables.index(True), kinds[variables.index(False)])
-    return _general(op, rules, naive)
+    return _of_several(op, rules, naive)
 
 
 _MULTIPLE: set[str] = set()
@@ -133,7 +138,7 @@ def _with_constant(op, rules, naive, position, constant_kind):
     """A binary op of a variable and something that is none."""
     kernels = op.kernels
     name = op.tensors[position]
-    part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
+    part, needed = _part(op, rules[name]) if name in rules else (_nothing, set())
     keep1, keep2, keep_y = (i in needed for i in range(3))
     slots = (0, None, RESULT) if position == 0 else (None, 0, RESULT)
     rule = Rule(op.name, parts=(part,), slots=slots, naive=naive, elementwise=op.family in _ELEMENTWISE)
@@ -160,7 +165,7 @@ def _binary(op, rules, naive):
     kernels = op.kernels
     parts, needs = [], []
     for name in op.tensors:
-        part, needed = _part(op, rules[name]) if name in rules else (lambda g, saved, edge: None, set())
+        part, needed = _part(op, rules[name]) if name in rules else (_nothing, set())
         parts.append(part)
         needs.append(needed)
     rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive, elementwise=op.family in _ELEMENTWISE)
@@ -193,62 +198,117 @@ def _aligned(data, y):
     return conversion.cast(data, conversion.dtype(y))
 
 
-def _general(op, rules, naive):
-    parts = {name: _part(op, rule) for name, rule in rules.items()}
+def _with_settings(op, rules, naive):
+    """An op of one tensor, its first argument, and settings."""
+    kernels = op.kernels
+    part, needed = _part(op, rules[op.tensors[0]])
     last = len(op.parameters)
-    many = set(op.many)
-    by_name = tuple(zip(op.tensors, op.positions))
-    settings = frozenset(range(last)) - frozenset(op.positions)  # small, and forward mode reads them
+    keep_x, keep_y = 0 in needed, last in needed
+    rule = Rule(op.name, parts=(part,), slots=(0, *(None,) * (last - 1), RESULT), naive=naive)
+    is_recording = recording.get
+
+    def recorded(x, *settings):
+        data = x.data
+        y = kernels[type(data)](data, *settings)
+        if x.requires_grad and is_recording():
+            saved = (data if keep_x else None, *settings, y if keep_y else None)
+            return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
+        return wrap(y)
+
+    return recorded
+
+
+def _of_several(op, rules, naive):
+    """An op of any number of tensors, of settings, and with any number of results."""
+    parts = [_part(op, rules[name]) if name in rules else (_nothing, set()) for name in op.tensors]
+    slots: list = [None] * len(op.parameters) + [RESULT]
+    for edge, position in enumerate(op.positions):
+        slots[position] = edge
+    settings = {i for i, slot in enumerate(slots) if slot is None}  # small, and forward mode reads them
+    functions = tuple(part for part, _ in parts)
+    if op.name in _MULTIPLE:
+
+        def whole(g, saved, node):
+            return [None if edge is None else part(g, saved, edge) for part, edge in zip(functions, node.edges)]
+
+        rule = Rule(op.name, whole=whole, slots=tuple(slots), naive=naive)
+    else:
+        rule = Rule(op.name, parts=functions, slots=tuple(slots), naive=naive)
+    kernels, first, alone = op.kernels, op.positions[0], len(op.positions) == 1
+    tensors = tuple(zip(op.positions, [name in rules for name in op.tensors]))
+
+    @cache
+    def kept(*active):
+        """Which values to save where these of the tensors are differentiated."""
+        needed = settings.union(*(need for (_, need), on in zip(parts, active) if on))
+        return tuple(i in needed for i in range(len(slots)))
 
     def recorded(*arguments):
         data = list(arguments)
         edges: list = []
-        groups: list[tuple] = []
+        for position, differentiable in tensors:
+            value, edge = arguments[position], None
+            if isinstance(value, Variable):
+                data[position] = value.data
+                if differentiable and value.requires_grad:
+                    edge = value._node or value
+            edges.append(edge)
+        y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
+        active = [edge is not None for edge in edges]
+        if not (any(active) and recording.get()):
+            return _wrap_all(y)
+        saved = tuple([v if keep else None for v, keep in zip((*data, y), kept(*active))])
+        return record(rule, tuple(edges), saved, y)
+
+    return recorded
+
+
+def _nothing(g, saved, edge):
+    """The rule of an argument without one."""
+
+
+def _of_many(op, rules, naive):
+    """An op that takes tensors in a list."""
+    parts = {name: _part(op, rule) for name, rule in rules.items()}
+    last = len(op.parameters)
+    settings = frozenset(range(last)) - frozenset(op.positions)
+
+    def recorded(*arguments):
+        data = list(arguments)
+        edges: list = []
+        groups: list[tuple] = []  # argument, its edges from and to, the shapes in its list
         slots: list = [None] * last + [RESULT]
-        active = False
-        for name, position in by_name:
-            value = arguments[position]
-            start = len(edges)
-            if name in many and isinstance(value, (list, tuple)):
+        for name, position in zip(op.tensors, op.positions):
+            value, start, shapes = arguments[position], len(edges), None
+            if name in op.many and isinstance(value, (list, tuple)):
                 data[position] = [v.data if isinstance(v, Variable) else v for v in value]
                 edges.extend(_edge(v) if name in parts else None for v in value)
                 slots[position] = tuple(range(start, len(edges)))
+                shapes = [getattr(v, "shape", ()) for v in data[position]]
             else:
-                if isinstance(value, Variable):
-                    data[position] = value.data
+                data[position] = unwrap(value)
                 edges.append(_edge(value) if name in parts else None)
                 slots[position] = start
-            mine = any(e is not None for e in edges[start:])
-            if mine:
-                groups.append((name, position, start, len(edges)))
-                active = True
-        y = op.call(*data) if not op.parameters or not _has_variadic(op) else op.call(*data)
-        if not (active and recording.get()):
+            if any(e is not None for e in edges[start:]):
+                groups.append((name, start, len(edges), shapes))
+        y = op.call(*data)
+        if not (groups and recording.get()):
             return _wrap_all(y)
-        needed = set().union(*(parts[name][1] for name, *_ in groups))
-        saved = tuple(v if i in needed or i in settings else None for i, v in enumerate((*data, y)))
-        shapes = {
-            position: [getattr(v, "shape", ()) for v in data[position]]
-            for name, position, *_ in groups
-            if name in many and isinstance(data[position], list)
-        }
+        needed = settings.union(*(parts[name][1] for name, *_ in groups))
+        saved = tuple([v if i in needed else None for i, v in enumerate((*data, y))])
 
         def whole(g, values, node):
             gradients = [None] * len(node.edges)
-            for name, position, start, stop in groups:
-                if position in shapes:
-                    gradients[start:stop] = parts[name][0](g, values, shapes[position])
-                else:
+            for name, start, stop, shapes in groups:
+                if shapes is None:
                     gradients[start] = parts[name][0](g, values, node.edges[start])
+                else:
+                    gradients[start:stop] = parts[name][0](g, values, shapes)
             return gradients
 
         return record(Rule(op.name, whole=whole, slots=tuple(slots), naive=naive), tuple(edges), saved, y)
 
     return recorded
-
-
-def _has_variadic(op) -> bool:
-    return False
 
 
 def record(rule: Rule, edges: tuple, saved: tuple, y):

@@ -28,29 +28,34 @@ def in_full_precision(floats, cast, dtype_name):
             name = dtype_name(x)
             if name not in ("float16", "bfloat16"):
                 return function(x, *options)
-            return _narrow(function(cast(x, "float32"), *options), name)
+            return _narrow(function(cast(x, "float32"), *options), name, cast, dtype_name)
 
         return kernel
-
-    def _narrow(result, name):
-        if isinstance(result, tuple):
-            return tuple(_narrow(part, name) for part in result)
-        return cast(result, name) if dtype_name(result) == "float32" else result
 
     return decorate
 
 
+def _narrow(result, name, cast, dtype_name):
+    """Results in the half precision that an argument came in."""
+    if isinstance(result, tuple):
+        return tuple(_narrow(part, name, cast, dtype_name) for part in result)
+    return cast(result, name) if dtype_name(result) == "float32" else result
+
+
 def system_in_full_precision(floats, promoted, cast, dtype_name):
     """The same for kernels of a matrix and a right side, which are given columns only."""
-    one = in_full_precision(floats, cast, dtype_name)
 
     def decorate(function):
         @wraps(function)
         def kernel(a, b, *options):
             a, b = promoted(a, b)
-            if is_vector(a, b):
-                return one(lambda a: function(a, cast(b, dtype_name(a))[..., None], *options)[..., 0])(a)
-            return one(lambda a: function(a, cast(b, dtype_name(a)), *options))(a)
+            a, b = floats(a), floats(b)
+            name = dtype_name(a)
+            half = name in ("float16", "bfloat16")
+            if half:
+                a, b = cast(a, "float32"), cast(b, "float32")
+            y = function(a, b[..., None], *options)[..., 0] if is_vector(a, b) else function(a, b, *options)
+            return _narrow(y, name, cast, dtype_name) if half else y
 
         return kernel
 

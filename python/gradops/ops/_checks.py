@@ -187,11 +187,14 @@ def check_real(op, *arguments) -> None:
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:
     """The number of dimensions of ``x``, which must be in ``ranks`` (an int is a minimum)."""
-    from .conversion import ndim
+    sizes = getattr(x, "shape", None)
+    if sizes is None:
+        from .conversion import shape
 
-    if not hasattr(x, "shape") and not is_numeric(x):
-        raise not_a_tensor(op, name, x)
-    rank = ndim(x)
+        if not is_numeric(x):
+            raise not_a_tensor(op, name, x)
+        sizes = shape(x)
+    rank = len(sizes)
     if rank < ranks if isinstance(ranks, int) else rank not in ranks:
         wanted = f"at least {ranks}" if isinstance(ranks, int) else " or ".join(map(str, ranks))
         raise ShapeError(

@@ -44,6 +44,8 @@ def _half_at_ties(wins, x1, x2, g):
 
 
 def _power_base(g, x1, x2):
+    if isinstance(x2, (int, float)):
+        return multiply(g, multiply(power(x1, x2 - 1), x2) if x2 else 0.0)
     return multiply(g, multiply(x2, power(x1, where(equal(x2, 0), 1.0, subtract(x2, 1)))))
 
 

@@ -29,5 +29,5 @@ def _rows(tensor) -> list:
 
 derivative("concatenate", xs=_concatenate)
 derivative("stack", x=_stack)
-derivative("unstack", x=lambda g, axis: stack(g, axis))
-derivative("split", x=lambda g, axis: concatenate(g, axis))
+derivative("unstack", several=True, x=lambda g, axis: stack(g, axis))
+derivative("split", several=True, x=lambda g, axis: concatenate(g, axis))

@@ -70,12 +70,11 @@ def _columns(v):
 
 
 def _cholesky(g, y, upper):
-    factor, g = (adjoint(y), adjoint(g)) if upper else (y, g)
-    inner = lower_part(matmul(adjoint(factor), g))
-    diagonal = diagonal_of(inner)
-    inner = subtract(add(inner, adjoint(inner)), from_diagonal(cast(real(diagonal), dtype(inner))))
-    left = solve_triangular(adjoint(factor), multiply(inner, 0.5), False)
-    return _half_sum(adjoint(solve_triangular(adjoint(factor), adjoint(left), False)))
+    turned, g = (y, adjoint(g)) if upper else (adjoint(y), g)
+    n = y.shape[-1]
+    inner = where(np.tri(n, dtype=bool), multiply(matmul(turned, g), 1 - 0.5 * np.eye(n)), 0.0)
+    left = solve_triangular(turned, inner, False)
+    return _half_sum(adjoint(solve_triangular(turned, adjoint(left), False)))
 
 
 derivative("cholesky", complex_aware=True, x=_cholesky)

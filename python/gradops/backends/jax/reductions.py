@@ -8,11 +8,21 @@ from .base import floats, jax_dtype
 
 def _wide(x):
     """Bools and small integers add up in 64 bits."""
-    return jax_dtype("int64") if x.dtype.kind in "bi" or x.dtype.kind == "u" and x.dtype.itemsize < 8 else None
+    dtype = x.dtype
+    if dtype not in _wide_of:
+        narrow = dtype.kind in "bi" or dtype.kind == "u" and dtype.itemsize < 8
+        _wide_of[dtype] = jax_dtype("int64") if narrow else None
+    return _wide_of[dtype]
+
+
+_wide_of: dict = {}
 
 
 def sum(x, axis=None, keepdims=False):
-    return jnp.sum(x, axis, dtype=_wide(x), keepdims=keepdims)
+    wide = _wide(x)
+    if wide is None and not keepdims:
+        return jnp.sum(x, axis)
+    return jnp.sum(x, axis, dtype=wide, keepdims=keepdims)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):

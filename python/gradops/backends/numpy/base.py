@@ -51,8 +51,19 @@ def _holds_arrays(value) -> bool:
     return isinstance(value, (np.ndarray, np.generic))
 
 
+class _Names(dict):
+    """NumPy's dtypes to their names, each of which takes NumPy 2 us to make."""
+
+    def __missing__(self, dtype):
+        self[dtype] = dtype.name
+        return self[dtype]
+
+
+_names = _Names()
+
+
 def dtype_name(x) -> str:
-    return x.dtype.name
+    return _names[x.dtype]
 
 
 def to_numpy(x) -> np.ndarray:
@@ -71,13 +82,20 @@ def _meet(first: np.dtype, second: np.dtype) -> np.dtype:
     return np.dtype(dtypes.promote(first.name, second.name))
 
 
+@cache
+def _of_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
+    return np.dtype(dtypes.promote_number(beside.name, kind, floatx))
+
+
 def promoted(x1, x2):
     """Both operands in the dtype in which they meet; numbers become 0-d arrays of it."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        d1 = np.dtype(dtypes.promote_number(d2.name, type(x1), config.floatx()))
+        d1 = _of_number(d2, type(x1), config.floatx())
     elif d2 is None:
-        d2 = np.dtype(dtypes.promote_number(d1.name, type(x2), config.floatx()))
+        d2 = _of_number(d1, type(x2), config.floatx())
+    elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray:
+        return x1, x2
     meet = _meet(d1, d2)
     return np.asarray(x1, meet), np.asarray(x2, meet)
 

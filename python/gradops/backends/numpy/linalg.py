@@ -4,6 +4,7 @@ import builtins
 
 import numpy as np
 from scipy import linalg as scipy_linalg
+from scipy.linalg import lapack
 
 from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
@@ -75,14 +76,31 @@ def solve_triangular(a, b, lower=False):
     if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
         raise ValueError(_matrices.SINGULAR)
     if a.ndim == b.ndim == 2:
-        return scipy_linalg.solve_triangular(a, b, lower=lower, check_finite=False)
+        return _triangular(a, b, lower)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     first = np.broadcast_to(a, batch + a.shape[-2:])
     second = np.broadcast_to(b, batch + b.shape[-2:])
     y = np.empty(second.shape, a.dtype)
     for i in np.ndindex(batch):
-        y[i] = scipy_linalg.solve_triangular(first[i], second[i], lower=lower, check_finite=False)
+        y[i] = _triangular(first[i], second[i], lower)
     return y
+
+
+_TRTRS = {
+    np.dtype("float32"): lapack.strtrs,
+    np.dtype("float64"): lapack.dtrtrs,
+    np.dtype("complex64"): lapack.ctrtrs,
+    np.dtype("complex128"): lapack.ztrtrs,
+}
+
+
+def _triangular(a, b, lower):
+    """LAPACK on one matrix; a row-major one goes in as its transpose, which takes no copy."""
+    if not b.size:
+        return np.zeros_like(b)
+    if a.flags.f_contiguous:
+        return _TRTRS[a.dtype](a, b, lower=lower)[0]
+    return _TRTRS[a.dtype](a.T, b, lower=not lower, trans=1)[0]
 
 
 @_matrix

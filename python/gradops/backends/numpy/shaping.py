@@ -7,11 +7,15 @@ from .base import np_dtype
 
 
 def reshape(x, newshape):
-    return np.reshape(x, newshape)
+    return x.reshape(newshape)
 
 
 def transpose(x, axes=None):
-    return np.transpose(x, axes)
+    return x.transpose(axes)
+
+
+def swapaxes(x, axis1, axis2):
+    return x.swapaxes(axis1, axis2)
 
 
 def expand_dims(x, axis):

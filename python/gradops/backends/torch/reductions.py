@@ -8,6 +8,8 @@ from .base import axes_of, floats, torch_dtype
 def sum(x, axis=None, keepdims=False):
     if axis is None and not keepdims:
         y = torch.sum(x)
+    elif axis.__class__ is int and x.ndim:
+        y = torch.sum(x, axis, keepdims)
     else:
         axes = axes_of(x, axis)
         y = torch.sum(x, dim=axes, keepdim=keepdims) if axes else _widened(x)
