@@ -123,6 +123,32 @@ def i1(x: Tensor) -> Tensor:
     ...
 
 
+@op(check=check_real)
+def lgamma(x: Tensor) -> Tensor:
+    """Logarithm of the absolute value of the gamma function at each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``. Infinite at 0, -1, ...
+
+    Gradient:
+        ``polygamma(x)``, the digamma function.
+    """
+    ...
+
+
+@op(check=check_real)
+def polygamma(x: Tensor, n: int = 0) -> Tensor:
+    """Derivative ``n`` of the digamma function, itself the derivative of ``lgamma``, at each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``polygamma(x, n + 1)``.
+    """
+    ...
+
+
 @op
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.

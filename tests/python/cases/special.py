@@ -31,6 +31,18 @@ CASES = [
     unary("erfinv", -0.95, 0.95, positional(special.erfinv), gradients=["x"], rtol=1e-5),
     unary("i0", -4, 4, positional(special.i0), gradients=["x"], rtol=1e-5),
     unary("i1", -4, 4, positional(special.i1), gradients=["x"], rtol=1e-5, away=[0.0]),
+    unary("lgamma", 0.1, 9, positional(special.gammaln), gradients=["x"], rtol=1e-6),
+    unary("lgamma", -2.9, -2.1, positional(special.gammaln), gradients=["x"], rtol=1e-6, label="negative"),
+    *(
+        Case(
+            "polygamma",
+            inputs(x=arrays((2, 3), 0.2, 9), n=n),
+            lambda x, n: special.polygamma(n, x),
+            ["x"],
+            label=f"derivative {n}",
+        )
+        for n in (0, 1, 2)
+    ),
     unary("sinc", -3, 3, gradients=["x"]),
     Case(
         "sinc",

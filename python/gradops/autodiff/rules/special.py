@@ -2,7 +2,7 @@
 
 import math
 
-from ...ops import cast, divide, equal, exp, i0, i1, ldexp, multiply, negative, square, subtract, where
+from ...ops import cast, divide, equal, exp, i0, i1, ldexp, multiply, negative, polygamma, square, subtract, where
 from ..record import derivative
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -23,5 +23,7 @@ derivative("erfc", x=lambda g, x: multiply(g, exp(negative(square(x))) * (-2 / _
 derivative("erfinv", x=lambda g, y: g * (exp(square(y)) * (_ROOT_PI / 2)))
 derivative("i0", x=lambda g, x: multiply(g, i1(x)))
 derivative("i1", x=_i1)
+derivative("lgamma", x=lambda g, x: multiply(g, polygamma(x)))
+derivative("polygamma", x=lambda g, x, n: multiply(g, polygamma(x, n + 1)))
 derivative("hypot", x1=lambda g, x1, y: _part(g, x1, y), x2=lambda g, x2, y: _part(g, x2, y))
 derivative("ldexp", x1=lambda g, x2: ldexp(g, cast(x2, "int64")))

@@ -25,3 +25,11 @@ def hypot(x1, x2):
 def ldexp(x1, x2):
     x1, half = floats(jnp.asarray(x1)), x2 // 2
     return x1 * jnp.ldexp(jnp.ones((), x1.dtype), half) * jnp.ldexp(jnp.ones((), x1.dtype), x2 - half)
+
+
+lgamma = floating(jax.scipy.special.gammaln)
+
+
+def polygamma(x, n):
+    x = floats(x)
+    return jax.scipy.special.polygamma(n, x) if n else jax.scipy.special.digamma(x)

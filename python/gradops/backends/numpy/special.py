@@ -15,3 +15,11 @@ hypot = floating_arithmetic(np.hypot)
 
 def ldexp(x1, x2):
     return np.ldexp(floats(np.asarray(x1)), np.clip(x2, -(2**20), 2**20).astype(np.int32))
+
+
+lgamma = floating(special.gammaln)
+
+
+def polygamma(x, n):
+    x = floats(x)
+    return (special.polygamma(n, x) if n else special.digamma(x)).astype(x.dtype)

@@ -25,3 +25,11 @@ def ldexp(x1, x2):
     x1, half = floats(tf.convert_to_tensor(x1)), x2 // 2
     two = tf.constant(2, x1.dtype)
     return x1 * tf.pow(two, tf.cast(half, x1.dtype)) * tf.pow(two, tf.cast(x2 - half, x1.dtype))
+
+
+lgamma = floating(tf.math.lgamma)
+
+
+def polygamma(x, n):
+    x = floats(x)
+    return tf.math.polygamma(tf.constant(n, x.dtype), x) if n else tf.math.digamma(x)

@@ -20,3 +20,12 @@ def hypot(x1, x2):
 def ldexp(x1, x2):
     x1, half = floats(torch.as_tensor(x1, device=x2.device)), torch.div(x2, 2, rounding_mode="floor")
     return x1 * torch.exp2(half.to(x1.dtype)) * torch.exp2((x2 - half).to(x1.dtype))
+
+
+lgamma = floating(torch.lgamma)
+
+
+def polygamma(x, n):
+    x = floats(x)
+    # torch.polygamma(1) is right to nine digits only
+    return torch.special.zeta(2.0, x) if n == 1 else torch.polygamma(n, x) if n else torch.digamma(x)
