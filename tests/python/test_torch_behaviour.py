@@ -632,7 +632,84 @@ def gradient_strides(lib):
     return found
 
 
-@pytest.mark.filterwarnings("ignore:Using backward")
+@scenario
+def hooks_that_meddle(lib):
+    x, w, seen, handles = lib.leaf(2.0), lib.leaf(3.0), [], []
+
+    def once(g):
+        seen.append(g)
+        handles[0].remove()
+
+    def nested(g):
+        with lib.enable_grad():
+            (w * w).sum().backward()
+        x.register_hook(lambda g: g + 100)
+        return g * 2
+
+    handles.append(x.register_hook(once))
+    y = x * x
+    y.register_hook(nested)
+    y.register_hook(lambda g: g + 1)
+    y.sum().backward(retain_graph=True)
+    (x * 5).sum().backward()
+    return [x.grad, w.grad, seen, lib.is_grad_enabled()]
+
+
+@scenario
+def a_hook_or_rule_that_fails_leaves_the_graph(lib):
+    fail = [True]
+
+    class Fragile(lib.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            if fail[0]:
+                raise KeyError("rule")
+            return g * 2
+
+    x, w = lib.leaf(1.0, 2.0), lib.leaf(5.0, 6.0)
+    y = (Fragile.apply(x) * w).sum()
+    errors = [failed(y.backward, retain_graph=True), x.grad is None, lib.is_grad_enabled()]
+    fail[0] = False
+    y.backward()
+    return [*errors, x.grad]
+
+
+@scenario
+def requires_grad_is_guarded(lib):
+    x = lib.leaf(1.0)
+    y = x * 2
+    x.requires_grad = False
+    return [failed(setattr, y, "requires_grad", False), y.requires_grad, x.requires_grad, (x * 2).requires_grad]
+
+
+@scenario
+def nothing_is_recorded_in_inference(lib):
+    x, out = lib.leaf(1.0), []
+    with lib.inference_mode():
+        out.append((x * 2).requires_grad)
+        with lib.enable_grad():
+            out.append((x * 2).requires_grad)
+        with lib.inference_mode(False):
+            out.append((x * 2).requires_grad)
+        with lib.set_grad_enabled(True):
+            out.append((x * 2).requires_grad)
+    return [*out, (x * 2).requires_grad]
+
+
+@scenario
+def powers(lib):
+    x, out = lib.leaf(0.0, -1.0, 2.0), []
+    for p in (0, 1, 2, 3, -1, 0.5, 2.5):
+        first = lib.grad((x**p + x * x * x).sum(), x, create_graph=True)[0]
+        out += [first, lib.grad(first.sum(), x)[0]]
+    return [*out, lib.grad((2.0**x).sum(), x)[0]]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward", "ignore:(divide by zero|invalid value) encountered in power")
 @pytest.mark.parametrize("run", SCENARIOS, ids=lambda f: f.__name__)
 def test_same(run):
     want, got = plain(run(TORCH)), plain(run(TAPE))

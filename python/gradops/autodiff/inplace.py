@@ -65,14 +65,14 @@ class View(Variable):
         self.__dict__["_node"] = node
 
     @property
-    def requires_grad(self):
+    def _active(self):
         if engine.written:
             self._catch_up()
-        return self.__dict__.get("requires_grad", False)
+        return self.__dict__.get("_active", False)
 
-    @requires_grad.setter
-    def requires_grad(self, value):
-        self.__dict__["requires_grad"] = value
+    @_active.setter
+    def _active(self, value):
+        self.__dict__["_active"] = value
 
     def detach_(self):
         raise GradientError("a view cannot be detached in place.", hint="use `detach()`")
@@ -89,7 +89,7 @@ class View(Variable):
         finally:
             recording.reset(token)
         self.__dict__["_node"] = now.__dict__.get("_node")
-        self.__dict__["requires_grad"] = now.__dict__.get("requires_grad", False)
+        self.__dict__["_active"] = now.__dict__.get("_active", False)
 
     def _look(self, source):
         """The same view of another value of the source: a variable, or an array."""
@@ -422,7 +422,7 @@ def _set_view_gradient(look: Callable, shape: tuple) -> Callable:
 def _become(variable: Variable, node: Node | None) -> None:
     before = variable._node
     variable._node = node
-    variable.requires_grad = node is not None
+    variable._active = node is not None
     if variable.retains_grad and node is not None:
         from .hooks import moved
 

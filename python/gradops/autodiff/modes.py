@@ -16,6 +16,8 @@ def is_grad_enabled() -> bool:
     return recording.get()
 
 
+_inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)
+"""Whether an :class:`inference_mode` holds, in which ``enable_grad`` records nothing."""
 _entered: ContextVar[tuple] = ContextVar("gradops_entered", default=())
 """What to restore at the end of the scopes entered in this thread or task, the innermost last."""
 
@@ -30,14 +32,18 @@ class _Mode:
         return self if function is None else self(function)
 
     def __enter__(self):
-        _entered.set((*_entered.get(), (recording.get(), self._enter_torch())))
-        recording.set(self.value)
+        _entered.set((*_entered.get(), (recording.get(), _inferring.get(), self._enter_torch())))
+        self._set()
         return self
 
+    def _set(self) -> None:
+        recording.set(self.value and not _inferring.get())
+
     def __exit__(self, *error):
-        *outer, (before, native) = _entered.get()
+        *outer, (before, inferring, native) = _entered.get()
         _entered.set(tuple(outer))
         recording.set(before)
+        _inferring.set(inferring)
         if native is not None:
             native.__exit__(*error)
 
@@ -154,9 +160,10 @@ class enable_grad(_Mode):
 
 
 class inference_mode(_Mode):
-    """As :class:`no_grad`; torch tensors made inside are torch's inference tensors.
+    """As :class:`no_grad`, and :class:`enable_grad` inside it records nothing either.
 
-    ``inference_mode(False)`` is a scope in which operations are recorded.
+    Torch tensors made inside are torch's inference tensors. ``inference_mode(False)`` is a scope in which
+    operations are recorded. After ``torch.inference_mode``.
     """
 
     value = False
@@ -171,6 +178,10 @@ class inference_mode(_Mode):
     def _again(self):
         return type(self)(not self.value)
 
+    def _set(self) -> None:
+        _inferring.set(not self.value)
+        super()._set()
+
     def _torch_mode(self, torch):
         return torch.inference_mode(not self.value)
 
@@ -184,7 +195,7 @@ class set_grad_enabled(_Mode):
         self = super().__new__(cls)
         self.value = bool(mode)
         self._before = recording.get()
-        recording.set(self.value)
+        self._set()
         torch = sys.modules.get("torch")
         if torch is not None and hasattr(torch, "set_grad_enabled"):
             torch.set_grad_enabled(self.value)

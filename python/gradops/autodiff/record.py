@@ -125,7 +125,7 @@ def _unary(op, rules, naive):
     def recorded(x):
         data = x.data
         y = kernels[type(data)](data)
-        if x.requires_grad and is_recording():
+        if x._active and is_recording():
             return attach(
                 y, Node(rule, (x._node or x,), (data if keep_x else None, y if keep_y else None), y.shape, y.dtype)
             )
@@ -151,7 +151,7 @@ def _with_constant(op, rules, naive, position, constant_kind):
         else:
             x, data1, data2 = x1, x1.data, x2
             y = kernels[type(data1), constant_kind](data1, data2)
-        if x.requires_grad and is_recording():
+        if x._active and is_recording():
             if y.__class__ is not ndarray and (keep1 or keep2):
                 data1, data2 = _aligned(data1, y), _aligned(data2, y)
             saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
@@ -177,7 +177,7 @@ def _binary(op, rules, naive):
     }
 
     def recorded(x1, x2):
-        data1, active1, data2, active2 = x1.data, x1.requires_grad, x2.data, x2.requires_grad
+        data1, active1, data2, active2 = x1.data, x1._active, x2.data, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
         if (active1 or active2) and is_recording():
             keep1, keep2, keep_y = keeps[active1, active2]
@@ -210,7 +210,7 @@ def _with_settings(op, rules, naive):
     def recorded(x, *settings):
         data = x.data
         y = kernels[type(data)](data, *settings)
-        if x.requires_grad and is_recording():
+        if x._active and is_recording():
             saved = (data if keep_x else None, *settings, y if keep_y else None)
             return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
         return wrap(y)
@@ -250,7 +250,7 @@ def _of_several(op, rules, naive):
             value, edge = arguments[position], None
             if isinstance(value, Variable):
                 data[position] = value.data
-                if differentiable and value.requires_grad:
+                if differentiable and value._active:
                     edge = value._node or value
             edges.append(edge)
         y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)

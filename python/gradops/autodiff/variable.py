@@ -23,7 +23,6 @@ class Variable:
     Attributes:
         data: the array or string itself. Writing to it is not recorded.
         grad: the accumulated gradient, a variable, or None; on a text the feedback that was given.
-        requires_grad: whether a gradient goes to or through it.
         role: what it is for; of a text made from others their roles together.
 
     Raises:
@@ -34,7 +33,7 @@ class Variable:
         Reverse mode over recorded operations, as in PyTorch's autograd (Paszke et al. 2017).
     """
 
-    requires_grad: bool = False
+    _active: bool = False
     retains_grad: bool = False
     _grad: Variable | None = None
     _role: str | None = None
@@ -67,6 +66,15 @@ class Variable:
         if value is not None and value.shape != self.shape and value.dtype is not str:
             raise ShapeError(f"`grad` must have the shape {self.shape}; got {value.shape}.", argument="grad")
         self._grad = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient goes to or through it; setting it is :meth:`requires_grad_`."""
+        return self._active
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
 
     @property
     def role(self) -> str | None:
@@ -127,7 +135,7 @@ class Variable:
             GradientError: for a view of another variable.
         """
         self._node = None
-        self.requires_grad = False
+        self._active = False
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Variable:
@@ -149,7 +157,7 @@ class Variable:
                 argument="requires_grad",
                 hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
             )
-        self.requires_grad = requires_grad
+        self._active = bool(requires_grad)
         return self
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -302,7 +310,7 @@ class Variable:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-_COPIED = ("data", "requires_grad", "_role", "_grad")
+_COPIED = ("data", "_active", "_role", "_grad")
 
 
 def _owner(data) -> backends.Backend:
@@ -351,7 +359,7 @@ def attach(data, node: Node) -> Variable:
     out = _new(Variable)
     out.data = data
     out._node = node
-    out.requires_grad = True
+    out._active = True
     return out
 
 
