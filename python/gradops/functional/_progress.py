@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 _PATIENCE = 2.0
 
 
-def track(items: Iterable, total: int, label: str) -> Iterator:
-    """The items; after two seconds with a bar on the terminal, if there is one and ``rich`` is installed."""
-    start, bar, task = time.monotonic(), None, None
-    try:
-        for done, item in enumerate(items):
-            if bar is None and time.monotonic() - start > _PATIENCE:
-                start = float("inf")
-                bar = _bar()
-                if bar is not None:
-                    bar.start()
-                    task = bar.add_task(label, total=total)
+@contextlib.contextmanager
+def track(total: int, label: str) -> Iterator[Callable[[int], None]]:
+    """A function to be told of each step's size; it shows a bar after two seconds, with a terminal and ``rich``."""
+    start, done, bar, task = time.monotonic(), 0, None, None
+
+    def advance(size: int) -> None:
+        nonlocal done, bar, task, start
+        done += size
+        if bar is None and time.monotonic() - start > _PATIENCE:
+            start = float("inf")
+            bar = _bar()
             if bar is not None:
-                bar.update(task, completed=done)
-            yield item
+                bar.start()
+                task = bar.add_task(label, total=total)
+        if bar is not None:
+            bar.update(task, completed=done)
+
+    try:
+        yield advance
     finally:
         if bar is not None:
             bar.stop()

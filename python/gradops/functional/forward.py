@@ -24,7 +24,7 @@ def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False
     """
     known = {_key(x._node or x): t for x, t in zip(inputs, tangents)}
     found: dict[int, object] = dict(known)
-    for node in _in_order(outputs, {x._node.seq for x in inputs if x._node is not None}):
+    for node in nodes_of(outputs, {x._node.seq for x in inputs if x._node is not None}):
         if node.seq not in known:
             found[node.seq] = _through(node, found, create_graph)
     token = recording.set(create_graph)
@@ -45,7 +45,8 @@ def _match(tangent, y):
     return tangent
 
 
-def _in_order(outputs: list, stops: set) -> list[Node]:
+def nodes_of(outputs: list, stops=frozenset()) -> list[Node]:
+    """The operations that ``outputs`` were made by, the oldest first; not those before ``stops``."""
     nodes: dict[int, Node] = {}
     stack = [y._node for y in outputs if y._node is not None]
     while stack:

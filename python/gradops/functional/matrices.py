@@ -7,16 +7,19 @@ TensorFlow tensors go to the library's own machinery, NumPy arrays and variables
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
-from typing import Any
+
+import numpy as np
 
 from .. import backends
-from ..autodiff import engine
+from ..autodiff import engine, record
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import _checks, conversion, creation, joining, shaping
-from . import forward
+from . import batched, forward
 from ._progress import track
 from .gradients import _prepare, fresh, linked
 
@@ -29,7 +32,7 @@ def jacobian(
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
-    strategy: str = "reverse-mode",
+    strategy: str | None = None,
 ):
     """All first derivatives of ``func`` at ``inputs``.
 
@@ -38,9 +41,11 @@ def jacobian(
         create_graph: make the result differentiable (on the tape and PyTorch; JAX and TensorFlow
             results always are, under their own transforms and tapes).
         strict: raise where an output does not depend on an input, instead of giving zeros.
-        vectorize: let PyTorch and TensorFlow batch the passes; the others do what is best anyhow.
+        vectorize: let PyTorch and TensorFlow batch the passes; JAX always does, and the tape where it can:
+            where nothing on the way has a derivative of the user's own and ``create_graph`` is not asked for.
         strategy: ``"reverse-mode"``, a pass for each element of the outputs, or ``"forward-mode"``, one
-            for each element of the inputs.
+            for each element of the inputs. By default the one with fewer passes, but on PyTorch and
+            TensorFlow reverse mode.
 
     Returns:
         A tensor of the shape of the output followed by the input's; tuples of them for several.
@@ -53,7 +58,8 @@ def jacobian(
     Gradient:
         Differentiable as said at ``create_graph``.
     """
-    _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
+    if strategy is not None:
+        _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
     point = _Point(func, inputs, "jacobian")
     if point.native == "torch":
         import torch
@@ -61,7 +67,7 @@ def jacobian(
         if strategy == "forward-mode":
             vectorize = True
         return torch.autograd.functional.jacobian(
-            func, point.argument(), create_graph, strict, vectorize=vectorize, strategy=strategy
+            func, point.argument(), create_graph, strict, vectorize=vectorize, strategy=strategy or "reverse-mode"
         )
     if point.native == "jax":
         return point.library().jacobian(point.run, point.leaves, strategy, point.shape_of_result)
@@ -236,7 +242,8 @@ class _Point:
         given = list(inputs) if self.several else [inputs]
         self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
         self.variables = any(isinstance(x, Variable) for x in self.leaves)
-        self.native = "tape" if self.variables or self.backend.name == "numpy" else self.backend.name
+        on_tape = self.variables or self.backend.name in ("numpy", "traced")
+        self.native = "tape" if on_tape else self.backend.name
         self.several_outputs = False
         self.nested = any(isinstance(x, Variable) and x.requires_grad for x in self.leaves)
 
@@ -364,49 +371,82 @@ def _push(point: _Point, outputs, variables, tangents, keep: bool, strict: bool)
     return [creation.zeros_like(y.data) if t is None else t for t, y in zip(products, outputs)]
 
 
-def _tape_jacobian(point: _Point, create_graph: bool, strict: bool, strategy: str):
+def _tape_jacobian(point: _Point, create_graph: bool, strict: bool, strategy: str | None):
     variables, outputs = point.record()
-    keep = point.keeps(create_graph)
-    if strategy == "forward-mode":
-        columns: list[list[list]] = [[[] for _ in variables] for _ in outputs]
-        for i, tangents in track(_units(variables), sum(conversion.size(x) for x in variables), point.name):
-            for j, t in enumerate(_push(point, outputs, variables, tangents, keep, strict)):
-                columns[j][i].append(t)
+    if strategy is None:
+        fewer_inputs = 2 * sum(map(conversion.size, variables)) <= sum(map(conversion.size, outputs))
+        strategy = "forward-mode" if fewer_inputs else "reverse-mode"
+    forwards = strategy == "forward-mode"
+    keep, nodes = point.keeps(create_graph), forward.nodes_of(outputs)
+    largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
+    chunk = max(1, _TOGETHER // max(largest, 1)) if not keep and _batchable(nodes, variables) else 1
+    sources, others = (variables, outputs) if forwards else (outputs, variables)
+
+    def move(source, weights):
+        if forwards:
+            return _push(point, outputs, [source], [weights], keep, strict)
+        return _pull(point, [source], variables, [weights], keep, strict)
+
+    with track(sum(map(conversion.size, sources)), point.name) as advance:
+        moved = [_by_element(x, others, functools.partial(move, x), chunk, advance) for x in sources]
+    if forwards:
         rows = [
-            [_assembled(columns[j][i], y, x, last=True) for i, x in enumerate(variables)] for j, y in enumerate(outputs)
+            [_block(shaping.moveaxis(part[j], 0, -1), y, x) for part, x in zip(moved, variables)]
+            for j, y in enumerate(outputs)
         ]
-        return point.shape_of_result(rows)
-    rows = []
-    passes: list[list[Any]] = [[] for _ in outputs]
-    for j, weights in track(_units(outputs), sum(conversion.size(y) for y in outputs), point.name):
-        passes[j].append(_pull(point, [outputs[j]], variables, [weights[j]], keep, strict))
-    for j, y in enumerate(outputs):
-        rows.append([_assembled([p[i] for p in passes[j]], y, x, last=False) for i, x in enumerate(variables)])
+    else:
+        rows = [[_block(part[i], y, x) for i, x in enumerate(variables)] for part, y in zip(moved, outputs)]
     return point.shape_of_result(rows)
 
 
-def _units(tensors: list):
-    """For each element of each tensor: which tensor, and unit vectors that are 1 there and 0 elsewhere."""
-    zeros = [creation.zeros_like(x.data) for x in tensors]
-    for i, x in enumerate(tensors):
-        owner = backends.of(x.data)
-        count = conversion.size(x)
-        name = conversion.dtype(x.data)
-        for k in range(count):
-            unit = [0.0] * count
-            unit[k] = 1.0
-            vectors = list(zeros)
-            vectors[i] = shaping.reshape(owner.convert(unit, name), tuple(x.shape))
-            yield i, vectors
+_TOGETHER = 2**22
+"""How many numbers the largest array of a batch may hold: 32 MB."""
 
 
-def _assembled(parts: list, y, x, last: bool):
-    """Rows (or columns) of a Jacobian block as one tensor of ``y``'s shape followed by ``x``'s."""
-    shape = (*y.shape, *x.shape)
-    if not parts:
-        return creation.zeros_like(shaping.broadcast_to(_empty(x), shape))
-    return shaping.reshape(joining.stack(parts, -1 if last else 0), shape)
+def _batchable(nodes: list, variables: list) -> bool:
+    """Whether unit vectors may pass together: every rule is gradops' own, and nobody watches."""
+    if engine.hooks or engine.observers or any(type(x.data) is not np.ndarray for x in variables):
+        return False
+    return all(n.rule.whole is None or n.rule.whole.__module__ == record.__name__ for n in nodes)
 
 
-def _empty(x):
-    return creation.zeros((1,), conversion.dtype(x.data))
+def _by_element(source, others: list, move: Callable, chunk: int, advance: Callable) -> list:
+    """For each of ``others``, what ``move`` makes of a unit vector for each element of ``source``, stacked."""
+    count = conversion.size(source)
+    if not count:
+        return [creation.zeros((0, *x.shape), conversion.dtype(x.data)) for x in others]
+    if chunk > 1 and count > 1:
+        try:
+            return _together(source, move, min(chunk, count), advance)
+        except Exception:  # what a batch cannot do is done one by one, or raises its own error
+            pass
+    parts = []
+    for k in range(count):
+        parts.append(move(_units(source, k, k + 1, lambda rows: rows[0])))
+        advance(1)
+    return [joining.stack(column) for column in zip(*parts)]
+
+
+def _together(source, move: Callable, chunk: int, advance: Callable) -> list:
+    batched.register()
+    count = conversion.size(source)
+    parts = []
+    for start in range(0, count, chunk):
+        stop = min(start + chunk, count)
+        found = [x.data if isinstance(x, Variable) else x for x in move(_units(source, start, stop, batched.Batched))]
+        parts.append([batched.members(x, stop - start) for x in found])
+        advance(stop - start)
+    return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts)]
+
+
+def _units(source, start: int, stop: int, form: Callable):
+    """Rows of the unit matrix, of the shape and dtype of ``source``."""
+    rows = np.eye(stop - start, conversion.size(source), start).reshape(stop - start, *source.shape)
+    name = conversion.dtype(source.data)
+    if type(source.data) is np.ndarray:
+        return form(rows.astype(source.data.dtype, copy=False))
+    return backends.of(source.data).module.convert(form(rows), name, source.data)
+
+
+def _block(moved, y, x):
+    return shaping.reshape(moved, (*y.shape, *x.shape))

@@ -140,23 +140,24 @@ class gradients:
         return _on_tape(run, leaves)
 
 
-def _operators() -> None:
+def give_operators(kind: Any) -> None:
+    """Python's operators, as ops."""
     from .. import ops
 
     for name, op in {
         "add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "truediv": ops.divide, "pow": ops.power,
         "matmul": ops.matmul, "floordiv": ops.floor_divide, "mod": ops.mod,
     }.items():  # fmt: skip
-        setattr(Traced, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
-        setattr(Traced, f"__r{name}__", lambda self, other, op=op: _binary(op, other, self))
+        setattr(kind, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
+        setattr(kind, f"__r{name}__", lambda self, other, op=op: _binary(op, other, self))
     for name, op in {
         "eq": ops.equal, "ne": ops.not_equal, "lt": ops.less, "le": ops.less_equal, "gt": ops.greater,
         "ge": ops.greater_equal, "getitem": ops.get_item,
     }.items():  # fmt: skip
-        setattr(Traced, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
+        setattr(kind, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
     for name, op in {"neg": ops.negative, "abs": ops.abs}.items():
-        setattr(Traced, f"__{name}__", lambda self, op=op: op(self))
-    Traced.__hash__ = object.__hash__  # type: ignore[method-assign]
+        setattr(kind, f"__{name}__", lambda self, op=op: op(self))
+    kind.__hash__ = object.__hash__
 
 
 def _binary(op, first, second):
@@ -171,4 +172,4 @@ def register() -> None:
     import sys
 
     backends.register("traced", sys.modules[__name__], root="gradops")
-    _operators()
+    give_operators(Traced)

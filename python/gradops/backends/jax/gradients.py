@@ -327,11 +327,22 @@ def jvp(run, leaves: list, tangents: list) -> tuple:
     return jax.jvp(lambda *xs: run(*xs), tuple(leaves), tuple(tangents))
 
 
-def jacobian(run, leaves: list, strategy: str, form):
+def jacobian(run, leaves: list, strategy: str | None, form):
     """Derivatives by output and input."""
-    transform = jax.jacfwd if strategy == "forward-mode" else jax.jacrev
-    rows = transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
-    return form([list(row) for row in rows])
+
+    def rows(transform):
+        return transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
+
+    if strategy is None:
+        outputs = jax.eval_shape(lambda *xs: run(*xs), *leaves)
+        fewer_inputs = sum(x.size for x in leaves) < sum(y.size for y in outputs)
+        try:
+            found = rows(jax.jacfwd if fewer_inputs else jax.jacrev)
+        except TypeError:  # what has a derivative of its own, as `custom_gradient`, has no forward mode
+            found = rows(jax.jacrev)
+    else:
+        found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)
+    return form([list(row) for row in found])
 
 
 @jax.tree_util.register_pytree_node_class

@@ -1,0 +1,171 @@
+#' Compile a function
+#'
+#' `f` is traced once for each signature of shapes, dtypes and static arguments, and then run without R: by `jax.jit`,
+#' `tf.function`, a graph of PyTorch's or, on NumPy, a recorded program. `jit(value_and_grad_fn(f))` holds the gradient
+#' too.
+#'
+#' What `f` finds outside, such as data, is part of what was traced. At each call the variables that `f` (and functions
+#' of yours that it calls) closes over are compared with those, and `f` is traced again if one was assigned anew;
+#' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.
+#' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
+#' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
+#' @returns A function of the same arguments; of R numbers alone it returns R numbers.
+#' @section Errors:
+#' - `gradops_error_jit`: `f` looks at values, or draws R's random numbers, while it is traced.
+#' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' @examplesIf gradops_available()
+#' f <- jit(function(x) sum(exp(x)^2))
+#' f(c(1, 2))
+#' @export
+jit <- function(f, static_argnums = integer()) {
+  check_function(f)
+  static <- as.integer(static_argnums)
+  run <- compiled_calls(f, function(f, here) {
+    call_core("jit", callback(differentiated(f, here)), as.list(static - 1L))
+  })
+  function(...) {
+    arguments <- list(...)
+    tensors <- if (length(static) > 0) arguments[-static] else arguments
+    if (gives_numbers(tensors)) {
+      numeric_values(plain(run(arguments)))
+    } else {
+      several(run(arguments, "interop.r.invoke"))
+    }
+  }
+}
+
+# A function of a list of arguments that calls what `make(f, here)` compiles, made anew where what `f` closes over, or
+# the names of the arguments, have changed. `f` runs only to be traced.
+compiled_calls <- function(f, make) {
+  here <- new.env()
+  compiled <- NULL
+  watched <- NULL
+  traced <- FALSE
+  noticed <- function(...) {
+    traced <<- TRUE
+    do.call(f, list(...))
+  }
+  function(arguments, how = "interop.r.numbers") {
+    names <- lapply(arguments, names_within)
+    if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
+      here$names <- names
+      compiled <<- make(noticed, here)
+    }
+    traced <<- FALSE
+    seed <- random_state()
+    result <- call_python(compiled, arguments, how)
+    if (traced) {
+      watched <<- captured(f)
+      if (!identical(seed, random_state())) {
+        compiled <<- NULL
+        abort(
+          c(
+            "A compiled function drew random numbers while it was traced; they would be the same at each call.",
+            i = "Draw them outside and pass them as an argument."
+          ),
+          class = c("gradops_error_jit", "gradops_error"), call = parent.frame(2)
+        )
+      }
+    }
+    result
+  }
+}
+
+random_state <- function() {
+  globalenv()[[".Random.seed"]]
+}
+
+# What Python made for R, without the dim of vectors.
+numeric_values <- function(x) {
+  if (is.list(x)) lapply(x, numeric_values) else if (length(dim(x)) == 1) as.vector(x) else x
+}
+
+# What functions close over --------------------------------------------------------------------------------------------
+
+# The variables outside packages that `f` and the functions it calls read: where they are, and what they hold.
+captured <- function(f) {
+  found <- list()
+  seen <- list()
+  visit <- function(f) {
+    if (!is.function(f) || is.primitive(f) || any(vapply(seen, identical, NA, f))) {
+      return()
+    }
+    seen <<- c(seen, list(f))
+    for (name in free_names(f)) {
+      env <- holder(name, environment(f))
+      if (!is.null(env)) {
+        value <- get(name, env)
+        found[[length(found) + 1]] <<- list(name = name, env = env, value = value)
+        visit(value)
+      }
+    }
+  }
+  visit(f)
+  found
+}
+
+changed <- function(watched) {
+  for (variable in watched) {
+    if (!identical(variable$env[[variable$name]], variable$value)) {
+      return(TRUE)
+    }
+  }
+  FALSE
+}
+
+# The environment below the packages in which a variable is found.
+holder <- function(name, env) {
+  while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
+    if (exists(name, env, inherits = FALSE)) {
+      of_package <- startsWith(attr(env, "name") %||% "", "package:")
+      return(if (!of_package && !bindingIsActive(name, env)) env)
+    }
+    env <- parent.env(env)
+  }
+}
+
+# The names that a function reads before it assigns them, apart from those that it assigns outside, with `<<-`.
+free_names <- function(f) {
+  free <- outside <- character()
+  read <- function(code, own) { # gives the names assigned so far
+    if (is.symbol(code)) {
+      if (!as.character(code) %in% own) free <<- c(free, as.character(code))
+    } else if (is.call(code)) {
+      return(read_call(code, own))
+    }
+    own
+  }
+  read_all <- function(parts, own) {
+    for (part in parts) if (!rlang::is_missing(part)) own <- read(part, own)
+    own
+  }
+  read_call <- function(code, own) {
+    head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
+    switch(head,
+      `<-` = , `=` = , `<<-` = {
+        own <- read(code[[3]], own)
+        target <- code[[2]]
+        if (is.call(target)) own <- read(target, own)
+        while (is.call(target)) target <- target[[2]]
+        if (head == "<<-") outside <<- c(outside, as.character(target))
+        c(own, as.character(target))
+      },
+      `for` = read_all(as.list(code)[-(1:2)], c(own, as.character(code[[2]]))),
+      `if` = {
+        own <- read(code[[2]], own)
+        for (branch in as.list(code)[-(1:2)]) read(branch, own)
+        own
+      },
+      `function` = {
+        read_all(c(as.list(code[[2]]), code[[3]]), c(own, names(code[[2]])))
+        own
+      },
+      `$` = , `@` = read(code[[2]], own),
+      `::` = , `:::` = own,
+      read_all(as.list(code), own)
+    )
+  }
+  own <- names(formals(f))
+  read_all(c(unname(as.list(formals(f))), list(body(f))), own)
+  setdiff(free, c(outside, ""))
+}

@@ -1,0 +1,41 @@
+# Names of a tensor's elements: those that an R vector had which a function is differentiated at. They belong to R's
+# handle of the tensor, so a new handle has none.
+
+with_names <- function(x, names) {
+  if (is.list(x)) {
+    if (is.list(names)) x[] <- Map(with_names, x, names)
+  } else if (is_tensor(x)) {
+    attr(x, "gradops_names") <- names
+  }
+  x
+}
+
+names_within <- function(x) {
+  if (is.list(x)) lapply(x, names_within) else if (is_number(x) && length(dim(x)) < 2) names(x)
+}
+
+names_tensor <- function(x) {
+  attr(x, "gradops_names", exact = TRUE)
+}
+
+set_names_tensor <- function(x, value) {
+  handle <- list2env(as.list.environment(x, all.names = TRUE), parent = emptyenv())
+  attributes(handle) <- attributes(x)
+  with_names(handle, if (!is.null(value)) as.character(value))
+}
+
+# Where names stand; other indices as they are.
+position_of <- function(index, names, call = parent.frame()) {
+  if (!is.character(index)) {
+    return(index)
+  }
+  position <- match(index, names)
+  if (anyNA(position)) {
+    abort(
+      sprintf("there is no element named %s; the names are %s.", toString(dQuote(index[is.na(position)], FALSE)),
+              toString(dQuote(names, FALSE))),
+      class = c("gradops_error_axis", "gradops_error"), argument = "i", call = call
+    )
+  }
+  position
+}

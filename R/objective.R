@@ -1,0 +1,112 @@
+#' What optimisers want, from one evaluation
+#'
+#' `objective(f)` is `f` with its derivatives in the forms that R's optimisers take. Value and gradient come from one
+#' evaluation: `gr(x)` after `fn(x)` only hands out what was found, and the other way round. Each is handed out once, so
+#' that a function of data that have changed is evaluated anew.
+#'
+#' `f` may also return a value for each observation, as `maxLik::maxLik()` allows: `gr` is then the matrix with a row
+#' for each observation, and `he` the Hessian of their sum.
+#' @param f A function of parameters (R numbers or a list of them, the first argument), ordinary R code on tensors as
+#'   for [grad()].
+#' @param jit Whether `f` is compiled (see [jit()]): traced at the first call and then run without R.
+#' @param hessian Whether `nlm` also gives the Hessian.
+#' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
+#' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
+#' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
+#' - `evaluations()`: how often value and gradient were computed.
+#' @section Errors:
+#' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' - `gradops_error_jit`: see [jit()].
+#' @examplesIf gradops_available()
+#' banana <- objective(function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2)
+#' optim(c(-1.2, 1), banana$fn, banana$gr, method = "BFGS")$par
+#' nlminb(c(-1.2, 1), banana$fn, banana$gr, banana$he)$par
+#' nlm(banana$nlm, c(-1.2, 1))$estimate
+#' banana
+#' @export
+objective <- function(f, jit = FALSE, hessian = FALSE) {
+  check_function(f)
+  both <- evaluator("interop.r.objective", f, jit)
+  second <- evaluator("interop.r.curvature", f, jit)
+  evaluations <- 0
+  last <- list()
+  evaluate <- function(arguments) {
+    evaluations <<- evaluations + 1
+    result <- both(arguments)
+    list(value = drop_vector(result$value), derivative = derivative_like(result, arguments[[1]]))
+  }
+  half <- function(which, ...) {
+    arguments <- list(...)
+    if (is.null(last[[which]]) || !identical(arguments, last$arguments)) {
+      last <<- c(list(arguments = arguments), evaluate(arguments))
+    }
+    found <- last[[which]]
+    last[[which]] <<- NULL
+    found
+  }
+  fn <- function(x, ...) half("value", x, ...)
+  gr <- function(x, ...) half("derivative", x, ...)
+  he <- function(x, ...) {
+    result <- second(list(x, ...))
+    if (is.list(x)) result else flat_matrix(result, x, names(x))
+  }
+  nlm <- function(x, ...) {
+    value <- fn(x, ...)
+    attr(value, "gradient") <- gr(x, ...)
+    if (hessian) attr(value, "hessian") <- he(x, ...)
+    value
+  }
+  structure(
+    list(fn = fn, gr = gr, he = he, nlm = nlm, evaluations = function() evaluations),
+    class = "gradops_objective", compiled = jit
+  )
+}
+
+# A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
+evaluator <- function(.name, f, compiled) {
+  make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE)), compiled)
+  run <- if (compiled) {
+    compiled_calls(f, make)
+  } else {
+    here <- new.env()
+    derivative <- make(f, here)
+    function(arguments) {
+      here$names <- lapply(arguments, names_within)
+      call_python(derivative, arguments, "interop.r.numbers")
+    }
+  }
+  function(arguments) {
+    arguments[[1]] <- as_doubles(arguments[[1]])
+    plain(run(arguments))
+  }
+}
+
+# A gradient in the form of the parameters; of several values the matrix of their gradients.
+derivative_like <- function(result, x) {
+  if (length(result$value) == 1) {
+    like(result$derivative, x)
+  } else {
+    flat_matrix(result$derivative, x)
+  }
+}
+
+#' @export
+format.gradops_objective <- function(x, ...) {
+  evaluations <- x$evaluations()
+  c(
+    sprintf(
+      "<objective%s, evaluated %d time%s>",
+      if (attr(x, "compiled")) ", compiled" else "", evaluations, if (evaluations == 1) "" else "s"
+    ),
+    "fn(x, ...)   value",
+    "gr(x, ...)   gradient, from the same evaluation",
+    "he(x, ...)   Hessian",
+    "nlm(x, ...)  value with its gradient as an attribute, for nlm()"
+  )
+}
+
+#' @export
+print.gradops_objective <- function(x, ...) {
+  writeLines(format(x))
+  invisible(x)
+}

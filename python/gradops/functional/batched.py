@@ -1,0 +1,381 @@
+"""A batch of arrays that looks like one: a backend of its own, whose kernels run NumPy's on the whole batch.
+
+A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in what comes from above:
+given a ``Batched`` of all unit vectors it moves them together, written as if there were one. Elementwise kernels
+broadcast over the batch, those in ``RULES`` know where its dimension goes, and any other runs once for each member.
+Whoever looks at values (a branch, NumPy's own functions) gets a :class:`Refused`, and the caller takes the rows one
+by one.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import string
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..backends import numpy as _kernels
+from ..ops._dispatch import registry
+
+
+class Refused(Exception):
+    """What was asked of a batch cannot be told for all its members."""
+
+
+class Batched:
+    """Arrays of one shape, along the first dimension of ``value``."""
+
+    __slots__ = ("value", "__weakref__")
+    __array_priority__ = 500
+    __array_ufunc__ = None
+
+    def __init__(self, value: np.ndarray):
+        self.value = value
+
+    shape = property(lambda self: self.value.shape[1:])
+    dtype = property(lambda self: self.value.dtype)
+    ndim = property(lambda self: self.value.ndim - 1)
+    size = property(lambda self: math.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self):
+        return (Batched(self.value[:, i]) for i in range(len(self)))
+
+    def _refuse(self, *_, **__):
+        raise Refused
+
+    __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
+    __setitem__ = _refuse
+
+
+def members(x, count: int) -> np.ndarray:
+    """The arrays of a batch; of what is no batch, the same ``count`` times."""
+    return x.value if isinstance(x, Batched) else np.broadcast_to(x, (count, *np.shape(x)))
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, Batched)
+
+
+def prepare(floatx: str) -> None:
+    """Nothing to set up."""
+
+
+def dtype_name(x: Batched) -> str:
+    return x.dtype.name
+
+
+def to_numpy(x: Batched):
+    x._refuse()
+
+
+def convert(value, dtype=None, like=None):
+    """NumPy's; constants are the same for all members."""
+    if isinstance(value, Batched):
+        return value if dtype is None else Batched(_kernels.cast(value.value, dtype))
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Batched) for v in value):
+        return _stack(_kernels.stack, [convert(v, dtype) for v in value])
+    return _kernels.convert(value, dtype)
+
+
+def __getattr__(name: str) -> Any:
+    kernel = getattr(_kernels, name, None)
+    if name.startswith("_") or not callable(kernel):
+        raise AttributeError(name)
+    return _over_batch(name, kernel)
+
+
+@functools.cache
+def _over_batch(name: str, kernel: Callable) -> Callable:
+    rule = RULES.get(name)
+    entry = registry.get(name)
+    if rule is None and entry is not None and entry.family in _ELEMENTWISE and entry.tensors == entry.parameters:
+        rule = _elementwise
+
+    def call(*arguments):
+        count = _count(arguments)
+        if count is None:
+            return kernel(*arguments)
+        result = NotImplemented if rule is None else rule(kernel, *arguments)
+        return _one_by_one(kernel, count, arguments) if result is NotImplemented else result
+
+    return call
+
+
+def _count(arguments) -> Any:
+    """How many members the batches among (lists of) arguments have; None without a batch."""
+    for x in arguments:
+        if isinstance(x, Batched):
+            return len(x.value)
+        if isinstance(x, (list, tuple)):
+            found = _count(x)
+            if found is not None:
+                return found
+    return None
+
+
+def _one_by_one(kernel: Callable, count: int, arguments: tuple):
+    results = [kernel(*_member(arguments, i)) for i in range(count)]
+    if isinstance(results[0], (list, tuple)):
+        return [Batched(np.stack(parts)) for parts in zip(*results)]
+    return Batched(np.stack(results))
+
+
+def _member(value, i: int):
+    if isinstance(value, Batched):
+        return value.value[i]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_member(v, i) for v in value)
+    return value
+
+
+# Where the batch's dimension goes -------------------------------------------------------------------------------------
+
+
+def _elementwise(kernel, *xs):
+    rank = max(np.ndim(x) if not isinstance(x, Batched) else x.ndim for x in xs)
+    return Batched(kernel(*[_padded(x, rank) if isinstance(x, Batched) else x for x in xs]))
+
+
+def _padded(x: Batched, rank: int) -> np.ndarray:
+    """The values with dimensions of size 1 after the batch's, up to ``rank``."""
+    if x.ndim == rank:
+        return x.value
+    return x.value.reshape(len(x.value), *(1,) * (rank - x.ndim), *x.shape)
+
+
+def _same(kernel, x, *settings):
+    return Batched(kernel(x.value, *settings)) if isinstance(x, Batched) else NotImplemented
+
+
+def _template(kernel, x, *settings):
+    """``zeros_like`` and its kin: the same for all members."""
+    return kernel(x.value[0], *settings)
+
+
+def _axes(axis, rank: int) -> Any:
+    """Axes of a member as axes of the batch; None is all of the member's."""
+    if axis is None:
+        return tuple(range(1, rank + 1))
+    if isinstance(axis, (tuple, list)):
+        return tuple(a % rank + 1 for a in axis)
+    return axis % rank + 1
+
+
+def _reduced(kernel, x, axis=None, *settings):
+    return Batched(kernel(x.value, _axes(axis, x.ndim), *settings)) if x.ndim or axis is None else NotImplemented
+
+
+def _along(kernel, x, axis=None, *settings):
+    """An op along one axis, which without one goes through the flattened array."""
+    if axis is None:
+        return Batched(kernel(x.value.reshape(len(x.value), -1), 1, *settings))
+    return Batched(kernel(x.value, _axes(axis, x.ndim), *settings))
+
+
+def _reshape(kernel, x, newshape):
+    shape = (newshape,) if isinstance(newshape, int) else tuple(newshape)
+    if -1 in shape:
+        known = math.prod(n for n in shape if n != -1)
+        shape = tuple(x.size // known if n == -1 else n for n in shape)
+    return Batched(kernel(x.value, (len(x.value), *shape)))
+
+
+def _transpose(kernel, x, axes=None):
+    order = range(x.ndim)[::-1] if axes is None else axes
+    return Batched(kernel(x.value, (0, *(a % x.ndim + 1 for a in order))))
+
+
+def _swapaxes(kernel, x, axis1, axis2):
+    return Batched(kernel(x.value, axis1 % x.ndim + 1, axis2 % x.ndim + 1))
+
+
+def _expand_dims(kernel, x, axis):
+    if not isinstance(axis, int):
+        return NotImplemented
+    return Batched(kernel(x.value, axis % (x.ndim + 1) + 1))
+
+
+def _squeeze(kernel, x, axis=None):
+    if axis is None:
+        return Batched(x.value.reshape(len(x.value), *(n for n in x.shape if n != 1)))
+    return Batched(kernel(x.value, _axes(axis, x.ndim)))
+
+
+def _broadcast_to(kernel, x, shape):
+    return Batched(kernel(_padded(x, len(shape)), (len(x.value), *shape)))
+
+
+def _flip(kernel, x, axis=None):
+    return Batched(kernel(x.value, _axes(axis, x.ndim)))
+
+
+def _get_item(kernel, x, key):
+    if not isinstance(x, Batched) or not _stays(key):
+        return NotImplemented
+    return Batched(kernel(x.value, (slice(None), *_parts(key))))
+
+
+def _at(kernel, x, key, updates):
+    if not isinstance(updates, Batched) or not _stays(key):
+        return NotImplemented
+    whole = members(x, len(updates.value))
+    place = (slice(None), *_parts(key))
+    return Batched(kernel(whole, place, _padded(updates, whole[place].ndim - 1)))
+
+
+def _parts(key) -> tuple:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _stays(key) -> bool:
+    """Whether a key means the same with the batch's dimension before: at most one array, without numbers beside it."""
+    arrays = [part for part in _parts(key) if isinstance(part, (list, np.ndarray))]
+    others = [part for part in _parts(key) if not isinstance(part, (list, np.ndarray))]
+    beside = (slice, type(Ellipsis)) if arrays else (int, slice, type(None), type(Ellipsis))
+    return len(arrays) < 2 and all(isinstance(part, beside) for part in others)
+
+
+def _take(kernel, x, indices, axis=None):
+    return _along(kernel_at(kernel, indices), x, axis) if isinstance(x, Batched) else NotImplemented
+
+
+def kernel_at(kernel, indices):
+    return lambda x, axis: kernel(x, indices, axis)
+
+
+def _where(kernel, condition, x1=None, x2=None):
+    return NotImplemented if x1 is None else _elementwise(kernel, condition, x1, x2)
+
+
+def _stack(kernel, xs, axis=0):
+    return _joined(kernel, xs, axis, 1)
+
+
+def _concatenate(kernel, xs, axis=0):
+    return _joined(kernel, xs, axis, 0)
+
+
+def _joined(kernel, xs, axis, more: int):
+    if not isinstance(xs, (list, tuple)) or axis is None:
+        return NotImplemented
+    count = _count(xs)
+    whole = [x.value if isinstance(x, Batched) else np.broadcast_to(x, (count, *np.shape(x))) for x in xs]
+    rank = whole[0].ndim - 1 + more
+    return Batched(kernel(whole, axis % rank + 1))
+
+
+def _split(kernel, x, indices_or_sections, axis=0):
+    return [Batched(part) for part in kernel(x.value, indices_or_sections, axis % x.ndim + 1)]
+
+
+def _matmul(kernel, a, b):
+    rank_a, rank_b = (x.ndim if isinstance(x, Batched) else np.ndim(x) for x in (a, b))
+    if rank_a > 2 or rank_b > 2:
+        return _many_matmul(kernel, a, b, rank_a, rank_b)
+    if not isinstance(b, Batched) and rank_b == 2:  # one product for the whole batch
+        rows = a.value.reshape(math.prod(a.value.shape[:-1]), a.shape[-1])
+        return Batched(kernel(rows, b).reshape(len(a.value), *a.shape[:-1], np.shape(b)[1]))
+    if not isinstance(a, Batched) and rank_a == 2 and rank_b == 1:
+        return Batched(kernel(b.value, a.T))
+    return _many_matmul(kernel, a, b, rank_a, rank_b)
+
+
+def _many_matmul(kernel, a, b, rank_a: int, rank_b: int):
+    """Matrices with dimensions before their last two; vectors as rows and columns."""
+    rank = max(rank_a, rank_b, 2)
+    first, second = _as_matrices(a, rank_a, -2, rank), _as_matrices(b, rank_b, -1, rank)
+    product = kernel(first, second)
+    if rank_b == 1:
+        product = product[..., 0]
+    if rank_a == 1:
+        product = product[..., 0] if rank_b == 1 else product[..., 0, :]
+    return Batched(product)
+
+
+def _as_matrices(x, rank: int, vector_axis: int, to: int) -> Any:
+    value = x.value if isinstance(x, Batched) else x
+    if rank == 1:
+        value, rank = np.expand_dims(value, vector_axis), 2
+    return _padded(Batched(value), to) if isinstance(x, Batched) else value
+
+
+def _tensordot(kernel, a, b, axes=2):
+    if isinstance(a, Batched) and isinstance(b, Batched):
+        return NotImplemented
+    if isinstance(axes, int):
+        rank = a.ndim
+        axes = list(range(rank - axes, rank)), list(range(axes))
+    first, second = ([x % y.ndim for x in (z if isinstance(z, (list, tuple)) else [z])] for z, y in zip(axes, (a, b)))
+    if isinstance(a, Batched):
+        return Batched(kernel(a.value, b, ([x + 1 for x in first], second)))
+    product = kernel(a, b.value, (first, [x + 1 for x in second]))
+    return Batched(np.moveaxis(product, a.ndim - len(first), 0))
+
+
+def _einsum(kernel, subscripts, operands):
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    free = next((c for c in string.ascii_letters if c not in subscripts), None)
+    if "..." in subscripts or not arrow or free is None:
+        return NotImplemented
+    batched = [isinstance(x, Batched) for x in operands]
+    inputs = ",".join(free + part if own else part for part, own in zip(inputs.split(","), batched))
+    return Batched(kernel(f"{inputs}->{free}{output}", [x.value if own else x for x, own in zip(operands, batched)]))
+
+
+def _of_matrices(kernel, x, *settings):
+    return Batched(kernel(x.value, *settings)) if x.ndim >= 2 else NotImplemented
+
+
+def _solve(kernel, a, b, *settings):
+    """One matrix for all members: their right-hand sides side by side."""
+    if isinstance(a, Batched) or np.ndim(a) != 2 or b.ndim > 2:
+        return NotImplemented
+    columns = np.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)
+    found = kernel(a, columns, *settings).reshape(*b.shape, len(b.value))
+    return Batched(np.moveaxis(found, -1, 0))
+
+
+_ELEMENTWISE = ("bounds", "comparison", "elementwise", "special")
+RULES: dict[str, Callable] = {
+    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp"), _reduced),
+    **dict.fromkeys(("cumsum", "cumprod"), _along),
+    **dict.fromkeys(("cast", "copy", "conj", "real", "imag"), _same),
+    **dict.fromkeys(("zeros_like", "ones_like", "full_like"), _template),
+    **dict.fromkeys(("tril", "triu"), _of_matrices),
+    **dict.fromkeys(("solve", "solve_triangular"), _solve),
+    **dict.fromkeys(("add_at", "set_at"), _at),
+    "broadcast_to": _broadcast_to,
+    "concatenate": _concatenate,
+    "einsum": _einsum,
+    "expand_dims": _expand_dims,
+    "flip": _flip,
+    "get_item": _get_item,
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "split": _split,
+    "squeeze": _squeeze,
+    "stack": _stack,
+    "swapaxes": _swapaxes,
+    "take": _take,
+    "tensordot": _tensordot,
+    "transpose": _transpose,
+    "where": _where,
+}
+"""Kernels for whole batches: ``rule(kernel, *arguments)``, or NotImplemented for one member after the other."""
+
+
+@functools.cache
+def register() -> None:
+    """Make batches a backend and give them operators."""
+    from ..jit.traced import give_operators
+
+    backends.register("batched", sys.modules[__name__], root="gradops.functional.batched")
+    give_operators(Batched)

@@ -1,0 +1,92 @@
+"""Derivatives for R: of R functions of R's numbers, one call into Python for each, R's numbers as the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _tree, backends, functional
+from ..autodiff.variable import Variable
+from ..errors import GradientError
+from ..functional.gradients import value_and_grad
+from ..jit import jit
+from ..ops import conversion, creation, reductions
+from ._r_values import to_r
+
+
+def numbers(function: Callable, arguments, keywords):
+    """``function`` called as R would call it; the tensors of its result as what R has."""
+    return in_r(function(*arguments, **dict(keywords)))
+
+
+def in_r(value):
+    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them."""
+    return _tree.map_leaves(lambda x: np.atleast_1d(to_r(x)) if _is_tensor(x) else x, value)
+
+
+def derivative(name: str, f: Callable, inputs, *arguments):
+    """A function of :mod:`gradops.functional` by its name, with R's numbers as the result."""
+    return in_r(getattr(functional, name)(f, inputs, *arguments))
+
+
+def gradient(f: Callable, x):
+    """numDeriv's ``grad``: the gradient of a scalar function, the elementwise derivatives of a vectorised one."""
+    (_, value), result = _summed(f)(x)
+    if conversion.size(value) == 1:
+        return in_r(result)
+    if conversion.size(value) != conversion.size(x):
+        raise GradientError(
+            f"`func` must return one number, or one for each of the {conversion.size(x)} of `x`; "
+            f"got {conversion.size(value)}.",
+            argument="func",
+            hint="all derivatives of a function of several values are its `jacobian()`",
+        )
+    ones = creation.ones_like(result if not isinstance(result, Variable) else result.data)
+    return in_r(functional.jvp(f, x, ones)[1])
+
+
+def objective(f: Callable, compiled: bool) -> Callable:
+    """``f``'s value and its derivative by the first argument: a gradient, or a Jacobian where ``f`` is not scalar."""
+    scalar, rows = _summed(f), _jacobian(f)
+    if compiled:
+        scalar, rows = jit(scalar), jit(rows)
+
+    def evaluate(*arguments, **keywords):
+        (_, value), result = scalar(*arguments, **keywords)
+        if conversion.size(value) > 1:
+            result = rows(*arguments, **keywords)
+        return {"value": value, "derivative": result}
+
+    return evaluate
+
+
+def curvature(f: Callable, compiled: bool) -> Callable:
+    """The Hessian of ``f``, summed where it is not scalar, by the first argument."""
+
+    def hessian(x, *rest, **keywords):
+        return functional.hessian(lambda x: reductions.sum(f(x, *rest, **keywords)), x)
+
+    return jit(hessian) if compiled else hessian
+
+
+def _summed(f: Callable) -> Callable:
+    """The gradient of the sum of ``f``'s value, with the value."""
+
+    def total(*arguments, **keywords):
+        value = f(*arguments, **keywords)
+        return reductions.sum(value), value
+
+    return value_and_grad(total, has_aux=True)
+
+
+def _jacobian(f: Callable) -> Callable:
+    def jacobian(x, *rest, **keywords):
+        strategy = "forward-mode"
+        return functional.jacobian(lambda x: f(x, *rest, **keywords), x, strategy=strategy)
+
+    return jacobian
+
+
+def _is_tensor(x) -> bool:
+    return isinstance(x, Variable) or backends.of(x) is not None
