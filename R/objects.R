@@ -17,6 +17,9 @@ register_object_methods <- function() {
 # Printing -------------------------------------------------------------------------------------------------------------
 
 format_tensor <- function(x, ...) {
+  if (reticulate::py_is_null_xptr(x)) {
+    return("<a tensor of another R session, gone: see ?serialize_tensor>")
+  }
   about <- py_to_r(call_core("interop.r.describe", x))
   shape <- vapply(about$shape, function(size) if (size < 0) "?" else format(size), "")
   notes <- c(
@@ -35,7 +38,7 @@ format_tensor <- function(x, ...) {
 
 print_tensor <- function(x, ...) {
   writeLines(format_tensor(x))
-  shown <- shown_values(x)
+  shown <- if (!reticulate::py_is_null_xptr(x)) shown_values(x)
   if (!is.null(shown)) {
     print(shown$values, ...)
     if (!is.null(shown$note)) writeLines(shown$note)
@@ -69,10 +72,12 @@ shown_values <- function(x) {
 
 # Python's attributes as reticulate gives them, with NULL for None: `x$grad`.
 dollar_tensor <- function(x, name) {
-  check_alive(x, caller_env())
+  call <- caller_env()
+  check_alive(x, call)
   tryCatch(
     as_r_null(NextMethod()),
-    python.builtin.AttributeError = function(error) no_field(x, name, error)
+    python.builtin.AttributeError = function(error) no_field(x, name, error),
+    `gradops.interop._r_errors.CallbackError` = function(error) callback_failed(take_condition(py_to_r(error$gradops_key)), call)
   )
 }
 

@@ -15,6 +15,7 @@
 #' - `gradops.print_max`: up to how many elements a tensor prints in full; 1000 if not set. Of larger ones a corner.
 #' - `gradops.progress`: whether [jacobian()], [hessian()] and [gradcheck()] show a progress bar after two seconds;
 #'   `interactive()` if not set.
+#' - `gradops.patience`: for how many seconds another thread waits for R's, see [r_function()]; 10 if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
 #' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `python`, `stale`), warnings as `gradops_warning`. The

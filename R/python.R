@@ -8,29 +8,23 @@ failure_class <- "gradops.interop.r.Failure"
 
 # Call an op's R form: the arguments by position, in Python's order.
 call_op <- function(.op, ...) {
-  call <- parent.frame()
-  answer(
-    withCallingHandlers(py_call(ops[[.op]] %||% load_op(.op), ...), error = function(error) if_stale(error, call)),
-    call
-  )
+  answer(py_call(ops[[.op]] %||% load_op(.op), ...), parent.frame())
 }
 
 # Call a function of the core, by its dotted Python name.
 call_core <- function(.name, ..., .call = parent.frame()) {
-  answer(
-    withCallingHandlers(py_call(core[[.name]] %||% load_core(.name), ...), error = function(error) if_stale(error, .call)),
-    .call
-  )
+  answer(py_call(core[[.name]] %||% load_core(.name), ...), .call)
+}
+
+# The result of a call into Python, or the condition it stands for, signalled from `call`.
+answer <- function(result, call) {
+  result <- withCallingHandlers(result, error = function(error) if_stale(error, call))
+  if (inherits(result, failure_class)) raise(result, call) else result
 }
 
 # reticulate's own error about an object of another session, as ours.
 if_stale <- function(error, call) {
   if (grepl("previous session", conditionMessage(error), fixed = TRUE)) stale(call)
-}
-
-# The result of a call into Python, or the condition it stands for, signalled from `call`.
-answer <- function(result, call) {
-  if (inherits(result, failure_class)) raise(result, call) else result
 }
 
 load_op <- function(name) {

@@ -81,7 +81,7 @@ def unpack(about: dict, backend: str | None = None):
     if about["backend"] == "text":
         data = _unpacked_text(about)
         return data if kind is None else kind(data, wants, role if data.role != role else None)
-    shape = [int(size) for size in about["shape"]]
+    shape = [int(size) for size in _several(about["shape"])]
     array = np.frombuffer(bytes(about["bytes"]), dtype=about["stored"]).reshape(shape)
     name = backend or about["backend"]
     owner = backends.by_name(name)
@@ -98,5 +98,13 @@ def unpack(about: dict, backend: str | None = None):
 
 def _unpacked_text(about: dict):
     said = about["text"] == "Feedback"
-    texts = [(Said if said else Text)(text, tuple(roles)) for text, roles in zip(about["texts"], about["roles"])]
+    pairs = zip(_several(about["texts"]), _several(about["roles"]))
+    texts = [(Said if said else Text)(text, tuple(_several(roles))) for text, roles in pairs]
     return texts[0] if about["text"] == "Text" else _TEXTS[about["text"]](texts)
+
+
+def _several(value) -> list:
+    """A list, of which R made a single value if it had one element."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
