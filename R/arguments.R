@@ -83,44 +83,6 @@ several <- function(x) {
 
 # R functions ----------------------------------------------------------------------------------------------------------
 
-# A Python function that calls the R function `f` with Python's objects as they are. Python sees `f`'s formals.
-# `finish` makes what Python gets of what `f` returns.
-callback <- function(f, finish = function(value) as_python(value, callback_value)) {
-  if (inherits(f, "python.builtin.object")) {
-    return(f)
-  }
-  if (is.primitive(f)) {
-    primitive <- f
-    f <- if (is.null(args(f))) function(...) primitive(...) else args(f)
-    body(f) <- rlang::call2(primitive, !!!rlang::syms(names(formals(f))))
-  }
-  formals <- formals(f)
-  defaults <- vapply(formals, function(default) {
-    if (rlang::is_missing(default)) "none" else if (is.null(default)) "null" else "r"
-  }, "")
-  called <- function(...) {
-    arrived <- FALSE
-    last <- NULL
-    on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
-    result <- rlang::try_fetch(
-      finish(do.call("f", lapply(list(...), several))),
-      error = function(condition) {
-        list(
-          `<R error>` = keep_condition(condition), message = conditionMessage(condition),
-          python = condition[["python"]]
-        )
-      },
-      condition = function(condition) {
-        last <<- condition
-        rlang::zap()
-      }
-    )
-    arrived <- TRUE
-    result
-  }
-  py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
-}
-
 # Python's numbers, strings and None as R's; all else as it is.
 as_r_scalar <- function(x) {
   if (class(x)[1] %in% python_scalars) py_to_r(x) else x

@@ -7,6 +7,8 @@
 #'   `GRADOPS_BACKEND`; without both it is `"numpy"`.
 #' - `gradops.floatx`: the dtype of R's numbers, as [config_set_floatx()]; `"float64"` if not set.
 #' - `gradops.epsilon`: the small number of normalisations and losses, as [config_set_epsilon()]; 1e-7 if not set.
+#' - `gradops.patience`: for how many seconds another thread's call of an R function waits while R's thread stands still,
+#'   before it is an error ([r_function()]); 10 if not set.
 #'
 #' and
 #'
@@ -18,7 +20,7 @@
 #' - `gradops.patience`: for how many seconds another thread waits for R's, see [r_function()]; 10 if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
-#' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `python`, `stale`), warnings as `gradops_warning`. The
+#' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `thread`, `python`, `stale`), warnings as `gradops_warning`. The
 #' error of an R function that gradops called also has the classes and fields of the error that it was, so
 #' `tryCatch(my_class = )` catches it; that error itself is its `parent`.
 #'
@@ -39,6 +41,8 @@ apply_options <- function() {
     value <- getOption(paste0("gradops.", name))
     if (!is.null(value)) call_core(paste0("config.set_", name), value, .call = NULL)
   }
+  patience <- getOption("gradops.patience")
+  if (!is.null(patience)) call_core("interop.r.set_patience", patience, .call = NULL)
 }
 
 # Progress bars for Python: started, moved on, and ended with `done` NULL.

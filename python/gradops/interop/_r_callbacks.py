@@ -74,8 +74,9 @@ class _Held:
     def __init__(self, function: Callable):
         self.function = function
 
-    def __del__(self):
-        _r_thread.drop(self.function)
+    def __del__(self, drop=_r_thread.drop, over=sys.is_finalizing):
+        if not over():
+            drop(self.function)
 
 
 def _signature(found: list[inspect.Parameter]) -> inspect.Signature:

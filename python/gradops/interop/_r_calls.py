@@ -10,10 +10,10 @@ import numpy as np
 
 import gradops
 
-from .. import autodiff, backends, config, ops
-from . import _r_subset
+from .. import _tree, autodiff, backends, config, ops
+from . import _r_subset, _r_thread, _r_values, host
 from ._r_errors import Failure
-from ._r_values import MARK, as_index, backend_of, from_r
+from ._r_values import MARK, as_index, as_shape, backend_of, from_r
 
 
 def guarded(function: Callable) -> Callable:
@@ -34,6 +34,41 @@ def guarded(function: Callable) -> Callable:
 def invoke(function: Callable, arguments, keywords):
     """``function`` called as R would call it."""
     return function(*arguments, **dict(keywords))
+
+
+def jit(f: Callable, static_argnums=()) -> Callable:
+    """``gradops.jit``, whose programs run on another thread where they may call R back from a third."""
+    compiled = gradops.jit(f, static_argnums)
+
+    def run(*arguments, **keywords):
+        if host.exists and backend_of((arguments, keywords)).name in ("tensorflow", "jax"):
+            return _r_thread.run(lambda: _computed(compiled(*arguments, **keywords)))
+        return compiled(*arguments, **keywords)
+
+    return run
+
+
+def _computed(value):
+    """``value`` once JAX has computed it."""
+    return _tree.map_leaves(lambda x: x.block_until_ready() if hasattr(x, "block_until_ready") else x, value)
+
+
+def in_thread(function: Callable, arguments, keywords):
+    """``function`` called on another thread, while R's serves."""
+    return _r_thread.run(function, *arguments, **dict(keywords))
+
+
+def host_op(function: Callable, gradient: Callable | None, name: str, shape):
+    """An op of R functions of R's numbers."""
+    return host.host_function(function, gradient, name, None if shape is None else as_shape(shape, "shape"))
+
+
+def to_r(value):
+    """A tensor's values for R, once JAX has computed them, which may take calls of R."""
+    ready = getattr(value, "is_ready", None)
+    if host.exists and ready is not None and _r_thread.is_current():
+        _r_thread.wait_until(ready, 0.001)
+    return _r_values.to_r(value)
 
 
 def invoke_on_tensors(function: Callable, arguments, keywords):
@@ -81,7 +116,7 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
 
 def attribute(path: str) -> Callable:
     """The :func:`guarded` form of a function of gradops, by its dotted name."""
-    function = operator.attrgetter(path)(gradops)
+    function = jit if path == "jit" else operator.attrgetter(path)(gradops)
     return function if function in (subset, assign) else guarded(function)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import traceback
+from collections import OrderedDict
 
 from ..errors import GradopsError
 
@@ -11,6 +14,25 @@ class CallbackError(Exception):
     """An R function that gradops called has failed."""
 
     gradops_callback = True
+
+
+_told: OrderedDict[int, BaseException] = OrderedDict()
+_numbers = itertools.count(1)
+
+
+def told(error: BaseException) -> CallbackError:
+    """``error`` for a library that passes on its text alone: :func:`original` finds it again."""
+    number = next(_numbers)
+    _told[number] = error
+    if len(_told) > 16:
+        _told.popitem(last=False)
+    return CallbackError(f"{error} [gradops error {number}]")
+
+
+def original(error: BaseException) -> BaseException:
+    """The error whose text came back in ``error``; else itself."""
+    found = re.search(r"\[gradops error (\d+)\]", str(error))
+    return _told.get(int(found[1]), error) if found else error
 
 
 class Failure:
@@ -27,14 +49,14 @@ class Failure:
 
     def fields(self) -> dict:
         """What R makes a condition of; ``key`` where R has one already, of an error in an R function."""
-        error: BaseException | None = self.error
+        error: BaseException | None = original(self.error)
         seen: list = []
         while error is not None and error not in seen:
             if hasattr(error, "gradops_key"):
                 return {"kind": "callback", "message": str(error), "key": error.gradops_key}
             seen.append(error)
             error = error.__cause__ or error.__context__
-        error = self.error
+        error = original(self.error)
         if isinstance(error, GradopsError):
             return {
                 "kind": error.kind,

@@ -10,8 +10,8 @@ from .. import _tree, backends, functional
 from ..autodiff.variable import Variable
 from ..errors import GradientError
 from ..functional.gradients import value_and_grad
-from ..jit import jit
 from ..ops import conversion, creation, reductions
+from ._r_calls import jit
 from ._r_values import to_r
 
 

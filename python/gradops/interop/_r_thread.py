@@ -28,7 +28,7 @@ from typing import Any
 from .. import backends
 from ..errors import ThreadError
 
-patience = 30.0
+patience = 10.0
 """Seconds for which a call waits while R's thread uses no processor time."""
 
 ident: int | None = None
@@ -60,6 +60,16 @@ def settle(notify: Callable | None = None, may_serve: Callable[[], bool] | None 
     if _SIGNAL is not None and threading.current_thread() is threading.main_thread():
         if signal.getsignal(_SIGNAL) in (signal.SIG_DFL, signal.SIG_IGN):
             signal.signal(_SIGNAL, lambda *_: serve())
+
+
+def is_current() -> bool:
+    """Whether the current thread is R's."""
+    return threading.get_ident() == ident
+
+
+def set_patience(seconds: float) -> None:
+    global patience
+    patience = float(seconds)
 
 
 class _Call:
@@ -114,7 +124,7 @@ def call(function: Callable, *arguments, **keywords):
     Raises:
         ThreadError: R's thread is over, or stands still.
     """
-    if ident is None or threading.get_ident() == ident:
+    if ident is None or is_current():
         return function(*arguments, **keywords)
     made = _Call(function, arguments, keywords)
     _calls.append(made)
@@ -123,7 +133,7 @@ def call(function: Callable, *arguments, **keywords):
     while not made.done.wait(pause):
         pause = min(2 * pause, 0.5)
         now, used = time.monotonic(), _processor_time()
-        if used is not None and used - worked > 0.02 * (now - since):
+        if used - worked > 0.02 * (now - since):
             since, worked = now, used
         if (now - since > patience or not _alive()) and _withdraw(made):
             raise _unserved()
@@ -135,7 +145,7 @@ def call(function: Callable, *arguments, **keywords):
 
 def drop(value) -> None:
     """Let go of ``value`` on R's thread: the last reference to an R object must end there."""
-    if threading.get_ident() != ident:
+    if not is_current():
         _dropped.append(value)
 
 
@@ -156,7 +166,7 @@ def _wake() -> None:
     if _SIGNAL is not None and ident == threading.main_thread().ident:
         ctypes.pythonapi.PyErr_SetInterruptEx(int(_SIGNAL))  # Python code serves at its next step
         if _in_python():
-            signal.pthread_kill(ident, _SIGNAL)  # so that a lock looks up
+            signal.pthread_kill(ident, _SIGNAL)  # type: ignore[arg-type]  # so that a lock looks up
     if _notify is not None and not _notified:
         _notified = True
         _notify(serve)
@@ -172,11 +182,12 @@ def _alive() -> bool:
     return any(thread.ident == ident and thread.is_alive() for thread in threading.enumerate())
 
 
-def _processor_time() -> float | None:
+def _processor_time() -> float:
+    """Of R's thread, in seconds; 0 where the system does not tell."""
     try:
         return time.clock_gettime(time.pthread_getcpuclockid(ident))  # type: ignore[arg-type]
     except (AttributeError, OSError):
-        return None
+        return 0.0
 
 
 def _unserved() -> ThreadError:
@@ -190,7 +201,7 @@ def _unserved() -> ThreadError:
     where = "" if frame is None else f" in `{frame.f_code.co_name}` ({frame.f_code.co_filename}:{frame.f_lineno})"
     return ThreadError(
         f"thread {name!r} calls an R function, but R's thread waits{where} and cannot run it.",
-        hint="have R's thread serve while it waits: `gradops.interop.r.call_in_thread(f, ...)` in place of `f(...)`",
+        hint="have R's thread serve while it waits: `call_in_thread(f, ...)` in place of `f(...)`",
     )
 
 
@@ -200,7 +211,7 @@ def _unserved() -> ThreadError:
 def settle_torch() -> None:
     """Have torch's backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
     global torch_settled
-    if ident == threading.get_ident():
+    if is_current():
         backends.by_name("torch").module.gradients.on_one_thread()
         torch_settled = True
 
@@ -210,7 +221,7 @@ def serve() -> None:
     global _notified
     _notified = False
     _dropped.clear()
-    while _calls and threading.get_ident() == ident and _may_serve():
+    while _calls and is_current() and _may_serve():
         try:
             made = _calls.popleft()
         except IndexError:
@@ -225,7 +236,7 @@ def run(function: Callable, *arguments, **keywords):
 
     An interrupt ends the wait; the thread's own calls of R fail from then on.
     """
-    if threading.get_ident() != ident:
+    if not is_current():
         return function(*arguments, **keywords)
     made = _Call(function, arguments, keywords)
 

@@ -19,10 +19,13 @@ from ._r_calls import (
     function,
     get_item,
     guarded,
+    host_op,
+    in_thread,
     invoke,
     invoke_on_tensors,
     profile_rows,
     subset,
+    to_r,
     variable,
     vectorize,
 )
@@ -31,7 +34,8 @@ from ._r_functional import curvature, derivative, gradient, numbers, objective
 from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from ._r_session import hold_interrupts, set_warn
-from ._r_values import as_axis, as_index, describe, dim, from_r, to_r
+from ._r_thread import set_patience
+from ._r_values import as_axis, as_index, describe, dim, from_r
 
 __all__ = [
     "INDEX_RESULTS",
@@ -62,6 +66,8 @@ __all__ = [
     "guarded",
     "has_positions",
     "hold_interrupts",
+    "host_op",
+    "in_thread",
     "invoke",
     "invoke_on_tensors",
     "is_method",
@@ -75,6 +81,7 @@ __all__ = [
     "profile_rows",
     "repeated",
     "set_adopt",
+    "set_patience",
     "set_warn",
     "subset",
     "tcrossprod",

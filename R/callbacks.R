@@ -1,0 +1,106 @@
+# R functions that Python calls, as they are and as ops.
+
+# A Python function that calls the R function `f`. Python sees `f`'s formals. `take` makes what `f` gets of Python's
+# objects, `finish` what Python gets of what `f` returns. R's thread runs it, whichever thread calls.
+callback <- function(f, finish = function(value) as_python(value, callback_value), take = several) {
+  if (inherits(f, "python.builtin.object")) {
+    return(f)
+  }
+  if (is.primitive(f)) {
+    primitive <- f
+    f <- if (is.null(args(f))) function(...) primitive(...) else args(f)
+    body(f) <- rlang::call2(primitive, !!!rlang::syms(names(formals(f))))
+  }
+  formals <- formals(f)
+  defaults <- vapply(formals, function(default) {
+    if (rlang::is_missing(default)) "none" else if (is.null(default)) "null" else "r"
+  }, "")
+  called <- function(...) {
+    arrived <- FALSE
+    last <- NULL
+    on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
+    result <- rlang::try_fetch(
+      finish(do.call("f", lapply(list(...), take))),
+      error = function(condition) {
+        list(
+          `<R error>` = keep_condition(condition), message = conditionMessage(condition),
+          python = condition[["python"]]
+        )
+      },
+      condition = function(condition) {
+        last <<- condition
+        rlang::zap()
+      }
+    )
+    arrived <- TRUE
+    result
+  }
+  py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
+}
+
+#' An R function of numbers as an op
+#'
+#' `r_function(f, gradient)` makes `f`, which computes with R's own numbers (a density of \pkg{stats}, a call of
+#' compiled code), a function of tensors of any backend that has a gradient. It is called with the values; in a program
+#' that [jit()], `jax.jit` or `tf.function` has compiled, the program calls R back.
+#'
+#' `f` and `gradient` get R numbers, vectors (with a dim, as of [as.array()]), matrices and arrays, and whatever else
+#' they are given as it is. A value of length one without a dim is a scalar, a data frame a matrix. What JAX and
+#' TensorFlow compile must know shapes before there are values: `f` and `gradient` are then called once with made-up
+#' ones between 0 and 1.
+#' @param f A function of R numbers.
+#' @param gradient The gradient as a function of `f`'s arguments and the upstream gradient, such as
+#'   `function(x, y, upstream)`: a number or array, a list in the order of the arguments or named by them, `NULL` for an
+#'   argument without gradient. It may be an `r_function()` with a gradient of its own, whose upstream gradient is then
+#'   named `upstream`, and that of `f` otherwise. `NULL`: differentiating is an error.
+#' @param shape `NULL`, or the dimensions of `f`'s value, where made-up values do not tell them.
+#' @returns A function of tensors, variables and R numbers. Its value has the floating dtype of the arguments.
+#' @section Threads:
+#' R runs on one thread. A gradient function, a callback or an `r_function()` that another thread calls (a backward pass
+#' in a `threading.Thread`, TensorFlow's executor, a JAX program) waits for R's thread, which serves it in Python code,
+#' while it waits in gradops, and at the prompt and in [Sys.sleep()]. It cannot where it waits in a library's compiled
+#' code, as for a `tf.function` called directly: use [call_in_thread()] there. A call that finds R's thread standing still for
+#' `options(gradops.patience = )` seconds (10 if not set) is an error.
+#' @section Errors:
+#' - `gradops_error_callback`: an error in `f` or `gradient`, whose condition is the parent.
+#' - `gradops_error_gradient`: differentiated without a gradient.
+#' - `gradops_error_thread`: called from another thread while R's stands still.
+#' @examplesIf gradops_available()
+#' normal <- r_function(
+#'   function(x) dnorm(x),
+#'   function(x, upstream) -x * dnorm(x) * upstream
+#' )
+#' gradient(function(x) sum(normal(x)), c(0, 1))
+#' @export
+r_function <- function(f, gradient = NULL, shape = NULL) {
+  check_function(f)
+  if (!is.null(gradient)) check_function(gradient)
+  name <- deparse1(substitute(f))
+  name <- if (nchar(name) > 40 || grepl("function(", name, fixed = TRUE)) "an R function" else sprintf("`%s`", name)
+  op <- call_core("interop.r.host_op", numeric_callback(f), numeric_callback(gradient), name, shape)
+  structure(function(...) several(call_python(op, list(...), "interop.r.invoke_on_tensors")), op = op)
+}
+
+# A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
+numeric_callback <- function(f) {
+  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = py_to_r)
+}
+
+#' Call Python on another thread
+#'
+#' `call_in_thread(f, ...)` is `f(...)`, run on another thread, while R's thread runs the R functions that are asked of
+#' it: for a Python function that waits, in compiled code, for threads that call R, such as a `tf.function` that calls
+#' an [r_function()] or an R function given to `tf.py_function`. Recording (gradient tapes, modes) is as it is here.
+#' @param f A Python function.
+#' @param ... Its arguments.
+#' @returns Its value.
+#' @section Errors:
+#' - `gradops_error_callback`: an error in an R function, whose condition is the parent.
+#' - `gradops_error_python`: an error in Python.
+#' @examplesIf gradops_available()
+#' call_in_thread(reticulate::import("math", convert = FALSE)$sqrt, 2)
+#' @export
+call_in_thread <- function(f, ...) {
+  check_function(f)
+  several(call_python(f, list(...), "interop.r.in_thread"))
+}

@@ -1,0 +1,267 @@
+"""Functions of NumPy arrays that are no array library's, as ops: called with values, or back from a compiled program.
+
+A program that JAX or TensorFlow compiles needs to know what the function returns before it has values:
+the function is then called once with made-up ones, of the arguments' shapes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, backends, config, dtypes, ops
+from ..autodiff import Variable
+from ..errors import BackendError, GradientError
+from ..gradients.custom import custom_gradient
+from ._r_errors import CallbackError, told
+from ._r_values import backend_of, to_r
+
+exists = False
+"""Whether there is a host function, which a compiled program may call back."""
+
+
+def host_function(function: Callable, gradient: Callable | None, name: str, shape=None) -> Callable:
+    """An op of ``function``, whose derivative is ``gradient(x, ..., upstream)``, itself a function of NumPy arrays.
+
+    ``gradient`` may also be a host function, with a gradient of its own; without one, differentiating
+    is an error. The functions' signatures count, as in :func:`gradops.custom_gradient`.
+    """
+    host = Host(function, name, shape)
+    if gradient is None:
+        return Outside(custom_gradient(host, _no_gradient(name)))
+    if not isinstance(gradient, Outside):
+        gradient = host_function(gradient, None, f"the gradient of {name}")
+    return Outside(custom_gradient(host, gradient))
+
+
+class Outside:
+    """What :func:`host_function` returns."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+        self.__signature__ = inspect.signature(function)
+        self.__name__ = function.f.name  # type: ignore[attr-defined]
+
+    def __call__(self, *args, **kwargs):
+        if _compiling_torch():
+            import torch
+
+            return torch.compiler.disable(self.function)(*args, **kwargs)
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} as an op>"
+
+
+def _no_gradient(name: str) -> Callable:
+    def gradient(*args, upstream=None):
+        raise GradientError(
+            f"{name} has no gradient.",
+            argument="gradient",
+            hint="give it one, `r_function(f, gradient)`, or use `stop_gradient()` on what it returns",
+        )
+
+    return gradient
+
+
+class Host:
+    """``function(args, kwargs)``, which takes NumPy arrays in place of tensors, as a function of tensors.
+
+    Its value, nested arrays and numbers, comes back as tensors of the arguments' backend: floating ones in
+    the widest floating dtype among the arguments (``floatx`` without), whole ones as int64.
+    """
+
+    def __init__(self, function: Callable, name: str, shape=None):
+        global exists
+        exists = True
+        self.function = function
+        self.name = self.__name__ = name
+        self.shape = shape
+        self.__signature__ = inspect.signature(function)
+
+    def __call__(self, *args, **kwargs):
+        leaves, form = _tree.flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Variable) or backends.of(leaf) is not None]
+        tensors = [leaves[i].data if isinstance(leaves[i], Variable) else leaves[i] for i in places]
+        backend = backend_of(tensors)
+        program = _Program(self, leaves, form, places, _dtype([backend.dtype_name(t) for t in _own(backend, tensors)]))
+        found = _CALLS[backend.name](backend, program, tensors)
+        return found[0] if program.form is _tree.LEAF else _tree.unflatten(program.form, found)
+
+
+class _Program:
+    """One call: from the tensors' arrays to the value's, with the value's structure, dtypes and shapes as they come."""
+
+    def __init__(self, host: Host, leaves: list, form, places: list[int], dtype: str):
+        self.host = host
+        self.leaves = [None if i in places else leaf for i, leaf in enumerate(leaves)]
+        self.arguments = form
+        self.places = places
+        self.dtype = dtype
+        self.form: Any = None
+        self.dtypes: list[str] = []
+        self.shapes: list[tuple] = []
+
+    def __call__(self, *arrays) -> list[np.ndarray]:
+        filled = list(self.leaves)
+        for place, array in zip(self.places, arrays):
+            filled[place] = to_r(array)
+        args, kwargs = _tree.unflatten(self.arguments, filled)
+        value = self.host.function(*args, **kwargs)
+        leaves, self.form = (
+            ([value], _tree.LEAF) if not isinstance(value, (tuple, list, dict)) else _tree.flatten(value)
+        )
+        results = [np.asarray(ops.convert_to_numpy(v) if ops.is_tensor(v) else v) for v in leaves]
+        self.dtypes = [self._dtype_of(result) for result in results]
+        self.shapes = [result.shape for result in results]
+        return results
+
+    def _dtype_of(self, array: np.ndarray) -> str:
+        kinds = {"b": "bool", "i": "int64", "u": "int64", "f": self.dtype}
+        return kinds.get(array.dtype.kind) or dtypes.complex_of(self.dtype)
+
+    def foresee(self, shapes: list, names: list[str]) -> None:
+        """Learn structure, dtypes and shapes from made-up values."""
+        self(*[_made_up(shape, name) for shape, name in zip(shapes, names)])
+        shape = self.host.shape
+        if shape is not None:
+            self.shapes = [tuple(shape(*shapes) if callable(shape) else shape)] * len(self.shapes)
+
+    def cast(self, *arrays) -> tuple:
+        """The call in a compiled program, which takes what it foresaw."""
+        dtypes_, shapes = self.dtypes, self.shapes
+        try:
+            results = self(*arrays)
+        except Exception as error:
+            raise told(error) from error
+        self.dtypes = dtypes_
+        if len(results) != len(dtypes_):
+            raise BackendError(f"{self.host.name} returned {len(results)} values; {len(dtypes_)} were foreseen.")
+        for came, expected in zip(self.shapes, shapes):
+            if len(came) != len(expected) or any(e is not None and c != e for c, e in zip(came, expected)):
+                raise BackendError(
+                    f"{self.host.name} returned a value of shape {came} where {expected} was foreseen.",
+                    hint="say which: `r_function(..., shape=)`",
+                )
+        self.shapes = shapes
+        return tuple(result.astype(name, copy=False) for result, name in zip(results, dtypes_))
+
+
+def _own(backend, tensors):
+    return (t for t in tensors if backends.of(t) is backend)
+
+
+def _dtype(names: list[str]) -> str:
+    floating = [name for name in names if dtypes.is_floating(name)]
+    if not floating:
+        return config.floatx()
+    found = floating[0]
+    for name in floating[1:]:
+        found = dtypes.promote(found, name)
+    return dtypes.real_of(found)
+
+
+def _made_up(shape: tuple, name: str) -> np.ndarray:
+    """Values between 0 and 1, increasing, and of full rank: most functions take them."""
+    if name == "bool" or not dtypes.is_floating(name):
+        return np.ones(shape, name)
+    values = np.linspace(0.25, 0.75, int(np.prod(shape))).reshape(shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        values = 0.1 * (values + np.swapaxes(values, -1, -2)) + np.eye(shape[-1])
+    return values.astype(name)
+
+
+# With values, or for a program: from tensors to tensors ---------------------------------------------------------------
+
+
+def _now(backend, program: _Program, tensors: list) -> list:
+    like = next(_own(backend, tensors), None)
+    return [backend.convert(value, dtype, like) for value, dtype in zip(program(*tensors), program.dtypes)]
+
+
+def _traced(backend, program: _Program, tensors: list) -> list:
+    """In ``gradops.jit`` on NumPy."""
+    values = [getattr(t, "value", t) for t in tensors]
+    program(*values)
+    place = next(t.program for t in tensors if hasattr(t, "program"))
+    return place.add(f"host {next(_numbers)}", program.cast, tensors, values, list(program.cast(*values)))
+
+
+def _jax(backend, program: _Program, tensors: list) -> list:
+    import jax
+
+    if not any(isinstance(t, jax.core.Tracer) for t in tensors):
+        return _now(backend, program, tensors)
+    _quieten(logging.getLogger("jax._src.callback"))
+    tensors = [jax.lax.stop_gradient(t) for t in tensors]  # the derivative is the custom one's
+    program.foresee([t.shape for t in tensors], [t.dtype.name for t in tensors])
+    program.dtypes = [jax.dtypes.canonicalize_dtype(name).name for name in program.dtypes]
+    results = [jax.ShapeDtypeStruct(shape, name) for shape, name in zip(program.shapes, program.dtypes)]
+    return list(jax.pure_callback(program.cast, tuple(results), *tensors, vmap_method="sequential"))
+
+
+@functools.cache
+def _quieten(logger: logging.Logger) -> None:
+    """Have JAX not print the tracebacks of errors that it also raises."""
+    logger.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], CallbackError)))
+
+
+def _tensorflow(backend, program: _Program, tensors: list) -> list:
+    import tensorflow as tf
+
+    if not any(tf.is_tensor(t) and not hasattr(t, "numpy") for t in tensors):
+        return _now(backend, program, tensors)
+    tensors = [tf.convert_to_tensor(t) for t in tensors]
+    if any(t.shape.rank is None for t in tensors):
+        raise BackendError(f"{program.host.name} needs tensors of known rank in a TensorFlow graph.")
+    names = [t.dtype.name for t in tensors]
+    program.foresee([tuple(2 if size is None else size for size in t.shape) for t in tensors], names)
+    if program.host.shape is None and any(None in t.shape for t in tensors):
+        first = program.shapes
+        program.foresee([tuple(3 if size is None else size for size in t.shape) for t in tensors], names)
+        program.shapes = [tuple(a if a == b else None for a, b in zip(s, t)) for s, t in zip(first, program.shapes)]
+    kinds = [tf.as_dtype(name) for name in program.dtypes]
+    results = tf.numpy_function(lambda *arrays: program.cast(*arrays), tensors, kinds)
+    for result, shape in zip(results, program.shapes):
+        result.set_shape(shape)
+    return list(results)
+
+
+def _torch(backend, program: _Program, tensors: list) -> list:
+    import torch
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    if any(isinstance(t, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors):
+        return list(_torch_forms().Call.apply(program, *map(torch.as_tensor, tensors)))
+    if get_proxy_mode() is not None:
+        return _torch_forms().recorded(program, list(map(torch.as_tensor, tensors)))
+    return _now(backend, program, tensors)
+
+
+@functools.cache
+def _torch_forms():
+    from . import _host_torch
+
+    return _host_torch
+
+
+def _compiling_torch() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
+
+
+_CALLS: dict[str, Callable] = {
+    "numpy": _now,
+    "traced": _traced,
+    "torch": _torch,
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+}
+_numbers = itertools.count()
