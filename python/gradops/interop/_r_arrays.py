@@ -1,0 +1,155 @@
+"""What R's own functions mean on tensors: recycling, filling by column, vectors as matrices.
+
+R counts through an array by column, ``gradops.ops`` by row; R recycles a vector along the columns of a matrix,
+``gradops.ops`` broadcasts it along the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .. import ops
+from ..errors import ShapeError
+from ._r_errors import Failure
+from ._r_ops import find
+from ._r_subset import column_major
+from ._r_values import CONTAINERS, from_r
+
+
+def operator_form(name: str) -> Callable:
+    """The form of a binary op that R's operators have: a vector beside another shape is recycled."""
+    function = find(name)
+
+    def call(x1, x2):
+        try:
+            if x1.__class__ in CONTAINERS or x2.__class__ in CONTAINERS:
+                x1, x2 = from_r((x1, x2))
+            return function(*recycle(x1, x2))
+        except Exception as error:
+            return Failure(error)
+
+    return call
+
+
+def recycle(x1, x2) -> tuple:
+    """Two operands as R's operators see them: a vector goes along the columns of the other, as often as it takes.
+
+    Numbers, operands of one shape, and arrays of several dimensions (where R has no answer) stay as they are.
+    """
+    shape1, shape2 = _shape(x1), _shape(x2)
+    rank1, rank2 = len(shape1), len(shape2)
+    if shape1 == shape2 or not rank1 or not rank2 or (rank1 > 1 and rank2 > 1):
+        return x1, x2
+    if rank1 == 1 and (rank2 > 1 or shape1[0] < shape2[0]):
+        return _along(x1, shape2), x2
+    return x1, _along(x2, shape1)
+
+
+def _along(vector, shape: tuple):
+    """A vector that broadcasts with ``shape`` as R would recycle it."""
+    count = vector.shape[0]
+    if count == 1 or count is None or not count:
+        return vector
+    if None not in shape:
+        size = math.prod(shape)
+        for leading in range(1, len(shape)):
+            if math.prod(shape[:leading]) == count:
+                return fill(vector, (*shape[:leading], *[1] * (len(shape) - leading)))
+        if size % count == 0:
+            return fill(ops.tile(vector, (size // count,)), shape)
+    raise ShapeError(
+        f"a vector of {count} elements cannot be recycled along {_sizes(shape)}.",
+        hint="Operators recycle by column, as R does; `op_add()`, `op_multiply()`, ... broadcast.",
+    )
+
+
+def _sizes(shape: tuple) -> str:
+    if len(shape) == 1:
+        return f"one of {shape[0]}"
+    return "dimensions " + " x ".join("?" if size is None else str(size) for size in shape)
+
+
+def _shape(x) -> tuple:
+    return tuple(getattr(x, "shape", ()))
+
+
+def fill(x, shape):
+    """``x``'s elements in a new shape, by column."""
+    shape = tuple(map(int, shape))
+    flat = column_major(x)
+    return ops.transpose(ops.reshape(flat, shape[::-1])) if len(shape) > 1 else ops.reshape(flat, shape)
+
+
+def flat(x):
+    """``x``'s elements by column, as a vector."""
+    return column_major(x)
+
+
+def filled(x, shape, byrow: bool = False):
+    """R's ``array(x, shape)`` and ``matrix(x, byrow=)``: as :func:`fill`, the elements recycled or cut to fit."""
+    shape = tuple(map(int, shape))
+    size = math.prod(shape)
+    x = repeated(x, size)
+    return ops.reshape(x, shape) if byrow else fill(x, shape)
+
+
+def repeated(x, size: int):
+    """The elements of ``x`` by column, recycled or cut to ``size``."""
+    x, size = column_major(x), int(size)
+    count = x.shape[0]
+    if not count and size:
+        raise ShapeError(f"no elements to make {size} of.", argument="x")
+    if count < size:
+        x = ops.tile(x, (-(-size // count),))
+    return x if x.shape[0] == size else ops.get_item(x, slice(0, size))
+
+
+# Matrix products ------------------------------------------------------------------------------------------------------
+
+
+def matmul(x, y):
+    """R's ``x %*% y``: a vector is a row or a column, whichever fits; the answer of two dimensions is a matrix."""
+    x, y = _vector(x), _vector(y)
+    if len(x.shape) == 1 and len(y.shape) == 1:
+        inner = x.shape[0] == y.shape[0]
+        x, y = (_row(x), _column(y)) if inner else (_column(x), _row(y))
+    elif len(x.shape) == 1:
+        x = _row(x) if x.shape[0] == y.shape[-2] else _column(x)
+    elif len(y.shape) == 1:
+        y = _column(y) if y.shape[0] == x.shape[-1] else _row(y)
+    return ops.matmul(x, y)
+
+
+def crossprod(x, y=None):
+    """R's ``t(x) %*% y``, vectors being columns where that fits."""
+    x = _vector(x)
+    y = x if y is None else _vector(y)
+    if len(x.shape) == 1:
+        x = _column(x) if x.shape[0] == y.shape[0] else _row(x)
+    if len(y.shape) == 1:
+        y = _column(y) if y.shape[0] == x.shape[0] else _row(y)
+    return ops.matmul(ops.transpose(x), y)
+
+
+def tcrossprod(x, y=None):
+    """R's ``x %*% t(y)``, vectors being columns where that fits."""
+    x = _vector(x)
+    y = x if y is None else _vector(y)
+    if len(x.shape) == 1:
+        x = _row(x) if len(y.shape) == 2 and x.shape[0] == y.shape[1] else _column(x)
+    if len(y.shape) == 1:
+        y = _row(y) if y.shape[0] == x.shape[1] else _column(y)
+    return ops.matmul(x, ops.transpose(y))
+
+
+def _vector(x):
+    return ops.reshape(x, (1,)) if not _shape(x) else x
+
+
+def _row(x):
+    return ops.reshape(x, (1, -1))
+
+
+def _column(x):
+    return ops.reshape(x, (-1, 1))
