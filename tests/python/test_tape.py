@@ -187,6 +187,13 @@ def test_dtypes():
     assert x.grad.dtype == np.float32 and w.grad.dtype == np.float64
 
 
+def test_whole_numbers_end_the_graph():
+    x = Variable(np.array([1.5, 2.5]), requires_grad=True)
+    for y in (x.astype("int64"), ops.cast(x, "bool"), ops.view(x, "int64")):
+        assert not y.requires_grad and y.grad_fn is None
+    assert x.astype("float32").requires_grad
+
+
 def test_backward_is_quiet_about_infinities():
     x = leaf(0.0)
     with np.errstate(all="raise"):

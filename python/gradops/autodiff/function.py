@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, GradientError, ShapeError
 from . import engine, inplace
 from .graph import PICK, Node, Parts, Rule
 from .modes import no_grad, recording
-from .variable import Variable, attach, wrap
+from .variable import Variable, attach, differentiable, wrap
 
 
 class Context:
@@ -191,7 +191,7 @@ def _plain(output, data):
 
 def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
     places = [i for i, (o, d) in enumerate(zip(outputs, data)) if id(o) not in constants and backends.of(d) is not None]
-    places = [i for i in places if _differentiable(data[i])]
+    places = [i for i in places if differentiable(data[i])]
     saved, sources = [], []
     for tensor in ctx._to_save:
         saved.append(tensor.data if isinstance(tensor, Variable) else tensor)
@@ -239,12 +239,6 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         else:
             results.append(attach(value, made))
     return results
-
-
-def _differentiable(data) -> bool:
-    from .variable import _differentiable as check
-
-    return check(data)
 
 
 def _source(tensor, args, edges, outputs, dirty):

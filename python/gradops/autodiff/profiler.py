@@ -279,8 +279,10 @@ class profile:
     def _torch_rows(self, by_shape: bool) -> list[Row]:
         if self._native is None:
             return []
-        rows = []
+        rows, labels = [], {e.name for e in self.events if e.kind == "label"}
         for a in self._native.key_averages(group_by_input_shape=by_shape):
+            if a.key in labels:  # has a row of the tape's
+                continue
             size = max(0, getattr(a, "self_cpu_memory_usage", 0))
             shapes = tuple(tuple(s) if s else () for s in a.input_shapes or ()) if by_shape else ()
             times = 1e-6 * a.cpu_time_total, 1e-6 * a.self_cpu_time_total

@@ -27,7 +27,7 @@ from ..ops import _dispatch, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
 from .modes import recording
-from .variable import Variable, attach, wrap
+from .variable import Variable, attach, differentiable, wrap
 
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
 
@@ -210,7 +210,7 @@ def _with_settings(op, rules, naive):
     def recorded(x, *settings):
         data = x.data
         y = kernels[type(data)](data, *settings)
-        if x._active and is_recording():
+        if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
             saved = (data if keep_x else None, *settings, y if keep_y else None)
             return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
         return wrap(y)

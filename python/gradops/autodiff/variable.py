@@ -151,7 +151,7 @@ class Variable:
                     "`requires_grad` of the result of an operation cannot be switched off.", hint="use `detach()`"
                 )
             return self
-        if requires_grad and not _differentiable(self.data):
+        if requires_grad and not differentiable(self.data):
             raise ArgumentTypeError(
                 f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {self.dtype}.",
                 argument="requires_grad",
@@ -389,7 +389,8 @@ def _as_data(data) -> Any:
     return owner.convert(data)
 
 
-def _differentiable(data) -> bool:
+def differentiable(data) -> bool:
+    """Whether data of its dtype has gradients: floating and complex numbers, and text."""
     from .. import dtypes
     from ..ops.conversion import dtype
 
