@@ -246,11 +246,11 @@ def _of_several(op, rules, naive):
     def recorded(*arguments):
         data = list(arguments)
         edges: list = []
-        for position, differentiable in tensors:
+        for position, has_rule in tensors:
             value, edge = arguments[position], None
             if isinstance(value, Variable):
                 data[position] = value.data
-                if differentiable and value._active:
+                if has_rule and value._active:
                     edge = value._node or value
             edges.append(edge)
         y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
