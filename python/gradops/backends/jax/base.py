@@ -55,6 +55,9 @@ def dtype_name(x) -> str:
 
 
 def to_numpy(x) -> np.ndarray:
+    if isinstance(x, jax.core.Tracer):  # of a derivative, unlike that of a compiled function, the value is known
+        known = getattr(x, "to_concrete_value", lambda: None)()
+        x = x if known is None else known
     return np.asarray(x.astype(jnp.float32) if x.dtype == jnp.bfloat16 else x)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 
 import numpy as np
 import torch
 
 from ... import config, dtypes
+from ...errors import JitError
 from ..numpy import base as _numpy
 
 DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
@@ -51,9 +53,21 @@ def dtype_name(x) -> str:
 
 def to_numpy(x) -> np.ndarray:
     x = x.detach()
+    if _is_traced(x):
+        raise JitError(
+            "a compiled function looked at a value: a branch or a Python number made of a tensor.",
+            hint="use `ops.where()` or `ops.cond()`, or make the argument static",
+        )
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.resolve_conj().resolve_neg().cpu().numpy()
+
+
+def _is_traced(x) -> bool:
+    """Whether a graph is being traced in which ``x`` is no constant."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    mode = proxies and proxies.get_innermost_proxy_mode()
+    return mode is not None and proxies.get_proxy_slot(x, mode.tracer, None) is not None
 
 
 def cast(x, dtype):
