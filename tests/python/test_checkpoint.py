@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -605,6 +606,50 @@ def test_writes_after_the_scope_are_right_or_refused():
         a.add_(1.0)
     with pytest.raises(RuntimeError, match="inplace operation"):
         y.backward()
+
+
+def test_a_write_through_another_name_is_seen():
+    import torch
+
+    a, alias = (base := torch.ones(3)), base.detach()
+    c = torch.ones(3, requires_grad=True)
+    with gradient_checkpoint_scope():
+        x = torch.exp(a * 2)
+    y = (x * c).sum()
+    del x, a, base
+    alias.add_(1.0)
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        y.backward()
+
+
+def test_inference_mode():
+    import torch
+
+    with torch.inference_mode(), gradient_checkpoint_scope():
+        x = torch.exp(torch.ones(3))
+    np.testing.assert_allclose(x, np.exp(np.ones(3)), rtol=1e-6)
+
+
+def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
+    import torch
+
+    from gradops.backends.torch import recipes
+
+    weights = [torch.full((2, 2), 0.1 * i, requires_grad=True) for i in range(1, 7)]
+
+    def chain(scope):
+        h = torch.ones(3, 2)
+        for part in (weights[:2], weights[2:4], weights[4:]):
+            with scope():
+                for w in part:
+                    h = torch.tanh(h @ w)
+        return torch.autograd.grad(h.sum(), weights)
+
+    want, run, steps = chain(contextlib.nullcontext), recipes._Step.run, []
+    monkeypatch.setattr(recipes._Step, "run", lambda self, *a: steps.append(self.func) or run(self, *a))
+    for got, expected in zip(chain(gradient_checkpoint_scope), want):
+        np.testing.assert_array_equal(got, expected)
+    assert len(steps) == 6  # of 12: the last layer of each scope is stored by the next one, or kept by the caller
 
 
 def test_torchs_own_check_is_kept_for_other_tensors():

@@ -45,7 +45,8 @@ class gradient_checkpoint_scope(_Scope):
 
     Raises:
         BackendError: an active ``tf.GradientTape``, or a TensorFlow graph: use :func:`checkpoint`.
-        GradientError: in the backward pass, where something needed was written in place since.
+        GradientError: in the backward pass, where something needed was written in place since (but through
+            PyTorch's ``.data`` or by NumPy, which PyTorch does not see either).
 
     Gradient:
         Unchanged; after RETURNN's ``gradient_checkpoint_scope`` and Chen et al. (2016).

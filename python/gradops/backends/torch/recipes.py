@@ -108,11 +108,10 @@ def _value(leaf, done, copies):
     if leaf.__class__ is _Ref:
         return done[leaf.step][leaf.index]
     if leaf.__class__ is _Input:
-        owner = leaf.owner()
-        if owner is not None and owner._version != leaf.version:
+        if leaf.tensor._version != leaf.version:
             raise GradientError(
                 "a tensor that a checkpointed operation used was modified by an inplace operation; the operation "
-                f"cannot be recomputed (version {owner._version}; expected version {leaf.version})."
+                f"cannot be recomputed (version {leaf.tensor._version}; expected version {leaf.version})."
             )
         return leaf.tensor
     if leaf.__class__ is _Copied:
@@ -134,15 +133,19 @@ class _Ref:
 
 
 class _Input:
-    """A tensor from outside: its values, and whose version says that they are still the same."""
+    """A tensor from outside: its values, and the version that says that they are still the same."""
 
-    __slots__ = ("tensor", "owner", "version")
+    __slots__ = ("tensor", "version")
 
     def __init__(self, tensor):
-        self.tensor = tensor.detach()
-        base = tensor._base
-        self.owner = weakref.ref(tensor if base is None else base)
-        self.version = tensor._version
+        with _counting():
+            self.tensor = tensor.detach()
+        self.version = self.tensor._version
+
+
+def _counting():
+    """Inside a dispatch mode, a scope in which views share their version counters."""
+    return torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.ADInplaceOrView, False)
 
 
 class _Copied:
@@ -179,6 +182,9 @@ class _Handle:
         self.task: int | None = None
         self.stale = False
 
+    def is_of(self, t) -> bool:
+        return self.origin is not None and self.origin[0]() is t and self.origin[1] == t._version
+
     def living(self):
         """The tensor itself, while the caller keeps it as it was."""
         if self.origin is None:
@@ -188,13 +194,26 @@ class _Handle:
 
 
 class _Kept:
-    """A tensor stored as it is, with the check for writes in place that torch leaves to hooks."""
+    """A tensor stored as it is, with the check for writes in place that torch leaves to hooks.
 
-    __slots__ = ("tensor", "version")
+    ``handles`` of other scopes stand for the same tensor: what is stored need not be computed again for them.
+    """
 
-    def __init__(self, tensor):
+    __slots__ = ("tensor", "version", "handles")
+
+    def __init__(self, tensor, handles=()):
         self.tensor = tensor.detach()
         self.version = tensor._version
+        self.handles = handles
+
+    def share(self, task: int) -> None:
+        """Give the tensor to the handles that will ask for it in this backward pass."""
+        for ref in self.handles:
+            handle = ref()
+            if handle is not None and handle.task != task and not handle.stale:
+                with handle.recipe.lock:
+                    handle.value, handle.task = self.tensor, task
+                _release_after(handle.recipe, task)
 
 
 class _Recipe(TorchDispatchMode):
@@ -210,7 +229,7 @@ class _Recipe(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if _local.busy:
+        if _local.busy or torch.is_inference_mode_enabled():
             return func(*args, **kwargs)
         leaves, form = tree_flatten((args, kwargs))
         generator = _generator(func, leaves) if torch.Tag.nondeterministic_seeded in func.tags else None
@@ -383,14 +402,16 @@ def _generator(func, leaves):
 def _pack(t):
     key = None if _local.busy else _key(t)
     made = None if key is None else _made.get(key)
+    same: list = []
     if made is not None and made.alive():
         handle = _handle(made, t)
         if handle is not None:
             return handle
+        same = [ref for ref in made.handles if ref() is not None and ref().is_of(t)]
     _local.busy += 1
     try:
         with torch.no_grad():
-            return _Kept(t)
+            return _Kept(t, same)
     finally:
         _local.busy -= 1
 
@@ -426,6 +447,7 @@ def _handle(made: _Storage, t) -> _Handle | None:
 
 
 def _unpack(kept):
+    task = torch._C._current_graph_task_id()
     if kept.__class__ is _Kept:
         if kept.tensor._version != kept.version:
             raise RuntimeError(
@@ -433,14 +455,15 @@ def _unpack(kept):
                 f"{kept.tensor.type()} of shape {list(kept.tensor.shape)} is at version {kept.tensor._version}; "
                 f"expected version {kept.version} instead."
             )
+        if kept.handles and task != -1:
+            kept.share(task)
         return kept.tensor
-    task = torch._C._current_graph_task_id()
     value = kept.value
     if value is not None and kept.task == task and task != -1:
         return value
     recipe = kept.recipe
     if task != -1:
-        torch.autograd.Variable._execution_engine.queue_callback(lambda: _release(recipe, task))
+        _release_after(recipe, task)
     _local.busy += 1
     try:
         with torch.no_grad(), torch.amp.autocast("cpu", enabled=False):
@@ -451,6 +474,10 @@ def _unpack(kept):
         if task == -1:
             _release(recipe, task)
     return value
+
+
+def _release_after(recipe: _Recipe, task: int) -> None:
+    torch.autograd.Variable._execution_engine.queue_callback(lambda: _release(recipe, task))
 
 
 def _release(recipe: _Recipe, task: int) -> None:
