@@ -45,10 +45,16 @@ def subset(x, indices: list, drop: bool = True):
             key.append(slice(None))
     if any(part != slice(None) for part in key):
         x = ops.get_item(x, tuple(key))
-    for axis, positions in gathered.items():
-        before = axis - sum(isinstance(part, int) for part in key[:axis])
-        x = ops.get_item(x, (*[slice(None)] * before, positions))
+    for axis, positions in reversed(gathered.items()):
+        x = _gather(x, axis - sum(isinstance(part, int) for part in key[:axis]), positions, drop)
     return x
+
+
+def _gather(x, axis: int, positions, drop: bool):
+    """Positions along an axis. A lone one stays a tensor of one: PyTorch would look at it, which a trace forbids."""
+    lone = not positions.shape
+    x = ops.get_item(x, (*[slice(None)] * axis, ops.reshape(positions, (1,)) if lone else positions))
+    return ops.squeeze(x, axis) if lone and drop else x
 
 
 def assign(x, indices: list, value):
@@ -102,10 +108,11 @@ def _elements(x, index, shape: tuple):
         index = array.ravel(order="F")
     elif ops.is_tensor(index):
         index = column_major(index)
+    flat = column_major(x)
     positions = _positions(index, int(np.prod(shape)))
     if isinstance(positions, np.ndarray) and len(positions) == 1:
         positions = int(positions[0])
-    return ops.get_item(column_major(x), positions)
+    return ops.get_item(flat, positions) if isinstance(positions, (int, slice)) else _gather(flat, 0, positions, True)
 
 
 def _positions(index, size: int) -> Any:

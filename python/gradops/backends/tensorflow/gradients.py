@@ -145,7 +145,12 @@ def value_and_grad(run, leaves: list) -> tuple:
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         y = tf.convert_to_tensor(run(*inputs))
-    return y, tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return y, _dense(tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+
+
+def _dense(gradients: list) -> list:
+    """Gradients as tensors, also of what was gathered from."""
+    return [tf.convert_to_tensor(g) for g in gradients]
 
 
 def vjp(run, leaves: list) -> tuple:
@@ -156,7 +161,7 @@ def vjp(run, leaves: list) -> tuple:
         outputs = run(*inputs)
 
     def pull(weights):
-        return tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return _dense(tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO))
 
     return outputs, pull
 
@@ -168,6 +173,15 @@ def jvp(run, leaves: list, tangents: list) -> tuple:
         outputs = run(*inputs)
     products = [accumulator.jvp(y, unconnected_gradients=tf.UnconnectedGradients.ZERO) for y in outputs]
     return outputs, products
+
+
+def dependence(run, leaves: list) -> list:
+    """For each output, whether it depends on each of the inputs."""
+    inputs = [tf.identity(x) for x in leaves]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(inputs)
+        outputs = run(*inputs)
+    return [[g is not None for g in tape.gradient(y, inputs)] for y in outputs]
 
 
 def jacobian(run, leaves: list, strategy: str, vectorize: bool, form):
