@@ -12,9 +12,7 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     body(f) <- rlang::call2(primitive, !!!rlang::syms(names(formals(f))))
   }
   formals <- formals(f)
-  defaults <- vapply(formals, function(default) {
-    if (rlang::is_missing(default)) "none" else if (is.null(default)) "null" else "r"
-  }, "")
+  defaults <- lapply(unname(formals), formal_default)
   called <- function(...) {
     arrived <- FALSE
     last <- NULL
@@ -35,7 +33,20 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     arrived <- TRUE
     result
   }
-  py_call(bridge()$callback, called, as.list(names(formals)), as.list(unname(defaults)))
+  py_call(bridge()$callback, called, as.list(names(formals)), defaults)
+}
+
+# What Python is told of a formal's default.
+formal_default <- function(default) {
+  if (rlang::is_missing(default)) {
+    "none"
+  } else if (is.null(default)) {
+    "null"
+  } else if (is.atomic(default) && length(default) == 1 && !anyNA(default)) {
+    list(value = default)
+  } else {
+    "r"
+  }
 }
 
 #' An R function of numbers as an op

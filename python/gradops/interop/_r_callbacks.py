@@ -23,21 +23,21 @@ class _Default:
 _DEFAULT = _Default()
 
 
-def callback(function: Callable, names: list[str], defaults: list[str]) -> Callable:
+def callback(function: Callable, names: list[str], defaults: list) -> Callable:
     """A Python function of an R function, with a signature as R's formals say.
 
     ``function`` returns R's value, or ``{"<R error>": key, ...}``, which is raised: as the Python exception that
     caused it, if one did, since a library may wait for its own. ``defaults`` holds, for each formal,
-    ``"none"`` for a formal without default, ``"null"`` for ``NULL`` and ``"r"`` for any other. It runs on R's
-    thread, whichever thread calls.
+    ``"none"`` for a formal without default, ``"null"`` for ``NULL``, ``{"value": x}`` for a constant and ``"r"`` for
+    any other. It runs on R's thread, whichever thread calls.
     """
 
     held = _Held(function)
 
     def on_r_thread(arguments, keywords):
-        for name in [name for name, value in keywords.items() if value is _DEFAULT]:
-            del keywords[name]
-        result = held.function(*(a for a in arguments if a is not _DEFAULT), **keywords)
+        if any(value is _DEFAULT for value in (*arguments, *keywords.values())):
+            arguments, keywords = _without_defaults(names, arguments, keywords)
+        result = held.function(*arguments, **keywords)
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
             error.gradops_key = result["<R error>"]
@@ -58,12 +58,23 @@ def callback(function: Callable, names: list[str], defaults: list[str]) -> Calla
             signature.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
             kind = inspect.Parameter.KEYWORD_ONLY  # type: ignore[assignment]
             continue
-        value = {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
+        known = default.__class__ is dict
+        value = default["value"] if known else {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
         parameter = inspect.Parameter("x", kind, default=value)
         parameter._name = name  # type: ignore[attr-defined]  # R's names may have dots
         signature.append(parameter)
     call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
     return call
+
+
+def _without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """The arguments but for those that R has a default for; what comes after one goes by name."""
+    keywords = {name: value for name, value in keywords.items() if value is not _DEFAULT}
+    first = next((i for i, value in enumerate(arguments) if value is _DEFAULT), len(arguments))
+    for name, value in zip(names[first:], arguments[first:]):
+        if value is not _DEFAULT:
+            keywords[name] = value
+    return arguments[:first], keywords
 
 
 class _Held:
@@ -96,11 +107,30 @@ def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
     _r_thread.settle(_notify)
+    _settle_reticulate()
+
+
+def _settle_reticulate() -> None:
+    """Have the R functions that reticulate itself gives to Python reach R's thread in the same way."""
+    try:
+        from rpycall import call_r_function
+        from rpytools import thread
+    except ImportError:
+        return
+
+    def on_r_thread(f, *args, **kwargs):
+        try:
+            return _r_thread.call(call_r_function, f, *args, **kwargs), None
+        except Exception as error:
+            return None, error
+
+    if hasattr(thread, "safe_call_r_function_on_main_thread"):
+        thread.safe_call_r_function_on_main_thread = on_r_thread
 
 
 def _notify(function: Callable) -> None:
     """Have R's event loop call ``function``, through reticulate."""
-    from rpycall import schedule_python_function_on_main_thread  # type: ignore[import-not-found]
+    from rpycall import schedule_python_function_on_main_thread
 
     schedule_python_function_on_main_thread(function, None)
 

@@ -112,7 +112,7 @@ class _Call:
 def _states() -> list[Callable]:
     """What the libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
     loaded = [backends.by_name(name) for name in ("torch", "tensorflow", "jax") if name in sys.modules]
-    return [state for backend in loaded if (state := backend.module.gradients.carried()) is not None]
+    return [backend.module.gradients.carried() for backend in loaded]
 
 
 # Other threads --------------------------------------------------------------------------------------------------------
@@ -249,8 +249,11 @@ def run(function: Callable, *arguments, **keywords):
     return made.result()
 
 
-def wait_until(ready: Callable[[], bool], every: float | None = None) -> None:
-    """Serve until ``ready()``, asked after each call and, where nothing rings, ``every`` so many seconds."""
+def wait_until(ready: Callable[[], bool], every: float = 0.05) -> None:
+    """Serve until ``ready()``, asked after each call and ``every`` so many seconds.
+
+    Between two waits Python makes what calls are pending: those of reticulate's own R functions.
+    """
     global _waiting
     _waiting += 1
     try:

@@ -59,10 +59,10 @@ def staging() -> bool:
 
 
 def carried():
-    """A function that gives a scope in which another thread takes part in this one's transformation; None without."""
-    if not supported or not tracing():
-        return None
-    current = core.trace_ctx.trace
+    """A function that gives a scope in which another thread takes part in this one's transformation, or in none."""
+    current = core.trace_ctx.trace if supported else None
+    if current is None:
+        return contextlib.nullcontext
     return lambda: core.set_current_trace(current)
 
 

@@ -70,25 +70,29 @@ def active() -> list[tf.GradientTape]:
 
 
 def carried():
-    """A function that gives a scope in which another thread records as this one does now; None where it does not."""
+    """A function that gives a scope in which another thread records as this one does now."""
     recorders = [tape for tape in active() if getattr(tape, "_tape", None) is not None]
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-    if not recorders and graph is None:
-        return None
 
     @contextlib.contextmanager
     def scope():
         from tensorflow.python.eager import tape as inner
 
-        before = _opened.recorders
+        before, here = _opened.recorders, active()
         with contextlib.ExitStack() as stack:
             stack.callback(setattr, _opened, "recorders", before)
-            _opened.recorders = [weakref.ref(recorder) for recorder in recorders]
+            for tape in here:
+                if tape not in recorders:
+                    stack.enter_context(tape.stop_recording())
+            for tape in recorders:
+                if tape not in here:
+                    inner.push_tape(tape._tape)
+                    stack.callback(inner.pop_tape, tape._tape)
+            _opened.recorders = [weakref.ref(tape) for tape in recorders]
             if graph is not None:
                 stack.enter_context(graph.as_default())
-            for recorder in recorders:
-                inner.push_tape(recorder._tape)
-                stack.callback(inner.pop_tape, recorder._tape)
+            elif not tf.executing_eagerly():
+                stack.enter_context(tf.init_scope())
             yield
 
     return scope
