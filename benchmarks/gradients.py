@@ -2,14 +2,13 @@
 
     python benchmarks/gradients.py
 
-Each way of checkpointing runs in a process of its own, on one thread: the peak is what it held at most, above what
-it held before the first layer; the time is processor time, the best of ten steps.
+Each way of checkpointing runs in processes of its own, on one thread: one for the peak, which is what it held at most
+above what it held before the first layer, and three for the time, the best processor time of a step.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
 import subprocess
@@ -26,12 +25,9 @@ from gradops import Variable, ops
 
 LAYERS, SEGMENT, ROWS, WIDTH = 50, 7, 4096, 256
 
-SETTINGS = {  # what is freed goes back to the system at once, or the peak would not show it
-    "MALLOC_MMAP_THRESHOLD_": "65536",
-    "MALLOC_TRIM_THRESHOLD_": "65536",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+"""What is freed goes back to the system at once, or the peak would not show it; that costs time."""
 
 CHECKPOINTS = {
     "numpy": ["nothing", "gradient_checkpoint_scope", "checkpoint"],
@@ -106,37 +102,44 @@ def numpy_chain(contender: str):
     return step
 
 
-def measure(library: str, contender: str) -> None:
-    """In a process of its own: the peak of the first step in MiB, and the best time of a step."""
-    step = {"numpy": numpy_chain, "torch": torch_chain}[library](contender)
-    small = {"numpy": numpy_chain, "torch": torch_chain}[library]
+def measure(library: str, contender: str, what: str) -> None:
+    """In a process of its own: the peak of the first step in MiB, or the best time of ten steps in seconds."""
+    chain = {"numpy": numpy_chain, "torch": torch_chain}[library]
+    step = chain(contender)
     global ROWS
     rows, ROWS = ROWS, 8
-    small(contender)()  # what libraries load and keep
+    chain(contender)()  # what libraries load and keep
     ROWS = rows
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    if what == "peak":
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        step()
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+        return
     best = float("inf")
     for _ in range(10):
         start = time.process_time()
         step()
         best = min(best, time.process_time() - start)
-    print(json.dumps([peak / 1024, best]))
+    print(best)
+
+
+def measured(library: str, contender: str, what: str) -> float:
+    command = [sys.executable, __file__, "--measure", library, contender, what]
+    settings = ONE_THREAD | (AT_ONCE if what == "peak" else {})
+    out = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | settings).stdout
+    return float(out.splitlines()[-1])
 
 
 def checkpointing() -> None:
     print(f"\nA chain of {LAYERS} layers tanh(h @ w), h {ROWS} x {WIDTH} float32, segments of {SEGMENT}: one step\n")
     rows = []
     for library, contenders in CHECKPOINTS.items():
-        found = {}
-        for contender in contenders:
-            command = [sys.executable, __file__, "--measure", library, contender]
-            out = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | SETTINGS).stdout
-            found[contender] = json.loads(out.splitlines()[-1])
-        peak, seconds = found["nothing"]
-        for contender, (p, s) in found.items():
-            rows.append([library, contender, f"{p:.0f}", f"{p / peak:.2f}", f"{1e3 * s:.0f}", f"{s / seconds:.2f}"])
+        peaks = {c: measured(library, c, "peak") for c in contenders}
+        turns = [{c: measured(library, c, "time") for c in contenders} for _ in range(3)]
+        best = {c: min(turn[c] for turn in turns) for c in contenders}
+        for c in contenders:
+            memory = [f"{peaks[c]:.0f}", f"{peaks[c] / peaks['nothing']:.2f}"]
+            rows.append([library, c, *memory, f"{1e3 * best[c]:.0f}", f"{best[c] / best['nothing']:.2f}"])
     table(["library", "recomputed by", "peak MiB", "ratio", "ms", "ratio"], rows)
 
 
@@ -232,7 +235,7 @@ def custom_gradients() -> None:
             continue
         for size, name in ((0, "scalar"), (2**18, "1 MiB")):
             for mode, (theirs, ours) in makers[library](size).items():
-                times = compare({"theirs": theirs, "ours": ours}, repeats=25)
+                times = compare({"theirs": theirs, "ours": ours}, repeats=300, budget=0.003)
                 t, o = times["theirs"], times["ours"]
                 numbers = [f"{1e6 * t:.1f}", f"{1e6 * o:.1f}", f"{1e6 * (o - t):.1f}", f"{o / t:.2f}"]
                 rows.append([library, mode, name, native, *numbers])

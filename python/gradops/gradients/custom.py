@@ -371,10 +371,8 @@ def _align(value, part, found: list) -> None:
 
 def _fit(g, x):
     """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
-    from ..autodiff.engine import sum_to
-
-    if g is None:
-        return None
+    if g is None or g.__class__ is x.__class__ and g.dtype == x.dtype is not str and g.shape == x.shape:
+        return g
     data = x.data if isinstance(x, Variable) else x
     if data.dtype is str:
         from ..autodiff.text import feedback
@@ -385,6 +383,8 @@ def _fit(g, x):
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
     if not _is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
         g = _like(g, data)
+    from ..autodiff.engine import sum_to
+
     try:
         g = sum_to(g, tuple(data.shape))
     except ShapeError:
