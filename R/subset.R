@@ -31,7 +31,7 @@ op_subset <- function(x, ..., drop = TRUE) {
 #' @rdname op_subset
 #' @export
 `op_subset<-` <- function(x, ..., value) {
-  call_core("interop.r.assign", operand(x), indices(...), operand(value))
+  call_core("interop.r.assign", operand(x), indices(...), replacement(value))
 }
 
 #' @rdname op_subset
@@ -40,17 +40,26 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
-  call_core("interop.r.subset", x, indices(...), drop)
+  names <- names_tensor(x)
+  if (is.null(names) || ...length() != 1) {
+    return(call_core("interop.r.subset", x, indices(...), drop))
+  }
+  position <- position_of(..1, names)
+  part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
+  if (is_tensor(position)) part else with_names(part, stats::setNames(names, names)[position])
 }
 
 assign_tensor <- function(x, ..., value) {
-  call_core("interop.r.assign", x, indices(...), operand(value))
+  call_core("interop.r.assign", x, indices(...), replacement(value))
 }
 
 # `x[[i]]` and `x[[i, j]]`: one element by R's rules; with a name, Python's attribute as by `$`.
 element_tensor <- function(x, ...) {
   if (...length() == 1 && is.character(..1)) {
-    return(as_r_null(reticulate::py_get_attr(x, ..1)))
+    if (!is.null(names_tensor(x))) {
+      return(call_core("interop.r.subset", x, list(position_of(..1, names_tensor(x))), TRUE))
+    }
+    return(as_r_scalar(reticulate::py_get_attr(x, ..1)))
   }
   call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
@@ -59,7 +68,7 @@ assign_element_tensor <- function(x, ..., value) {
   if (...length() == 1 && is.character(..1)) {
     return(NextMethod())
   }
-  call_core("interop.r.assign", x, single(indices(...)), operand(value))
+  call_core("interop.r.assign", x, single(indices(...)), replacement(value))
 }
 
 # Indices of a single element.
@@ -74,10 +83,31 @@ single <- function(indices, call = parent.frame()) {
   indices
 }
 
+# What is put into a tensor: a tensor or numbers; nothing cannot be taken out by NULL, as of a list.
+replacement <- function(value, call = parent.frame()) {
+  if (!is_tensor(value) && (is.object(value) || !(is.numeric(value) || is.logical(value) || is.complex(value)))) {
+    abort(
+      sprintf("`value` must be a tensor or numbers; got %s.", friendly(value)),
+      class = c("gradops_error_type", "gradops_error"), argument = "value", call = call
+    )
+  }
+  operand(value)
+}
+
 # The indices in `...`, NULL for a missing one.
 indices <- function(...) {
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {
-    if (rlang::is_missing(written[[i]])) NULL else as_python(...elt(i) %||% integer(), "index")
+    if (rlang::is_missing(written[[i]])) NULL else as_index(...elt(i) %||% integer())
   })
+}
+
+as_index <- function(index) {
+  if (!is_tensor(index) && !is.numeric(index) && !is.logical(index)) {
+    abort(
+      sprintf("an index must be numeric or logical; got %s.", friendly(index)),
+      class = c("gradops_error_type", "gradops_error"), argument = "i", call = parent.frame(4)
+    )
+  }
+  as_python(index, "index")
 }

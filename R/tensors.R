@@ -9,28 +9,6 @@ tensor_classes <- c(
   "gradops.autodiff.variable.Variable", "gradops.jit.traced.Traced"
 )
 
-# At load time and not in NAMESPACE: reticulate has methods for some of them, which these are to replace quietly.
-register_tensor_methods <- function() {
-  methods <- list(
-    Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, `[` = subset_tensor, `[<-` = assign_tensor,
-    `[[` = element_tensor, `[[<-` = assign_element_tensor,
-    dim = dim_tensor, length = length_tensor, t = t_tensor,
-    as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
-    as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
-    as.complex = as_complex_tensor, as.character = as_character_tensor, as.list = as_list_tensor,
-    `$` = dollar_tensor, mean = mean_tensor, format = format_tensor, print = print_tensor
-  )
-  if (getRversion() >= "4.3.0") {
-    methods$matrixOps <- matrix_ops_tensor
-  }
-  for (class in context_classes) registerS3method("$", class, context_field, envir = baseenv())
-  for (generic in names(methods)) {
-    for (class in tensor_classes) {
-      registerS3method(generic, class, methods[[generic]], envir = baseenv())
-    }
-  }
-}
-
 is_tensor <- function(x) {
   inherits(x, tensor_classes)
 }
@@ -45,7 +23,8 @@ operators <- c(
 
 Ops_tensor <- function(e1, e2) {
   if (!missing(e2)) {
-    return(call_op(operators[[.Generic]], operand(e1), operand(e2)))
+    if (!.Generic %in% arithmetic) check_known(.Generic, e1, e2)
+    return(call_operator(operators[[.Generic]], operand(e1), operand(e2), .call = written(sys.call(), .Generic)))
   }
   switch(.Generic,
     `-` = call_op("negative", e1),
@@ -54,24 +33,51 @@ Ops_tensor <- function(e1, e2) {
   )
 }
 
-#' Matrix product of tensors
-#'
-#' `x %*% y` of tensors and variables is [op_matmul()]; of R's own values it is base R's. From R 4.3 on, base R's
-#' `%*%` itself finds the tensors' method; before, this one stands in front of it.
-#' @param x,y Tensors, variables, or R's matrices and vectors.
-#' @returns A tensor, or what base R gives.
-#' @examplesIf gradops_available()
-#' variable(diag(2)) %*% c(1, 2)
-#' @name matmul
-#' @aliases %*%
+arithmetic <- c("+", "-", "*", "/", "^", "%%", "%/%")
+
+# A tensor of booleans has no NA, which is what R would answer.
+check_known <- function(operator, e1, e2, call = parent.frame()) {
+  if (is.atomic(e1) && anyNA(e1) || is.atomic(e2) && anyNA(e2)) {
+    abort(
+      c(
+        sprintf("`%s` with NA has no answer in a tensor of booleans.", operator),
+        i = "`is.na(x)` finds missing values."
+      ),
+      class = c("gradops_error_argument", "gradops_error"), call = call
+    )
+  }
+}
+
+# As call_op(), of two operands that R recycles: a vector goes along the columns of a matrix.
+call_operator <- function(.op, ..., .call = parent.frame()) {
+  answer(py_call(recycling[[.op]] %||% load_operator(.op), ...), .call)
+}
+
+# A method's call as that of the generic.
+written <- function(call, generic) {
+  call[[1]] <- as.name(generic)
+  call
+}
+
+recycling <- new.env(parent = emptyenv())
+
+load_operator <- function(name) {
+  recycling[[name]] <- py_call(bridge()$operator_form, name)
+}
+
+#' @rdname tensor_matrices
 #' @usage x \%*\% y
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
-`%*%` <- function(x, y) {
-  if (is.object(x) && is.environment(x) || is.object(y) && is.environment(y)) {
-    call_op("matmul", at_least_1d(operand(x)), at_least_1d(operand(y)))
+`%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
+  if (is.object(..1) && is_tensor(..1) || is.object(..2) && is_tensor(..2)) {
+    matmul_tensor(..1, ..2, sys.call())
   } else {
-    base::`%*%`(x, y)
+    base::`%*%`(..1, ..2)
   }
+}
+
+matmul_tensor <- function(x, y, call = parent.frame()) {
+  call_core("interop.r.matmul", operand(x), operand(y), .call = call)
 }
 
 # One number is a vector of length 1 in R.
@@ -80,10 +86,12 @@ at_least_1d <- function(x) {
 }
 
 matrix_ops_tensor <- function(x, y) {
-  if (.Generic != "%*%") {
+  switch(.Generic,
+    `%*%` = matmul_tensor(x, y, sys.call()),
+    crossprod = crossprod_tensor(x, y),
+    tcrossprod = tcrossprod_tensor(x, y),
     no_method(.Generic, environment())
-  }
-  call_op("matmul", at_least_1d(operand(x)), at_least_1d(operand(y)))
+  )
 }
 
 # Functions of R's Math group, as ops. `f` of the tensor where it takes more than one.
@@ -92,20 +100,32 @@ math <- list(
   exp = "exp", expm1 = "expm1", log1p = "log1p", log2 = "log2", log10 = "log10",
   cos = "cos", sin = "sin", tan = "tan", acos = "arccos", asin = "arcsin", atan = "arctan",
   cosh = "cosh", sinh = "sinh", tanh = "tanh", acosh = "arccosh", asinh = "arcsinh", atanh = "arctanh",
+  lgamma = "lgamma",
   log = function(x, base = exp(1)) {
     natural <- call_op("log", x)
     if (missing(base)) natural else natural / log(base)
   },
   round = function(x, digits = 0) call_op("round", x, digits),
+  signif = function(x, digits = 6) signif_tensor(x, digits),
+  gamma = function(x) gamma_tensor(x),
+  digamma = function(x) call_op("polygamma", x, 0L),
+  trigamma = function(x) call_op("polygamma", x, 1L),
   cospi = function(x) call_op("cos", x * pi),
   sinpi = function(x) call_op("sin", x * pi),
   tanpi = function(x) call_op("tan", x * pi),
   cumsum = function(x) call_op("cumsum", column_major(x), NULL, NULL),
-  cumprod = function(x) call_op("cumprod", column_major(x), NULL, NULL)
+  cumprod = function(x) call_op("cumprod", column_major(x), NULL, NULL),
+  cummax = function(x) running(x, op_maximum),
+  cummin = function(x) running(x, op_minimum)
 )
 
 Math_tensor <- function(x, ...) {
   f <- math[[.Generic]]
+  if (.Generic == "log" && "x" %in% names(sys.call())[-(1:2)]) {
+    # Of `log(base = 10, x = x)`, R (4.2 at least) hands over the right expressions with the values exchanged.
+    written <- as.list(match.call())[-1]
+    return(do.call(f, lapply(written, eval, parent.frame())))
+  }
   if (is.character(f)) {
     call_op(f, x)
   } else if (is.function(f)) {
@@ -113,6 +133,10 @@ Math_tensor <- function(x, ...) {
   } else {
     no_method(.Generic, environment())
   }
+}
+
+Complex_tensor <- function(z) {
+  call_op(switch(.Generic, Re = "real", Im = "imag", Mod = "abs", Arg = "angle", Conj = "conj"), z)
 }
 
 no_method <- function(generic, call) {
@@ -148,10 +172,6 @@ reduce_all <- function(name, x) {
   )
 }
 
-mean_tensor <- function(x, ...) {
-  call_op("mean", x, NULL, FALSE)
-}
-
 # `x`'s elements in R's order, as a vector.
 column_major <- function(x) {
   call_op("reshape", if (length(dim(x)) > 1L) call_op("transpose", x, NULL) else x, -1L)
@@ -160,7 +180,7 @@ column_major <- function(x) {
 # Shape ----------------------------------------------------------------------------------------------------------------
 
 dim_tensor <- function(x) {
-  dim <- unlist(py_to_r(py_call(core$dim %||% load_bridge("dim"), x)))
+  dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))
   if (!is.null(dim)) dim[dim < 0] <- NA
   dim
 }
@@ -219,42 +239,8 @@ as_character_tensor <- function(x, ...) {
   as.character(values_of(x))
 }
 
+# Element by element and by column, as R's arrays; `op_unstack()` has slices.
 as_list_tensor <- function(x, ...) {
-  x <- at_least_1d(x)
-  lapply(seq_len(dim(x)[1]), function(i) op_get_item(x, i))
-}
-
-# Python's attributes as reticulate gives them, with NULL for None: `x$grad`.
-dollar_tensor <- function(x, name) {
-  as_r_null(NextMethod())
-}
-
-as_r_null <- function(x) {
-  if (inherits(x, "python.builtin.NoneType")) NULL else x
-}
-
-# Printing -------------------------------------------------------------------------------------------------------------
-
-format_tensor <- function(x, ...) {
-  about <- py_to_r(call_core("interop.r.describe", x))
-  shape <- vapply(about$shape, function(size) if (size < 0) "?" else format(size), "")
-  notes <- c(
-    if (about$kind != "tensor") about$kind,
-    if (!is.null(about$operation)) {
-      paste("result of", about$operation)
-    } else if (about$requires_grad) {
-      "requires a gradient"
-    },
-    if (about$traced) "traced, no values",
-    if (!is.null(about$role)) paste("role:", about$role)
-  )
-  what <- if (about$backend == "text") "text" else sprintf("%s %s [%s]", about$backend, about$dtype, toString(shape))
-  sprintf("<%s>", toString(c(what, notes)))
-}
-
-print_tensor <- function(x, ...) {
-  writeLines(format_tensor(x))
-  values <- tryCatch(values_of(x), error = function(error) NULL)
-  if (!is.null(values)) print(values, ...)
-  invisible(x)
+  parts <- flat(x)
+  stats::setNames(lapply(seq_len(length(parts)), function(i) op_get_item(parts, i)), names_tensor(x))
 }

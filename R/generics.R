@@ -1,0 +1,188 @@
+# How base R's own functions come to work on tensors.
+#
+# Where base R's function is a generic, tensors have methods, registered at load time (reticulate has some of its own,
+# which these replace quietly). Where it is none, gradops exports a namesake with the same arguments. It looks
+# whether an argument is a tensor; if none is, the arguments go to base R's function as they came, unevaluated and
+# missing ones included, for that function is the namesake's default method. S4 objects go to the S4 generic of the
+# same name, which packages such as Matrix define.
+
+# Methods for the generics of base R, utils and stats.
+methods_of_tensors <- function() {
+  list(
+    base = list(
+      Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, Complex = Complex_tensor,
+      `[` = subset_tensor, `[<-` = assign_tensor, `[[` = element_tensor, `[[<-` = assign_element_tensor,
+      `$` = dollar_tensor, names = names_tensor, `names<-` = set_names_tensor,
+      dim = dim_tensor, `dim<-` = assign_dim_tensor, `dimnames<-` = no_dimnames, length = length_tensor,
+      t = t_tensor, aperm = aperm_tensor,
+      as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,
+      as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
+      as.complex = as_complex_tensor, as.character = as_character_tensor, as.list = as_list_tensor,
+      as.data.frame = as_data_frame_tensor,
+      c = c_tensor, rep = rep_tensor, rev = rev_tensor, diff = diff_tensor,
+      solve = solve_tensor, chol = chol_tensor, qr = qr_tensor, determinant = determinant_tensor,
+      sort = sort_tensor, xtfrm = xtfrm_tensor, unique = unique_tensor, duplicated = duplicated_tensor,
+      mean = mean_tensor, scale = scale_tensor,
+      is.na = is_na_tensor, is.nan = is_na_tensor, is.finite = is_finite_tensor, is.infinite = is_infinite_tensor,
+      anyNA = any_na_tensor, is.numeric = is_numeric_tensor, is.matrix = is_matrix_tensor, is.array = is_array_tensor,
+      all.equal = all_equal_tensor, summary = summary_tensor, format = format_tensor, print = print_tensor
+    ),
+    utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
+    stats = list(median = median_tensor, quantile = quantile_tensor)
+  )
+}
+
+# Functions of base R and stats that are no generics there, and whose namesakes gradops exports.
+namesakes <- function() {
+  list(
+    base = list(
+      crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, outer = outer_tensor, kronecker = kronecker_tensor,
+      solve = solve_tensor, det = det_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
+      forwardsolve = forwardsolve_tensor, qr.Q = qr_q_tensor, svd = svd_tensor, eigen = eigen_tensor,
+      diag = diag_tensor, `diag<-` = assign_diag_tensor,
+      scale = scale_tensor, matrix = matrix_tensor, array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
+      rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
+      pmax = pmax_tensor, pmin = pmin_tensor,
+      which = which_tensor, which.max = which_max_tensor, which.min = which_min_tensor,
+      beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
+    ),
+    stats = list(var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor)
+  )
+}
+
+register_tensor_methods <- function() {
+  here <- topenv()
+  for (class in context_classes) register("$", class, context_field, baseenv())
+  methods <- methods_of_tensors()
+  if (getRversion() >= "4.3.0") methods$base$matrixOps <- matrix_ops_tensor
+  for (package in names(methods)) {
+    for (generic in names(methods[[package]])) {
+      register(generic, tensor_classes, methods[[package]][[generic]], asNamespace(package))
+    }
+  }
+  # R takes the method of cbind() and rbind() only if it is that of one class for all arguments.
+  register("cbind", "python.builtin.object", cbind_tensor, baseenv())
+  register("rbind", "python.builtin.object", rbind_tensor, baseenv())
+  register("solve", "gradops_qr", solve_tensor, baseenv())
+  methods <- namesakes()
+  for (package in names(methods)) {
+    for (name in names(methods[[package]])) {
+      original <- get(name, envir = asNamespace(package), mode = "function")
+      register(name, "gradops_tensor", methods[[package]][[name]], here)
+      register(name, "gradops_s4", to_s4(name, original), here)
+      register(name, "default", original, here)
+    }
+  }
+}
+
+register <- function(generic, classes, method, envir) {
+  for (class in classes) registerS3method(generic, class, method, envir = envir)
+}
+
+to_s4 <- function(name, original) {
+  force(original)
+  function(...) {
+    s4 <- methods::getGeneric(name)
+    if (is.null(s4)) original(...) else s4(...)
+  }
+}
+
+# What a namesake dispatches on: these stand for "a tensor is among the arguments", or an S4 object; NULL for neither.
+has_tensor <- structure(list(), class = "gradops_tensor")
+has_s4 <- structure(list(), class = "gradops_s4")
+
+among <- function(...) {
+  found <- NULL
+  for (x in list(...)) {
+    if (is.object(x)) {
+      if (is.environment(x) && is_tensor(x)) {
+        return(has_tensor)
+      }
+      if (isS4(x)) found <- has_s4
+    }
+  }
+  found
+}
+
+# Attaching ------------------------------------------------------------------------------------------------------------
+
+# That a namesake stands before base R's function needs no message, as that still answers for all it knows. R asks for
+# `.conflicts.OK` to stay silent; then what stands before another package's function, or behind it, is said here.
+.onAttach <- function(libname, pkgname) {
+  here <- as.environment(paste0("package:", pkgname))
+  assign(".conflicts.OK", TRUE, envir = here)
+  warn <- getOption("conflicts.policy")
+  if (is.list(warn) && isFALSE(warn$warn)) {
+    return(invisible())
+  }
+  quiet <- c("Autoloads", "CheckExEnv", paste0("package:", c(pkgname, names(namesakes()), "methods", "utils")))
+  for (other in setdiff(search(), quiet)) {
+    same <- intersect(names(here), ls(other, all.names = TRUE))
+    masked <- Filter(function(name) masks(name, here, as.environment(other)), sort(same))
+    if (length(masked) > 0) {
+      before <- match(other, search()) > match(paste0("package:", pkgname), search())
+      packageStartupMessage(sprintf(
+        "gradops: %s %s the namesake%s in %s.", paste0("`", masked, "()`", collapse = ", "),
+        if (before) "masks" else "is masked by", if (length(masked) > 1) "s" else "", sQuote(other, FALSE)
+      ))
+    }
+  }
+}
+
+masks <- function(name, here, other) {
+  mine <- get(name, envir = here)
+  theirs <- get(name, envir = other)
+  is.function(mine) && is.function(theirs) && !identical(mine, theirs) && !startsWith(name, ".") &&
+    !(name %in% unlist(lapply(namesakes(), names)) && methods::is(theirs, "standardGeneric"))
+}
+
+# Common helpers -------------------------------------------------------------------------------------------------------
+
+# Elements by column: as a vector; in a new shape; recycled or cut to a number of them. R's values stay R's, so that
+# they come to the backend of the tensors beside them.
+flat <- function(x) {
+  if (is_tensor(x)) call_core("interop.r.flat", x) else array_of(r_vector(x))
+}
+
+fill <- function(x, dim) {
+  if (is_tensor(x)) call_core("interop.r.fill", x, as.list(as.integer(dim))) else array_of(r_vector(x), dim)
+}
+
+recycled <- function(x, count) {
+  if (is_tensor(x)) call_core("interop.r.repeated", x, count) else array_of(rep_len(r_vector(x), count))
+}
+
+r_vector <- function(x) {
+  if (is.object(x)) x <- without_class(x)
+  if (!is.numeric(x) && !is.logical(x) && !is.complex(x)) not_numeric("x", x, NULL)
+  as.vector(x)
+}
+
+shape_of <- function(x) {
+  dim(x) %||% length(x)
+}
+
+# Values where they are known; NULL of a tensor in a trace.
+known_values <- function(x) {
+  tryCatch(values_of(x), gradops_error = function(error) NULL)
+}
+
+# An R vector of a vector, else an R array.
+r_values <- function(x, call = parent.frame()) {
+  value <- values_of(x, call)
+  if (length(dim(value)) == 1L) as.vector(value) else value
+}
+
+needs_values <- function(what, instead, call = parent.frame()) {
+  abort(
+    c(sprintf("%s needs the values of the tensor, which are not known while a function is traced.", what), i = instead),
+    class = c("gradops_error_jit", "gradops_error"), call = call
+  )
+}
+
+unsupported <- function(argument, what, instead = NULL, call = parent.frame()) {
+  abort(
+    c(sprintf("`%s` %s", argument, what), i = instead),
+    class = c("gradops_error_argument", "gradops_error"), argument = argument, call = call
+  )
+}

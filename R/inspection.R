@@ -1,0 +1,72 @@
+#' What tensors are
+#'
+#' `is.na()`, `is.nan()`, `is.finite()` and `is.infinite()` give tensors of booleans, also of a traced tensor, ready for
+#' `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at values and give
+#' R's own. `is.numeric()` is `TRUE` of real numbers; `is.matrix()` and `is.array()` look at dimensions. Tensors of
+#' whole numbers and of booleans have no missing values; NaN counts as missing, as in R.
+#'
+#' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
+#' `stopifnot()` and `isTRUE()` want R's logicals: `stopifnot(as.logical(all(x > 0)))`.
+#' @param x,object,target A tensor or variable.
+#' @param current What to compare with: a tensor or R numbers.
+#' @param ... Arguments of the method for R's values.
+#' @name tensor_values
+#' @examplesIf gradops_available()
+#' x <- variable(c(1, NaN, 3))
+#' is.na(x)
+#' anyNA(x)
+#' all.equal(x, c(1, NaN, 3))
+#' summary(x)
+#' str(x)
+NULL
+
+is_na_tensor <- function(x) {
+  op_isnan(x)
+}
+
+is_finite_tensor <- function(x) {
+  op_isfinite(x)
+}
+
+is_infinite_tensor <- function(x) {
+  op_isinf(x)
+}
+
+any_na_tensor <- function(x, recursive = FALSE) {
+  anyNA(values_of(x))
+}
+
+is_numeric_tensor <- function(x) {
+  is.numeric(known_values(x)) || !grepl("bool|complex|str", plain(call_op("dtype", x)))
+}
+
+is_matrix_tensor <- function(x) {
+  length(dim(x)) == 2L
+}
+
+is_array_tensor <- function(x) {
+  length(dim(x)) > 0L
+}
+
+all_equal_tensor <- function(target, current, ...) {
+  all.equal(r_values(target), if (is_tensor(current)) r_values(current) else current, ...)
+}
+
+summary_tensor <- function(object, ...) {
+  summary(r_values(object), ...)
+}
+
+str_tensor <- function(object, ...) {
+  values <- known_values(object)
+  cat("", format_tensor(object))
+  if (is.null(values)) {
+    cat("\n")
+  } else {
+    shown <- utils::head(as.vector(values), 5L)
+    cat(" ", format(shown, digits = 3, trim = TRUE), if (length(values) > length(shown)) "...", "\n")
+  }
+}
+
+as_data_frame_tensor <- function(x, row.names = NULL, optional = FALSE, ...) {
+  as.data.frame(r_values(x), row.names = row.names, optional = optional, ...)
+}

@@ -1,0 +1,144 @@
+#' Tensors joined
+#'
+#' `c()`, `unlist()`, `cbind()`, `rbind()`, `rep()`, `rev()`, `head()`, `tail()` and `diff()` on tensors and variables,
+#' with R's numbers among them: elements come by column, vectors are recycled to columns and rows. `cbind()`, `rbind()`,
+#' `rep()`, `rev()`, `head()`, `tail()`, `diff()` are generics in base R and have methods; the namesakes of `c()` and
+#' `unlist()` see a tensor at any place: `c(1, x)`, `unlist(lapply(1:3, \(i) x[i]))`. Of R's own values each is base R's.
+#' @param ... Tensors, R's vectors; for `c()` also lists, whose elements then stay elements of a list.
+#' @param x A list of tensors, or what base R takes.
+#' @param recursive,use.names As in base R.
+#' @returns A tensor: a vector, of `cbind()` and `rbind()` a matrix. Names of vectors stay.
+#' @section Gradient:
+#' Each part gets its share of the upstream gradient.
+#' @section Errors:
+#' - `gradops_error_type`: text or functions among tensors.
+#' - `gradops_error_shape`: `cbind()` and `rbind()` of matrices that do not fit.
+#' @examplesIf gradops_available()
+#' x <- variable(c(1, 2))
+#' c(0, x, 3)
+#' cbind(1, x, c(5, 6))
+#' do.call(rbind, lapply(1:2, function(i) x * i))
+#' @name tensor_parts
+NULL
+
+#' @rdname tensor_parts
+#' @export
+c <- function(...) {
+  for (x in list(...)) {
+    if (is.object(x) && is.environment(x) && is_tensor(x)) {
+      return(c_tensor(...))
+    }
+  }
+  base::c(...)
+}
+
+c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
+  parts <- Filter(Negate(is.null), list(...))
+  as_list <- !recursive && any(vapply(parts, is.list, NA))
+  if (!as_list && any(vapply(parts, is.list, NA))) {
+    parts <- Filter(Negate(is.null), flattened(parts))
+  }
+  if (as_list) {
+    return(do.call(base::c, lapply(parts, as.list)))
+  }
+  joined <- joined(unname(parts))
+  names <- if (use.names) names_of_parts(parts)
+  if (is.null(names)) joined else with_names(joined, names)
+}
+
+# All that nested lists hold.
+flattened <- function(x) {
+  if (is.list(x)) do.call(base::c, lapply(unname(x), flattened)) else list(x)
+}
+
+joined <- function(parts) {
+  if (length(parts) == 1L) flat(parts[[1]]) else op_concatenate(lapply(parts, flat))
+}
+
+# The names that `c()` makes of the arguments' and their elements', found on numbers.
+names_of_parts <- function(parts) {
+  own <- lapply(parts, names)
+  if (is.null(names(parts)) && all(vapply(own, is.null, NA))) {
+    return(NULL)
+  }
+  stand_ins <- Map(function(part, names) stats::setNames(integer(length(part)), names), parts, own)
+  names(do.call(base::c, stand_ins))
+}
+
+#' @rdname tensor_parts
+#' @export
+unlist <- function(x, recursive = TRUE, use.names = TRUE) {
+  value <- base::unlist(x, recursive, use.names)
+  if (is.list(value) && holds_tensors(value)) {
+    names <- if (use.names && !is.null(names(value))) names_of_parts(value)
+    value <- joined(unname(value))
+    if (!is.null(names)) value <- with_names(value, names)
+  }
+  value
+}
+
+# Whether tensors are in a list, and beside them vectors alone.
+holds_tensors <- function(x) {
+  found <- FALSE
+  for (part in x) {
+    if (is_tensor(part)) found <- TRUE else if (!is.atomic(part)) return(FALSE)
+  }
+  found
+}
+
+cbind_tensor <- function(..., deparse.level = 1) {
+  bind(list(...), 2L)
+}
+
+rbind_tensor <- function(..., deparse.level = 1) {
+  bind(list(...), 1L)
+}
+
+bind <- function(parts, axis, call = parent.frame()) {
+  parts <- Filter(Negate(is.null), unname(parts))
+  matrices <- vapply(parts, function(part) length(dim(part)) > 1L, NA)
+  along <- 3L - axis
+  sizes <- if (any(matrices)) {
+    vapply(parts[matrices], function(part) dim(part)[along], 0L)
+  } else {
+    lengths(parts)
+  }
+  if (any(matrices) && length(unique(sizes)) > 1L) {
+    abort(
+      sprintf("Matrices must have equally many %s; got %s.", c("rows", "columns")[along], toString(sizes)),
+      class = c("gradops_error_shape", "gradops_error"), call = call
+    )
+  }
+  line <- if (axis == 1L) c(1L, max(sizes)) else c(max(sizes), 1L)
+  parts[!matrices] <- lapply(parts[!matrices], function(part) fill(recycled(part, max(sizes)), line))
+  op_concatenate(parts, axis)
+}
+
+rep_tensor <- function(x, ...) {
+  positions <- rep(seq_along(x), ...)
+  op_take(flat(x), positions, 1L)
+}
+
+rev_tensor <- function(x) {
+  op_flip(flat(x))
+}
+
+head_tensor <- function(x, n = 6L, ...) {
+  utils::head.matrix(at_least_1d(x), n)
+}
+
+tail_tensor <- function(x, n = 6L, ...) {
+  utils::tail.matrix(at_least_1d(x), n, keepnums = FALSE)
+}
+
+diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
+  rows <- length(dim(x)) > 1L
+  if (!rows) x <- flat(x)
+  part <- function(i) if (rows) x[i, , drop = FALSE] else x[i]
+  for (i in seq_len(differences)) {
+    n <- if (rows) nrow(x) else length(x)
+    keep <- max(n - lag, 0)
+    x <- if (keep == 0) part(integer()) else part(lag + seq_len(keep)) - part(seq_len(keep))
+  }
+  x
+}

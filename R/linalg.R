@@ -1,0 +1,322 @@
+#' Matrices of tensors
+#'
+#' Base R's linear algebra on tensors and variables, with base R's arguments and conventions: `chol()` gives the upper
+#' factor, `eigen()` values in decreasing order, vectors count as columns where that fits. Of R's own values each
+#' function is base R's, and of S4 matrices the S4 generic of that name.
+#'
+#' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()` are generics in base R and have methods for tensors; so have
+#' `upper.tri()` and `lower.tri()`, which look at dimensions alone.
+#'
+#' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
+#' the columns of Q. Labels are lost: tensors have no dimnames. `qr()` finds no rank: `$rank` is the smaller dimension.
+#' @param x,y,a,b,X,Y,r,l,qr Tensors, variables, R's matrices or vectors; `qr`: what `qr()` gives.
+#' @param FUN A function of two vectors, or its name.
+#' @param make.dimnames Ignored for tensors.
+#' @param nrow,ncol Dimensions of the result, if `x` is a vector.
+#' @param names Ignored for tensors.
+#' @param value The new diagonal, of one element or as many as there are.
+#' @param nu,nv How many singular vectors; from 0 to the number of rows, and of columns.
+#' @param symmetric Whether the matrix counts as symmetric. Without it the values decide, which a traced tensor lacks.
+#' @param only.values Whether to leave out the vectors.
+#' @param size,k How many columns and rows to use.
+#' @param upper.tri Whether the upper triangle is used.
+#' @param transpose Whether to solve with the transpose.
+#' @param complete Whether Q is square.
+#' @param Dvec,LINPACK,EISPACK For R's values alone.
+#' @param ... Arguments of `FUN`, and of methods.
+#' @returns What base R's function returns, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` of `values`
+#'   and `vectors`, `qr()` an object for `qr.Q()`, `qr.R()` and `solve()`. `x %*% y`, `crossprod()` and `tcrossprod()`
+#'   are matrices, also of vectors; `solve(a, b)` of a vector is a vector.
+#' @section Gradient:
+#' To all orders: as of [op_matmul()], [op_solve()], [op_cholesky()], [op_svd()], [op_eigh()], [op_qr()]. At repeated
+#' eigenvalues and singular values vectors have none.
+#' @section Errors:
+#' - `gradops_error_shape`: dimensions that do not fit; matrices that are not square.
+#' - `gradops_error_jit`: `eigen()` of a traced tensor without `symmetric`.
+#' - `gradops_error_argument`: arguments that tensors do not take.
+#' @examplesIf gradops_available()
+#' a <- variable(matrix(c(4, 1, 1, 3), 2))
+#' crossprod(a, c(1, 2))
+#' solve(a, c(1, 2))
+#' eigen(a, symmetric = TRUE)$values
+#' diag(chol(a))
+#' hessian(function(b) t(b) %*% matrix(c(4, 1, 1, 3), 2) %*% b, c(1, 2))
+#' @name tensor_matrices
+NULL
+
+#' @rdname tensor_matrices
+#' @export
+crossprod <- function(x, y = NULL, ...) {
+  UseMethod("crossprod", among(x, y))
+}
+
+crossprod_tensor <- function(x, y = NULL, ...) {
+  call_core("interop.r.crossprod", operand(x), operand(y))
+}
+
+#' @rdname tensor_matrices
+#' @export
+tcrossprod <- function(x, y = NULL, ...) {
+  UseMethod("tcrossprod", among(x, y))
+}
+
+tcrossprod_tensor <- function(x, y = NULL, ...) {
+  call_core("interop.r.tcrossprod", operand(x), operand(y))
+}
+
+#' @rdname tensor_matrices
+#' @export
+outer <- function(X, Y, FUN = "*", ...) {
+  UseMethod("outer", among(X, Y))
+}
+
+outer_tensor <- function(X, Y, FUN = "*", ...) {
+  dims <- c(shape_of(X), shape_of(Y))
+  if (identical(FUN, "*")) {
+    return(fill(op_outer(flat(X), flat(Y)), dims))
+  }
+  FUN <- match.fun(FUN)
+  value <- FUN(recycled(X, prod(dims)), op_repeat(flat(Y), length(X)), ...)
+  if (length(value) != prod(dims)) {
+    unsupported("FUN", sprintf("must give %d values, one for each pair; got %d.", prod(dims), length(value)))
+  }
+  fill(value, dims)
+}
+
+#' @rdname tensor_matrices
+#' @usage X \%o\% Y
+#' @export
+`%o%` <- function(X, Y) {
+  outer(X, Y)
+}
+
+#' @rdname tensor_matrices
+#' @export
+kronecker <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
+  UseMethod("kronecker", among(X, Y))
+}
+
+kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
+  x <- shape_of(X)
+  y <- shape_of(Y)
+  rank <- max(length(x), length(y))
+  x <- c(x, rep(1L, rank - length(x)))
+  y <- c(y, rep(1L, rank - length(y)))
+  all <- outer(fill(X, x), fill(Y, y), FUN, ...)
+  fill(op_transpose(all, as.vector(rbind(rank + seq_len(rank), seq_len(rank)))), x * y)
+}
+
+#' @rdname tensor_matrices
+#' @usage X \%x\% Y
+#' @export
+`%x%` <- function(X, Y) {
+  kronecker(X, Y)
+}
+
+#' @rdname tensor_matrices
+#' @export
+solve <- function(a, b, ...) {
+  UseMethod("solve", if (missing(b)) among(a) else among(a, b))
+}
+
+solve_tensor <- function(a, b, ...) {
+  if (inherits(a, "gradops_qr")) {
+    a <- a$x
+  }
+  if (missing(b)) op_inv(a) else op_solve(a, b)
+}
+
+#' @rdname tensor_matrices
+#' @export
+det <- function(x, ...) {
+  UseMethod("det", among(x))
+}
+
+det_tensor <- function(x, ...) {
+  op_det(x)
+}
+
+determinant_tensor <- function(x, logarithm = TRUE, ...) {
+  parts <- op_slogdet(x)
+  modulus <- if (logarithm) parts[[2]] else exp(parts[[2]])
+  attr(modulus, "logarithm") <- logarithm
+  structure(list(modulus = modulus, sign = parts[[1]]), class = "det")
+}
+
+chol_tensor <- function(x, pivot = FALSE, ...) {
+  if (!isFALSE(pivot)) {
+    unsupported("pivot", "must be FALSE for tensors.")
+  }
+  op_cholesky(mirrored(op_triu(x), op_triu(x, 1L)), upper = TRUE)
+}
+
+# As in R, one triangle of a symmetric matrix is looked at.
+mirrored <- function(triangle, without_diagonal) {
+  triangle + op_transpose(op_conj(without_diagonal))
+}
+
+#' @rdname tensor_matrices
+#' @export
+chol2inv <- function(x, size = NCOL(x), LINPACK = FALSE) {
+  UseMethod("chol2inv", among(x))
+}
+
+chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
+  op_cholesky_inverse(leading(square_of(x), size), upper = TRUE)
+}
+
+# The first rows and columns; a number as a matrix of one.
+leading <- function(x, size) {
+  if (size == ncol(x)) x else x[seq_len(size), seq_len(size), drop = FALSE]
+}
+
+square_of <- function(x) {
+  if (length(dim(x)) < 2L) fill(x, c(1L, 1L)) else x
+}
+
+#' @rdname tensor_matrices
+#' @export
+backsolve <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
+  UseMethod("backsolve", among(r, x))
+}
+
+backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
+  r <- leading(square_of(r), k)
+  if (is.null(dim(x)) || length(dim(x)) == 1L) {
+    x <- flat(x)
+    if (length(x) > k) x <- x[seq_len(k)]
+  } else if (nrow(x) > k) {
+    x <- x[seq_len(k), , drop = FALSE]
+  }
+  op_solve_triangular(if (transpose) op_transpose(r) else r, x, lower = upper.tri == transpose)
+}
+
+#' @rdname tensor_matrices
+#' @export
+forwardsolve <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
+  UseMethod("forwardsolve", among(l, x))
+}
+
+forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
+  backsolve_tensor(l, x, k, upper.tri, transpose)
+}
+
+# `$qr` holds R as base R's `qr.R()` looks for it.
+qr_tensor <- function(x, ...) {
+  x <- if (length(dim(x)) < 2L) fill(x, c(length(x), 1L)) else x
+  parts <- op_qr(x)
+  below <- nrow(x) - nrow(parts[[2]])
+  compact <- if (below > 0) op_pad(parts[[2]], list(c(0, below), c(0, 0))) else parts[[2]]
+  rank <- min(dim(x))
+  structure(
+    list(qr = compact, rank = rank, pivot = seq_len(ncol(x)), q = parts[[1]], x = x),
+    class = c("gradops_qr", "qr")
+  )
+}
+
+#' @rdname tensor_matrices
+#' @export
+qr.Q <- function(qr, complete = FALSE, Dvec) {
+  UseMethod("qr.Q", if (inherits(qr, "gradops_qr")) has_tensor else among(qr))
+}
+
+qr_q_tensor <- function(qr, complete = FALSE, Dvec) {
+  if (!missing(Dvec)) {
+    unsupported("Dvec", "is not for tensors.", "Multiply the columns of `qr.Q(qr)`.")
+  }
+  if (complete) op_qr(qr$x, "complete")[[1]] else qr$q
+}
+
+#' @rdname tensor_matrices
+#' @export
+svd <- function(x, nu, nv, LINPACK = FALSE) {
+  UseMethod("svd", among(x))
+}
+
+svd_tensor <- function(x, nu = min(n, p), nv = min(n, p), LINPACK = FALSE) {
+  x <- if (length(dim(x)) < 2L) fill(x, c(length(x), 1L)) else x
+  n <- nrow(x)
+  p <- ncol(x)
+  if (nu == 0 && nv == 0) {
+    return(list(d = op_svd(x, compute_uv = FALSE)))
+  }
+  parts <- op_svd(x, full_matrices = max(nu, nv) > min(n, p))
+  columns <- function(m, count) if (count < ncol(m)) m[, seq_len(count), drop = FALSE] else m
+  c(
+    list(d = parts[[2]]),
+    if (nu > 0) list(u = columns(parts[[1]], nu)),
+    if (nv > 0) list(v = columns(op_transpose(op_conj(parts[[3]])), nv))
+  )
+}
+
+#' @rdname tensor_matrices
+#' @export
+eigen <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
+  UseMethod("eigen", among(x))
+}
+
+eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
+  if (missing(symmetric)) {
+    values <- known_values(x) %||% needs_values("`eigen()`", "Say `symmetric = TRUE` or `FALSE`.")
+    symmetric <- isSymmetric(unname(values))
+  }
+  if (symmetric) {
+    parts <- lapply(op_eigh(mirrored(op_tril(x), op_tril(x, -1L))), op_flip, axis = -1L)
+  } else {
+    parts <- op_eig(x)
+    by_size <- op_flip(op_argsort(abs(op_stop_gradient(parts[[1]]))))
+    parts <- list(op_take(parts[[1]], by_size, 1L), op_take(parts[[2]], by_size, 2L))
+    if (all_real(parts[[1]])) parts <- lapply(parts, op_real)
+  }
+  structure(list(values = parts[[1]], vectors = if (!only.values) parts[[2]]), class = "eigen")
+}
+
+all_real <- function(x) {
+  values <- known_values(x)
+  !is.null(values) && all(Im(values) == 0)
+}
+
+#' @rdname tensor_matrices
+#' @export
+diag <- function(x = 1, nrow, ncol, names = TRUE) {
+  UseMethod("diag", if (!missing(x)) among(x))
+}
+
+diag_tensor <- function(x, nrow, ncol, names = TRUE) {
+  if (length(dim(x)) > 1L) {
+    if (length(dim(x)) > 2L) {
+      unsupported("x", sprintf("must be a matrix or a vector; got %d dimensions.", length(dim(x))))
+    }
+    if (!missing(nrow) || !missing(ncol)) {
+      unsupported("nrow", "and `ncol` are for vectors; `x` is a matrix.")
+    }
+    return(op_diagonal(x))
+  }
+  if (length(x) == 1L && missing(nrow) && missing(ncol)) {
+    return(diag(as.integer(x)))
+  }
+  if (missing(nrow)) nrow <- length(x)
+  if (missing(ncol)) ncol <- nrow
+  size <- min(nrow, ncol)
+  op_pad(op_diag(recycled(x, size)), list(c(0, nrow - size), c(0, ncol - size)))
+}
+
+#' @rdname tensor_matrices
+#' @export
+`diag<-` <- function(x, value) {
+  UseMethod("diag<-", among(x, value))
+}
+
+assign_diag_tensor <- function(x, value) {
+  x <- op_convert_to_tensor(x)
+  size <- min(dim(x))
+  if (length(dim(x)) != 2L || !length(value) %in% c(1L, size)) {
+    unsupported("value", sprintf("must have one element or %d, and `x` be a matrix.", size))
+  }
+  x[cbind(seq_len(size), seq_len(size))] <- value
+  x
+}
+
+aperm_tensor <- function(a, perm = NULL, ...) {
+  op_transpose(a, perm)
+}

@@ -1,0 +1,178 @@
+#' Functions over tensors
+#'
+#' `apply()`, `sapply()`, `vapply()`, `mapply()`, `sweep()` and `ifelse()` with tensors and variables, as what is gone
+#' through or as what the function returns. Tensors that a function returns are put together as base R puts numbers
+#' together: vectors of one length to the columns of a matrix. Of R's own values each is base R's.
+#'
+#' `lapply()`, `Map()`, `Filter()` and `Reduce()` are base R's own: a tensor counts as the list of its elements, by
+#' column. With `accumulate = TRUE`, `Reduce()` gives a list of tensors, which `unlist()` joins.
+#'
+#' R's `if`, `while` and `for` take R's values alone. Of a tensor with values write `if (as.logical(x > 0))` and
+#' `for (v in as.list(x))`; in code that is traced [op_cond()], [op_while_loop()], [op_fori_loop()] and, elementwise,
+#' `ifelse()`.
+#' @param X,x A tensor, a list, or what base R takes.
+#' @param MARGIN Dimensions to keep, by number.
+#' @param FUN A function, or its name.
+#' @param ... Arguments of `FUN`; for `mapply()` what it goes along.
+#' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Tensors get no names.
+#' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.
+#' @param STATS What to sweep out.
+#' @param test Booleans: a tensor or R's logicals.
+#' @param yes,no Tensors or numbers, recycled to the shape of `test`.
+#' @returns A tensor where tensors come of it; else what base R gives. `ifelse()` has the shape of `test`.
+#' @section Gradient:
+#' Through each call of the function; of `ifelse()` to the one chosen, and 0 to the other. (A NaN in the derivative of
+#' what made the other one comes through: keep it finite inside.)
+#' @section Errors:
+#' - `gradops_error_shape`: `vapply()` values of a length other than that of `FUN.VALUE`.
+#' @examplesIf gradops_available()
+#' x <- variable(matrix(1:6 / 2, 2))
+#' apply(x, 1, sum)
+#' sapply(1:3, function(i) x[1, i]^2)
+#' ifelse(x > 1, log(x), 0)
+#' gradient(function(x) sum(ifelse(x > 1, x^2, x)), c(0.5, 2))
+#' @name tensor_mapping
+NULL
+
+#' @rdname tensor_mapping
+#' @export
+apply <- function(X, MARGIN, FUN, ..., simplify = TRUE) {
+  FUN <- match.fun(FUN)
+  if (!is.object(X) || !is_tensor(X)) {
+    value <- base::apply(X, MARGIN, FUN, ..., simplify = simplify)
+    if (!simplify || !is.list(value) || !holds_tensors(value)) {
+      return(value)
+    }
+    return(put_together(c(value), if (length(MARGIN) > 1L) dim(X)[MARGIN] else length(value)))
+  }
+  dims <- dim(X)
+  if (length(dims) < 1L || !is.numeric(MARGIN) || any(MARGIN < 1 | MARGIN > length(dims))) {
+    unsupported("MARGIN", sprintf("must be of the %d dimensions of `X`, by number.", length(dims)))
+  }
+  rest <- setdiff(seq_along(dims), MARGIN)
+  slices <- fill(op_transpose(X, c(rest, MARGIN)), c(prod(dims[rest]), prod(dims[MARGIN])))
+  values <- lapply(seq_len(ncol(slices)), function(i) {
+    slice <- slices[, i]
+    FUN(if (length(rest) > 1L) fill(slice, dims[rest]) else slice, ...)
+  })
+  if (!simplify || !is.list(values)) {
+    return(values)
+  }
+  if (!any(vapply(values, is_tensor, NA))) {
+    return(base::apply(base::array(seq_along(values), dims[MARGIN]), seq_along(MARGIN), function(i) values[[i]]))
+  }
+  put_together(values, dims[MARGIN])
+}
+
+# Equally long parts as the columns of a matrix (of an array, with several `dims`), single ones as a vector.
+put_together <- function(parts, dims, higher = FALSE) {
+  if (!holds_tensors(parts)) {
+    return(parts)
+  }
+  sizes <- unique(as.vector(lengths(parts)))
+  if (length(sizes) != 1L) {
+    return(if (length(dims) > 1L) structure(parts, dim = dims) else parts)
+  }
+  whole <- joined(parts)
+  inner <- if (higher && sizes > 1L) shape_of(parts[[1]]) else if (sizes > 1L) sizes
+  if (is.null(inner) && length(dims) == 1L) whole else fill(whole, c(inner, dims))
+}
+
+#' @rdname tensor_mapping
+#' @export
+sapply <- function(X, FUN, ..., simplify = TRUE, USE.NAMES = TRUE) {
+  FUN <- match.fun(FUN)
+  value <- base::sapply(X, FUN, ..., simplify = simplify, USE.NAMES = USE.NAMES)
+  if (is.list(value) && !isFALSE(simplify)) {
+    value <- put_together(value, length(value), identical(simplify, "array"))
+  }
+  value
+}
+
+#' @rdname tensor_mapping
+#' @export
+vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
+  FUN <- match.fun(FUN)
+  tensors <- NULL
+  count <- 0L
+  call <- environment()
+  checked <- function(...) {
+    value <- FUN(...)
+    count <<- count + 1L
+    if (is.object(value) && is_tensor(value)) {
+      if (length(value) != length(FUN.VALUE)) {
+        abort(
+          sprintf("Values must be of length %d; that of element %d has %d.", length(FUN.VALUE), count, length(value)),
+          class = c("gradops_error_shape", "gradops_error"), argument = "FUN.VALUE", call = call
+        )
+      }
+      tensors[[count]] <<- value
+      value <- FUN.VALUE
+    }
+    value
+  }
+  value <- base::vapply(X, checked, FUN.VALUE, ..., USE.NAMES = USE.NAMES)
+  if (is.null(tensors)) {
+    return(value)
+  }
+  length(tensors) <- count
+  flat_value <- base::matrix(value, ncol = count)
+  for (i in which(base::vapply(tensors, is.null, NA))) tensors[[i]] <- flat_value[, i]
+  put_together(tensors, length(tensors), higher = TRUE)
+}
+
+#' @rdname tensor_mapping
+#' @export
+mapply <- function(FUN, ..., MoreArgs = NULL, SIMPLIFY = TRUE, USE.NAMES = TRUE) {
+  FUN <- match.fun(FUN)
+  value <- base::mapply(FUN, ..., MoreArgs = MoreArgs, SIMPLIFY = SIMPLIFY, USE.NAMES = USE.NAMES)
+  if (is.list(value) && !isFALSE(SIMPLIFY)) {
+    value <- put_together(value, length(value), identical(SIMPLIFY, "array"))
+  }
+  value
+}
+
+#' @rdname tensor_mapping
+#' @export
+sweep <- function(x, MARGIN, STATS, FUN = "-", check.margin = TRUE, ...) {
+  UseMethod("sweep", among(x, STATS))
+}
+
+sweep_tensor <- function(x, MARGIN, STATS, FUN = "-", check.margin = TRUE, ...) {
+  FUN <- match.fun(FUN)
+  dims <- dim(x)
+  if (check.margin && prod(dims[MARGIN]) %% length(STATS) != 0) {
+    warning("`STATS` does not recycle exactly across `MARGIN`.")
+  }
+  perm <- c(MARGIN, seq_along(dims)[-MARGIN])
+  FUN(x, aperm(array(STATS, dims[perm]), order(perm)), ...)
+}
+
+#' @rdname tensor_mapping
+#' @export
+ifelse <- function(test, yes, no) {
+  if (is_tensor(test)) {
+    return(choose_by(test, yes, no))
+  }
+  # As base R, `yes` and `no` are looked at only where they are needed.
+  if (is.atomic(test) && !is.character(test)) {
+    truth <- as.logical(test)
+    if (any(truth, na.rm = TRUE) && is_tensor(yes) || !all(truth, na.rm = TRUE) && is_tensor(no)) {
+      return(choose_by(test, yes, no))
+    }
+  }
+  base::ifelse(test, yes, no)
+}
+
+choose_by <- function(test, yes, no, call = parent.frame()) {
+  if (!is_tensor(test) && anyNA(test)) {
+    unsupported("test", "must not have NA, as tensors of booleans have none.", call = call)
+  }
+  shape <- shape_of(test)
+  fit <- function(x) {
+    size <- shape_of(x)
+    if (length(x) == 1L || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
+  }
+  test <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
+  op_where(test, fit(yes), fit(no))
+}

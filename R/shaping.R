@@ -1,0 +1,83 @@
+#' Shapes of tensors
+#'
+#' Base R's functions that give a shape, on tensors and variables: elements fill matrices and arrays by column and are
+#' recycled as in R. `dim(x) <- value` makes a new tensor. Of R's own values each function is base R's.
+#' @param data A tensor or variable, or what base R takes. Its elements are recycled or cut to fit.
+#' @param nrow,ncol Rows and columns.
+#' @param byrow Whether to fill by row.
+#' @param dimnames Ignored for tensors, which have none.
+#' @param dim Sizes of the dimensions.
+#' @param x A tensor, or what base R takes.
+#' @returns A tensor: `drop()` leaves out dimensions of size 1.
+#' @section Gradient:
+#' The upstream gradient at each element's place, added up over the places of a recycled one.
+#' @section Errors:
+#' - `gradops_error_shape`: `dim(x) <-` of another number of elements; no elements to recycle.
+#' @examplesIf gradops_available()
+#' x <- variable(1:6 / 2)
+#' matrix(x, 2)
+#' dim(x) <- c(3, 2)
+#' drop(x %*% c(1, 2))
+#' array(x, c(1, 2, 3))
+#' @name tensor_shapes
+NULL
+
+#' @rdname tensor_shapes
+#' @export
+matrix <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames = NULL) {
+  UseMethod("matrix", if (!missing(data)) among(data))
+}
+
+matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames = NULL) {
+  if (missing(nrow) && missing(ncol)) {
+    nrow <- length(data)
+  } else if (missing(nrow)) {
+    nrow <- ceiling(length(data) / ncol)
+  } else if (missing(ncol)) {
+    ncol <- ceiling(length(data) / nrow)
+  }
+  call_core("interop.r.filled", data, list(as.integer(nrow), as.integer(ncol)), byrow)
+}
+
+#' @rdname tensor_shapes
+#' @export
+array <- function(data = NA, dim = length(data), dimnames = NULL) {
+  UseMethod("array", if (!missing(data)) among(data))
+}
+
+array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
+  call_core("interop.r.filled", data, as.list(as.integer(dim)))
+}
+
+#' @rdname tensor_shapes
+#' @export
+drop <- function(x) {
+  UseMethod("drop", among(x))
+}
+
+drop_tensor <- function(x) {
+  if (any(dim(x) == 1L)) op_squeeze(x) else x
+}
+
+assign_dim_tensor <- function(x, value) {
+  if (is.null(value)) {
+    return(flat(x))
+  }
+  if (prod(value) != length(x)) {
+    abort(
+      sprintf("dimensions %s are of %d elements; the tensor has %d.", toString(value), prod(value), length(x)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "value", call = NULL
+    )
+  }
+  fill(x, value)
+}
+
+no_dimnames <- function(x, value) {
+  if (is.null(value)) {
+    return(x)
+  }
+  abort(
+    c("Tensors have no dimnames.", i = "Name the dimensions of `as.array(x)`."),
+    class = c("gradops_error_type", "gradops_error"), argument = "value", call = NULL
+  )
+}

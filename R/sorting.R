@@ -1,0 +1,82 @@
+#' Order in tensors
+#'
+#' `sort()`, `order()`, `which()`, `which.max()`, `which.min()`, `unique()` and `duplicated()` on tensors and variables.
+#' Of R's own values each is base R's.
+#'
+#' Positions are R's integers, ready for `[`. While a function is traced values are not known: `which.max()` and
+#' `which.min()` then give a tensor, `sort()` works as ever, and the others are errors.
+#' @param x A tensor, or what base R takes.
+#' @param arr.ind,useNames As in base R.
+#' @returns `sort()` and `unique()`: a tensor. The others R's integers.
+#' @section Gradient:
+#' Of `sort()` and `unique()` to the elements chosen; positions have none.
+#' @section Errors:
+#' - `gradops_error_jit`: positions or `unique()` of a traced tensor.
+#' @examplesIf gradops_available()
+#' x <- variable(c(3, 1, 2))
+#' sort(x, decreasing = TRUE)
+#' x[order(x)]
+#' which(x > 1)
+#' which.max(x)
+#' @name tensor_order
+NULL
+
+#' @rdname tensor_order
+#' @export
+which <- function(x, arr.ind = FALSE, useNames = TRUE) {
+  UseMethod("which", among(x))
+}
+
+which_tensor <- function(x, arr.ind = FALSE, useNames = TRUE) {
+  values <- known_values(x) %||% needs_values("`which()`", "Use the booleans themselves: `ifelse()`, `op_where()`.")
+  base::which(if (length(dim(values)) > 1L) values else as.vector(values), arr.ind, useNames)
+}
+
+#' @rdname tensor_order
+#' @export
+which.max <- function(x) {
+  UseMethod("which.max", among(x))
+}
+
+which_max_tensor <- function(x) {
+  values <- known_values(x)
+  if (is.null(values)) op_nanargmax(flat(x)) else base::which.max(as.vector(values))
+}
+
+#' @rdname tensor_order
+#' @export
+which.min <- function(x) {
+  UseMethod("which.min", among(x))
+}
+
+which_min_tensor <- function(x) {
+  values <- known_values(x)
+  if (is.null(values)) op_nanargmin(flat(x)) else base::which.min(as.vector(values))
+}
+
+# NaN are left out as in R (`na.last = NA`); of a traced tensor they come last.
+sort_tensor <- function(x, decreasing = FALSE, na.last = NA, ...) {
+  x <- flat(x)
+  values <- known_values(x)
+  nan <- if (is.null(values)) integer() else base::which(is.na(values))
+  missing <- x[nan]
+  if (length(nan) > 0) x <- x[-nan]
+  sorted <- op_sort(x)
+  if (decreasing) sorted <- op_flip(sorted)
+  if (is.na(na.last) || length(nan) == 0) sorted else if (na.last) c(sorted, missing) else c(missing, sorted)
+}
+
+# What `order()` orders by.
+xtfrm_tensor <- function(x) {
+  as.vector(known_values(x) %||% needs_values("`order()`", "Use `sort()` or `op_argsort()`."))
+}
+
+unique_tensor <- function(x, incomparables = FALSE, ...) {
+  keep <- base::which(!duplicated_tensor(x, incomparables, ...))
+  if (length(dim(x)) == 2L) x[keep, , drop = FALSE] else x[keep]
+}
+
+duplicated_tensor <- function(x, incomparables = FALSE, ...) {
+  values <- known_values(x) %||% needs_values("`unique()`", "Use `op_unique()` with a `size`.")
+  duplicated(if (length(dim(values)) > 1L) values else as.vector(values), incomparables, ...)
+}

@@ -1,0 +1,266 @@
+#' Statistics of tensors
+#'
+#' Base R's and stats' summaries on tensors and variables, with their arguments: variances divide by n - 1, quantiles
+#' are of type 7 unless another of the nine is named. `mean()`, `median()`, `quantile()`, `range()` and
+#' `summary()` are generics and have methods; of R's own values each function is R's.
+#'
+#' Missing values are NaN in tensors. With `na.rm = FALSE` they make the result NaN (where base R stops, as in
+#' `quantile()`, too); with `na.rm = TRUE` they are left out, and get no gradient. `cov()` and `cor()` know Pearson's
+#' coefficients of complete data; `scale()` has no attributes.
+#' @param x,y Tensors, variables, R's vectors or matrices.
+#' @param na.rm Whether NaN are left out.
+#' @param dims How many dimensions count as rows.
+#' @param use `"everything"` for tensors; others for R's values alone.
+#' @param method `"pearson"` for tensors.
+#' @param center,scale Whether to take the mean off and divide by the root mean square, or numbers, one for each column.
+#' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators.
+#' @returns A tensor: a number, `var()`, `cov()` and `cor()` of matrices a matrix, `rowSums()` and the like a vector.
+#' @section Gradient:
+#' Of `median()`, `quantile()`, `pmin()`, `pmax()` to the elements chosen, shared at ties; of `sd()` of constants 0.
+#' @section Errors:
+#' - `gradops_error_argument`: a `method` or `use` that tensors do not have.
+#' - `gradops_error_shape`: `x` and `y` that do not fit.
+#' @examplesIf gradops_available()
+#' x <- variable(matrix(c(1, 2, 4, 3, 5, 9), 3))
+#' rowSums(x)
+#' var(x)
+#' quantile(x[, 1], 0.25)
+#' gradient(sd, c(1, 2, 4))
+#' @name tensor_statistics
+NULL
+
+mean_tensor <- function(x, trim = 0, na.rm = FALSE, ...) {
+  if (trim > 0) {
+    x <- sort_tensor(x)
+    count <- length(x)
+    if (trim >= 0.5) {
+      return(op_median(x))
+    }
+    low <- floor(count * trim)
+    x <- x[(low + 1):(count - low)]
+  }
+  if (na.rm) op_nanmean(x) else op_mean(x)
+}
+
+median_tensor <- function(x, na.rm = FALSE, ...) {
+  if (na.rm) op_nanmedian(x) else op_median(x)
+}
+
+# All nine types of Hyndman and Fan (1996) take one or two neighbours in order, by weights that hang on `probs` alone.
+quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = TRUE, type = 7, ...) {
+  if (is_tensor(probs)) {
+    if (type != 7) unsupported("type", "must be 7 where `probs` is a tensor.")
+    return(if (na.rm) op_nanquantile(flat(x), probs) else op_quantile(flat(x), probs))
+  }
+  if (anyNA(probs) || any(probs < 0 | probs > 1)) {
+    unsupported("probs", "must be from 0 to 1.")
+  }
+  x <- flat(x)
+  if (na.rm) x <- without_nan(x)
+  ordered <- op_sort(x)
+  at <- neighbours(length(x), probs, type)
+  low <- op_take(ordered, at$low, 1L)
+  value <- low + at$weight * (op_take(ordered, at$high, 1L) - low)
+  value <- op_where(array_of(at$weight == 0), low, value) # infinite neighbours count only where they weigh
+  value <- op_where(op_any(op_isnan(x)), NaN, value)
+  if (names) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
+}
+
+neighbours <- function(n, probs, type) {
+  fuzz <- 4 * .Machine$double.eps
+  if (type <= 3) {
+    position <- if (type == 3) n * probs - 0.5 else n * probs
+    low <- floor(position + fuzz)
+    weight <- switch(type, position > low, ((position > low) + 1) / 2, position != low | low %% 2 == 1)
+  } else {
+    a <- switch(type - 3, 0, 0.5, 0, 1, 1 / 3, 3 / 8)
+    b <- if (type == 4) 1 else a
+    position <- a + probs * (n + 1 - a - b)
+    low <- floor(position + fuzz)
+    weight <- position - low
+    weight[abs(weight) < fuzz] <- 0
+  }
+  within <- function(i) pmin(pmax(i, 1), n)
+  list(low = within(low), high = within(low + 1), weight = as.numeric(weight))
+}
+
+without_nan <- function(x) {
+  values <- known_values(x) %||% needs_values("`na.rm = TRUE`", "Leave it out, or use `op_nanmean()` and the like.")
+  if (anyNA(values)) x[which(!is.na(as.vector(values)))] else x
+}
+
+#' @rdname tensor_statistics
+#' @export
+var <- function(x, y = NULL, na.rm = FALSE, use) {
+  UseMethod("var", among(x, y))
+}
+
+var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {
+  if (na.rm) {
+    if (!is.null(y) || length(dim(x)) > 1L) unsupported("na.rm", "must be FALSE for matrices and pairs of tensors.")
+    x <- without_nan(x)
+  }
+  cov_tensor(x, y, if (missing(use)) "everything" else use)
+}
+
+#' @rdname tensor_statistics
+#' @export
+cov <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
+  UseMethod("cov", among(x, y))
+}
+
+cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
+  check_pearson(use, method)
+  plain <- is_vector(x) && (is.null(y) || is_vector(y))
+  x <- centred(x)
+  y <- if (is.null(y)) x else centred(y)
+  if (nrow(x) != nrow(y)) {
+    abort(
+      sprintf("`x` and `y` must have equally many rows; got %d and %d.", nrow(x), nrow(y)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "y", call = parent.frame()
+    )
+  }
+  value <- crossprod(x, y) / (nrow(x) - 1)
+  if (plain) op_reshape(value, integer()) else value
+}
+
+#' @rdname tensor_statistics
+#' @export
+cor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
+  UseMethod("cor", among(x, y))
+}
+
+cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
+  check_pearson(use, method)
+  if (is_vector(x) && is.null(y)) {
+    unsupported("y", "is needed where `x` is a vector.")
+  }
+  plain <- is_vector(x) && (is.null(y) || is_vector(y))
+  unit <- function(x) {
+    x <- centred(x)
+    op_divide(x, op_sqrt(op_sum(x^2, 1L, TRUE)))
+  }
+  x <- unit(x)
+  value <- crossprod(x, if (is.null(y)) x else unit(y))
+  if (plain) op_reshape(value, integer()) else value
+}
+
+is_vector <- function(x) {
+  length(dim(x)) < 2L
+}
+
+# Columns without their means.
+centred <- function(x) {
+  x <- if (is.data.frame(x)) data.matrix(x) else x
+  if (is_vector(x)) x <- fill(x, c(length(x), 1L))
+  op_subtract(x, op_mean(x, 1L, TRUE))
+}
+
+check_pearson <- function(use, method, call = parent.frame()) {
+  if (!identical(use, "everything")) {
+    unsupported("use", "must be \"everything\" for tensors.", "Leave rows with NaN out before.", call)
+  }
+  if (!identical(method[1], "pearson")) {
+    unsupported("method", "must be \"pearson\" for tensors: ranks have no gradient.", call = call)
+  }
+}
+
+#' @rdname tensor_statistics
+#' @export
+sd <- function(x, na.rm = FALSE) {
+  UseMethod("sd", among(x))
+}
+
+# By the op, whose gradient is 0, not NaN, where all elements are equal.
+sd_tensor <- function(x, na.rm = FALSE) {
+  if (na.rm) x <- without_nan(flat(x))
+  n <- length(x)
+  op_std(x) * sqrt(n / (n - 1))
+}
+
+#' @rdname tensor_statistics
+#' @export
+rowSums <- function(x, na.rm = FALSE, dims = 1L) {
+  UseMethod("rowSums", among(x))
+}
+
+#' @rdname tensor_statistics
+#' @export
+colSums <- function(x, na.rm = FALSE, dims = 1L) {
+  UseMethod("colSums", among(x))
+}
+
+#' @rdname tensor_statistics
+#' @export
+rowMeans <- function(x, na.rm = FALSE, dims = 1L) {
+  UseMethod("rowMeans", among(x))
+}
+
+#' @rdname tensor_statistics
+#' @export
+colMeans <- function(x, na.rm = FALSE, dims = 1L) {
+  UseMethod("colMeans", among(x))
+}
+
+over <- function(op, nan_op, rows) {
+  force(op)
+  force(nan_op)
+  force(rows)
+  function(x, na.rm = FALSE, dims = 1L) {
+    rank <- length(dim(x))
+    if (rank < 2L || dims < 1L || dims >= rank) {
+      unsupported("x", sprintf("must have more than `dims` = %d dimensions, and 2 at least; got %d.", dims, rank))
+    }
+    axes <- if (rows) seq.int(dims + 1L, rank) else seq_len(dims)
+    if (na.rm) nan_op(x, axes) else op(x, axes)
+  }
+}
+
+row_sums_tensor <- function(x, ...) over(op_sum, op_nansum, TRUE)(x, ...)
+col_sums_tensor <- function(x, ...) over(op_sum, op_nansum, FALSE)(x, ...)
+row_means_tensor <- function(x, ...) over(op_mean, op_nanmean, TRUE)(x, ...)
+col_means_tensor <- function(x, ...) over(op_mean, op_nanmean, FALSE)(x, ...)
+
+#' @rdname tensor_statistics
+#' @export
+pmax <- function(..., na.rm = FALSE) {
+  UseMethod("pmax", among(...))
+}
+
+pmax_tensor <- function(..., na.rm = FALSE) {
+  Reduce(function(a, b) call_operator(if (na.rm) "fmax" else "maximum", operand(a), operand(b)), list(...))
+}
+
+#' @rdname tensor_statistics
+#' @export
+pmin <- function(..., na.rm = FALSE) {
+  UseMethod("pmin", among(...))
+}
+
+pmin_tensor <- function(..., na.rm = FALSE) {
+  Reduce(function(a, b) call_operator(if (na.rm) "fmin" else "minimum", operand(a), operand(b)), list(...))
+}
+
+#' @rdname tensor_statistics
+#' @export
+scale <- function(x, center = TRUE, scale = TRUE) {
+  UseMethod("scale", among(x, center, scale))
+}
+
+scale_tensor <- function(x, center = TRUE, scale = TRUE) {
+  x <- if (is_vector(x)) fill(x, c(length(x), 1L)) else op_convert_to_tensor(x)
+  by_column <- function(x, value, op) {
+    if (length(value) != ncol(x)) {
+      unsupported("center", "and `scale` must have one number for each column.", call = NULL)
+    }
+    op(x, op_reshape(value, c(1L, -1L)))
+  }
+  if (!isFALSE(center)) {
+    x <- by_column(x, if (isTRUE(center)) op_mean(x, 1L) else center, op_subtract)
+  }
+  if (!isFALSE(scale)) {
+    if (isTRUE(scale)) scale <- op_sqrt(op_sum(op_square(x), 1L) / max(1, nrow(x) - 1))
+    x <- by_column(x, scale, op_divide)
+  }
+  x
+}

@@ -1,0 +1,92 @@
+test_each("products and factors of matrices are base R's, with their gradients", {
+  a <- matrix(c(4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 2), 3)
+  b <- matrix(c(1, -2, 0.5, 2, 1.5, 3), 3)
+  expect_as_base(
+    list(
+      product = function(a, b) a %*% b,
+      crossprod = function(a, b) crossprod(a, b),
+      tcrossprod = function(a, b) tcrossprod(t(b), a),
+      solve = function(a, b) solve(a, b),
+      outer = function(a, b) outer(a, b),
+      operator = function(a, b) a[1, ] %o% b[, 1],
+      difference = function(a, b) outer(a[1, ], b[, 1], "-"),
+      kronecker = function(a, b) kronecker(a, b),
+      sum = function(a, b) a[, 1] %x% b,
+      pairs = function(a, b) kronecker(b, a, FUN = "+"),
+      back = function(a, b) backsolve(a, b),
+      transposed = function(a, b) backsolve(a, b, k = 2, transpose = TRUE),
+      forward = function(a, b) forwardsolve(a, b[, 1])
+    ),
+    a, b
+  )
+  expect_as_base(
+    list(
+      gram = function(x) crossprod(x),
+      rows = function(x) tcrossprod(x),
+      inverse = function(x) solve(x),
+      det = function(x) det(x),
+      modulus = function(x) determinant(x)$modulus,
+      plain = function(x) determinant(x, logarithm = FALSE)$modulus,
+      chol = function(x) chol((x + t(x)) / 2),
+      chol2inv = function(x) chol2inv(chol((x + t(x)) / 2)),
+      part = function(x) chol2inv(x, size = 2),
+      singular = function(x) svd(x)$d,
+      rebuilt = function(x) with(svd(x), u %*% diag(d) %*% t(v)),
+      values = function(x) eigen((x + t(x)) / 2, symmetric = TRUE)$values,
+      projection = function(x) eigen((x + t(x)) / 2, symmetric = TRUE)$vectors[, 1]^2,
+      qr = function(x) qr.Q(qr(x)) %*% qr.R(qr(x)),
+      by_qr = function(x) solve(qr(x), c(1, 2, 3)),
+      diagonal = function(x) diag(x),
+      square = function(x) diag(x[, 1]),
+      wide = function(x) diag(x[, 1], 2, 4),
+      turned = function(x) aperm(outer(x, c(1, 2)), c(3, 1, 2)),
+      upper = function(x) x[upper.tri(x)],
+      zeroed = function(x) {
+        x[lower.tri(x)] <- 0
+        diag(x) <- diag(x)^2
+        x
+      }
+    ),
+    a
+  )
+})
+
+test_each("vectors are rows and columns as in R", {
+  v <- c(1, 2, 3)
+  w <- c(2, -1)
+  m <- matrix(c(1, 2, 3, 4, 5, 7), 3)
+  expect_as_base(
+    list(
+      inner = function(v, w, m) v %*% v,
+      column = function(v, w, m) m %*% w,
+      row = function(v, w, m) v %*% m,
+      both = function(v, w, m) v %*% matrix(w, 1),
+      one = function(v, w, m) m[, 1, drop = FALSE] %*% w,
+      norm = function(v, w, m) crossprod(v),
+      cross = function(v, w, m) crossprod(v, m),
+      back = function(v, w, m) crossprod(m, v),
+      outer = function(v, w, m) tcrossprod(v),
+      rows = function(v, w, m) tcrossprod(w, m),
+      form = function(v, w, m) t(v) %*% tcrossprod(m) %*% v
+    ),
+    v, w, m
+  )
+  x <- op_convert_to_tensor(m)
+  expect_error(x %*% c(1, 2, 3, 4), class = "gradops_error_shape")
+  expect_error(solve(x), class = "gradops_error")
+  expect_error(diag(x) <- 1:7, "one element or 2", class = "gradops_error_argument")
+})
+
+test_each("eigen() and svd() say what they can", {
+  a <- matrix(c(2, 0.5, 1, 3), 2)
+  x <- op_convert_to_tensor(a)
+  expect_equal(bare(eigen(x)$values), eigen(a)$values)
+  expect_equal(abs(bare(eigen(x)$vectors)), abs(eigen(a)$vectors))
+  expect_equal(bare(eigen(x + t(x), only.values = TRUE)$values), eigen(a + t(a))$values)
+  expect_null(eigen(x, TRUE, only.values = TRUE)$vectors)
+  expect_error(jit(function(x) eigen(x)$values)(a), "symmetric = TRUE")
+  expect_identical(names(svd(x, nu = 0)), c("d", "v"))
+  expect_equal(dim(svd(op_ones(c(3, 2)), nu = 3)$u), c(3L, 3L))
+  expect_equal(dim(qr.Q(qr(op_ones(c(3, 2))), complete = TRUE)), c(3L, 3L))
+  expect_error(chol(x, pivot = TRUE), class = "gradops_error_argument")
+})

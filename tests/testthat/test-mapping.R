@@ -1,0 +1,38 @@
+test_each("functions go over tensors as over R's values", {
+  m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
+  v <- c(2, 7, 1)
+  expect_as_base(
+    list(
+      rows = function(m, v) apply(m, 1, sum),
+      parts = function(m, v) apply(m, 2, function(column) column * 2),
+      cells = function(m, v) apply(m, c(1, 2), function(x) x^2),
+      slices = function(m, v) apply(array(m, c(2, 3, 2)), 3, sum),
+      sapply = function(m, v) sapply(1:3, function(i) m[1, i] * v[i]),
+      matrix = function(m, v) sapply(1:3, function(i) m[, i]),
+      tensor = function(m, v) sapply(v, function(x) x + 1),
+      vapply = function(m, v) vapply(1:3, function(i) v[i]^2, 0),
+      wide = function(m, v) vapply(1:2, function(i) m[i, ], numeric(3)),
+      mixed = function(m, v) vapply(1:2, function(i) if (i == 1) 1 else v[i], 0),
+      mapply = function(m, v) mapply(function(a, b) a * b, v, 1:3),
+      array = function(m, v) sapply(1:2, function(i) m * v[i], simplify = "array"),
+      list = function(m, v) Reduce(`+`, lapply(v, function(x) x^2)),
+      map = function(m, v) unlist(Map(function(a, b) a - b, v, c(1, 2, 3))),
+      steps = function(m, v) unlist(Reduce(`*`, v, accumulate = TRUE)),
+      elements = function(m, v) sapply(m, function(x) x / 2),
+      sweep = function(m, v) sweep(m, 2, v),
+      scaled = function(m, v) sweep(m, 1, m[, 1], "/"),
+      ifelse = function(m, v) ifelse(m > 2.5, m^2, -m),
+      chosen = function(m, v) ifelse(c(TRUE, FALSE, TRUE), v, 0),
+      filled = function(m, v) ifelse(m > 2.5, v[1:2], 1)
+    ),
+    m, v
+  )
+  x <- variable(m)
+  expect_error(vapply(1:2, function(i) x[i, ], 0), "length 1; that of element 1 has 3", class = "gradops_error_shape")
+  expect_error(apply(x, 3, sum), "2 dimensions", class = "gradops_error_argument")
+  expect_error(ifelse(c(TRUE, NA), x[1, 1], 0), "NA", class = "gradops_error_argument")
+  expect_identical(apply(x, 1, function(row) "a"), c("a", "a"))
+  count <- 0
+  for (value in as.list(x)) if (as.logical(value > 2.5)) count <- count + 1
+  expect_identical(count, 4)
+})

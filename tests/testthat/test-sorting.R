@@ -1,0 +1,42 @@
+test_each("order is R's", {
+  v <- c(3, 1, 2.5, 9, 2)
+  expect_as_base(
+    list(
+      sort = function(v) sort(v),
+      down = function(v) sort(v, decreasing = TRUE),
+      largest = function(v) v[which.max(v)] * v[which.min(v)],
+      cummax = function(v) cummax(v),
+      cummin = function(v) cummin(v)
+    ),
+    v
+  )
+  expect_as_base(
+    list(
+      ordered = function(v) v[order(v, decreasing = TRUE)],
+      large = function(v) v[which(v > 2.2)],
+      unique = function(v) unique(c(v, v)),
+      rows = function(v) unique(rbind(v, v, 1))
+    ),
+    v,
+    traced = FALSE
+  )
+  x <- op_convert_to_tensor(c(2, NaN, 1))
+  expect_equal(bare(sort(x)), c(1, 2))
+  expect_equal(bare(sort(x, na.last = TRUE)), c(1, 2, NaN))
+  expect_identical(order(x), c(3L, 1L, 2L))
+  expect_identical(which.max(x), 1L)
+  m <- matrix(c(1, 5, 3, 2), 2)
+  expect_identical(unname(which(op_convert_to_tensor(m) > 2, arr.ind = TRUE)), unname(which(m > 2, arr.ind = TRUE)))
+  expect_identical(duplicated(op_convert_to_tensor(c(1, 2, 1))), c(FALSE, FALSE, TRUE))
+  for (f in list(order, function(x) which(x > 1), unique)) {
+    expect_error(jit(function(x) x[f(x)])(v), "while a function is traced")
+  }
+})
+
+test_each("values may be looked at while a derivative is taken, not while a function is compiled", {
+  f <- function(x) sum(x[order(x)] * c(1, 2, 3)) * if (as.logical(x[1] > 0)) 1 else -1
+  expect_equal(gradient(f, c(3, 1, 2)), c(3, 1, 2))
+  expect_equal(gradient(f, c(-3, 1, 2)), c(-1, -2, -3))
+  expect_error(jit(f)(c(3, 1, 2)), class = "gradops_error")
+  expect_error(jit(function(x) x * as.numeric(x)[1])(c(3, 1)), class = "gradops_error")
+})
