@@ -32,7 +32,7 @@ initial <- function(width = 32) {
 
 network <- function(layers, x) {
   for (i in seq_along(layers)) {
-    x <- x %*% layers[[i]]$w + layers[[i]]$b
+    x <- op_add(x %*% layers[[i]]$w, layers[[i]]$b) # row by row; R's `+` would go along columns
     if (i < length(layers)) x <- op_relu(x)
   }
   x
