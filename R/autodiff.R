@@ -194,22 +194,16 @@ with_profile <- function(code, sort_by = "self_time") {
 #' @rdname with_profile
 #' @export
 print.gradops_profile <- function(x, ...) {
+  print(readable(x), ...)
+  invisible(x)
+}
+
+# A profile with times in milliseconds, as text.
+readable <- function(x) {
   shown <- as.data.frame(x)
   class(shown) <- "data.frame"
   for (column in intersect(c("self", "total"), names(shown))) {
     shown[[column]] <- sprintf("%.4g ms", 1000 * shown[[column]])
   }
-  print(shown, ...)
-  invisible(x)
-}
-
-#' @rdname with_profile
-#' @export
-plot.gradops_profile <- function(x, ...) {
-  shown <- utils::head(x[order(-x$self), ], 20)
-  margins <- graphics::par(mar = c(4, 10, 1, 1))
-  on.exit(graphics::par(margins))
-  labels <- ifelse(shown$kind == "backward", paste(sub(" backward$", "", shown$name), "backward"), shown$name)
-  graphics::barplot(rev(1000 * shown$self), names.arg = rev(labels), horiz = TRUE, las = 1, xlab = "self time, ms", ...)
-  invisible(x)
+  shown
 }

@@ -465,7 +465,7 @@ def test_to_dot_and_pictures(tmp_path):
     y = (ops.exp(x) * w + x).sum()
     dot = to_dot(y, {"input <x>": x})
     assert dot.startswith("digraph") and "multiply" in dot and "input <x>" in dot and "weights" in dot
-    assert dot.count("->") == 6 and "(2,) float64" in dot
+    assert dot.count("->") == 6 and "float64 [2]" in dot
     path = draw(y, tmp_path / "graph.svg", {"input <x>": x})
     picture = xml.etree.ElementTree.parse(path).getroot()
     text = "".join(picture.itertext())
@@ -479,4 +479,36 @@ def test_to_dot_and_pictures(tmp_path):
         draw(y, tmp_path / "graph")
     with pytest.raises(GradientError, match="nothing was recorded"):
         to_dot(x)
-    assert "split" in to_dot(ops.split(x * 2, 2)[1] * 2)
+    dot = to_dot(ops.split(x * 2, 2)[1] * 2)
+    assert "split" in dot and "pick" not in dot
+
+
+def test_picture_of_torchs_graph():
+    torch = pytest.importorskip("torch")
+    t, x = torch.ones(2, requires_grad=True), leaf(1, 1)
+    theirs = inspection.boxes((torch.exp(t) * t).sum(), {"x": t})
+    ours = inspection.boxes((ops.exp(x) * x).sum(), {"x": x})
+    assert [(b.kind, b.level, b.below) for b in theirs.values()] == [(b.kind, b.level, b.below) for b in ours.values()]
+    assert [b.name.lower()[:3] for b in theirs.values()] == [b.name[:3] for b in ours.values()]
+    assert {b.about for b in theirs.values()} == {"float32", "float32 [2]"}
+
+
+def test_boxes_stand_apart_and_arrows_pass_by():
+    rng, known = np.random.default_rng(0), [leaf(1.0)]
+    for _ in range(30):
+        a, b = rng.integers(0, len(known), 2)
+        known.append(known[a] * known[b] + known[-1])
+    found = inspection.boxes(known[-1])
+    ways = inspection.arranged(found)
+    assert {(k, below) for k, box in found.items() for below in box.below} == set(ways)
+    rows: dict = {}
+    for box in found.values():
+        rows.setdefault(box.level, []).append((box.x - box.width / 2, box.x + box.width / 2))
+        assert box.x - box.width / 2 >= -1e-9
+    for row in map(sorted, rows.values()):
+        assert all(end < start for (_, end), (start, _) in zip(row, row[1:]))
+    for (above, below), way in ways.items():
+        assert len(way) == found[below].level - found[above].level + 1
+        assert way[0] == found[above].x and way[-1] == found[below].x
+        for level, x in enumerate(way[1:-1], found[above].level + 1):
+            assert not any(start < x < end for start, end in rows[level])

@@ -1,59 +1,155 @@
-"""Looking at a graph: as a list of nodes, as DOT text, as a picture."""
+"""Looking at a graph: as a list of nodes, as DOT text, as a picture. Variables' graphs and torch's alike."""
 
 from __future__ import annotations
 
 import importlib
 import pathlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from ..errors import ArgumentError, BackendError, GradientError
-from .graph import Node
+from .graph import PICK, Node
 from .variable import Variable
 
 
-def nodes(y) -> list[Node]:
-    """The recorded operations that ``y`` was made by, the youngest first.
+def nodes(y) -> list:
+    """The recorded operations that ``y`` was made by; each before those that it was made from.
 
     Args:
-        y: a variable, or several.
+        y: a variable or torch tensor, or several.
 
     Raises:
         GradientError: nothing was recorded.
     """
-    found: dict[int, Node] = {}
-    stack = [v._node for v in _several(y) if v._node is not None]
-    while stack:
-        node = stack.pop()
-        if node.seq not in found:
-            found[node.seq] = node
-            stack.extend(e for e in node.edges if isinstance(e, Node))
-    return [found[seq] for seq in sorted(found, reverse=True)]
+    return [place for place in _ordered(_roots(y)) if not _is_leaf(place)]
 
 
-def to_dot(y, params: Mapping[str, Variable] | None = None) -> str:
-    """The graph of ``y`` in the DOT language: operations as boxes, leaves as ellipses, gradients' way upwards.
+@dataclass
+class Box:
+    """An operation or a leaf in a picture of a graph.
+
+    Attributes:
+        name: the operation's, or the leaf's name or role.
+        about: dtype and shape, ``"float64 [2, 3]"``; empty where several results have their own.
+        kind: ``"operation"``, ``"result"`` or ``"leaf"``.
+        level: 0 for results; each box is below all that use it.
+        x, width: its middle and width, in widths of a letter. Levels lie below each other.
+        below: the keys of what it was made from.
+    """
+
+    name: str
+    about: str
+    kind: str
+    level: int = 0
+    x: float = 0.0
+    width: float = 0.0
+    below: list = field(default_factory=list)
+
+
+def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
+    """What a picture of the graph of ``y`` shows, by keys ``"n1"``, ``"n2"``, ..., results first.
 
     Args:
-        y: a variable, or several.
+        y: a variable or torch tensor, or several.
         params: names for leaves.
 
     Raises:
         GradientError: nothing was recorded.
     """
-    boxes, arrows = _drawn(y, params)
+    names = {id(v): name for name, v in (params or {}).items()}
+    roots = _roots(y)
+    results = set(map(id, roots))
+    places = _ordered(roots)
+    keys = {id(place): f"n{i}" for i, place in enumerate(places, 1)}
+    found = {}
+    for place in places:
+        box = found[keys[id(place)]] = Box(*_words(place, names), "result" if id(place) in results else "operation")
+        if _is_leaf(place):
+            box.kind = "leaf"
+        box.width = 2 + max(len(box.name), len(box.about))
+        box.below = [keys[id(_shown(p))] for p in _below(place)]
+    for box in found.values():  # each comes before those below it
+        for key in box.below:
+            found[key].level = max(found[key].level, box.level + 1)
+    return found
+
+
+def arranged(found: dict[str, Box]) -> dict[tuple[str, str], list]:
+    """Give boxes their places, related ones near each other.
+
+    Returns:
+        For each pair of a box and one below it the way between them: its x on each level that it passes.
+    """
+    rows: list[list[str]] = [[] for _ in range(1 + max(box.level for box in found.values()))]
+    places = dict(found)
+    near: dict[str, list[str]] = {}
+    ways: dict[tuple[str, str], list] = {}
+    for key, box in found.items():
+        rows[box.level].append(key)
+        for below in box.below:
+            way = [key]
+            for level in range(box.level + 1, found[below].level):  # a place to pass other boxes by
+                way.append(f"{key}-{below}-{level}")
+                if way[-1] not in places:
+                    places[way[-1]] = Box("", "", "passing", level, width=1)
+                    rows[level].append(way[-1])
+            way.append(below)
+            ways[key, below] = way
+            for a, b in zip(way, way[1:]):
+                near.setdefault(a, []).append(b)
+                near.setdefault(b, []).append(a)
+    for row in rows:
+        _in_a_row(row, places)
+    for sweep in range(8):
+        for row in rows if sweep % 2 else reversed(rows):
+            wish = {k: sum(places[n].x for n in near[k]) / len(near[k]) if k in near else places[k].x for k in row}
+            row.sort(key=wish.__getitem__)
+            _in_a_row(row, places, wish)
+    left = min(box.x - box.width / 2 for box in places.values())
+    for box in places.values():
+        box.x -= left
+    return {pair: [places[key].x for key in way] for pair, way in ways.items()}
+
+
+def _in_a_row(row: list[str], places: dict[str, Box], wish: dict[str, float] | None = None) -> None:
+    """Boxes beside each other in this order, on the whole as near as can be to where they wish to be."""
+    gap, x, shift = 3.0, 0.0, 0.0
+    for key in row:
+        box = places[key]
+        box.x = x + box.width / 2
+        if wish is not None:
+            box.x = max(box.x, wish[key])
+            shift += wish[key] - box.x
+        x = box.x + box.width / 2 + gap
+    for key in row:
+        places[key].x += shift / len(row) if wish is not None else -x / 2
+
+
+def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
+    """The graph of ``y`` in the DOT language: operations as boxes, leaves as ellipses, gradients' way upwards.
+
+    Args:
+        y: a variable or torch tensor, or several.
+        params: names for leaves.
+
+    Raises:
+        GradientError: nothing was recorded.
+    """
+    found = boxes(y, params)
     lines = ["digraph gradient {", "  rankdir=BT;", '  node [fontname="sans-serif", fontsize=11];']
-    for key, (label, kind, _) in boxes.items():
+    for key, box in found.items():
+        label = f"{box.name}\n{box.about}".strip()
         text = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        shape = {"node": "box", "leaf": "ellipse", "result": "box, style=rounded"}[kind]
-        fill = ', style=filled, fillcolor="lightblue"' if kind == "leaf" else ""
+        shape = {"operation": "box", "leaf": "ellipse", "result": "box, style=rounded"}[box.kind]
+        fill = ', style=filled, fillcolor="lightblue"' if box.kind == "leaf" else ""
         lines.append(f'  {key} [label="{text}", shape={shape}{fill}];')
-    lines += [f"  {a} -> {b};" for a, b in arrows]
+    lines += [f"  {key} -> {below};" for key, box in found.items() for below in box.below]
     return "\n".join([*lines, "}", ""])
 
 
-def draw(y, path, params: Mapping[str, Variable] | None = None) -> pathlib.Path:
+def draw(y, path, params: Mapping[str, Any] | None = None) -> pathlib.Path:
     """Write the graph of ``y`` as a picture.
 
     Args:
@@ -87,85 +183,101 @@ def draw(y, path, params: Mapping[str, Variable] | None = None) -> pathlib.Path:
     return path
 
 
-def to_svg(y, params: Mapping[str, Variable] | None = None) -> str:
+def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
     """The graph of ``y`` as an SVG picture: results at the top, leaves at the bottom."""
-    boxes, arrows = _drawn(y, params)
-    rows: dict[int, list[str]] = {}
-    for key, (_, _, depth) in boxes.items():
-        rows.setdefault(depth, []).append(key)
-    widths = {k: 14 + 7 * max(map(len, label.split("\n"))) for k, (label, _, _) in boxes.items()}
-    total = max(sum(widths[k] + 20 for k in row) for row in rows.values()) + 20
-    places, parts = {}, []
-    for level, row in sorted(rows.items()):
-        x = (total - sum(widths[k] + 20 for k in row)) / 2 + 10
-        for key in row:
-            places[key] = (x + widths[key] / 2, 20 + 62 * level)
-            x += widths[key] + 20
-    for a, b in arrows:
-        (x1, y1), (x2, y2) = places[a], places[b]
+    found = boxes(y, params)
+    ways = arranged(found)
+    letter, step, tall, edge = 7, 62, 34, 14
+    parts = []
+    for (key, _), way in ways.items():
+        level = found[key].level
+        points = [(edge + letter * x, edge + step * (level + i)) for i, x in enumerate(way)]
+        path = f"M{points[0][0]:.0f} {points[0][1] + tall}"
+        for i, (x, y2) in enumerate(points[1:], 1):
+            before, start = points[i - 1][0], points[i - 1][1] + tall
+            end = y2 if i == len(points) - 1 else y2 + tall
+            path += f" C{before:.0f} {start + 16} {x:.0f} {y2 - 16} {x:.0f} {y2}" + (f" L{x:.0f} {end}" * (end != y2))
+        parts.append(f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>')
+    for box in found.values():
+        x, top, w = edge + letter * box.x, edge + step * box.level, letter * box.width
+        color = {"operation": "#fff", "leaf": "#cfe8fc", "result": "#e8f5d0"}[box.kind]
         parts.append(
-            f'<path d="M{x1:.0f} {y1 + 34:.0f} C {x1:.0f} {y1 + 48:.0f} {x2:.0f} {y2 - 14:.0f} {x2:.0f} {y2:.0f}" '
-            'fill="none" stroke="#555" marker-end="url(#tip)"/>'
+            f'<rect x="{x - w / 2:.0f}" y="{top}" width="{w:.0f}" height="{tall}" '
+            f'rx="{17 if box.kind == "leaf" else 4}" fill="{color}" stroke="#333"/>'
         )
-    for key, (label, kind, _) in boxes.items():
-        x, top = places[key]
-        w = widths[key]
-        color = {"node": "#fff", "leaf": "#cfe8fc", "result": "#e8f5d0"}[kind]
-        parts.append(
-            f'<rect x="{x - w / 2:.0f}" y="{top:.0f}" width="{w}" height="34" rx="{17 if kind == "leaf" else 4}" '
-            f'fill="{color}" stroke="#333"/>'
-        )
-        lines = label.split("\n")
+        lines = [line for line in (box.name, box.about) if line]
         for i, line in enumerate(lines):
-            parts.append(
-                f'<text x="{x:.0f}" y="{top + (21 if len(lines) == 1 else 14 + 14 * i):.0f}" '
-                f'text-anchor="middle">{escape(line)}</text>'
-            )
-    height = 80 + 62 * max(rows)
+            y2 = top + (21 if len(lines) == 1 else 14 + 14 * i)
+            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle">{escape(line)}</text>')
+    wide = 2 * edge + letter * max(
+        [b.x + b.width / 2 for b in found.values()] + [x for way in ways.values() for x in way]
+    )
+    high = 2 * edge + step * max(box.level for box in found.values()) + tall
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total:.0f}" height="{height}" '
-        f'viewBox="0 0 {total:.0f} {height}" font-family="sans-serif" font-size="11">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" '
+        f'viewBox="0 0 {wide:.0f} {high}" font-family="sans-serif" font-size="11">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>' + "".join(parts) + "</svg>\n"
     )
 
 
-def _drawn(y, params) -> tuple[dict, list]:
-    """Boxes ``{key: (label, kind, depth)}`` and arrows between keys."""
-    names = {id(v): name for name, v in (params or {}).items()}
-    depth: dict[Any, int] = {}
-    found = nodes(y)
-    for node in found:  # the youngest first: whoever uses a node came before it
-        level = depth.setdefault(node.seq, 0)
-        for edge in node.edges:
-            if edge is not None:
-                place = edge.seq if isinstance(edge, Node) else id(edge)
-                depth[place] = max(depth.get(place, 0), level + 1)
-    results = {v._node.seq: v for v in _several(y) if v._node is not None}
-    boxes: dict[str, tuple] = {}
-    arrows = []
-    for node in found:
-        about = "" if node.shape is None else f"\n{_about(node.shape, node.dtype)}"
-        boxes[f"n{node.seq}"] = (node.name + about, "result" if node.seq in results else "node", depth[node.seq])
-        for edge in node.edges:
-            if edge is None:
-                continue
-            if isinstance(edge, Node):
-                arrows.append((f"n{node.seq}", f"n{edge.seq}"))
-                continue
-            key = f"v{id(edge)}"
-            name = names.get(id(edge)) or edge.role or type(edge).__name__
-            boxes[key] = (f"{name}\n{_about(edge.shape, edge.dtype)}", "leaf", depth[id(edge)])
-            arrows.append((f"n{node.seq}", key))
-    return boxes, arrows
+# Places: nodes of the tape's or torch's, and leaves, which are variables or torch tensors.
 
 
-def _about(shape, dtype) -> str:
-    return f"{tuple(shape)} {getattr(dtype, 'name', None) or getattr(dtype, '__name__', dtype)}"
-
-
-def _several(y) -> list[Variable]:
+def _roots(y) -> list:
     found = list(y) if isinstance(y, (list, tuple)) else [y]
-    if not all(isinstance(v, Variable) for v in found) or not any(v._node is not None for v in found):
+    roots = [getattr(v, "grad_fn", None) for v in found]
+    if all(root is None for root in roots):
         raise GradientError("there is no graph: nothing was recorded.", argument="y")
-    return found
+    return [_shown(root) for root in roots if root is not None]
+
+
+def _ordered(roots: list) -> list:
+    """All places, each before those below it."""
+    done: dict[int, Any] = {}
+    seen: set[int] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        place, below_done = stack.pop()
+        if below_done:
+            done[id(place)] = place
+        elif id(place) not in seen:
+            seen.add(id(place))
+            stack.append((place, True))
+            stack.extend((_shown(p), False) for p in _below(place))
+    return list(done.values())[::-1]
+
+
+def _below(place) -> list:
+    if isinstance(place, Node):
+        return [edge for edge in place.edges if edge is not None]
+    return [] if _is_leaf(place) else [node for node, _ in place.next_functions if node is not None]
+
+
+def _shown(place):
+    """What stands for a place: of torch's ``AccumulateGrad`` its leaf, of one of several results their operation."""
+    if isinstance(place, Node):
+        return place.edges[0] if place.rule is PICK else place
+    return place if isinstance(place, Variable) else getattr(place, "variable", place)
+
+
+def _is_leaf(place) -> bool:
+    return hasattr(place, "grad_fn")
+
+
+def _words(place, names: dict[int, str]) -> tuple[str, str]:
+    """What a box says: a name, and dtype and shape."""
+    if _is_leaf(place):
+        name = names.get(id(place)) or getattr(place, "role", None) or type(place).__name__
+        return name, _about(place)
+    if isinstance(place, Node):
+        return place.name, "" if place.shape is None else _about(place)
+    results = getattr(place, "_input_metadata", ())
+    name = place.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
+    return name, _about(results[0]) if len(results) == 1 else ""
+
+
+def _about(tensor) -> str:
+    dtype = tensor.dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    return f"{name} {list(tensor.shape)}" if len(tensor.shape) else name

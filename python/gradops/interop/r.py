@@ -31,6 +31,7 @@ from ._r_calls import (
 )
 from ._r_errors import CallbackError, Failure
 from ._r_functional import curvature, derivative, gradient, numbers, objective
+from ._r_graphs import graph
 from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from ._r_session import hold_interrupts, set_warn
@@ -63,6 +64,7 @@ __all__ = [
     "function",
     "get_item",
     "gradient",
+    "graph",
     "guarded",
     "has_positions",
     "hold_interrupts",
