@@ -18,7 +18,7 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     last <- NULL
     on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
     result <- rlang::try_fetch(
-      finish(do.call("f", lapply(list(...), take))),
+      allowInterrupts(finish(do.call("f", lapply(list(...), take)))),
       error = function(condition) {
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),

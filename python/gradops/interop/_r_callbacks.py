@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _r_thread
 from ._r_errors import CallbackError
+from ._r_session import into_r
 from ._r_values import MARK, backend_of, r_array
 
 
@@ -37,7 +38,7 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
     def on_r_thread(arguments, keywords):
         if any(value is _DEFAULT for value in (*arguments, *keywords.values())):
             arguments, keywords = _without_defaults(names, arguments, keywords)
-        result = held.function(*arguments, **keywords)
+        result = into_r(held.function, arguments, keywords)
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
             error.gradops_key = result["<R error>"]
