@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 import warnings
 from collections.abc import Callable
 
-# Functions that an interrupt must not cut short, since Python itself would enter or leave them half done.
-_WHOLE = frozenset(("__enter__", "__exit__", "getmro"))
+# Functions that an interrupt must not cut short: a scope would be entered or left half done, reticulate would take it
+# for a failure, and where Python ignores exceptions the interrupt would be lost.
+_WHOLE = frozenset(("__enter__", "__exit__", "getmro", "__del__", "_xla_gc_callback"))
 
 
 def set_warn(warn: Callable) -> None:
@@ -26,6 +28,27 @@ def set_warn(warn: Callable) -> None:
     warnings.filterwarnings("always", category=UserWarning, module=r"(sys$|gradops\b)")
     # Where R's functions give Inf, they do so silently.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
+
+
+def _r_interrupts_suspended() -> ctypes.c_int:
+    """R's own flag; where R cannot be found, a number that nobody reads."""
+    try:
+        return ctypes.c_int.in_dll(ctypes.CDLL(None), "R_interrupts_suspended")
+    except (AttributeError, OSError, TypeError, ValueError):
+        return ctypes.c_int(0)
+
+
+_suspended = _r_interrupts_suspended()
+
+
+def into_r(function: Callable, arguments, keywords):
+    """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
+    one before that would jump over Python's frames; the function itself allows them."""
+    before, _suspended.value = _suspended.value, 1
+    try:
+        return function(*arguments, **keywords)
+    finally:
+        _suspended.value = before
 
 
 def _in_gradops() -> bool:
