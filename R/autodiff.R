@@ -6,6 +6,14 @@
 #' @param requires_grad Whether `backward()` accumulates a gradient in `x$grad`.
 #' @param role What a text is for; goes into feedback on it.
 #' @returns A variable.
+#' @section Fields:
+#' - `x$grad`: the gradient that [backward()] has added up, or `NULL`; `x$grad <- NULL` forgets it. `x$data`,
+#'   `x$requires_grad`, `x$is_leaf`.
+#' - `x$register_hook(function(g) ...)` calls the function when `x`'s gradient is known; a tensor that it returns
+#'   replaces the gradient, anything else does not. The hook's `$remove()` ends that.
+#'   `x$register_post_accumulate_grad_hook(function(x) ...)` calls it after `x$grad` was added to.
+#' - `x$retain_grad()` keeps the gradient of the result of an operation in its `grad` too.
+#' - `x$detach()`: the same values without the graph.
 #' @section Errors:
 #' - `gradops_error_type`: data that is not numeric, or whole numbers or booleans with `requires_grad = TRUE`.
 #' @examplesIf gradops_available()
@@ -97,9 +105,15 @@ local_enable_grad <- function(.local_envir = parent.frame()) {
 
 # Enter a Python context manager until a frame ends.
 local_scope <- function(.name, ..., .local_envir) {
-  scope <- call_core(.name, ..., .call = .local_envir)
-  py_call(scope$`__enter__`)
-  withr::defer(py_call(scope$`__exit__`, NULL, NULL, NULL), envir = .local_envir)
+  enter_scope(call_core(.name, ..., .call = .local_envir), .local_envir)
+}
+
+# An interrupt comes before both or after both, so that what is entered is always left.
+enter_scope <- function(scope, envir) {
+  suspendInterrupts({
+    call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
+    withr::defer(py_call(scope$`__exit__`, NULL, NULL, NULL), envir = envir)
+  })
   invisible()
 }
 
@@ -134,6 +148,16 @@ autodiff_function <- function(forward, backward) {
   function(...) several(call_python(apply, list(...), "interop.r.invoke_on_tensors"))
 }
 
+# `x$register_hook` and the like, which take R functions.
+hook_methods <- c("register_hook", "register_post_accumulate_grad_hook")
+
+hook_method <- function(x, name) {
+  function(hook) {
+    check_function(hook)
+    call_core("interop.r.add_hook", x, name, callback(hook, function(value) if (is_tensor(value)) value))
+  }
+}
+
 context_classes <- c("gradops.autodiff.function.Context", "torch.autograd.function.FunctionCtx")
 
 # A context's fields as R values.
@@ -161,7 +185,41 @@ with_detect_anomaly <- function(code, check_nan = TRUE) {
 #' @rdname with_detect_anomaly
 #' @export
 local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
+  call_core("autodiff.anomaly.set_call_site", callback(function() described_calls()))
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
+}
+
+# The R call of the operation that Python is recording, and the calls it was made in, one on a line: the innermost call
+# of a function that is not the user's by one that is, or from the prompt.
+described_calls <- function() {
+  calls <- sys.calls()
+  parents <- sys.parents()
+  users <- c(TRUE, vapply(seq_along(calls), function(i) is_users(sys.function(i)), NA)) # the first is the prompt
+  ours <- which(!users[-1] & users[parents + 1])
+  if (!length(ours)) {
+    return(NULL)
+  }
+  at <- max(ours)
+  lines <- character()
+  while (at > 0 && length(lines) < 10) {
+    lines <- c(lines, paste0("  ", described_call(calls[[at]])))
+    at <- parents[at]
+  }
+  paste(lines, collapse = "\n")
+}
+
+is_users <- function(f) {
+  home <- if (is.primitive(f)) baseenv() else topenv(environment(f))
+  !isNamespace(home) && !identical(home, baseenv()) || isNamespace(home) && !getNamespaceName(home) %in% inner_packages
+}
+
+inner_packages <- c("gradops", "reticulate", "rlang", "withr", "base")
+
+described_call <- function(call) {
+  text <- deparse(call, nlines = 2)
+  text <- if (length(text) > 1) paste(trimws(text[1]), "...") else text
+  place <- utils::getSrcLocation(call, "line")
+  if (length(place)) sprintf("%s  at %s:%d", text, utils::getSrcFilename(call), place) else text
 }
 
 #' Measure operations
@@ -182,8 +240,7 @@ local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()
 with_profile <- function(code, sort_by = "self_time") {
   profile <- call_core("autodiff.profiler.profile")
   measure <- function() {
-    py_call(profile$`__enter__`)
-    on.exit(py_call(profile$`__exit__`, NULL, NULL, NULL))
+    enter_scope(profile, environment())
     force(code)
   }
   measure()

@@ -49,15 +49,14 @@ print_tensor <- function(x, ...) {
 # The values to show, all or those of the first corner, and what to say of the others; NULL where there are none.
 shown_values <- function(x) {
   dim <- dim_tensor(x)
-  most <- getOption("gradops.print_max", 1000)
   if (anyNA(dim)) {
     return(NULL)
   }
-  if (prod(dim) <= most) {
+  kept <- base::pmin(dim, if (length(dim) == 1) 50 else c(10, 6, rep(2, length(dim)))[seq_along(dim)])
+  if (prod(dim) <= getOption("gradops.print_max", 1000) || all(kept == dim)) {
     values <- tryCatch(values_of(x), error = function(error) NULL)
     return(if (!is.null(values)) list(values = values))
   }
-  kept <- pmin(dim, if (length(dim) == 1) 50 else c(10, 6, rep(2, length(dim)))[seq_along(dim)])
   values <- tryCatch(
     py_to_r(call_core("interop.r.corner", x, as.list(as.integer(kept)))),
     error = function(error) NULL
@@ -70,12 +69,15 @@ shown_values <- function(x) {
 
 # Fields ---------------------------------------------------------------------------------------------------------------
 
-# Python's attributes as reticulate gives them, with NULL for None: `x$grad`.
+# Python's attributes as reticulate gives them, its scalars and None as R's: `x$grad`, `x$requires_grad`.
 dollar_tensor <- function(x, name) {
   call <- caller_env()
   check_alive(x, call)
+  if (name %in% hook_methods) {
+    return(hook_method(x, name))
+  }
   tryCatch(
-    as_r_null(NextMethod()),
+    as_r_scalar(NextMethod()),
     python.builtin.AttributeError = function(error) no_field(x, name, error),
     `gradops.interop._r_errors.CallbackError` = function(error) callback_failed(take_condition(py_to_r(error$gradops_key)), call)
   )
@@ -86,10 +88,6 @@ no_field <- function(x, name, error) {
     sprintf("%s has no field `%s`.", format_tensor(x), name),
     class = c("gradops_error_argument", "gradops_error"), argument = "name", python = error, call = NULL
   )
-}
-
-as_r_null <- function(x) {
-  if (inherits(x, "python.builtin.NoneType")) NULL else x
 }
 
 # Names after `$`, for the console and RStudio, which shows an icon for each type.

@@ -1,0 +1,127 @@
+test_that("errors point at the user's call, name the argument and count from 1", {
+  skip_without()
+  x <- op_ones(c(2, 3))
+  condition <- expect_error(op_sum(x, axis = 3), "`axis` must be from 1 to 2", class = "gradops_error_axis")
+  expect_identical(condition$argument, "axis")
+  expect_identical(rlang::call_name(conditionCall(condition)), "op_sum")
+  expect_error(op_take(c(1, 2), 5), "from 1 to 2.*got 5", class = "gradops_error_axis")
+  expect_error(op_reshape(x, NA), "whole number; got a logical value", class = "gradops_error_type")
+  expect_error(op_exp(mean), "got an R function", class = "gradops_error_type")
+  expect_error(op_sum(x, axis = "a"), "got 'a'", class = "gradops_error_type")
+})
+
+test_that("hints tell R users what to do in R", {
+  skip_without("tensorflow")
+  x <- with_backend("tensorflow", op_exp(1))
+  condition <- expect_error(gradient(x * 2, x), class = "gradops_error_gradient")
+  expect_match(conditionMessage(condition), "use `gradient(f, x)`", fixed = TRUE)
+  expect_no_match(conditionMessage(condition), "with tf|True|None")
+})
+
+test_that("Python's traceback is shown on request", {
+  skip_without()
+  failing <- \() op_sum(c(1, 2), axis = 5)
+  expect_no_match(conditionMessage(expect_error(failing())), "Traceback")
+  withr::local_options(gradops.traceback = TRUE)
+  expect_match(conditionMessage(expect_error(failing())), "Python traceback:.*Traceback.*AxisError")
+})
+
+test_each("an error in a function of R's is caught by its own class, with its fields", {
+  failing <- function(x) rlang::abort("not today", class = "my_error", detail = 42)
+  caught <- tryCatch(gradient(failing, 1), my_error = identity)
+  expect_s3_class(caught, "gradops_error_callback")
+  expect_identical(caught$detail, 42)
+  expect_identical(conditionMessage(caught$parent), "not today")
+  expect_error(gradient(\(x) stop("plain"), 1), class = "gradops_error_callback")
+})
+
+test_each("warnings, messages and conditions of R functions reach handlers beyond Python", {
+  still_works <- function() expect_equal(gradient(\(x) x^3, 2), 12)
+  warns <- function(x) {
+    warning("careful")
+    sum(x^2)
+  }
+  expect_warning(value <- gradient(warns, 3), "careful")
+  expect_equal(value, 6)
+  expect_identical(tryCatch(gradient(warns, 3), warning = conditionMessage), "careful")
+  still_works()
+  says <- function(x) {
+    message("hello")
+    sum(x^2)
+  }
+  expect_identical(tryCatch(gradient(says, 3), message = \(m) "heard"), "heard")
+  still_works()
+  signals <- function(x) {
+    rlang::signal("psst", class = "my_signal")
+    sum(x^2)
+  }
+  expect_identical(tryCatch(hessian(signals, 3), my_signal = conditionMessage), "psst")
+  still_works()
+})
+
+test_each("a jump out of an R function that Python called is an error, and modes are restored", {
+  expect_error(callCC(\(leave) gradient(\(x) with_no_grad(leave(x)), 2)), "left by a jump", class = "gradops_error")
+  x <- parameter(2)
+  backward(x^2)
+  expect_equal(as.numeric(x$grad), 4)
+})
+
+test_that("Python's warnings are R's", {
+  skip_without()
+  local_backend("numpy")
+  y <- parameter(1) * 2
+  for (time in 1:2) expect_warning(y$grad, "is not kept", class = "gradops_warning")
+  expect_s3_class(tryCatch(y$grad, warning = identity), "gradops_warning")
+  expect_equal(gradient(\(x) x^3, 2), 12)
+  withr::local_options(warn = 2)
+  expect_error(y$grad, "is not kept")
+})
+
+# In an R process of its own that interrupts itself after half a second, as Ctrl-C would; then modes must be whole.
+interrupted <- function(code) {
+  script <- c(
+    "interrupt_soon <- function() system(sprintf('(sleep 0.5; kill -INT %d) &', Sys.getpid()))",
+    "options(gradops.progress = FALSE)",
+    "invisible(op_exp(1))",
+    sprintf("cases <- list(%s)", paste(code, collapse = ",\n")),
+    "for (case in cases) {",
+    "  interrupt_soon()",
+    "  started <- Sys.time()",
+    "  result <- tryCatch(case(), interrupt = \\(condition) 'interrupted', error = conditionMessage)",
+    "  x <- parameter(2)",
+    "  y <- x^2",
+    "  backward(y)",
+    "  whole <- identical(as.numeric(x$grad), 4) && identical(gradient(\\(x) x^3, 2), 12)",
+    "  again <- with_no_grad(reticulate::py_to_r((x * 2)$requires_grad))",
+    "  soon <- Sys.time() - started < 10",
+    "  cat(if (identical(result, 'interrupted') && whole && !again && soon) 'fine' else result, '\\n')",
+    "}"
+  )
+  trimws(in_new_process(script))
+}
+
+test_that("interrupts stop Python and R functions that it calls, and leave nothing broken", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  out <- interrupted(c(
+    "\\() op_fori_loop(1, 1e9, reticulate::py_eval('lambda i, x: x + 1', convert = FALSE), 0)",
+    "\\() gradient(\\(x) {Sys.sleep(20); sum(x)}, 1)",
+    "\\() gradient(\\(x) {repeat x <- x * 1}, 1)",
+    "\\() gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 5000))",
+    "\\() with_no_grad(repeat parameter(1) * 2)",
+    "\\() gradient(op_custom_gradient(\\(x) list(x, \\(upstream) repeat upstream <- upstream * 1)), 1)"
+  ))
+  expect_identical(out, rep("fine", 6))
+})
+
+test_that("options are read when Python starts", {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  out <- in_new_process(
+    "options(gradops.floatx = 'float32', gradops.epsilon = 1e-3); cat(op_dtype(op_exp(c(1, 2))), config_epsilon())"
+  )
+  expect_identical(out, "float32 0.001")
+})
