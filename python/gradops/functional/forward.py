@@ -1,7 +1,7 @@
 """Forward mode on the tape: tangents go through a recorded graph from the oldest operation to the youngest.
 
 A rule of the backward pass is linear in the gradient, so it serves forward too. Where an operation is
-elementwise, the rule applied to a tangent is already the answer (its Jacobian is diagonal); otherwise
+elementwise on real numbers, the rule applied to a tangent is already the answer (its Jacobian is diagonal); otherwise
 the rule is transposed, by differentiating it with respect to the gradient it is linear in (the "double
 backward trick", Townsend 2017).
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..autodiff import engine
 from ..autodiff.graph import PICK, Node, Packed
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.variable import Variable, differentiable, wrap
 from ..ops import conversion, elementwise, shaping
 from ..ops._dispatch import registry
 
@@ -73,7 +73,8 @@ def _through(node: Node, found: dict, create_graph: bool):
     saved = node.saved.unpack([]) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine._rejoin(node, saved)
-    if node.rule.parts is not None and node.rule.elementwise and not engine._is_complex[node.dtype]:
+    is_complex = [engine._is_complex[x.dtype] for x in (node, *incoming) if x is not None]
+    if node.rule.parts is not None and node.rule.elementwise and not any(is_complex):
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)
 
@@ -157,23 +158,26 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
         ]
         if not pairs:
             return None
-        result = engine.grad(
-            [p for p, _ in pairs],
-            points,
-            [_as_variable(t) for _, t in pairs],
-            create_graph=create_graph,
-            allow_unused=True,
-            materialize_grads=True,
+        result = iter(
+            engine.grad(
+                [p for p, _ in pairs],
+                [p for p in points if p.requires_grad],
+                [_as_variable(t) for _, t in pairs],
+                create_graph=create_graph,
+                allow_unused=True,
+                materialize_grads=True,
+            )
         )
+        moved = [next(result) if p.requires_grad else p for p in points]  # whole numbers do not move
     finally:
         recording.reset(token)
-    out = list(result) if create_graph else [g.data for g in result]
+    out = moved if create_graph else [g.data for g in moved]
     return out if node.shape is None else out[0]
 
 
 def _point(data) -> Variable:
     point = wrap(data)
-    point.requires_grad = True
+    point.requires_grad = differentiable(data)
     return point
 
 

@@ -169,6 +169,7 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
         for x in leaves:
             inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
         y = run(*inputs)
+        _settle(getattr(run, "box", {}), inputs, bool(tracked))
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [_zeros(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
@@ -182,6 +183,18 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         return y, list(gradients)
+
+
+def _settle(box: dict, inputs: list, as_variables: bool) -> None:
+    """Take what ``f`` returned beside its value off the graph of this derivative, unless others are in it."""
+
+    def settled(x):
+        if not isinstance(x, Variable) or (x._node is not None and _reaches_others(x, inputs)):
+            return x
+        return wrap(x.data) if as_variables else x.data
+
+    if "aux" in box:
+        box["aux"] = _tree.map_leaves(settled, box["aux"])
 
 
 def linked(x: Variable) -> Variable:

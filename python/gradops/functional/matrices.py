@@ -18,7 +18,7 @@ from ..autodiff import engine, record
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
-from ..ops import _checks, conversion, creation, joining, shaping
+from ..ops import _checks, conversion, creation, elementwise, joining, shaping
 from . import batched, forward
 from ._progress import track
 from .gradients import _prepare, fresh, linked
@@ -35,6 +35,10 @@ def jacobian(
     strategy: str | None = None,
 ):
     """All first derivatives of ``func`` at ``inputs``.
+
+    For complex numbers an element is the gradient ``d/dRe x + i d/dIm x`` of the real part of an output, so
+    that the rows are gradients as :func:`grad` gives them: of a holomorphic function the conjugate of its
+    derivative, as in PyTorch. :func:`jvp` has all of the derivative of any function.
 
     Args:
         func: of as many tensors as ``inputs`` holds, to a tensor or a tuple of them, of any shape.
@@ -60,19 +64,18 @@ def jacobian(
     """
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
-    point = _Point(func, inputs, "jacobian")
+    point = _Point(func, inputs, "jacobian", real=True)
+    if any(map(_is_complex, point.leaves)):
+        strategy, vectorize = "reverse-mode", False
     if point.native == "torch":
-        import torch
-
-        if strategy == "forward-mode":
-            vectorize = True
-        return torch.autograd.functional.jacobian(
-            func, point.argument(), create_graph, strict, vectorize=vectorize, strategy=strategy or "reverse-mode"
-        )
+        how = {"vectorize": vectorize or strategy == "forward-mode", "strategy": strategy or "reverse-mode"}
+        return point.library().functional("jacobian", point.call, point.argument(), (), create_graph, strict, **how)
     if point.native == "jax":
-        return point.library().jacobian(point.run, point.leaves, strategy, point.shape_of_result)
+        result = point.library().jacobian(point.run, point.leaves, strategy, point.shape_of_result)
+        return point.checked(result, strict)
     if point.native == "tensorflow":
-        return point.library().jacobian(point.run, point.leaves, strategy, vectorize, point.shape_of_result)
+        result = point.library().jacobian(point.run, point.leaves, strategy, vectorize, point.shape_of_result)
+        return point.checked(result, strict)
     return point.finish(_tape_jacobian(point, create_graph, strict, strategy), create_graph)
 
 
@@ -102,18 +105,9 @@ def hessian(
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     point = _Point(func, inputs, "hessian")
     if point.native == "torch":
-        import torch
-
-        if outer_jacobian_strategy == "forward-mode":
-            vectorize = True
-        return torch.autograd.functional.hessian(
-            func,
-            point.argument(),
-            create_graph,
-            strict,
-            vectorize=vectorize,
-            outer_jacobian_strategy=outer_jacobian_strategy,
-        )
+        forwards = outer_jacobian_strategy == "forward-mode"
+        how = {"vectorize": vectorize or forwards, "outer_jacobian_strategy": outer_jacobian_strategy}
+        return point.library().functional("hessian", func, point.argument(), (), create_graph, strict, **how)
     from .gradients import grad
 
     count = len(point.leaves)
@@ -140,13 +134,12 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """
     point = _Point(func, inputs, "vjp")
     if point.native == "torch":
-        import torch
-
-        return torch.autograd.functional.vjp(func, point.argument(), point.vectors(v), create_graph, strict)
+        vectors = (point.vectors(v),)
+        return point.library().functional("vjp", func, point.argument(), vectors, create_graph, strict)
     if point.native != "tape":
         outputs, pull = point.library().vjp(point.run, point.leaves)
         weights = _vectors(v, outputs, "output", point.backend)
-        return point.outputs(outputs), point.inputs(pull(weights))
+        return point.checked((point.outputs(outputs), point.inputs(pull(weights))), strict)
     variables, outputs = point.record()
     weights = _vectors(v, outputs, "output", point.backend)
     result = _pull(point, outputs, variables, weights, point.keeps(create_graph), strict)
@@ -171,12 +164,11 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     point = _Point(func, inputs, "jvp")
     tangents = _vectors(v, point.leaves, "input", point.backend)
     if point.native == "torch":
-        import torch
-
-        return torch.autograd.functional.jvp(func, point.argument(), point.form(tangents), create_graph, strict)
+        vectors = (point.form(tangents),)
+        return point.library().functional("jvp", func, point.argument(), vectors, create_graph, strict)
     if point.native != "tape":
         outputs, products = point.library().jvp(point.run, point.leaves, tangents)
-        return point.outputs(outputs), point.outputs(products)
+        return point.checked((point.outputs(outputs), point.outputs(products)), strict)
     variables, outputs = point.record()
     products = _push(point, outputs, variables, tangents, point.keeps(create_graph), strict)
     return point.finish((point.outputs(outputs), point.outputs(products)), create_graph)
@@ -193,10 +185,8 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """
     point = _Point(func, inputs, "hvp")
     if point.native == "torch":
-        import torch
-
-        vectors = point.form(_vectors(v, point.leaves, "input", point.backend))
-        return torch.autograd.functional.hvp(func, point.argument(), vectors, create_graph, strict)
+        vectors = (point.form(_vectors(v, point.leaves, "input", point.backend)),)
+        return point.library().functional("hvp", func, point.argument(), vectors, create_graph, strict)
     return _second_order(jvp, point, _tuple(v), create_graph, strict)
 
 
@@ -208,9 +198,8 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     point = _Point(func, inputs, "vhp")
     vectors = _vectors(v, point.leaves, "input", point.backend)
     if point.native == "torch":
-        import torch
-
-        return torch.autograd.functional.vhp(func, point.argument(), point.form(vectors), create_graph, strict)
+        v = (point.form(vectors),)
+        return point.library().functional("vhp", func, point.argument(), v, create_graph, strict)
     return _second_order(vjp, point, tuple(vectors), create_graph, strict)
 
 
@@ -234,10 +223,10 @@ def _second_order(product: Callable, point: _Point, v, create_graph: bool, stric
 class _Point:
     """A function and the inputs at which it is to be differentiated."""
 
-    def __init__(self, func: Callable, inputs, name: str):
+    def __init__(self, func: Callable, inputs, name: str, real: bool = False):
         if not callable(func):
             raise ArgumentError(f"`func` must be a function; got {type(func).__name__}.", argument="func")
-        self.func, self.name = func, name
+        self.func, self.name, self.real = func, name, real
         self.several = isinstance(inputs, tuple)
         given = list(inputs) if self.several else [inputs]
         self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
@@ -246,6 +235,7 @@ class _Point:
         self.native = "tape" if on_tape else self.backend.name
         self.several_outputs = False
         self.nested = any(isinstance(x, Variable) and x.requires_grad for x in self.leaves)
+        self.recorded: list[Variable] = []
 
     def library(self):
         return self.backend.module.gradients
@@ -264,11 +254,17 @@ class _Point:
         return converted if isinstance(v, tuple) else converted[0]
 
     def call(self, *xs):
-        return self.func(*xs)
+        """The value, or its real part where that is to be differentiated."""
+        y = self.func(*xs)
+        if not self.real:
+            return y
+        if isinstance(y, (tuple, list)):
+            return type(y)(_real_part(part) for part in y)
+        return _real_part(y)
 
     def run(self, *xs) -> list:
         """The outputs as a list of tensors."""
-        y = self.func(*xs)
+        y = self.call(*xs)
         self.several_outputs = isinstance(y, (tuple, list))
         outputs = list(y) if self.several_outputs else [y]
         return [
@@ -280,6 +276,7 @@ class _Point:
         with enable_grad():
             variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in self.leaves]
             outputs = self.run(*variables)
+        self.recorded = variables
         outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
         self.nested = self.nested or _reaches(outputs, variables)
         return variables, outputs
@@ -299,8 +296,19 @@ class _Point:
         shaped = [tuple(row) if self.several else row[0] for row in rows]
         return tuple(shaped) if self.several_outputs else shaped[0]
 
+    def checked(self, result, strict: bool):
+        """``result``, unless an output is independent of an input and that is an error."""
+        if strict:
+            for j, row in enumerate(self.library().dependence(self.run, self.leaves)):
+                for i, depends in enumerate(row):
+                    if not depends:
+                        raise GradientError(f"`{self.name}`: output {j} does not depend on input {i}.", argument="func")
+        return result
+
     def finish(self, value, create_graph: bool):
         """Variables for callers who gave variables or want a graph, arrays for the others."""
+        for x in self.recorded:
+            x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         if isinstance(value, (tuple, list)):
             return type(value)(self.finish(v, create_graph) for v in value)
         connected = isinstance(value, Variable) and value.requires_grad and self.keeps(create_graph)
@@ -315,6 +323,17 @@ def _reaches(outputs: list, variables: list) -> bool:
     from .gradients import _reaches_others
 
     return any(y._node is not None and _reaches_others(y, variables) for y in outputs)
+
+
+def _real_part(y):
+    if not isinstance(y, Variable) and backends.of(y) is None:
+        return y.real if isinstance(y, complex) else y
+    # times 1, as PyTorch's forward mode does not take the real part of a conjugate that is not yet computed
+    return elementwise.real(elementwise.multiply(y, 1)) if _is_complex(y) else y
+
+
+def _is_complex(x) -> bool:
+    return "complex" in conversion.dtype(x)
 
 
 def _tuple(v):

@@ -10,6 +10,7 @@ from .. import _tree, backends, functional
 from ..autodiff.variable import Variable
 from ..errors import GradientError
 from ..functional.gradients import value_and_grad
+from ..gradients import stop_gradient
 from ..ops import conversion, creation, reductions
 from ._r_calls import jit
 from ._r_values import to_r
@@ -21,8 +22,17 @@ def numbers(function: Callable, arguments, keywords):
 
 
 def in_r(value):
-    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them."""
-    return _tree.map_leaves(lambda x: np.atleast_1d(to_r(x)) if _is_tensor(x) else x, value)
+    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them.
+
+    What depends on a variable outside stays a tensor, as its gradient would be lost.
+    """
+    return _tree.map_leaves(_in_r, value)
+
+
+def _in_r(x):
+    if not _is_tensor(x) or getattr(x, "requires_grad", False):
+        return x
+    return np.atleast_1d(to_r(x))
 
 
 def derivative(name: str, f: Callable, inputs, *arguments):
@@ -75,7 +85,7 @@ def _summed(f: Callable) -> Callable:
 
     def total(*arguments, **keywords):
         value = f(*arguments, **keywords)
-        return reductions.sum(value), value
+        return reductions.sum(value), stop_gradient(value)
 
     return value_and_grad(total, has_aux=True)
 

@@ -327,13 +327,26 @@ def jvp(run, leaves: list, tangents: list) -> tuple:
     return jax.jvp(lambda *xs: run(*xs), tuple(leaves), tuple(tangents))
 
 
+def dependence(run, leaves: list) -> list:
+    """For each output, whether it is computed from each of the inputs."""
+    jaxpr = jax.make_jaxpr(lambda *xs: run(*xs))(*leaves).jaxpr
+    sources = {v: {i} for i, v in enumerate(jaxpr.invars)}
+    for equation in jaxpr.eqns:
+        reached = set().union(*(sources.get(v, ()) for v in _variables(equation.invars)))
+        sources.update(dict.fromkeys(equation.outvars, reached))
+    found = [set() if hasattr(v, "val") else sources.get(v, set()) for v in jaxpr.outvars]
+    return [[i in reached for i in range(len(leaves))] for reached in found]
+
+
 def jacobian(run, leaves: list, strategy: str | None, form):
     """Derivatives by output and input."""
 
     def rows(transform):
         return transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
 
-    if strategy is None:
+    if any(jnp.iscomplexobj(x) for x in leaves):
+        found = _complex_rows(run, leaves)
+    elif strategy is None:
         outputs = jax.eval_shape(lambda *xs: run(*xs), *leaves)
         fewer_inputs = sum(x.size for x in leaves) < sum(y.size for y in outputs)
         try:
@@ -343,6 +356,18 @@ def jacobian(run, leaves: list, strategy: str | None, form):
     else:
         found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)
     return form([list(row) for row in found])
+
+
+def _complex_rows(run, leaves: list) -> list:
+    """The gradients of the outputs' elements by complex numbers."""
+    outputs, pull = vjp(run, leaves)
+    rows = []
+    for j, y in enumerate(outputs):
+        zeros = [jnp.zeros_like(z) for z in outputs]
+        units = jnp.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape)
+        moved = jax.vmap(lambda unit, j=j, zeros=zeros: pull([*zeros[:j], unit, *zeros[j + 1 :]]))(units)
+        rows.append([g.reshape(*y.shape, *x.shape) for g, x in zip(moved, leaves)])
+    return rows
 
 
 @jax.tree_util.register_pytree_node_class

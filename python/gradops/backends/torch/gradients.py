@@ -6,6 +6,7 @@ import contextlib
 
 import torch
 
+from ... import _tree
 from ...errors import GradientError, JitError
 
 
@@ -169,6 +170,9 @@ def value_and_grad(run, leaves: list) -> tuple:
     with torch.enable_grad():
         inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
         y = _tensor(run(*inputs), leaves[0])
+        box = getattr(run, "box", {})
+        if "aux" in box:
+            box["aux"] = _tree.map_leaves(lambda x: _settled(x, inputs, outer), box["aux"])
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
         nested = outer or recording and _reaches_others([y], inputs)
@@ -176,6 +180,62 @@ def value_and_grad(run, leaves: list) -> tuple:
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
     return (y if nested else y.detach()), list(gradients)
+
+
+def _settled(x, inputs: list, outer: bool):
+    """What ``f`` returned beside its value, off the graph of this derivative unless others are in it."""
+    if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or _reaches_others([x], inputs):
+        return x
+    return x.detach()
+
+
+def functional(name: str, f, argument, vectors: tuple, create_graph: bool, strict: bool, **how):
+    """A function of ``torch.autograd.functional``, recorded too where ``f`` or its inputs depend on tensors outside."""
+    inputs: list = []
+    found = torch.is_grad_enabled() and any(x.requires_grad for x in _as_tuple(argument))
+
+    def noted(*xs):
+        nonlocal found
+        y = f(*xs)
+        if not create_graph and not found and torch.is_grad_enabled():
+            ys = [z for z in _as_tuple(y) if isinstance(z, torch.Tensor) and z.requires_grad]
+            found = _reaches_others(ys, list(xs))
+        inputs.extend(xs)
+        return y
+
+    def run(recorded: bool):
+        return getattr(torch.autograd.functional, name)(noted, argument, *vectors, recorded, strict, **how)
+
+    recorded = create_graph or found
+    try:
+        result = run(recorded)
+        if found and not recorded:
+            result = run(True)
+    except RuntimeError as error:
+        if isinstance(error, GradientError) or not any(
+            words in str(error) for words in (f"to {name}", "user-provided")
+        ):
+            raise
+        raise GradientError(f"`{name}`: {error}", argument="func") from error
+    for x in inputs if not found or not any(x.requires_grad for x in _as_tuple(argument)) else ():
+        for leaf in (x, *_leaves_of(x)):
+            leaf.gradops_done = True  # a constant for the derivatives taken around this one
+    return result
+
+
+def _leaves_of(x):
+    """The leaves that a view was made from."""
+    stack = [x.grad_fn]
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            yield node.variable
+        elif node is not None:
+            stack.extend(next_node for next_node, _ in node.next_functions)
+
+
+def _as_tuple(value) -> tuple:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def _tensor(y, like):

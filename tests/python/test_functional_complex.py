@@ -1,0 +1,111 @@
+"""Derivatives of functions of complex numbers, holomorphic and not, on every backend.
+
+By the design's convention the gradient of a real loss is dL/dRe + i dL/dIm, so with <a, b> = Re sum(conj(a) b) a
+product ``vjp(v)`` is the adjoint of the directional derivative: <vjp(v), t> = <v, jvp(t)> for all t.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from parity import BACKENDS, numpy, tensors
+
+from gradops import config, functional, grad, jit, ops
+
+Z = np.array([0.5 + 0.3j, -1.0 + 0.7j, 1.5 - 0.4j])
+T = np.array([1.0 - 2.0j, 0.5j, -0.3 + 1.0j])
+V = np.array([-1.0 + 0.5j, 2.0, 0.7 - 0.2j])
+X = np.array([0.5, -1.0, 1.5])
+
+FUNCTIONS = {
+    "holomorphic": lambda z: ops.exp(z) * z,
+    "mixing": lambda z: z * z * ops.sum(z),
+    "conjugate": lambda z: ops.conj(z) * z * z,
+    "parts": lambda z: ops.add(ops.multiply(ops.real(z), z), ops.imag(z)),
+    "modulus": lambda z: ops.multiply(z, ops.abs(z)),
+}
+LOSSES = {
+    "squares": lambda z: ops.sum(ops.square(ops.abs(z * z))),
+    "real part": lambda z: ops.sum(ops.real(ops.exp(z) * z)),
+    "mixed": lambda z: ops.sum(ops.real(z) ** 3 * ops.imag(z)) + ops.sum(ops.abs(z)),
+}
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    with config.use_backend(request.param):
+        yield request.param
+
+
+def directional(f, z, t, h=1e-6):
+    return (numpy(f(z + h * t)) - numpy(f(z - h * t))) / (2 * h)
+
+
+def inner(a, b):
+    return np.real(np.sum(np.conj(a) * b))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_products(backend, name):
+    f = FUNCTIONS[name]
+    value, forward = functional.jvp(f, tensors(Z, backend), tensors(T, backend))
+    np.testing.assert_allclose(numpy(value), numpy(f(Z)))
+    np.testing.assert_allclose(numpy(forward), directional(f, Z, T), rtol=1e-7, atol=1e-8)
+    _, backward = functional.vjp(f, tensors(Z, backend), tensors(V, backend))
+    np.testing.assert_allclose(inner(numpy(backward), T), inner(V, numpy(forward)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("strategy", [None, "reverse-mode", "forward-mode"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_jacobian_has_the_gradients_of_the_real_parts(backend, name, strategy):
+    f = FUNCTIONS[name]
+    wanted = np.empty((3, 3), complex)
+    for i, unit in enumerate(np.eye(3)):
+        wanted[:, i] = directional(f, Z, unit).real + 1j * directional(f, Z, 1j * unit).real
+    result = numpy(functional.jacobian(f, tensors(Z, backend), strategy=strategy))
+    np.testing.assert_allclose(result, wanted, rtol=1e-7, atol=1e-8)
+
+
+def test_jacobian_of_a_holomorphic_function_is_the_conjugate_derivative(backend):
+    result = numpy(functional.jacobian(lambda z: ops.sin(z), tensors(Z, backend)))
+    np.testing.assert_allclose(result, np.diag(np.conj(np.cos(Z))), atol=1e-15)
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_real_inputs_and_complex_outputs(backend, strategy):
+    def f(x):
+        return ops.exp(ops.multiply(x, 1j))
+
+    result = numpy(functional.jacobian(f, tensors(X, backend), strategy=strategy))
+    np.testing.assert_allclose(result, np.diag(-np.sin(X)), atol=1e-15)
+    _, forward = functional.jvp(f, tensors(X, backend), tensors(X, backend))
+    np.testing.assert_allclose(numpy(forward), 1j * np.exp(1j * X) * X)
+
+
+def test_complex_inputs_and_real_outputs(backend):
+    def f(z):
+        return ops.square(ops.abs(z))
+
+    result = numpy(functional.jacobian(f, tensors(Z, backend)))
+    np.testing.assert_allclose(result, np.diag(2 * Z), atol=1e-15)
+    np.testing.assert_allclose(numpy(grad(lambda z: ops.sum(f(z)))(tensors(Z, backend))), 2 * Z)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_second_derivatives(backend, name):
+    f = LOSSES[name]
+    gradient = grad(f)
+    wanted = directional(lambda z: gradient(z), Z, T)
+    for product in (functional.hvp, functional.vhp):
+        value, result = product(f, tensors(Z, backend), tensors(T, backend))
+        np.testing.assert_allclose(numpy(value), numpy(f(Z)))
+        np.testing.assert_allclose(numpy(result), wanted, rtol=1e-6, atol=1e-7, err_msg=product.__name__)
+
+
+def test_compiled(backend):
+    def f(z):
+        return ops.sum(ops.real(ops.exp(z) * ops.conj(z)))
+
+    compiled = jit(grad(f))
+    for z in (Z, 2 * Z):
+        np.testing.assert_allclose(numpy(compiled(tensors(z, backend))), numpy(grad(f)(z)))

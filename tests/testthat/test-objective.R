@@ -1,0 +1,179 @@
+counted <- function(f) {
+  calls <- 0
+  list(f = function(...) {
+    calls <<- calls + 1
+    f(...)
+  }, calls = function() calls)
+}
+
+banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
+
+test_each("one evaluation serves fn and gr at the same point", {
+  noted <- counted(banana)
+  o <- objective(noted$f)
+  x <- c(a = -1.2, b = 1)
+  expect_equal(o$fn(x), 24.2)
+  expect_equal(o$gr(x), c(a = -215.6, b = -88))
+  expect_equal(noted$calls(), 1)
+  expect_equal(o$gr(x + 1), grad(banana, x + 1))
+  expect_equal(o$fn(x + 1), banana(unname(x + 1)))
+  expect_equal(noted$calls(), 2)
+  fits <- noted$calls()
+  points <- 0
+  fit <- optim(unname(x), \(p) {
+    points <<- points + 1
+    o$fn(p)
+  }, o$gr, method = "L-BFGS-B")
+  expect_equal(fit$par, c(1, 1), tolerance = 1e-3)
+  expect_lte(noted$calls() - fits, points)
+  expect_equal(o$evaluations(), noted$calls())
+})
+
+test_each("what was found is handed out once, so that new data count", {
+  data <- 1
+  o <- objective(\(x) sum((x - data)^2))
+  expect_equal(o$fn(c(2, 3)), 5)
+  data <- 2
+  expect_equal(o$fn(c(2, 3)), 1)
+  expect_equal(o$gr(c(2, 3)), c(0, 2))
+  data <- 3
+  expect_equal(o$gr(c(2, 3)), c(-2, 0))
+})
+
+test_each("further arguments are passed on, and are part of the point", {
+  o <- objective(\(p, y, power = 2) sum((y - p)^power))
+  expect_equal(o$fn(c(1, 2), y = c(3, 3)), 5)
+  expect_equal(o$gr(c(1, 2), y = c(3, 5)), c(-4, -6))
+  fit <- optim(c(0, 0), o$fn, o$gr, y = c(1, 4), method = "BFGS")
+  expect_equal(fit$par, c(1, 4), tolerance = 1e-6)
+  expect_equal(o$fn(c(1, 2), y = c(3, 3), power = 4), 17)
+})
+
+test_each("compiled objectives run without R", {
+  noted <- counted(banana)
+  o <- objective(noted$f, jit = TRUE)
+  fit <- optim(c(-1.2, 1), o$fn, o$gr, method = "BFGS")
+  expect_equal(fit$par, c(1, 1), tolerance = 1e-4)
+  traces <- noted$calls()
+  expect_lte(traces, 2)
+  nlminb(c(0, 0), o$fn, o$gr)
+  expect_equal(noted$calls(), traces)
+  expect_gt(o$evaluations(), 30)
+})
+
+test_each("nlm() gets its attributes", {
+  o <- objective(banana, hessian = TRUE)
+  value <- o$nlm(c(-1.2, 1))
+  expect_equal(attributes(value), list(gradient = c(-215.6, -88), hessian = matrix(c(1330, 480, 480, 200), 2)))
+  fit <- nlm(o$nlm, c(-1.2, 1))
+  expect_equal(fit$estimate, c(1, 1), tolerance = 1e-5)
+  expect_null(attr(objective(banana)$nlm(c(0, 0)), "hessian"))
+})
+
+test_that("objectives print what they hold", {
+  skip_without("numpy")
+  o <- objective(\(x) sum(x))
+  o$fn(1:3)
+  expect_output(print(o), "evaluated 1 time>")
+  expect_output(print(o), "gr(x, ...)", fixed = TRUE)
+  expect_error(objective(1), class = "gradops_error_type")
+})
+
+# Real fits --------------------------------------------------------------------------------------------------------------
+
+# All optimisers from a start to the estimate of a reference.
+expect_fits <- function(loss, start, estimate, tolerance = 1e-4, jit = FALSE) {
+  o <- objective(loss, jit = jit)
+  for_nlm <- objective(loss, jit = jit, hessian = TRUE)$nlm
+  named <- function(x) for_nlm(setNames(x, names(start))) # nlm() drops names
+  found <- list(
+    BFGS = optim(start, o$fn, o$gr, method = "BFGS", control = list(reltol = 1e-14, maxit = 500))$par,
+    `L-BFGS-B` = optim(start, o$fn, o$gr, method = "L-BFGS-B", control = list(factr = 10, maxit = 500))$par,
+    nlminb = nlminb(start, o$fn, o$gr, o$he)$par,
+    nlm = setNames(nlm(named, start, gradtol = 1e-9)$estimate, names(start))
+  )
+  for (name in names(found)) expect_equal(found[[name]], estimate, tolerance = tolerance, label = name)
+  expect_equal(
+    optimHess(estimate, o$fn, o$gr), (o$he(estimate) + t(o$he(estimate))) / 2,
+    tolerance = 1e-4
+  )
+  invisible(o)
+}
+
+test_each("logistic regression by every optimiser is glm()", {
+  reference <- glm(case ~ parity + spontaneous + induced, binomial, infert, control = glm.control(epsilon = 1e-14))
+  X <- model.matrix(reference)
+  case <- infert$case
+  loss <- function(beta) {
+    eta <- X %*% beta
+    sum(op_softplus(eta) - case * eta)
+  }
+  o <- expect_fits(loss, 0 * coef(reference), coef(reference))
+  expect_equal(solve(o$he(coef(reference))), vcov(reference), tolerance = 1e-6)
+  expect_fits(loss, 0 * coef(reference), coef(reference), jit = TRUE)
+})
+
+test_each("negative binomial regression is MASS::glm.nb()", {
+  skip_if_not_installed("MASS")
+  reference <- MASS::glm.nb(Days ~ Sex + Age, MASS::quine)
+  X <- model.matrix(reference)
+  days <- MASS::quine$Days
+  estimate <- c(coef(reference), log_theta = log(reference$theta))
+  p <- ncol(X)
+  loss <- function(b) {
+    theta <- exp(b[p + 1])
+    mu <- exp(X %*% b[1:p])
+    counts <- 0 # lgamma(days + theta) - lgamma(theta), as a sum of logs
+    for (k in seq_len(max(days))) counts <- counts + sum(days >= k) * log(theta + k - 1)
+    -counts + sum(lgamma(days + 1)) - sum(theta * log(theta / (theta + mu)) + days * log(mu / (theta + mu)))
+  }
+  start <- setNames(c(2.5, numeric(p)), names(estimate))
+  o <- expect_fits(loss, start, estimate, jit = TRUE)
+  expect_equal(o$fn(estimate), -as.numeric(logLik(reference)), tolerance = 1e-8)
+})
+
+test_each("Weibull survival is survival::survreg()", {
+  skip_if_not_installed("survival")
+  lung <- survival::lung
+  reference <- survival::survreg(survival::Surv(time, status) ~ sex, lung)
+  died <- lung$status == 2
+  sex <- lung$sex
+  time <- log(lung$time)
+  loss <- function(p) {
+    z <- (time - p["(Intercept)"] - p["sex"] * sex) / exp(p["log_scale"])
+    sum(exp(z)) - sum((z - p["log_scale"]) * died) + sum(time * died)
+  }
+  estimate <- c(coef(reference), log_scale = log(reference$scale))
+  o <- expect_fits(loss, c(`(Intercept)` = 5, sex = 0, log_scale = 0), estimate, tolerance = 1e-3)
+  expect_equal(o$fn(estimate), -as.numeric(logLik(reference)[1]), tolerance = 1e-8)
+})
+
+test_each("maxLik() takes values and gradients for each observation", {
+  y <- c(1.2, 0.7, 3.1, 2.4, 1.9)
+  log_density <- function(p, y) -log(2 * pi) / 2 - p[["s"]] - ((y - p[["m"]]) / exp(p[["s"]]))^2 / 2
+  o <- objective(log_density)
+  at <- c(m = 1, s = 0.2)
+  z <- (y - 1) / exp(0.2)
+  expect_equal(o$fn(at, y), dnorm(y, 1, exp(0.2), log = TRUE))
+  expect_equal(o$gr(at, y), cbind(m = z / exp(0.2), s = z^2 - 1))
+  expect_equal(o$he(at, y), hessian(\(p) sum(log_density(p, y)), at))
+  skip_if_not_installed("maxLik")
+  estimate <- c(m = mean(y), s = log(sqrt(mean((y - mean(y))^2))))
+  for (method in c("NR", "BHHH", "BFGS")) {
+    fit <- maxLik::maxLik(o$fn, o$gr, if (method == "NR") o$he, start = at, method = method, y = y)
+    expect_equal(coef(fit), estimate, tolerance = 1e-3, label = method)
+  }
+})
+
+test_each("grad_fn(), value_and_grad_fn() and hessian_fn() fit the optimisers", {
+  f <- function(x, k) sum((x - k)^4) + sum(x^2)
+  gradient <- grad_fn(f)
+  expect_equal(gradient(c(a = 1, b = 2), k = 1), grad(f, c(a = 1, b = 2), k = 1))
+  expect_equal(gradient(k = 1, x = c(1, 2)), gradient(c(1, 2), 1))
+  expect_equal(hessian_fn(f)(k = 1, x = c(a = 1, b = 2)), hessian(f, c(a = 1, b = 2), 1))
+  expect_equal(hessian_fn(\(k, x) k * sum(x^3), 2)(2, c(1, 2)), diag(c(12, 24)))
+  both <- value_and_grad_fn(f)
+  fit <- nlminb(c(3, -3), f, gradient, hessian_fn(f), k = 1)
+  expect_equal(gradient(fit$par, 1), c(0, 0), tolerance = 1e-5)
+  expect_equal(both(c(1, 2), k = 1), list(value = 6, gradient = c(2, 8)))
+})
