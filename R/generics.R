@@ -37,7 +37,7 @@ namesakes <- function() {
   list(
     base = list(
       crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, outer = outer_tensor, kronecker = kronecker_tensor,
-      solve = solve_tensor, det = det_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
+      solve = solve_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
       forwardsolve = forwardsolve_tensor, qr.Q = qr_q_tensor, svd = svd_tensor, eigen = eigen_tensor,
       diag = diag_tensor, `diag<-` = assign_diag_tensor,
       scale = scale_tensor, matrix = matrix_tensor, array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
@@ -69,7 +69,7 @@ register_tensor_methods <- function() {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
       register(name, "gradops_tensor", methods[[package]][[name]], here)
-      register(name, "gradops_s4", to_s4(name, original), here)
+      register(name, "gradops_s4", to_s4(name, package, original), here)
       register(name, "default", original, here)
     }
   }
@@ -79,10 +79,12 @@ register <- function(generic, classes, method, envir) {
   for (class in classes) registerS3method(generic, class, method, envir = envir)
 }
 
-to_s4 <- function(name, original) {
+to_s4 <- function(name, package, original) {
+  force(name)
+  force(package)
   force(original)
   function(...) {
-    s4 <- methods::getGeneric(name)
+    s4 <- methods::getGeneric(name, package = package)
     if (is.null(s4)) original(...) else s4(...)
   }
 }

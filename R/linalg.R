@@ -4,8 +4,8 @@
 #' factor, `eigen()` values in decreasing order, vectors count as columns where that fits. Of R's own values each
 #' function is base R's, and of S4 matrices the S4 generic of that name.
 #'
-#' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()` are generics in base R and have methods for tensors; so have
-#' `upper.tri()` and `lower.tri()`, which look at dimensions alone.
+#' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
+#' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
 #'
 #' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
 #' the columns of Q. Labels are lost: tensors have no dimnames. `qr()` finds no rank: `$rank` is the smaller dimension.
@@ -29,7 +29,7 @@
 #'   are matrices, also of vectors; `solve(a, b)` of a vector is a vector.
 #' @section Gradient:
 #' To all orders: as of [op_matmul()], [op_solve()], [op_cholesky()], [op_svd()], [op_eigh()], [op_qr()]. At repeated
-#' eigenvalues and singular values vectors have none.
+#' eigenvalues and singular values vectors have none; nor has `det()` at singular matrices, unlike [op_det()].
 #' @section Errors:
 #' - `gradops_error_shape`: dimensions that do not fit; matrices that are not square.
 #' - `gradops_error_jit`: `eigen()` of a traced tensor without `symmetric`.
@@ -124,16 +124,6 @@ solve_tensor <- function(a, b, ...) {
     a <- a$x
   }
   if (missing(b)) op_inv(a) else op_solve(a, b)
-}
-
-#' @rdname tensor_matrices
-#' @export
-det <- function(x, ...) {
-  UseMethod("det", among(x))
-}
-
-det_tensor <- function(x, ...) {
-  op_det(x)
 }
 
 determinant_tensor <- function(x, logarithm = TRUE, ...) {

@@ -1,0 +1,106 @@
+# The exported functions whose names base R and stats have too.
+exported_namesakes <- function() {
+  ours <- getNamespaceExports("gradops")
+  at_home <- lapply(c("base", "stats"), function(package) intersect(ours, getNamespaceExports(package)))
+  setdiff(base::unlist(at_home), "%||%")
+}
+
+outcome <- function(call, envir) {
+  tryCatch(eval(call, new.env(parent = envir)), condition = function(found) c(class(found), conditionMessage(found)))
+}
+
+test_that("R's own values go to base R's functions as they came", {
+  ours <- list2env(mget(exported_namesakes(), asNamespace("gradops")), parent = asNamespace("stats"))
+  m <- base::matrix(c(2, 1, 0.5, 3), 2, dimnames = list(c("a", "b"), c("u", "v")))
+  calls <- expression(
+    diag(3), diag(c(1, 2)), diag(2, 3, 4), diag(m), diag(m, names = FALSE), diag(nrow = 2), diag(m, 2), `diag<-`(m, 0),
+    matrix(1:6, 2, byrow = TRUE), matrix(), matrix(1:6, ncol = 2), matrix(1:2, 1, 2, FALSE, list("a", NULL)),
+    array(1:3), array(1:24, 2:4), array(), drop(array(1:2, c(1, 2))), matrix(list(1, 2), 1),
+    crossprod(1:3), crossprod(m, m), tcrossprod(m), m %*% m, outer(c(a = 1, b = 2), 1:2), outer(1:3, 1:2, "-"),
+    1:3 %o% 1:2, 1:2 %x% m, kronecker(m, m, make.dimnames = TRUE), kronecker(diag(2), m, "+"),
+    solve(m), solve(m, 1:2), solve(m, b = m), solve(qr(m), 1:2), solve("a"), solve(m, 1:3), det(m), chol2inv(m),
+    chol2inv(m, size = 1), backsolve(m, 1:2), forwardsolve(m, 1:2, k = 1), svd(m), svd(m, nu = 0), svd(m, 1, 1),
+    eigen(m), eigen(m, TRUE, only.values = TRUE), qr.Q(qr(m)), qr.Q(qr(m), complete = TRUE), qr.Q(1),
+    c(1, NULL, "a"), c(list(1), 2), c(a = 1, b = 2, use.names = FALSE), c(as.Date("2020-01-01"), NA), c(), c(1, b = m),
+    c(list(1, list(2)), recursive = TRUE), c(factor("a"), factor("b")), c(1, mean),
+    unlist(list(a = 1, b = list(c = 2, 3))), unlist(list(1, "a", NULL)), unlist(list(m, mean)), unlist(NULL),
+    unlist(list(factor("a"), factor("b"))), unlist(list(a = list(1)), FALSE, FALSE),
+    apply(m, 1, sum), apply(m, 2, range), apply(m, c(1, 2), identity), apply(m, "a", sum), apply(1:2, 1, sum),
+    apply(m, 1, function(x, y) y, y = "k"), apply(m, 1, function(x) list(x)), apply(m, 1, range, simplify = FALSE),
+    sapply(c("a", "bb"), nchar), sapply(list(), length), sapply(1:3, function(i) seq_len(i)), sapply(1:2, "identity"),
+    sapply(1:2, function(i) m, simplify = "array"), sapply(1:2, list), sapply(1:2, 3), sapply(c(a = 1), identity),
+    vapply(c("a", "b"), nchar, 1L), vapply(1:2, function(i) 1:2, numeric(2)), vapply(1:2, function(i) "a", 1),
+    vapply(list(), length, 1L), vapply(1:2, function(i, k) i * k, 0, k = 2), vapply(1:2, identity),
+    mapply(rep, 1:3, 3:1), mapply(function(x, y) x + y, c(a = 1, b = 2), 1:2), mapply(identity, c("a", "b")),
+    mapply(rep, times = 1:2, x = 2:1, MoreArgs = list(each = 1)), mapply(rep, 1:2, 2:1, SIMPLIFY = FALSE),
+    ifelse(c(a = TRUE, b = NA), 1, stop("not needed")), ifelse(m > 1, m, -1), ifelse(FALSE, stop("no"), "b"),
+    ifelse("TRUE", 1, 2), ifelse(NULL, 1, 2), ifelse(NA, stop("no"), stop("no")), ifelse(list(TRUE, 0), 1, 2),
+    which(c(a = TRUE, b = FALSE)), which(m > 1, arr.ind = TRUE), which(1), which.max(c(a = 1, b = 3)), which.min(m),
+    pmin(1:3, 2L), pmax(c(a = 1, b = NA), 0, na.rm = TRUE), pmax("a", "b"), pmin(m, 1), pmax(), pmin(1:3, 1:2),
+    rowSums(m), colSums(data.frame(x = 1:2)), rowMeans(m, na.rm = TRUE), colMeans(array(1:8, c(2, 2, 2)), dims = 2),
+    rowSums(1:3), scale(m), scale(m, FALSE, 2:3), sweep(m, 2, 1:2), sweep(m, 1, 1:2, "*"), sweep(m, 1, 1:3),
+    var(c(1, NA, 3), na.rm = TRUE), var(m), var(m, c(1, 2)), var("a"), sd(c(1, 2, 4)), cov(m, method = "kendall"),
+    cor(data.frame(x = 1:3, y = c(1, 3, 2))), cor(1:3, c(1, 3, 2), method = "spearman"), cor(1:3),
+    choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
+  )
+  differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)
+  expect_identical(base::vapply(differing, deparse1, ""), character())
+})
+
+test_that("functions are told what they would be told by base R", {
+  local({
+    inner <- function(x) x + 1
+    expect_identical(sapply(1:2, "inner"), c(2, 3))
+    expect_identical(vapply(1:2, "inner", 0), c(2, 3))
+    expect_identical(apply(base::matrix(1:2, 1), 2, "inner"), c(2, 3))
+    expect_identical(mapply("inner", 1:2), c(2, 3))
+  })
+  expect_identical(sapply(1, function(x) deparse(substitute(x))), base::sapply(1, function(x) deparse(substitute(x))))
+  expect_identical(vapply(1, function(x) deparse(substitute(x)), ""), "X[[i]]")
+  count <- 0
+  f <- function() {
+    count <<- count + 1
+    base::matrix(c(2, 1, 1, 3), 2)
+  }
+  solve(f())
+  diag(f())
+  c(f())
+  expect_identical(count, 3)
+})
+
+test_that("namesakes take all of base R's arguments", {
+  for (name in exported_namesakes()) {
+    original <- get(name, envir = asNamespace("stats"))
+    ours <- names(formals(get(name, envir = asNamespace("gradops"))))
+    expect_true(identical(ours, "...") || all(names(formals(args(original))) %in% ours), info = name)
+  }
+})
+
+test_that("S4 matrices go to the S4 generics", {
+  skip_if_not_installed("Matrix")
+  s4 <- asNamespace("Matrix")
+  m <- Matrix::Matrix(c(2, 0, 1, 0, 3, 0, 1, 0, 2), 3, sparse = TRUE)
+  dense <- as.matrix(m)
+  for (name in c("crossprod", "tcrossprod", "solve", "diag", "rowSums", "colMeans", "unlist", "drop")) {
+    expect_equal(get(name)(m), get(name, s4)(m), info = name)
+  }
+  expect_s4_class(crossprod(m, dense), "Matrix")
+  expect_s4_class(crossprod(dense, m), "Matrix")
+  expect_equal(solve(m, 1:3), get("solve", s4)(m, 1:3))
+  expect_equal(solve(m, b = dense), get("solve", s4)(m, dense))
+  expect_equal(as.matrix(kronecker(m, m)), base::kronecker(dense, dense))
+  expect_s4_class(m %*% m, "Matrix")
+})
+
+test_that("attaching says no more than is needed", {
+  skip_on_cran()
+  skip_if(is_loaded_from_source())
+  run <- function(code) {
+    call <- shQuote(sprintf(".libPaths(%s); %s", deparse1(.libPaths()), code))
+    system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", call), stdout = TRUE, stderr = TRUE)
+  }
+  expect_identical(run("library(gradops)"), character())
+  masked <- run("attach(list(jacobian = mean, sd = 1), name = 'mine'); library(gradops)")
+  expect_identical(masked, "gradops: `jacobian()` masks the namesake in 'mine'.")
+  expect_identical(run("attach(list(jacobian = mean)); suppressPackageStartupMessages(library(gradops))"), character())
+})
