@@ -46,7 +46,13 @@ namesakes <- function() {
       which = which_tensor, which.max = which_max_tensor, which.min = which_min_tensor,
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),
-    stats = list(var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor)
+    stats = list(
+      var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
+      dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
+      dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
+      dbinom = dbinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor,
+      pnorm = pnorm_tensor, plogis = plogis_tensor, qlogis = qlogis_tensor
+    )
   )
 }
 

@@ -158,7 +158,7 @@ def _direct(kernel, values):
 
 
 def _written(program: Program, steps: list, outputs: list, wanted: set):
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
     last = {}
     for i, (_, _, spec, _) in enumerate(steps):
         for p in _places(spec):

@@ -1,0 +1,65 @@
+test_each("densities and their derivatives are those of stats", {
+  expect_as_base(
+    list(
+      norm = function(x, a, b) dnorm(x, a, b),
+      log_norm = function(x, a, b) dnorm(x, a, b, log = TRUE),
+      lnorm = function(x, a, b) dlnorm(x, a, b, log = TRUE),
+      exp = function(x, a, b) dexp(x, b),
+      gamma = function(x, a, b) dgamma(x, a, b),
+      log_gamma = function(x, a, b) dgamma(x, a, scale = b, log = TRUE),
+      beta = function(x, a, b) dbeta(x / 3, a, b, log = TRUE),
+      t = function(x, a, b) dt(x, a * 3),
+      unif = function(x, a, b) dunif(x, -a, 2 + b),
+      logis = function(x, a, b) dlogis(x, a, b),
+      weibull = function(x, a, b) dweibull(x, a, b, log = TRUE),
+      pnorm = function(x, a, b) pnorm(x, a, b),
+      upper = function(x, a, b) pnorm(x, a, b, lower.tail = FALSE, log.p = TRUE),
+      tails = function(x, a, b) pnorm((x - 1) * 30, a, b, log.p = TRUE),
+      plogis = function(x, a, b) plogis(x, a, b, lower.tail = FALSE),
+      log_plogis = function(x, a, b) plogis(x, a, b, log.p = TRUE),
+      qlogis = function(x, a, b) qlogis(x / 3, a, b),
+      of_log = function(x, a, b) qlogis(-x, a, b, lower.tail = FALSE, log.p = TRUE)
+    ),
+    c(0.3, 1.4, 0.9), c(1.5, 2.5, 0.8), c(0.7, 1.2, 2)
+  )
+  x <- c(0, 3, 1)
+  expect_as_base(
+    list(
+      binom = function(size, p) dbinom(x, c(4, 5, 6), p),
+      log_binom = function(size, p) dbinom(x, c(4, 5, 6), p, log = TRUE),
+      pois = function(size, p) dpois(x, size),
+      nbinom = function(size, p) dnbinom(x, size, p, log = TRUE),
+      mean = function(size, p) dnbinom(x, size, mu = 3 * p)
+    ),
+    c(3.5, 4.2, 5.1), c(0.2, 0.5, 0.9)
+  )
+})
+
+test_each("densities are 0 outside of the support, and right on its edge", {
+  x <- c(-1, 0, 0.5, 1, 2)
+  expect_as_base(
+    list(
+      exp = function(x, a) dexp(x, a), gamma = function(x, a) dgamma(x, 1, a), beta = function(x, a) dbeta(x, 1, a),
+      log = function(x, a) dbeta(x, 2, a, log = TRUE), unif = function(x, a) dunif(x, 0, a),
+      lnorm = function(x, a) dlnorm(x, a), weibull = function(x, a) dweibull(x, 1, a),
+      pois = function(x, a) suppressWarnings(dpois(x, a)), binom = function(x, a) suppressWarnings(dbinom(x, 2, a / 2)),
+      never = function(x, a) suppressWarnings(dbinom(x, 1, a - 1)), nbinom = function(x, a) suppressWarnings(dnbinom(x, 1, a))
+    ),
+    x, 1,
+    gradient = FALSE
+  )
+  z <- c(-40, -12, -10.01, -9.99, -1, 0, 3, 9)
+  expect_equal(bare(pnorm(variable(z), log.p = TRUE)), pnorm(z, log.p = TRUE), tolerance = 1e-12)
+  expect_equal(gradient(function(a) sum(dexp(c(-1, 1), a)), 2), (1 - 2) * exp(-2))
+  expect_error(dt(variable(1), 3, ncp = 1), "ncp", class = "gradops_error_argument")
+  expect_true(is.nan(bare(dnorm(variable(NaN)))))
+})
+
+test_each("a likelihood of ordinary R code has its score and information", {
+  y <- c(2, 0, 3, 1, 6)
+  loglik <- function(b) sum(dpois(y, exp(b[1] + b[2] * c(1, 2, 3, 4, 5)), log = TRUE))
+  b <- c(0.1, 0.2)
+  expect_equal(gradient(loglik, b), numeric_gradient(loglik, b), tolerance = 1e-6)
+  mu <- exp(b[1] + b[2] * (1:5))
+  expect_equal(unname(hessian(loglik, b)), -crossprod(cbind(1, 1:5) * sqrt(mu)), tolerance = 1e-6)
+})
