@@ -145,3 +145,158 @@ def test_variables_go_to_the_function_itself():
 def test_text_is_an_error():
     with pytest.raises(gradops.errors.ArgumentTypeError, match="static_argnums"):
         jit(lambda x, name: x)(X, "a")
+
+
+# What is closed over --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_computed_from_captured_arrays_is_computed_again(backend):
+    w = np.array([1.0, 2.0, 3.0])
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        scale = np.exp(w)  # NumPy's own: baked into the trace
+        return ops.sum(ops.multiply(x, scale))
+
+    compiled = jit(f)
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), np.sum(X * np.exp(w)))
+    np.testing.assert_allclose(numpy(compiled(on(backend, 2 * X))), np.sum(2 * X * np.exp(w)))
+    assert len(calls) == 1
+    w[1] = -1
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), np.sum(X * np.exp(w)))
+    assert len(calls) == 2
+
+
+def test_branches_on_captured_arrays_are_taken_again(backend):
+    w = np.array([1.0])
+    compiled = jit(lambda x: x * 2 if w[0] > 0 else -x)
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), 2 * X)
+    w[0] = -1
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), -X)
+
+
+def test_changed_torch_tensors_are_seen():
+    import torch
+
+    w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    compiled = jit(lambda x: torch.sum(x * torch.exp(w)))
+    x = torch.tensor(X)
+    compiled(x)
+    w.mul_(2)
+    np.testing.assert_allclose(numpy(compiled(x)), np.sum(X * np.exp([2, 4, 6])))
+
+
+def test_captured_in_objects_functions_and_containers(backend):
+    class Model:
+        def __init__(self):
+            self.w = np.ones(3)
+            self.parts = {"b": [np.zeros(3)]}
+
+        def __call__(self, x):
+            return ops.sum(ops.multiply(x, float(self.w[0])) + helper(self, x))
+
+    def helper(model, x):
+        return ops.multiply(x, float(model.parts["b"][0][1]))
+
+    model = Model()
+    for compiled in (jit(model), jit(lambda x: model(x)), jit(model.__call__), jit(value_and_grad(model))):
+
+        def value(compiled=compiled):
+            result = compiled(on(backend, X))
+            return float(numpy(result[0] if isinstance(result, tuple) else result))
+
+        model.w[0], model.parts["b"][0][1] = 1, 0
+        assert value() == X.sum()
+        model.w[0] = 3
+        assert value() == 3 * X.sum()
+        model.parts["b"][0][1] = 2
+        assert value() == 5 * X.sum()
+
+
+def test_variables_bound_anew_are_seen_and_own_ones_are_not(backend):
+    k, calls = 2.0, 0
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return x * k
+
+    compiled = jit(f)
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), 2 * X)
+    k = 3.0
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), 3 * X)
+    calls = 0
+    compiled(on(backend, X))
+    assert calls == 0
+
+
+def test_arrays_that_cannot_be_written_are_not_copied():
+    from gradops.jit.captured import Captured
+
+    fixed, free = np.ones(3), np.ones(3)
+    fixed.flags.writeable = False
+    assert [a is free for a, _ in Captured(lambda x: x * fixed * free).arrays] == [True]
+
+
+def test_nan_in_captured_arrays_is_no_change():
+    w = np.array([np.nan, 1.0])
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return x * ops.sum(np.nan_to_num(w))
+
+    compiled = jit(f)
+    compiled(X)
+    compiled(X)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("which", ["numpy", "legacy", "generator", "python"])
+def test_random_numbers_of_any_generator_are_an_error(backend, which):
+    import random
+
+    generator, legacy = np.random.default_rng(1), np.random.RandomState(1)
+    draw = {
+        "numpy": np.random.normal,
+        "legacy": lambda: legacy.normal(),
+        "generator": lambda: generator.normal(),
+        "python": random.random,
+    }[which]
+    with pytest.raises(JitError, match="random numbers"):
+        jit(lambda x: x + float(draw()))(on(backend, X))
+
+
+def test_static_arguments_of_any_kind():
+    calls = []
+
+    def f(x, how):
+        calls.append(1)
+        return x * how["scale"][0] + how["shift"]
+
+    compiled = jit(f, static_argnums=1)
+    for how in ({"scale": [2.0], "shift": np.ones(3)}, {"scale": [3.0], "shift": np.ones(3)}):
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(X, how), X * how["scale"][0] + 1)
+    assert len(calls) == 2
+    np.testing.assert_allclose(compiled(X, {"scale": [2.0], "shift": np.zeros(3)}), 2 * X)
+    with pytest.raises(gradops.errors.ArgumentTypeError, match="static argument 1 must be hashable.*set"):
+        compiled(X, {1, 2})
+
+
+def test_jacobians_and_products_are_compiled(backend):
+    def curve(x):
+        return ops.sin(x) * ops.sum(x)
+
+    wanted = np.diag(np.cos(X) * X.sum()) + np.sin(X)[:, None]
+    for strategy in ("reverse-mode", "forward-mode"):
+        compiled = jit(lambda x, strategy=strategy: gradops.functional.jacobian(curve, x, strategy=strategy))
+        for _ in range(2):
+            np.testing.assert_allclose(numpy(compiled(on(backend, X))), wanted)
+    compiled = jit(lambda x, v: gradops.functional.jvp(curve, x, v)[1])
+    np.testing.assert_allclose(numpy(compiled(on(backend, X), on(backend, X))), wanted @ X)
+    compiled = jit(lambda x: gradops.functional.hessian(energy, x))
+    e = np.exp(X)
+    second = np.diag(e) * (X**2).sum() + 2 * np.outer(e, X) + 2 * np.outer(X, e) + 2 * np.eye(3) * e.sum()
+    np.testing.assert_allclose(numpy(compiled(on(backend, X))), second)

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _tree, backends, config
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, JitError
+from .captured import Captured
 from .program import Place, Program
 
 __all__ = ["JitError", "jit"]
@@ -32,25 +33,48 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
-            NumPy, or draws from NumPy's global random generator, while it is traced.
+            NumPy, or draws from a random generator of NumPy's or Python's, while it is traced.
+        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
+
+    What ``f`` and your functions that it calls close over (variables, attributes, arrays) is compared at each
+    call with what it was when traced; where a variable was bound anew or an array changed in place, ``f`` is traced
+    again. Comparing costs a pass over each captured array, but none over those that cannot be written
+    (``x.flags.writeable = False``). What ``f`` itself binds (``nonlocal``, ``global``), the items of lists and
+    dicts other than arrays, and files are not compared.
 
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to
-        ``f`` itself. Arrays that ``f`` closes over are read anew at each call; what ``f`` computed from
-        them alone, before the first op with an argument, is kept.
+        ``f`` itself.
     """
     if not callable(f):
         raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     programs: dict[Any, Callable] = {}
+    captured: list[Captured] = []
+
+    def traced(*args, **kwargs):
+        """``f``, which is called to be traced only."""
+        watched = Captured(f)
+        before = watched.random_state()
+        result = f(*args, **kwargs)
+        if watched.random_state() != before:
+            raise JitError(
+                "a compiled function drew random numbers while it was traced; they would be the same at each call.",
+                hint="draw them outside and pass them as an argument",
+            )
+        captured[:] = [watched]
+        return result
 
     @functools.wraps(f, updated=())
     def compiled(*args, **kwargs):
+        if captured and captured[0].changed():
+            programs.clear()
         if not kwargs and not static and all(type(a) is np.ndarray for a in args):
             program = programs.get((config.floatx(), *[(a.shape, a.dtype) for a in args]))
             if program is not None:
                 return program(args)
         chosen = tuple(args[i] for i in static if i < len(args))
+        settings = tuple(_compared(value, i) for i, value in zip(static, chosen))
         rest = [a for i, a in enumerate(args) if i not in static]
         leaves, form = _tree.flatten((rest, kwargs))
         backend = backends.common([type(x.data if isinstance(x, Variable) else x) for x in leaves], "jit")
@@ -64,14 +88,14 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
             inner, keywords = _tree.unflatten(form, values)
             queue = iter(inner)
             picked = iter(chosen)
-            return f(*[next(picked) if i in static else next(queue) for i in range(len(args))], **keywords)
+            return traced(*[next(picked) if i in static else next(queue) for i in range(len(args))], **keywords)
 
         if backend.name != "numpy":
-            key: tuple = (backend.name, form, chosen, config.floatx())
+            key: tuple = (backend.name, form, settings, config.floatx())
             if key not in programs:
                 programs[key] = backend.module.gradients.compile(whole)
             return programs[key](*tensors)
-        key = (form, chosen, config.floatx(), *[(x.shape, x.dtype) for x in tensors])
+        key = (form, settings, config.floatx(), *[(x.shape, x.dtype) for x in tensors])
         program = programs.get(key)
         if program is None:
             program = programs[key] = _trace(whole, tensors)
@@ -94,20 +118,32 @@ def _as_tensor(value, backend):
         ) from error
 
 
+def _compared(value, position: int):
+    """A static argument as what tells it from others."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return ("array", value.shape, value.dtype, value.tobytes())
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[_compared(item, position) for item in value])
+    if isinstance(value, dict):
+        return ("dict", *[(key, _compared(item, position)) for key, item in value.items()])
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"the static argument {position} must be hashable, or an array, list or dict of what is; "
+            f"got {type(value).__name__}.",
+            argument="static_argnums",
+        ) from error
+    return (type(value), value)
+
+
 def _trace(f: Callable, tensors: list) -> Callable:
     """The program of one call of ``f``."""
     from . import traced  # with it NumPy's kernels, which the first op loads
 
     traced.register()
     program = Program()
-    before: Any = np.random.get_state()
     result = f(*[program.input(np.asarray(x)) for x in tensors])
-    after: Any = np.random.get_state()
-    if before[2] != after[2] or not np.array_equal(before[1], after[1]):
-        raise JitError(
-            "a compiled function drew random numbers while it was traced; they would be the same at each call.",
-            hint="draw them outside and pass them as an argument",
-        )
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
     function = program.function(outputs)
