@@ -55,8 +55,8 @@ formal_default <- function(default) {
 #' compiled code), a function of tensors of any backend that has a gradient. It is called with the values; in a program
 #' that [jit()], `jax.jit` or `tf.function` has compiled, the program calls R back.
 #'
-#' `f` and `gradient` get R numbers, vectors (with a dim, as of [as.array()]), matrices and arrays, and whatever else
-#' they are given as it is. A value of length one without a dim is a scalar, a data frame a matrix. What JAX and
+#' `f` and `gradient` get R numbers, vectors (those of length one with a dim, to be known from numbers), matrices and
+#' arrays, and whatever else they are given as it is. A value of length one without a dim is a scalar, a data frame a matrix. What JAX and
 #' TensorFlow compile must know shapes before there are values: `f` and `gradient` are then called once with made-up
 #' ones between 0 and 1.
 #' @param f A function of R numbers.
@@ -94,7 +94,21 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
 
 # A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
 numeric_callback <- function(f) {
-  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = py_to_r)
+  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = plain_numbers)
+}
+
+# R values of NumPy arrays: vectors without a dim, but for those of length one, that they be known from numbers.
+plain_numbers <- function(x) {
+  x <- py_to_r(x)
+  if (is.list(x)) {
+    rapply(x, without_one_dim, how = "replace")
+  } else {
+    without_one_dim(x)
+  }
+}
+
+without_one_dim <- function(x) {
+  if (length(dim(x)) == 1 && length(x) > 1) as.vector(x) else x
 }
 
 #' Call Python on another thread

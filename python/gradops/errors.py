@@ -75,3 +75,15 @@ class ThreadError(GradopsError, RuntimeError):
     """An R function called from a thread that cannot reach R's."""
 
     kind = "thread"
+
+
+class RError(GradopsError):
+    """An error in an R function: R's message, the call it is from, and the classes of its condition."""
+
+    kind = "r"
+
+    def __init__(self, message: str, *, call: str = "", classes: tuple[str, ...] = ()):
+        super().__init__(f"{message} (in R, {call})" if call else f"{message} (in R)")
+        self.r_message = message
+        self.r_call = call
+        self.r_class = classes

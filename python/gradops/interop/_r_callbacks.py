@@ -33,11 +33,11 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
     any other. It runs on R's thread, whichever thread calls.
     """
 
-    held = _Held(function)
+    held = Held(function)
 
     def on_r_thread(arguments, keywords):
         if any(value is _DEFAULT for value in (*arguments, *keywords.values())):
-            arguments, keywords = _without_defaults(names, arguments, keywords)
+            arguments, keywords = without_defaults(names, arguments, keywords)
         result = into_r(held.function, arguments, keywords)
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
@@ -52,23 +52,11 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
             _r_thread.settle_torch()
         return on_r_thread(arguments, keywords)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = []
-    for name, default in zip(names, defaults):
-        if name == "...":
-            signature.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
-            kind = inspect.Parameter.KEYWORD_ONLY  # type: ignore[assignment]
-            continue
-        known = default.__class__ is dict
-        value = default["value"] if known else {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
-        parameter = inspect.Parameter("x", kind, default=value)
-        parameter._name = name  # type: ignore[attr-defined]  # R's names may have dots
-        signature.append(parameter)
-    call.__signature__ = _signature(signature)  # type: ignore[attr-defined]
+    call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
     return call
 
 
-def _without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
+def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
     """The arguments but for those that R has a default for; what comes after one goes by name."""
     keywords = {name: value for name, value in keywords.items() if value is not _DEFAULT}
     first = next((i for i, value in enumerate(arguments) if value is _DEFAULT), len(arguments))
@@ -78,7 +66,7 @@ def _without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tup
     return arguments[:first], keywords
 
 
-class _Held:
+class Held:
     """Holds what holds an R object, which R's thread alone may let go of."""
 
     __slots__ = ("function",)
@@ -91,11 +79,23 @@ class _Held:
             drop(self.function)
 
 
-def _signature(found: list[inspect.Parameter]) -> inspect.Signature:
-    """R allows a formal without default after one with; Python does not."""
+def signature(names: list[str], defaults: list) -> inspect.Signature:
+    """A signature as R's formals say; ``defaults`` as for :func:`callback`."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = []
+    for name, default in zip(names, defaults):
+        if name == "...":
+            found.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+            kind = inspect.Parameter.KEYWORD_ONLY  # type: ignore[assignment]
+            continue
+        known = default.__class__ is dict
+        value = default["value"] if known else {"none": inspect.Parameter.empty, "null": None, "r": _DEFAULT}[default]
+        parameter = inspect.Parameter("x", kind, default=value)
+        parameter._name = name  # type: ignore[attr-defined]  # R's names may have dots
+        found.append(parameter)
     try:
         return inspect.Signature(found)
-    except ValueError:
+    except ValueError:  # R allows a formal without default after one with; Python does not
         empty = inspect.Parameter.empty
         return inspect.Signature([p.replace(default=_DEFAULT) if p.default is empty else p for p in found])
 

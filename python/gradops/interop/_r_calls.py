@@ -102,7 +102,8 @@ def function(forward: Callable, backward: Callable) -> Callable:
 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
     """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
-    if not isinstance(data, str):
+    words = [data] if isinstance(data, str) else data
+    if not (isinstance(words, (list, tuple)) and words and all(isinstance(word, str) for word in words)):
         if backends.of(data) is None and not isinstance(data, autodiff.Variable):
             data = config.default_backend().convert(data)
         owner = backends.of(data)
@@ -110,7 +111,7 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
             leaf = data.detach().clone()
             return leaf.requires_grad_() if requires_grad else leaf
         if isinstance(data, np.ndarray):
-            data = data.copy()
+            data = data.copy(order="K")  # R's matrices by column
     return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)
 
 
@@ -159,6 +160,26 @@ def vectorize(function: Callable, excluded, signature: str | None):
 def _r_indices(indices) -> list:
     """Indices keep being R's: their arrays do not become tensors."""
     return [index[MARK] if index.__class__ is dict else index for index in indices]
+
+
+def add_hook(x, method: str, hook: Callable):
+    """A hook of an R function: what it returns that is no tensor is nothing."""
+
+    def call(value):
+        result = hook(value)
+        return result if backends.of(result) is not None or isinstance(result, autodiff.Variable) else None
+
+    return getattr(x, method)(call if method == "register_hook" else lambda value: call(value) and None)
+
+
+def check_gradients(function: Callable, inputs: list, **settings) -> bool:
+    """``gradcheck`` at R's numbers: of torch tensors, where none requires a gradient all that can do."""
+    backend = backend_of(inputs)
+    values = _floats(tuple(inputs), backend)
+    if backend.name == "torch" and not any(getattr(v, "requires_grad", False) for v in values):
+        floating = [backends.of(v) is backend and v.dtype.is_floating_point | v.dtype.is_complex for v in values]
+        values = tuple(v.detach().clone().requires_grad_() if f else v for v, f in zip(values, floating))
+    return autodiff.gradcheck(function, values, **settings)
 
 
 def profile_rows(profile, sort_by: str) -> dict:

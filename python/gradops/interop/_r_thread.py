@@ -47,17 +47,21 @@ _notify: Callable | None = None
 _may_serve: Callable[[], bool] = lambda: True  # noqa: E731
 
 
-def settle(notify: Callable | None = None, may_serve: Callable[[], bool] | None = None) -> None:
-    """Know the current thread as R's.
+def settle(
+    notify: Callable | None = None,
+    may_serve: Callable[[], bool] | None = None,
+    thread: threading.Thread | None = None,
+) -> None:
+    """Know the current thread, or ``thread``, as R's.
 
     ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` tells whether R can be
     called at this very moment, in the middle of Python code.
     """
     global ident, _notify, _may_serve
-    ident = threading.get_ident()
+    ident = threading.get_ident() if thread is None else thread.ident
     _notify = notify
     _may_serve = may_serve or _may_serve
-    if _SIGNAL is not None and threading.current_thread() is threading.main_thread():
+    if _SIGNAL is not None and is_current() and threading.current_thread() is threading.main_thread():
         if signal.getsignal(_SIGNAL) in (signal.SIG_DFL, signal.SIG_IGN):
             signal.signal(_SIGNAL, lambda *_: serve())
 
@@ -147,6 +151,8 @@ def drop(value) -> None:
     """Let go of ``value`` on R's thread: the last reference to an R object must end there."""
     if not is_current():
         _dropped.append(value)
+        if _waiting:
+            _bell.put(None)
 
 
 def _withdraw(made: _Call) -> bool:
@@ -249,7 +255,7 @@ def run(function: Callable, *arguments, **keywords):
     return made.result()
 
 
-def wait_until(ready: Callable[[], bool], every: float = 0.05) -> None:
+def wait_until(ready: Callable[[], bool], every: float | None = 0.05) -> None:
     """Serve until ``ready()``, asked after each call and ``every`` so many seconds.
 
     Between two waits Python makes what calls are pending: those of reticulate's own R functions.

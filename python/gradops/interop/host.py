@@ -37,8 +37,32 @@ def host_function(function: Callable, gradient: Callable | None, name: str, shap
     if gradient is None:
         return Outside(custom_gradient(host, _no_gradient(name)))
     if not isinstance(gradient, Outside):
-        gradient = host_function(gradient, None, f"the gradient of {name}")
+        gradient = host_function(_fitting(gradient), None, f"the gradient of {name}")
     return Outside(custom_gradient(host, gradient))
+
+
+def _fitting(gradient: Callable) -> Callable:
+    """``gradient``, whose results may have dimensions of size one more or fewer than the arguments they are for."""
+    signature = inspect.signature(gradient)
+
+    def fit(value, argument):
+        if not (isinstance(value, np.ndarray) and isinstance(argument, np.ndarray)):
+            return value
+        same = tuple(n for n in value.shape if n > 1) == tuple(n for n in argument.shape if n > 1)
+        return value.reshape(argument.shape) if same else value
+
+    @functools.wraps(gradient)
+    def fitted(*args, **kwargs):
+        result = gradient(*args, **kwargs)
+        given: dict[str, Any] = signature.bind(*args, **kwargs).arguments
+        if isinstance(result, dict):
+            return {name: fit(value, given.get(name)) for name, value in result.items()}
+        if isinstance(result, (list, tuple)):
+            arguments = (*given.values(), *[None] * len(result))
+            return [fit(value, argument) for value, argument in zip(result, arguments)]
+        return fit(result, next(iter(given.values()), None))
+
+    return fitted
 
 
 class Outside:

@@ -1,4 +1,9 @@
-"""The bridge to R: what the R package calls, by theme.
+"""The bridge to R.
+
+From Python, through rpy2 (``pip install 'gradops[r]'``): ``r_function`` makes an R function an op, ``as_numpy`` and
+``as_r`` convert, ``call_in_thread`` runs what waits for R elsewhere.
+
+The other names are what the R package calls, by theme:
 
 - ``_r_ops``: each op as R writes it;
 - ``_r_arrays``: what R's operators and functions mean on tensors: recycling, filling by column;
@@ -14,6 +19,8 @@
 from ._r_arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from ._r_callbacks import callback, set_adopt
 from ._r_calls import (
+    add_hook,
+    check_gradients,
     assign,
     attribute,
     function,
@@ -30,6 +37,7 @@ from ._r_calls import (
     vectorize,
 )
 from ._r_errors import CallbackError, Failure
+from ._r_function import as_numpy, as_r, call_in_thread, r_function
 from ._r_functional import curvature, derivative, gradient, numbers, objective
 from ._r_graphs import graph
 from ._r_objects import corner, fields, is_method, pack, unpack
@@ -43,11 +51,16 @@ __all__ = [
     "TENSORS",
     "CallbackError",
     "Failure",
+    "add_hook",
+    "check_gradients",
     "annotation",
     "as_axis",
     "as_index",
+    "as_numpy",
+    "as_r",
     "assign",
     "attribute",
+    "call_in_thread",
     "callback",
     "corner",
     "crossprod",
@@ -81,6 +94,7 @@ __all__ = [
     "pack",
     "parameters",
     "profile_rows",
+    "r_function",
     "repeated",
     "set_adopt",
     "set_patience",

@@ -1,0 +1,97 @@
+"""``r_function``: an R function as an op, called from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ArgumentTypeError
+from . import _r_embedded, _r_memory, _r_thread
+from ._r_callbacks import Held, signature, without_defaults
+from .host import Outside, host_function
+
+
+def r_function(f, gradient=None, *, shape=None) -> Callable:
+    """An R function as an op with a gradient, on every backend, called by value or back from compiled programs.
+
+    Args:
+        f: an R function: an object of rpy2's, or R source text such as ``"dnorm"`` or ``"function(x) dnorm(x)"``.
+        gradient: the R function ``gradient(x, ..., upstream)``, in the same forms: it returns an array or
+            number, a list in the order of the arguments or named by them, ``NULL`` for none. Or an
+            ``r_function`` with a gradient of its own, for second derivatives. None: differentiating is an error.
+        shape: the shape of the value, or a function of the arguments' shapes that gives it, for ``jax.jit``
+            and ``tf.function``, which must know it before there are values. Without it ``f`` is called
+            with made-up values (between 0 and 1) when they trace it; so is ``gradient``.
+
+    Returns:
+        A function of tensors of one backend, numbers, text, lists, dicts and R objects. Tensors go to R as
+        doubles, integers or logicals: vectors (of length one with a dim), matrices and arrays. A value of length
+        one without a dim is a scalar, a data frame a matrix. Floating values have the widest floating dtype of the
+        tensors, ``floatx`` without; integers are int64, complex ones complex.
+
+    Raises:
+        RError: an error in R, with ``r_message``, ``r_call`` and ``r_class``; where a library passes on text
+            alone (a program of JAX's or TensorFlow's), its error has R's message in it. R's warnings are Python's.
+        ThreadError: R's thread is over, or waits in a library's compiled code: see ``call_in_thread``.
+        BackendError: rpy2 or R is missing.
+
+    An interrupt ends the wait, not what R computes: later calls wait for that. (R's own handler of interrupts,
+    which it installs while it is in ``Sys.sleep`` or waits for a socket, works only where R is on the main thread.)
+
+    R runs on one thread: one of its own where gradops starts it, the main thread where the program does,
+    as ``import rpy2.robjects``. ``jax.vmap`` and ``torch.func.vmap`` call it for one row after the other;
+    ``torch.compile`` breaks the graph there.
+    """
+    _r_embedded.start()
+    name = f if isinstance(f, str) and f.isidentifier() else getattr(f, "__rname__", None) or "an R function"
+    made = None if gradient is None else gradient if isinstance(gradient, Outside) else _callable(gradient, "gradient")
+    return host_function(_callable(f, "f"), made, f"`{name}`" if " " not in name else name, shape)
+
+
+def _callable(f, argument: str) -> Callable:
+    """A function of NumPy arrays and other Python values, with the signature of the formals."""
+    found = _r_embedded.function_of(f)
+    if found is None:
+        raise ArgumentTypeError(
+            f"`{argument}` must be an R function, an object of rpy2's or R source text; got {type(f).__name__}"
+            + (f" {f!r}." if isinstance(f, str) else "."),
+            argument=argument,
+        )
+    names, defaults = _r_embedded.formals(found)
+    held = Held(found)
+
+    def run(*args, **kwargs):
+        args, kwargs = without_defaults(names, args, kwargs)
+        return _r_embedded.call_r(held.function, args, kwargs)
+
+    run.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
+    return run
+
+
+def as_numpy(value) -> Any:
+    """An R object of rpy2's as Python's: vectors, matrices and arrays as read-only, column-major views of R's memory.
+
+    A vector of length one without a dim is a number; a list a list, with names (a data frame too) a dict;
+    text ``str`` and ``NULL`` None. NA of integers and logicals is NaN.
+    """
+    _r_embedded.start()
+    return _r_thread.call(_r_memory.from_r, value)
+
+
+def as_r(value) -> Any:
+    """A Python value as an R object of rpy2's; a view made by :func:`as_numpy` as the object that it is of.
+
+    Raises:
+        ArgumentTypeError: what R has no value for.
+    """
+    _r_embedded.start()
+    return _r_thread.call(_r_memory.as_r, value)
+
+
+def call_in_thread(f: Callable, *args, **kwargs):
+    """``f(*args, **kwargs)``, on another thread while R's, if it is this one, serves.
+
+    For what waits in compiled code for threads that call R, such as a ``tf.function`` with an
+    ``r_function`` in it where R's thread is the main one. Recording (tapes, modes) is as it is here.
+    """
+    return _r_thread.run(f, *args, **kwargs)
