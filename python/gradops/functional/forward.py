@@ -73,6 +73,10 @@ def _through(node: Node, found: dict, create_graph: bool):
     saved = node.saved.unpack([]) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine._rejoin(node, saved)
+    if node.rule.name in LINEAR and node.rule.parts is not None:
+        return _linear(node, saved, incoming, create_graph)
+    if node.rule.name in BILINEAR and node.rule.parts is not None:
+        return _bilinear(node, saved, incoming, create_graph)
     is_complex = [engine._is_complex[x.dtype] for x in (node, *incoming) if x is not None]
     if node.rule.parts is not None and node.rule.elementwise and not any(is_complex):
         return _diagonal(node, saved, incoming, create_graph)
