@@ -220,7 +220,14 @@ def functional(name: str, f, argument, vectors: tuple, create_graph: bool, stric
     for x in inputs if not found or not any(x.requires_grad for x in _as_tuple(argument)) else ():
         for leaf in (x, *_leaves_of(x)):
             leaf.gradops_done = True  # a constant for the derivatives taken around this one
-    return result
+    return _in_tuples(result, create_graph or found)
+
+
+def _in_tuples(result, recorded: bool):
+    """PyTorch's forward mode gives lists, and a graph that nobody asked for."""
+    if isinstance(result, (list, tuple)):
+        return tuple(_in_tuples(part, recorded) for part in result)
+    return result if recorded else result.detach()
 
 
 def _leaves_of(x):
