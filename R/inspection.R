@@ -1,8 +1,8 @@
 #' What tensors are
 #'
 #' `is.na()`, `is.nan()`, `is.finite()` and `is.infinite()` give tensors of booleans, also of a traced tensor, ready for
-#' `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at values and give
-#' R's own. `is.numeric()` is `TRUE` of real numbers; `is.matrix()` and `is.array()` look at dimensions. Tensors of
+#' `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at values and
+#' give R's own. `is.numeric()` is `TRUE` of real numbers; `is.matrix()` and `is.array()` look at dimensions. Tensors of
 #' whole numbers and of booleans have no missing values; NaN counts as missing, as in R.
 #'
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.

@@ -273,20 +273,21 @@ diag <- function(x = 1, nrow, ncol, names = TRUE) {
 }
 
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {
+  alone <- missing(nrow) && missing(ncol)
   if (length(dim(x)) > 1L) {
-    if (length(dim(x)) > 2L) {
-      unsupported("x", sprintf("must be a matrix or a vector; got %d dimensions.", length(dim(x))))
-    }
-    if (!missing(nrow) || !missing(ncol)) {
-      unsupported("nrow", "and `ncol` are for vectors; `x` is a matrix.")
+    if (length(dim(x)) > 2L || !alone) {
+      unsupported("x", "must be a matrix, given alone, or a vector.")
     }
     return(op_diagonal(x))
   }
-  if (length(x) == 1L && missing(nrow) && missing(ncol)) {
+  if (alone && length(x) == 1L) {
     return(diag(as.integer(x)))
   }
   if (missing(nrow)) nrow <- length(x)
-  if (missing(ncol)) ncol <- nrow
+  diagonal_matrix(x, nrow, if (missing(ncol)) nrow else ncol)
+}
+
+diagonal_matrix <- function(x, nrow, ncol) {
   size <- min(nrow, ncol)
   op_pad(op_diag(recycled(x, size)), list(c(0, nrow - size), c(0, ncol - size)))
 }

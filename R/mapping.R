@@ -38,15 +38,19 @@ NULL
 #' @export
 apply <- function(X, MARGIN, FUN, ..., simplify = TRUE) {
   FUN <- match.fun(FUN)
-  if (!is.object(X) || !is_tensor(X)) {
-    value <- base::apply(X, MARGIN, FUN, ..., simplify = simplify)
-    if (!simplify || !is.list(value) || !holds_tensors(value)) {
-      return(value)
-    }
-    return(put_together(c(value), if (length(MARGIN) > 1L) dim(X)[MARGIN] else length(value)))
+  if (is.object(X) && is_tensor(X)) {
+    return(apply_tensor(X, MARGIN, FUN, ..., simplify = simplify))
   }
+  value <- base::apply(X, MARGIN, FUN, ..., simplify = simplify)
+  if (simplify && is.list(value) && holds_tensors(value)) {
+    value <- put_together(c(value), if (length(MARGIN) > 1L) dim(X)[MARGIN] else length(value))
+  }
+  value
+}
+
+apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   dims <- dim(X)
-  if (length(dims) < 1L || !is.numeric(MARGIN) || any(MARGIN < 1 | MARGIN > length(dims))) {
+  if (!is.numeric(MARGIN) || !all(MARGIN %in% seq_along(dims))) {
     unsupported("MARGIN", sprintf("must be of the %d dimensions of `X`, by number.", length(dims)))
   }
   rest <- setdiff(seq_along(dims), MARGIN)
@@ -55,10 +59,10 @@ apply <- function(X, MARGIN, FUN, ..., simplify = TRUE) {
     slice <- slices[, i]
     FUN(if (length(rest) > 1L) fill(slice, dims[rest]) else slice, ...)
   })
-  if (!simplify || !is.list(values)) {
+  if (!simplify) {
     return(values)
   }
-  if (!any(vapply(values, is_tensor, NA))) {
+  if (!any(vapply(values, is_tensor, NA))) { # R's values, put together by base R
     return(base::apply(base::array(seq_along(values), dims[MARGIN]), seq_along(MARGIN), function(i) values[[i]]))
   }
   put_together(values, dims[MARGIN])

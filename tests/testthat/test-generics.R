@@ -43,8 +43,9 @@ test_that("R's own values go to base R's functions as they came", {
     cor(data.frame(x = 1:3, y = c(1, 3, 2))), cor(1:3, c(1, 3, 2), method = "spearman"), cor(1:3),
     dnorm(0), dnorm(1:2, sd = c(a = 1, b = 2), log = TRUE), dgamma(1, 2), dgamma(1, 2, scale = 3), dgamma(1, 2, 3, 4),
     dbeta(0.2, 2, 3), dbeta(0.2, 2, 3, 1), dt(1, 3), dt(1, 3, 0.5), dunif(1:2, 0, 1.5), dlogis(1), dweibull(1, 2),
-    dlnorm(1), dexp(1), dbinom(1, 2, 0.3), dbinom(0.5, 2, 0.3), dpois(2, 1.5), dnbinom(1, 2, 0.3), dnbinom(1, 2, mu = 3),
-    dnbinom(1, 2, 0.3, 4), pnorm(1, lower.tail = FALSE), plogis(1, log.p = TRUE), qlogis(0.3), dnorm("a"),
+    dlnorm(1), dexp(1), dbinom(1, 2, 0.3), dbinom(0.5, 2, 0.3), dpois(2, 1.5), dnbinom(1, 2, 0.3),
+    dnbinom(1, 2, mu = 3), dnbinom(1, 2, 0.3, 4), pnorm(1, lower.tail = FALSE), plogis(1, log.p = TRUE), qlogis(0.3),
+    dnorm("a"),
     choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
   )
   differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)

@@ -3,6 +3,7 @@ test_each("what tensors are", {
   x <- op_convert_to_tensor(v)
   for (f in list(is.na, is.nan, is.finite, is.infinite)) expect_identical(bare(f(x)), f(v))
   expect_equal(jit(function(x) sum(is.na(x)))(v), 1)
+  expect_identical(bare(x > 0), c(TRUE, FALSE, FALSE, TRUE))
   expect_true(anyNA(x))
   expect_false(anyNA(x[1]))
   expect_true(is.numeric(x))

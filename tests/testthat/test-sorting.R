@@ -40,3 +40,8 @@ test_each("values may be looked at while a derivative is taken, not while a func
   expect_error(jit(f)(c(3, 1, 2)), class = "gradops_error")
   expect_error(jit(function(x) x * as.numeric(x)[1])(c(3, 1)), class = "gradops_error")
 })
+
+test_each("NaN is left out by sort(), and comes last where a function is compiled", {
+  expect_equal(bare(sort(variable(c(2, NaN, 1)))), c(1, 2))
+  expect_equal(jit(sort)(c(2, NaN, 1)), c(1, 2, NaN))
+})
