@@ -1,6 +1,6 @@
 """The documented examples of torch.autograd.functional, in form and in numbers, on every backend.
 
-The functions are those of PyTorch's documentation with gradops' ops, and the oracle is torch.autograd.functional itself.
+The functions are those of its documentation, with gradops' ops; the oracle is torch.autograd.functional itself.
 """
 
 from __future__ import annotations
