@@ -71,7 +71,8 @@ autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = N
 #' Record operations, or do not
 #'
 #' In the code of `with_no_grad()`, and after `local_no_grad()` until the calling function ends, nothing is recorded;
-#' `with_enable_grad()` and `local_enable_grad()` record again inside it. PyTorch obeys too.
+#' `with_enable_grad()` and `local_enable_grad()` record again inside it, but not inside `with_inference_mode()` and
+#' after `local_inference_mode()`, which are otherwise the same. PyTorch obeys too.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
 #' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
@@ -101,6 +102,19 @@ with_enable_grad <- function(code) {
 #' @export
 local_enable_grad <- function(.local_envir = parent.frame()) {
   local_scope("autodiff.enable_grad", .local_envir = .local_envir)
+}
+
+#' @rdname with_no_grad
+#' @export
+with_inference_mode <- function(code) {
+  local_inference_mode()
+  code
+}
+
+#' @rdname with_no_grad
+#' @export
+local_inference_mode <- function(.local_envir = parent.frame()) {
+  local_scope("autodiff.inference_mode", .local_envir = .local_envir)
 }
 
 # Enter a Python context manager until a frame ends.
@@ -144,8 +158,9 @@ enter_scope <- function(scope, envir) {
 autodiff_function <- function(forward, backward) {
   check_function(forward)
   check_function(backward)
-  apply <- call_core("interop.r.function", callback(forward), callback(backward))
-  function(...) several(call_python(apply, list(...), "interop.r.invoke_on_tensors"))
+  here <- environment()
+  apply <- call_core("interop.r.function", callback(forward, owner = here), callback(backward, owner = here))
+  function(...) several(call_python(list(apply, here), list(...), "interop.r.invoke_keeping"))
 }
 
 # `x$register_hook` and the like, which take R functions.
@@ -194,7 +209,7 @@ local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()
 described_calls <- function() {
   calls <- sys.calls()
   parents <- sys.parents()
-  users <- c(TRUE, vapply(seq_along(calls), function(i) is_users(sys.function(i)), NA)) # the first is the prompt
+  users <- c(TRUE, vapply(seq_along(calls), is_users, NA)) # the first is the prompt
   ours <- which(!users[-1] & users[parents + 1])
   if (!length(ours)) {
     return(NULL)
@@ -202,24 +217,28 @@ described_calls <- function() {
   at <- max(ours)
   lines <- character()
   while (at > 0 && length(lines) < 10) {
-    lines <- c(lines, paste0("  ", described_call(calls[[at]])))
+    lines <- c(lines, paste0("  ", described_call(calls[[at]], sys.frame(at))))
     at <- parents[at]
   }
   paste(lines, collapse = "\n")
 }
 
-is_users <- function(f) {
-  home <- if (is.primitive(f)) baseenv() else topenv(environment(f))
-  !isNamespace(home) && !identical(home, baseenv()) || isNamespace(home) && !getNamespaceName(home) %in% inner_packages
+# Whether a frame is of the user's code: of no package, or of one that knows gradops from outside.
+is_users <- function(i) {
+  f <- sys.function(i)
+  home <- topenv(if (is.primitive(f) || identical(f, base::eval)) sys.frame(i) else environment(f))
+  !identical(home, baseenv()) && !(isNamespace(home) && getNamespaceName(home) %in% inner_packages)
 }
 
 inner_packages <- c("gradops", "reticulate", "rlang", "withr", "base")
 
-described_call <- function(call) {
-  text <- deparse(call, nlines = 2)
+described_call <- function(call, frame) {
+  generic <- get0(".Generic", frame, inherits = FALSE)
+  shown <- if (is.character(generic)) replace(call, 1, list(as.name(generic))) else call
+  text <- deparse(shown, nlines = 2)
   text <- if (length(text) > 1) paste(trimws(text[1]), "...") else text
-  place <- utils::getSrcLocation(call, "line")
-  if (length(place)) sprintf("%s  at %s:%d", text, utils::getSrcFilename(call), place) else text
+  file <- utils::getSrcFilename(call)
+  if (any(nzchar(file))) sprintf("%s  at %s:%d", text, file, utils::getSrcLocation(call, "line")) else text
 }
 
 #' Measure operations

@@ -73,7 +73,7 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   argnums <- as.integer(argnums)
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
-  derivative <- call_core("value_and_grad", callback(differentiated(f, here)), positions, has_aux)
+  derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   function(...) {
     arguments <- positional(f, list(...), max(argnums))
     chosen <- intersect(argnums, seq_along(arguments))
@@ -321,7 +321,7 @@ gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exc
   check_function(f)
   inputs <- lapply(as_doubles(if (is.list(inputs)) unname(inputs) else list(inputs)), operand)
   plain(call_core(
-    "autodiff.gradcheck", callback(f), do.call(tuple, inputs),
+    "interop.r.check_gradients", callback(f), inputs,
     eps = eps, atol = atol, rtol = rtol, raise_exception = raise_exception, fast_mode = fast_mode
   ))
 }

@@ -147,8 +147,26 @@ in_r <- c(
   "end it with `return value, grad`" = "end it with `list(value, grad)`",
   "`x = gradops.Variable(x, requires_grad=True)`" = "`x <- variable(x, requires_grad = TRUE)`",
   "`grad(f)`" = "`gradient(f, x)`",
+  "`text.backward(\"shorter, please\")`" = "`backward(text, \"shorter, please\")`",
+  "`text.split`" = "`text_split()`",
   "got str." = "got character."
 )
+
+# Inputs, outputs and elements that are named by their number.
+counted_from_one <- function(text) {
+  shift <- function(text, pattern) {
+    found <- gregexpr(pattern, text, perl = TRUE)
+    regmatches(text, found) <- lapply(regmatches(text, found), function(number) as.integer(number) + 1L)
+    text
+  }
+  text <- gsub("`(\\w+)\\[(\\d+)\\]`", "`\\1[[\\2]]`", text)
+  text <- shift(text, "(?<=\\[\\[)\\d+(?=\\]\\]`)")
+  if (startsWith(text, "gradcheck: ")) {
+    text <- shift(text, "(?<= \\[|\\d, )\\d+(?=[,\\]])") # elements
+  }
+  if (grepl("^gradcheck: |as the gradient of its input", text)) text <- shift(text, "(?<=input |output )\\d+")
+  text
+}
 
 # Python's words in R's: `op_exp()` for `gradops.ops.exp`, `NULL` for `None`, no repeated op name.
 r_wording <- function(text) {
@@ -173,6 +191,7 @@ r_wording <- function(text) {
   text <- gsub("'([^']*)' of type str\\b", '"\\1"', text)
   text <- gsub("(\\S+) of type (float|int|bool)\\b", "\\1", text)
   text <- sub("(must be a whole number; got) (True|False)\\.", "\\1 a logical value.", text)
+  text <- counted_from_one(text)
   for (python in names(in_r)) text <- gsub(python, in_r[[python]], text, fixed = TRUE)
   text <- sub("(must not name a dimension twice); got .*", "\\1.", text)
   text <- gsub("\\bNone(Type)?\\b", "NULL", text)

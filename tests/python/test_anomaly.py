@@ -113,6 +113,22 @@ def test_torch_tensors():
             y.backward()
 
 
+def test_torch_tensors_through_our_backward(monkeypatch):
+    monkeypatch.setattr(anomaly, "call_site", lambda: "log(v) in an R function")
+    x = torch.zeros(2, requires_grad=True)
+    with detect_anomaly():
+        with pytest.raises(gradops.errors.GradientError, match=r"LogBackward[^:]*:\nlog\(v\) in an R function$"):
+            gradops.autodiff.backward((torch.log(x) * 0).sum())
+    with warnings.catch_warnings(record=True) as heard:
+        gradops.autodiff.backward((torch.log(x) * 0).sum())
+    assert not heard and torch.isnan(x.grad).all()
+    monkeypatch.setattr(anomaly, "call_site", None)
+    with detect_anomaly():
+        with pytest.raises(gradops.errors.GradientError, match="test_anomaly.py"):
+            gradops.autodiff.grad((torch.log(x) * 0).sum(), x)
+        assert gradops.autodiff.grad((x * 2).sum(), x)[0].tolist() == [2, 2]
+
+
 def test_double_backward_and_call_site(monkeypatch):
     monkeypatch.setattr(anomaly, "call_site", lambda: "sqrt(x) in an R function")
     x = leaf(0.0, 4.0)

@@ -10,8 +10,8 @@ import pytest
 
 import gradops
 from gradops import Parameter, Variable, ops
-from gradops.autodiff import enable_grad, no_grad, text, to_dot
-from gradops.errors import ArgumentTypeError, BackendError, GradientError, ShapeError
+from gradops.autodiff import Function, enable_grad, no_grad, text, to_dot
+from gradops.errors import ArgumentTypeError, BackendError, GradientError, MixedBackendsError, ShapeError
 
 
 def greeting():
@@ -184,6 +184,49 @@ def test_text_and_numbers_in_one_graph():
     assert [s for s, _ in said(a)] == [s for s, _ in said(b)] == ["shorter"]
     (-score(a + b)).backward()
     assert [s for s, _ in said(a)] == ["shorter", "longer"]
+
+
+class Counted(Function):
+    """A number times the length of a text."""
+
+    @staticmethod
+    def forward(ctx, x, text):
+        ctx.save_for_backward(x, text)
+        return x * len(text.item())
+
+    @staticmethod
+    def backward(ctx, g):
+        x, text = ctx.saved_tensors
+        return g * len(text.item()), f"counts {float(g):g} times"
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
+def test_text_beside_each_librarys_numbers(library):
+    pytest.importorskip(library)
+    x = Variable(gradops.backends.by_name(library).convert(2.0), requires_grad=True)
+    text = Variable("four", role="word", requires_grad=True)
+    (Counted.apply(x, text) * 3).backward()
+    assert x.grad.item() == 12 and said(text) == [("counts 3 times", "word")]
+    double = gradops.custom_gradient(lambda x, t: (x * 2, lambda g: (g * 5, "doubled")))
+    (double(x, text) * 3).backward()
+    assert x.grad.item() == 12 + 15 and said(text)[1:] == [("doubled", "word")]
+
+
+def test_torchs_graph_holds_tensors_alone():
+    torch = pytest.importorskip("torch")
+    x, text = torch.tensor(2.0, requires_grad=True), Variable("four", requires_grad=True)
+    with pytest.raises(MixedBackendsError, match="one backend"):
+        Counted.apply(x, text)
+    with pytest.raises(MixedBackendsError, match="torch tensors and variables"):
+        Counted.apply(x, Variable(np.ones(2), requires_grad=True))
+
+
+def test_places_of_several():
+    texts = Variable(["a", "b", "c"], role="letters", requires_grad=True)
+    assert texts[[2, 0]].tolist() == ["c", "a"] and texts[(1,)].item() == "b"
+    assert texts[np.array([True, False, True])].tolist() == ["a", "c"]
+    texts[np.array([1])].backward("second")
+    assert said(texts) == [("second", "letters")]
 
 
 def test_hooks_and_grad():

@@ -7,6 +7,7 @@ backward pass is checked. Off, it costs nothing: switching it on replaces what m
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sys
 import traceback
@@ -28,6 +29,12 @@ _settings = {"on": False, "check_nan": True}
 _plain_init = graph.Node.__init__
 call_site: Callable[[], str | None] | None = None
 """Set by R: a function that describes the R call being evaluated, shown instead of Python's stack."""
+
+
+def set_call_site(describe: Callable[[], str | None] | None) -> None:
+    """Let ``describe()`` say where a forward call was, in this mode and in torch's; None: Python's stack again."""
+    global call_site
+    call_site = describe
 
 
 class set_detect_anomaly:
@@ -125,8 +132,49 @@ def _torch_state() -> tuple | None:
 
 def _switch_torch(on: bool, check_nan: bool) -> None:
     torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "set_anomaly_enabled"):
-        torch.set_anomaly_enabled(on, check_nan)
+    if torch is None or not hasattr(torch, "set_anomaly_enabled"):
+        return
+    torch.set_anomaly_enabled(on, check_nan)
+    if call_site is not None:
+        stacks: Any = importlib.import_module("torch.fx.traceback")  # whom torch asks where a forward call is
+        _torch_format.setdefault("stack", stacks.format_stack)
+        stacks.format_stack = _torch_stack if on else _torch_format["stack"]
+
+
+_torch_format: dict[str, Callable] = {}
+
+
+def _torch_stack() -> list[str]:
+    described = call_site() if call_site is not None else None
+    return _torch_format["stack"]() if described is None else [described]
+
+
+def run_torch(step: Callable, *arguments, **keywords) -> Any:
+    """A step of torch's engine; in anomaly mode what torch warns of, the forward call, is part of the error.
+
+    Raises:
+        GradientError: in anomaly mode, for a gradient that failed or is NaN.
+    """
+    if not _torch_state()[0]:  # type: ignore[index]
+        return step(*arguments, **keywords)
+    result, failure, where = None, None, None
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            result = step(*arguments, **keywords)
+        except RuntimeError as error:
+            failure = error
+    for warning in heard:
+        _, found, rest = str(warning.message).partition("Traceback of forward call that caused the error:")
+        if failure is not None and found:
+            where = rest.partition(" (Triggered internally")[0].strip("\n")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if where is not None:
+        raise GradientError(f"{failure} Its forward call:\n{where}") from failure
+    if failure is not None:
+        raise failure
+    return result
 
 
 def _traced_init(self, *arguments) -> None:

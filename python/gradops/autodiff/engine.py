@@ -54,8 +54,17 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
     if any(_is_torch(r) for r in roots):
         import torch
 
+        from .anomaly import run_torch
+
         native = None if grad_variables is None else _sequence(grad_variables)
-        torch.autograd.backward(roots, native, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        run_torch(
+            torch.autograd.backward,
+            roots,
+            native,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=inputs,
+        )
         return
     starts = _starts(roots, grad_variables, create_graph)
     wanted = None
@@ -108,8 +117,11 @@ def grad(
     if any(_is_torch(r) for r in roots):
         import torch
 
+        from .anomaly import run_torch
+
         native = None if grad_outputs is None else _sequence(grad_outputs)
-        return torch.autograd.grad(
+        return run_torch(
+            torch.autograd.grad,
             roots,
             targets,
             native,
@@ -301,15 +313,18 @@ def sum_to(g, shape: tuple):
     return g if axes is None or g.shape == shape else shaping.reshape(g, shape)
 
 
-@functools.lru_cache(1000)
 def _summed(have: tuple, shape: tuple) -> tuple | None:
     """The axes along which ``shape`` was broadcast to ``have``; None where a size is unknown."""
     extra = len(have) - len(shape)
+    axes = list(range(extra))
     if None in have or None in shape:
         return None
-    if extra < 0 or any(s != 1 and s != h for s, h in zip(shape, have[extra:])):
-        raise ShapeError(f"a gradient of shape {have} cannot be reduced to its input's shape {shape}.")
-    return tuple(range(extra)) + tuple(i + extra for i, s in enumerate(shape) if s == 1 and have[i + extra] != 1)
+    for i, size in enumerate(shape):
+        if extra < 0 or size != 1 and size != have[i + extra]:
+            raise ShapeError(f"a gradient of shape {have} cannot be reduced to its input's shape {shape}.")
+        if size != have[i + extra]:
+            axes.append(i + extra)
+    return tuple(axes)
 
 
 def _rejoin(node: Node, saved: tuple) -> tuple:

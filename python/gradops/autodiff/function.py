@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, ShapeError
+from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from . import engine, inplace
 from .graph import PICK, Node, Parts, Rule
 from .modes import no_grad, recording
@@ -118,8 +118,13 @@ class Function:
     def apply(cls, *args) -> Any:
         """Run ``forward`` on ``args``, recorded as one operation."""
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
-        owner = backends.common(kinds, cls.__name__)
+        owner = backends.beside_text(kinds, cls.__name__)
         variables = any(isinstance(a, Variable) for a in args)
+        if variables and owner is not None and owner.name == "torch":
+            raise MixedBackendsError(
+                f"`{cls.__name__}`: torch tensors and variables cannot be in one graph; got both.",
+                hint="use torch tensors alone, or variables on their values: `Variable(tensor.numpy())`",
+            )
         if owner is not None and not variables:
             if owner.name == "torch":
                 return _torch_function(cls).apply(*args)  # type: ignore[arg-type]

@@ -337,6 +337,13 @@ def _split(x, indices_or_sections, axis=0):
 
 
 def _get_item(x, key):
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    if not isinstance(key, (int, slice)):
+        places = np.asarray(key)
+        if places.ndim and isinstance(x, Texts):
+            return type(x)([x[i] for i in np.arange(len(x))[places].tolist()])
+        key = places.item()
     return x[key] if isinstance(x, Texts) else Text(str(x)[key], x.roles)
 
 

@@ -107,6 +107,16 @@ def of(value: Any) -> Any:
     return owner(type(value))
 
 
+def beside_text(kinds, op: str) -> Backend | None:
+    """As :func:`common`, of what may be in one graph: text stands beside the tensors of any one library but torch.
+
+    Raises:
+        MixedBackendsError: types of two libraries, or text beside torch tensors, whose graph holds tensors alone.
+    """
+    found = common([kind for kind in kinds if getattr(owner(kind), "name", None) != "text"], op)
+    return found if found is not None and found.name != "torch" else common(kinds, op)
+
+
 def common(kinds, op: str | None = None) -> Backend | None:
     """The one backend of several types; NumPy arrays are constants beside any other library's tensors.
 

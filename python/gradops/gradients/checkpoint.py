@@ -92,7 +92,7 @@ def checkpoint(f: Callable) -> Callable:
             leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
         kinds = {type(leaves[i].data if isinstance(leaves[i], Variable) else leaves[i]) for i in places}
-        backend = backends.common(kinds, "checkpoint")
+        backend = backends.beside_text(kinds, "checkpoint")
         if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
             return _on_tape(f, args, kwargs)
         restore = contextlib.nullcontext() if _compiling() else _Generators()

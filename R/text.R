@@ -1,0 +1,71 @@
+# Texts: what is done with variables of text, beyond `+`, `sum()` and `[`.
+
+#' Texts
+#'
+#' Texts are recorded as numbers are: what [backward()] is given as feedback on a text comes back to every text that
+#' it was made from. Besides these functions there are `+`, which joins, `sum()`, which joins several, `==` and `[`; all
+#' but joining and splitting go elementwise on several texts. Write an operation of your own, such as a call of a language
+#' model that also writes the feedback, with [autodiff_function()] or [op_custom_gradient()].
+#' @param ... For `text_join()` texts: variables and strings. For `text_format()` what to fill in, by name or in order.
+#' @param separator What to put between them, or split at; `NULL`: white space.
+#' @param x A text, or several.
+#' @param template A text with places in braces: `"{name} is {age:.1f}"`, as Python's `str.format()` has them; `{}` for
+#'   the next of the unnamed.
+#' @param old,new A part of the text, and what to put in its place.
+#' @returns A variable of text, whose roles are those of what it was made from; `text_split()`: a list of them.
+#' @section Gradient:
+#' The feedback, to every text that has a part in the result.
+#' @section Errors:
+#' - `gradops_error_type`: what is not text, or nothing given for a place of the template.
+#' @examplesIf gradops_available()
+#' instruction <- parameter("Write a haiku about {topic}.", role = "instruction")
+#' prompt <- text_format(instruction, topic = "rain")
+#' backward(prompt, "say how many syllables")
+#' instruction$grad
+#' @name texts
+NULL
+
+#' @rdname texts
+#' @export
+text_join <- function(..., separator = "") {
+  call_core("autodiff.text.join", list(...), separator)
+}
+
+#' @rdname texts
+#' @export
+text_split <- function(x, separator = NULL) {
+  several(call_core("autodiff.text.split", x, separator))
+}
+
+#' @rdname texts
+#' @export
+text_format <- function(template, ...) {
+  given <- list(...)
+  by_name <- nzchar(names(given) %||% character(length(given)))
+  fill <- core[["autodiff.text.format"]] %||% load_core("autodiff.text.format")
+  call_core("interop.r.invoke", fill, c(list(template), unname(given[!by_name])), given[by_name])
+}
+
+#' @rdname texts
+#' @export
+text_replace <- function(x, old, new) {
+  call_core("autodiff.text.replace", x, old, new)
+}
+
+#' @rdname texts
+#' @export
+text_upper <- function(x) {
+  call_core("autodiff.text.upper", x)
+}
+
+#' @rdname texts
+#' @export
+text_lower <- function(x) {
+  call_core("autodiff.text.lower", x)
+}
+
+#' @rdname texts
+#' @export
+text_strip <- function(x) {
+  call_core("autodiff.text.strip", x)
+}

@@ -1,0 +1,126 @@
+local_text <- function(env = parent.frame()) {
+  skip_without("numpy")
+  local_backend("numpy", .local_envir = env)
+}
+
+test_that("feedback on a text comes back to what it was made from", {
+  local_text()
+  instruction <- parameter("Write a haiku", role = "instruction")
+  topic <- parameter("rain", role = "topic")
+  prompt <- instruction + " about " + topic
+  expect_identical(as.character(prompt), "Write a haiku about rain")
+  expect_identical(prompt$role, "instruction and topic")
+  backward(prompt, "say how many syllables")
+  expect_identical(as.character(instruction$grad), "say how many syllables")
+  expect_identical(instruction$grad$role, "feedback on instruction")
+  backward("Please: " + instruction, "and be kind")
+  expect_identical(as.character(instruction$grad), c("say how many syllables", "and be kind"))
+  expect_identical(as.character(topic$grad), "say how many syllables")
+  instruction$grad <- NULL
+  expect_null(instruction$grad)
+  expect_identical(as.character(autodiff_grad(topic + "!", topic, "wet")[[1]]), "wet")
+})
+
+test_that("several texts go elementwise", {
+  local_text()
+  words <- parameter(c("one", "two", "three"), role = "words")
+  expect_length(words, 3)
+  expect_identical(as.character(words + c("1", "2", "3")), c("one1", "two2", "three3"))
+  expect_identical(as.character(text_upper(words)), toupper(c("one", "two", "three")))
+  expect_identical(as.character(words[c(3, 1)]), c("three", "one"))
+  expect_identical(as.character(words[-1]), c("two", "three"))
+  expect_identical(as.character(words[[2]]), "two")
+  expect_identical(as.character(words[c(FALSE, TRUE, TRUE)]), c("two", "three"))
+  expect_identical(as.character(sum(words)), "onetwothree")
+  backward(words[2], "second")
+  backward(sum(words), "all")
+  expect_identical(as.character(words$grad), c("second", "all"))
+})
+
+test_that("text_ functions", {
+  local_text()
+  a <- parameter(" A b ", role = "a")
+  b <- parameter("c", role = "b")
+  expect_identical(as.character(text_join(a, b, "d", separator = "/")), " A b /c/d")
+  expect_identical(as.character(text_join(b, b)), "cc")
+  parts <- text_split(a)
+  expect_identical(vapply(parts, as.character, ""), c("A", "b"))
+  expect_identical(as.character(text_split(b, "c")[[1]]), "")
+  expect_identical(as.character(text_strip(a)), "A b")
+  expect_identical(as.character(text_lower(a)), " a b ")
+  expect_identical(as.character(text_replace(a, "b", "x")), " A x ")
+  filled <- text_format("{x}{} {n:.1f}", b, x = a, n = variable(3.14))
+  expect_identical(as.character(filled), " A b c 3.1")
+  backward(filled, "told")
+  backward(parts[[2]], "part")
+  expect_identical(as.character(a$grad), c("told", "part"))
+  expect_identical(as.character(b$grad), "told")
+})
+
+test_that("an R function that calls a model is an operation on text, and writes the feedback", {
+  local_text()
+  asked <- character()
+  model <- function(prompt) {
+    asked <<- c(asked, prompt)
+    if (startsWith(prompt, "Criticise")) "name the season" else "Drops on the window"
+  }
+  ask <- autodiff_function(
+    forward = function(ctx, prompt) {
+      ctx$save_for_backward(prompt)
+      model(as.character(prompt))
+    },
+    backward = function(ctx, feedback) {
+      prompt <- as.character(ctx$saved_tensors[[1]])
+      model(sprintf("Criticise '%s', of which was said: %s", prompt, paste(as.character(feedback), collapse = "; ")))
+    }
+  )
+  instruction <- parameter("A haiku about {topic}, please.", role = "instruction")
+  answer <- ask(text_format(instruction, topic = "rain"))
+  expect_identical(as.character(answer), "Drops on the window")
+  backward(answer, "which rain?")
+  expect_identical(asked, c(
+    "A haiku about rain, please.", "Criticise 'A haiku about rain, please.', of which was said: which rain?"
+  ))
+  expect_identical(as.character(instruction$grad), "name the season")
+
+  terse <- op_custom_gradient(function(text) {
+    list(substr(as.character(text), 1, 3), function(upstream) paste("shortened, then:", as.character(upstream)))
+  })
+  topic <- parameter("raindrops")
+  backward(terse(topic), "cryptic")
+  expect_identical(as.character(topic$grad), "shortened, then: cryptic")
+})
+
+test_each("text and numbers are in one graph", {
+  score <- autodiff_function(
+    forward = function(ctx, x, text) {
+      ctx$save_for_backward(x, text)
+      x * nchar(as.character(text))
+    },
+    backward = function(ctx, upstream) {
+      saved <- ctx$saved_tensors
+      list(upstream * nchar(as.character(saved[[2]])), sprintf("counts %g times", as.numeric(upstream)))
+    }
+  )
+  x <- parameter(2)
+  text <- parameter("four")
+  if (backend == "torch") { # whose graph holds tensors alone
+    expect_error(score(x, text), "one backend", class = "gradops_error_mixed_backends")
+  } else {
+    backward(3 * score(x, text))
+    expect_equal(as.numeric(x$grad), 12)
+    expect_identical(as.character(text$grad), "counts 3 times")
+  }
+})
+
+test_that("what is no text", {
+  local_text()
+  a <- parameter("a")
+  expect_error(a + 1, "text", class = "gradops_error_type")
+  expect_error(exp(a), class = "gradops_error")
+  expect_error(backward(a + "b"), "backward(text", fixed = TRUE, class = "gradops_error_gradient")
+  expect_error(backward(a + "b", 1), class = "gradops_error_type")
+  expect_error(text_format("{q}"), "q", class = "gradops_error_type")
+  expect_error(text_join(1), class = "gradops_error_type")
+  expect_false(with_no_grad(a + "b")$requires_grad)
+})
