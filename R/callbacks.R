@@ -2,7 +2,11 @@
 
 # A Python function that calls the R function `f`. Python sees `f`'s formals. `take` makes what `f` gets of Python's
 # objects, `finish` what Python gets of what `f` returns. R's thread runs it, whichever thread calls.
-callback <- function(f, finish = function(value) as_python(value, callback_value), take = several) {
+#
+# What Python holds R never frees, also where it is R that holds Python's object: neither collector sees the other's half
+# of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as long: Python
+# then does not hold `f`, it finds it there.
+callback <- function(f, finish = returned, take = several, owner = NULL) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
   }
@@ -12,13 +16,26 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     body(f) <- rlang::call2(primitive, !!!rlang::syms(names(formals(f))))
   }
   formals <- formals(f)
-  defaults <- lapply(unname(formals), formal_default)
-  called <- function(...) {
+  held <- if (is.null(owner)) f else rlang::new_weakref(owner, f)
+  py_call(
+    bridge()$callback, called_back(held, finish, take), as.list(names(formals)), lapply(unname(formals), formal_default)
+  )
+}
+
+# What Python calls; `f` is a function or a weak reference to one.
+called_back <- function(f, finish, take) {
+  force(f)
+  force(finish)
+  force(take)
+  function(...) {
     arrived <- FALSE
     last <- NULL
     on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
     result <- rlang::try_fetch(
-      allowInterrupts(finish(do.call("f", lapply(list(...), take)))),
+      {
+        f <- if (is.function(f)) f else rlang::wref_value(f)
+        finish(do.call("f", lapply(list(...), take)))
+      },
       error = function(condition) {
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
@@ -33,7 +50,10 @@ callback <- function(f, finish = function(value) as_python(value, callback_value
     arrived <- TRUE
     result
   }
-  py_call(bridge()$callback, called, as.list(names(formals)), defaults)
+}
+
+returned <- function(value) {
+  as_python(value, callback_value)
 }
 
 # What Python is told of a formal's default.
@@ -88,13 +108,14 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
   if (!is.null(gradient)) check_function(gradient)
   name <- deparse1(substitute(f))
   name <- if (nchar(name) > 40 || grepl("function(", name, fixed = TRUE)) "an R function" else sprintf("`%s`", name)
-  op <- call_core("interop.r.host_op", numeric_callback(f), numeric_callback(gradient), name, shape)
-  structure(function(...) several(call_python(op, list(...), "interop.r.invoke_on_tensors")), op = op)
+  here <- environment()
+  op <- call_core("interop.r.host_op", numeric_callback(f, here), numeric_callback(gradient, here), name, shape)
+  structure(function(...) several(call_python(list(op, here), list(...), "interop.r.invoke_host")), op = op)
 }
 
 # A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
-numeric_callback <- function(f) {
-  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = plain_numbers)
+numeric_callback <- function(f, owner) {
+  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = plain_numbers, owner = owner)
 }
 
 # R values of NumPy arrays: vectors without a dim, but for those of length one, that they be known from numbers.

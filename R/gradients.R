@@ -32,13 +32,15 @@
 #' @export
 op_custom_gradient <- function(f, gradient = NULL) {
   check_function(f)
+  here <- environment()
   if (is.null(gradient)) {
-    custom <- call_core("custom_gradient", callback(f, custom_result))
+    custom <- call_core("custom_gradient", callback(f, custom_result, owner = here))
+    function(...) several(call_python(custom, list(...), "interop.r.invoke_on_tensors"))
   } else {
     check_function(gradient)
-    custom <- call_core("custom_gradient", callback(f), callback(gradient))
+    custom <- list(callback(f, owner = here), callback(gradient, owner = here), here)
+    function(...) several(call_python(custom, list(...), "interop.r.invoke_custom"))
   }
-  function(...) several(call_python(custom, list(...), "interop.r.invoke_on_tensors"))
 }
 
 # What `f` returned to op_custom_gradient(), as a pair.
@@ -140,7 +142,8 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' function ends, is not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with nothing
 #' stored but its arguments.
 #' @inheritParams with_stop_gradient
-#' @param f A function of tensors. Random numbers of the Python libraries are the same when it is run again.
+#' @param f A function of tensors. Random numbers, R's and those of the Python libraries, are the same when it is run
+#'   again, and go on afterwards as if it had run once.
 #' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function.
 #' @section Gradient:
 #' Unchanged.
@@ -164,6 +167,26 @@ local_gradient_checkpoint <- function(.local_envir = parent.frame()) {
 #' @export
 checkpoint <- function(f) {
   check_function(f)
-  checkpointed <- call_core("checkpoint", callback(f))
-  function(...) several(call_python(checkpointed, list(...), "interop.r.invoke_on_tensors"))
+  restore_random_numbers()
+  checkpointed <- list(callback(f, owner = environment()), environment())
+  function(...) several(call_python(checkpointed, list(...), "interop.r.invoke_checkpoint"))
+}
+
+# Has the core restore R's generator where it runs a checkpointed function again.
+restore_random_numbers <- function() {
+  if (is.null(state$restores_random_numbers)) {
+    generators <- reticulate::import("gradops.gradients.checkpoint", convert = FALSE)$generators
+    py_call(generators$append, tuple(callback(random_state, identity), callback(set_random_state, take = py_to_r)))
+    state$restores_random_numbers <- TRUE
+  }
+}
+
+random_state <- function() {
+  if (!exists(".Random.seed", globalenv(), inherits = FALSE)) set.seed(NULL)
+  get(".Random.seed", globalenv())
+}
+
+set_random_state <- function(state) {
+  assign(".Random.seed", as.integer(state), globalenv())
+  NULL
 }

@@ -21,7 +21,7 @@ jit <- function(f, static_argnums = integer()) {
   check_function(f)
   static <- as.integer(static_argnums)
   run <- compiled_calls(f, function(f, here) {
-    call_core("jit", callback(differentiated(f, here)), as.list(static - 1L))
+    call_core("jit", callback(differentiated(f, here), owner = here), as.list(static - 1L))
   })
   function(...) {
     arguments <- list(...)

@@ -64,7 +64,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE) {
 
 # A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
 evaluator <- function(.name, f, compiled) {
-  make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE)), compiled)
+  make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
   run <- if (compiled) {
     compiled_calls(f, make)
   } else {

@@ -273,6 +273,77 @@ test_that("jax.jit calls R back, on another thread where its input is still bein
 
 # Nothing is kept ------------------------------------------------------------------------------------------------------
 
+test_each("R functions that know each other through Python are freed", {
+  local_watchdog(120)
+  freed <- character()
+  made_of <- list(
+    custom = function() {
+      f <- op_custom_gradient(function(x) list(x * 2, function(upstream) upstream * 3))
+      gradient(function(x) sum(f(x)), c(1, 2))
+    },
+    two = function() {
+      f <- op_custom_gradient(function(x) x * 2, function(x, upstream) upstream * 3)
+      x <- variable(c(1, 2), TRUE)
+      backward(sum(f(x)))
+    },
+    derivative = function() {
+      f <- grad_fn(function(x) sum(x^2))
+      f(c(1, 2))
+    },
+    compiled = function() {
+      f <- jit(function(x) sum(x^2))
+      f(c(1, 2))
+    },
+    checkpointed = function() {
+      f <- checkpoint(function(x) exp(x))
+      gradient(function(x) sum(f(x)), c(1, 2))
+    },
+    function_class = function() {
+      f <- autodiff_function(function(ctx, x) x * 2, function(ctx, upstream) upstream * 3)
+      x <- variable(c(1, 2), TRUE)
+      backward(sum(f(x)))
+    },
+    ordinary = function() {
+      f <- r_function(function(x) x * 2, function(x, upstream) upstream * 3)
+      gradient(function(x) sum(f(x)), c(1, 2))
+    }
+  )
+  for (name in names(made_of)) {
+    local({
+      here <- new.env()
+      here$name <- name
+      reg.finalizer(here, function(e) freed <<- c(freed, e$name))
+      make <- made_of[[name]]
+      environment(make) <- here
+      # the frame of `make` has `f`, which has a function whose environment is that frame
+      make()
+    })
+  }
+  for (i in 1:3) {
+    gc(full = TRUE)
+    python("gc")$collect()
+  }
+  call_in_thread(python("math")$sqrt, 4)
+  gc(full = TRUE)
+  expect_setequal(freed, names(made_of))
+})
+
+test_each("a gradient function outlives the R function that it is of", {
+  x <- variable(c(1, 2), TRUE)
+  y <- local({
+    f <- op_custom_gradient(function(x) x * 2, function(x, upstream) upstream * 3)
+    g <- r_function(function(x) x * 2, function(x, upstream) upstream * 5)
+    h <- autodiff_function(function(ctx, x) x * 2, function(ctx, upstream) upstream * 7)
+    k <- checkpoint(function(x) x^3)
+    sum(f(x) + g(x) + h(x) + k(x))
+  })
+  gc(full = TRUE)
+  python("gc")$collect()
+  gc(full = TRUE)
+  backward(y)
+  expect_equal(as.numeric(x$grad), 15 + 3 * c(1, 2)^2)
+})
+
 test_that("an R function that another thread lets go of is freed", {
   skip_without()
   local_watchdog()

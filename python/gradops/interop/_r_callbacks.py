@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
@@ -53,6 +54,24 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
         return on_r_thread(arguments, keywords)
 
     call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
+    return call
+
+
+kept: ContextVar[Held | None] = ContextVar("gradops_kept", default=None)
+"""What the function that R has called needs for as long as anything made by that call may call R."""
+
+
+def keeping(function: Callable, held: Held) -> Callable:
+    """``function`` called where ``held`` is :data:`kept`; it keeps it too."""
+
+    def call(*arguments, **keywords):
+        token = kept.set(held)
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            kept.reset(token)
+
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return call
 
 

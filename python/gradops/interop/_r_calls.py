@@ -12,6 +12,7 @@ import gradops
 
 from .. import _tree, autodiff, backends, config, ops
 from . import _r_subset, _r_thread, _r_values, host
+from ._r_callbacks import Held, keeping, kept
 from ._r_errors import Failure
 from ._r_values import MARK, as_index, as_shape, backend_of, from_r
 
@@ -77,6 +78,32 @@ def invoke_on_tensors(function: Callable, arguments, keywords):
     return invoke(function, _floats(arguments, backend), _floats(keywords, backend))
 
 
+def invoke_keeping(functions, arguments, keywords):
+    """``functions`` are a function and what it needs of R's: see ``_r_callbacks.kept``."""
+    function, keep = functions
+    return invoke_on_tensors(keeping(function, Held(keep)), arguments, keywords)
+
+
+def invoke_custom(functions, arguments, keywords):
+    """The same of a function and its gradient, which the graph keeps."""
+    function, gradient, keep = functions
+    custom = gradops.custom_gradient(function, keeping(gradient, Held(keep)))
+    return invoke_keeping((custom, keep), arguments, keywords)
+
+
+def invoke_host(functions, arguments, keywords):
+    """The same of a host function."""
+    op, keep = functions
+    return invoke_custom((op.function.f, op.function.gradient, keep), arguments, keywords)
+
+
+def invoke_checkpoint(functions, arguments, keywords):
+    """The same of a checkpointed function, which the graph keeps."""
+    function, keep = functions
+    checkpointed = gradops.checkpoint(keeping(function, Held(keep)))
+    return invoke_keeping((checkpointed, keep), arguments, keywords)
+
+
 def _floats(value, backend: backends.Backend):
     kind = value.__class__
     if kind is dict:
@@ -92,8 +119,12 @@ def function(forward: Callable, backward: Callable) -> Callable:
     def returned(value):
         return tuple(value) if isinstance(value, list) else value
 
+    def begin(ctx, *inputs):
+        ctx.gradops_kept = kept.get()
+        return returned(forward(ctx, *inputs))
+
     methods = {
-        "forward": staticmethod(lambda ctx, *inputs: returned(forward(ctx, *inputs))),
+        "forward": staticmethod(begin),
         "backward": staticmethod(lambda ctx, *gradients: returned(backward(ctx, *gradients))),
     }
     made: Any = type("RFunction", (autodiff.Function,), methods)

@@ -20,6 +20,7 @@ from .. import _tree, backends, config, dtypes, ops
 from ..autodiff import Variable
 from ..errors import BackendError, GradientError
 from ..gradients.custom import custom_gradient
+from ._r_callbacks import kept
 from ._r_errors import CallbackError, told
 from ._r_values import backend_of, to_r
 
@@ -129,6 +130,7 @@ class _Program:
         self.arguments = form
         self.places = places
         self.dtype = dtype
+        self.kept = kept.get()
         self.form: Any = None
         self.dtypes: list[str] = []
         self.shapes: list[tuple] = []
