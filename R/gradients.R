@@ -188,5 +188,6 @@ random_state <- function() {
 
 set_random_state <- function(state) {
   assign(".Random.seed", as.integer(state), globalenv())
+  RNGkind() # R reads it: what R has read last, reticulate writes back when the call into Python ends
   NULL
 }

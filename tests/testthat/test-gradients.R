@@ -128,6 +128,79 @@ test_each("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+# What a checkpointed function draws in R, and R's next number after the gradient.
+drawn <- function(wrap, f) {
+  set.seed(3)
+  slope <- gradient(function(x) sum(wrap(f)(x)), c(1, 2))
+  list(slope = slope, later = stats::rnorm(2))
+}
+
+test_each("R's random numbers are the same when a checkpointed function runs again, and go on as if it ran once", {
+  f <- function(x) exp(x * stats::rnorm(2)) * stats::runif(2)
+  plain <- drawn(identity, f)
+  expect_equal(drawn(checkpoint, f), plain)
+  if (backend != "tensorflow") { # whose tape takes no scope
+    expect_equal(drawn(function(f) function(x) with_gradient_checkpoint(f(x)), f), plain)
+  }
+  twice <- function(x) checkpoint(f)(f(checkpoint(f)(x)))
+  expect_equal(drawn(identity, twice), drawn(identity, function(x) f(f(f(x)))))
+  backward_later <- function(wrap) {
+    set.seed(5)
+    x <- parameter(c(1, 2))
+    y <- sum(wrap(f)(x)^2)
+    between <- stats::rnorm(1)
+    backward(y)
+    list(as.numeric(x$grad), between, stats::rnorm(1))
+  }
+  plain <- backward_later(identity)
+  expect_equal(backward_later(checkpoint), plain)
+  expect_equal(backward_later(function(f) function(x) with_gradient_checkpoint(f(x))), plain)
+})
+
+test_each("a checkpointed function may be the first to draw in R", {
+  seed <- get0(".Random.seed", globalenv(), inherits = FALSE)
+  withr::defer(if (!is.null(seed)) assign(".Random.seed", seed, globalenv()))
+  if (!is.null(seed)) rm(".Random.seed", envir = globalenv())
+  x <- parameter(c(1, 2))
+  value <- checkpoint(function(x) exp(x * stats::rnorm(2)))(x)
+  first <- as.numeric(value)
+  backward(sum(value))
+  expect_equal(as.numeric(x$grad), first * log(first) / c(1, 2))
+})
+
+test_each("the generators of the Python libraries are restored under R too", {
+  random <- switch(backend,
+    torch = {
+      torch <- reticulate::import("torch", convert = FALSE)
+      function() torch$rand(2L, dtype = torch$float64)
+    },
+    tensorflow = {
+      tf <- reticulate::import("tensorflow", convert = FALSE)
+      function() tf$random$uniform(list(2L), dtype = "float64")
+    },
+    {
+      numpy <- reticulate::import("numpy", convert = FALSE)
+      function() numpy$random$rand(2L)
+    }
+  )
+  f <- function(x) {
+    drawn <- random()
+    list(exp(x * drawn), drawn)
+  }
+  x <- parameter(c(1, 2))
+  value <- checkpoint(f)(x)
+  backward(sum(value[[1]]))
+  expect_equal(as.numeric(x$grad), as.numeric(value[[2]] * value[[1]]))
+  natively <- value_and_grad_fn(
+    function(x) {
+      found <- checkpoint(f)(x)
+      list(sum(found[[1]]), found)
+    },
+    has_aux = TRUE
+  )(c(1, 2))
+  expect_equal(natively$gradient, as.numeric(natively$aux[[2]] * natively$aux[[1]]))
+})
+
 test_each("set_requires_gradient() marks what can be marked", {
   x <- variable(c(1, 2))
   set_requires_gradient(x)

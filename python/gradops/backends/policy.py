@@ -8,6 +8,10 @@ BEGIN, END = "gradops_checkpoint_begin", "gradops_checkpoint_end"
 """The names between which, in the order of a traced program, an operation is not saved."""
 
 
+class NeedsPolicy(BaseException):
+    """Raised by a checkpoint scope to the derivative being taken: to take it again under the policy."""
+
+
 def checkpoint_policy(primitive, *avals, **params) -> bool:
     """The policy for ``jax.checkpoint`` under which what was made in a :func:`gradient_checkpoint_scope` is not saved.
 

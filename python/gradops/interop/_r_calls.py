@@ -11,6 +11,7 @@ import numpy as np
 import gradops
 
 from .. import _tree, autodiff, backends, config, ops
+from ..backends.policy import NeedsPolicy
 from . import _r_subset, _r_thread, _r_values, host
 from ._r_callbacks import Held, keeping, kept
 from ._r_errors import Failure
@@ -26,7 +27,7 @@ def guarded(function: Callable) -> Callable:
             values = from_r((*arguments, *keywords.values()))
             split = len(arguments)
             return function(*values[:split], **dict(zip(names, values[split:])))
-        except Exception as error:
+        except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
     return call

@@ -12,7 +12,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from ... import _tree
 from ...errors import GradientError, JitError
-from ..policy import BEGIN, END, checkpoint_policy
+from ..policy import BEGIN, END, NeedsPolicy, checkpoint_policy
 from . import traces
 from .traces import carried  # noqa: F401
 
@@ -32,10 +32,6 @@ def _cut(apply, xs):
     return [stop(y) for y in out] if isinstance(out, (list, tuple)) else stop(out)
 
 
-class _NeedsPolicy(BaseException):
-    """Raised by a checkpoint scope to the derivative being taken: to take it under the policy."""
-
-
 _policy: ContextVar[str] = ContextVar("gradops_policy", default="off")
 """``"ask"`` while a derivative could be taken again under the policy, ``"on"`` while it is."""
 
@@ -47,7 +43,7 @@ def checkpointed():
         yield
         return
     if _policy.get() == "ask":
-        raise _NeedsPolicy
+        raise NeedsPolicy
     with traces.watching(_mark):
         yield
 
@@ -305,7 +301,7 @@ def value_and_grad(run, leaves: list) -> tuple:
         token = _policy.set("ask")
         try:
             (_, (value, arrays)), gradients = both(scalar)(*leaves)
-        except _NeedsPolicy:
+        except NeedsPolicy:
             _policy.set("on")
             (_, (value, arrays)), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
         finally:
