@@ -43,7 +43,7 @@ namesakes <- function() {
       scale = scale_tensor, matrix = matrix_tensor, array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
       rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
       pmax = pmax_tensor, pmin = pmin_tensor,
-      which = which_tensor, which.max = which_max_tensor, which.min = which_min_tensor,
+      which.max = which_max_tensor, which.min = which_min_tensor,
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),
     stats = list(
@@ -81,7 +81,9 @@ register_tensor_methods <- function() {
   }
 }
 
+# By way of an environment that is no namespace, as R would note the methods as functions of that namespace.
 register <- function(generic, classes, method, envir) {
+  envir <- new.env(parent = envir)
   for (class in classes) registerS3method(generic, class, method, envir = envir)
 }
 

@@ -1,15 +1,16 @@
 #' Matrices of tensors
 #'
-#' Base R's linear algebra on tensors and variables, with base R's arguments and conventions: `chol()` gives the upper
-#' factor, `eigen()` values in decreasing order, vectors count as columns where that fits. Of R's own values each
-#' function is base R's, and of S4 matrices the S4 generic of that name.
+#' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`,
+#' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values in
+#' decreasing order, vectors count as columns where that fits. Of R's own values each function is base R's, and of S4
+#' matrices the S4 generic of that name. (Packages that define these, such as Matrix, are best attached before gradops.)
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
 #' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
 #'
 #' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
 #' the columns of Q. Labels are lost: tensors have no dimnames. `qr()` finds no rank: `$rank` is the smaller dimension.
-#' @param x,y,a,b,X,Y,r,l,qr Tensors, variables, R's matrices or vectors; `qr`: what `qr()` gives.
+#' @param x,y,a,b,X,Y,r,l Tensors, variables, R's matrices or vectors.
 #' @param FUN A function of two vectors, or its name.
 #' @param make.dimnames Ignored for tensors.
 #' @param nrow,ncol Dimensions of the result, if `x` is a vector.
@@ -21,8 +22,7 @@
 #' @param size,k How many columns and rows to use.
 #' @param upper.tri Whether the upper triangle is used.
 #' @param transpose Whether to solve with the transpose.
-#' @param complete Whether Q is square.
-#' @param Dvec,LINPACK,EISPACK For R's values alone.
+#' @param LINPACK,EISPACK For R's values alone.
 #' @param ... Arguments of `FUN`, and of methods.
 #' @returns What base R's function returns, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` of `values`
 #'   and `vectors`, `qr()` an object for `qr.Q()`, `qr.R()` and `solve()`. `x %*% y`, `crossprod()` and `tcrossprod()`
@@ -46,21 +46,21 @@ NULL
 
 #' @rdname tensor_matrices
 #' @export
-crossprod <- function(x, y = NULL, ...) {
+crossprod <- function(x, y = NULL) {
   UseMethod("crossprod", among(x, y))
 }
 
-crossprod_tensor <- function(x, y = NULL, ...) {
+crossprod_tensor <- function(x, y = NULL) {
   call_core("interop.r.crossprod", operand(x), operand(y))
 }
 
 #' @rdname tensor_matrices
 #' @export
-tcrossprod <- function(x, y = NULL, ...) {
+tcrossprod <- function(x, y = NULL) {
   UseMethod("tcrossprod", among(x, y))
 }
 
-tcrossprod_tensor <- function(x, y = NULL, ...) {
+tcrossprod_tensor <- function(x, y = NULL) {
   call_core("interop.r.tcrossprod", operand(x), operand(y))
 }
 
@@ -204,7 +204,9 @@ qr_tensor <- function(x, ...) {
   )
 }
 
+# Without usage, as R CMD check takes it for a method of `qr()`.
 #' @rdname tensor_matrices
+#' @usage NULL
 #' @export
 qr.Q <- function(qr, complete = FALSE, Dvec) {
   UseMethod("qr.Q", if (inherits(qr, "gradops_qr")) has_tensor else among(qr))

@@ -24,7 +24,11 @@ NULL
 #' @rdname tensor_order
 #' @export
 which <- function(x, arr.ind = FALSE, useNames = TRUE) {
-  UseMethod("which", among(x))
+  if (is.object(x) && is_tensor(x)) {
+    which_tensor(x, arr.ind, useNames)
+  } else { # no generic, of which `which.max()` would look like a method
+    (if (isS4(x)) to_s4("which", "base", base::which) else base::which)(x, arr.ind, useNames)
+  }
 }
 
 which_tensor <- function(x, arr.ind = FALSE, useNames = TRUE) {

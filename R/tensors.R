@@ -66,7 +66,7 @@ load_operator <- function(name) {
 }
 
 #' @rdname tensor_matrices
-#' @usage x \%*\% y
+#' @usage NULL
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
   if (is.object(..1) && is_tensor(..1) || is.object(..2) && is_tensor(..2)) {
