@@ -32,5 +32,5 @@ def memory_bounded():
     yield
     global _run
     _run += 1
-    if _run % 100 == 0 and "jax" in sys.modules:
+    if _run % 200 == 0 and "jax" in sys.modules:
         sys.modules["jax"].clear_caches()

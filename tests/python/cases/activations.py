@@ -24,7 +24,7 @@ def along(op, reference, **keywords):
 
     @st.composite
     def inputs(draw):
-        x = draw(arrays(shapes(min_rank=1), low=-2, high=2))
+        x = draw(arrays(shapes(min_rank=1), low=-2, high=2, salt=0))
         return {"x": x, "axis": draw(st.integers(-x.ndim, x.ndim - 1))}
 
     return Case(op, inputs(), reference, gradients=["x"], **keywords)

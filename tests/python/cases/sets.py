@@ -30,7 +30,7 @@ CASES = [
     Case("isin", inputs(x1=np.array([1.0, NAN]), x2=np.array([1.0, NAN] * 6)), positional(np.isin), label="nan"),
     Case("isin", inputs(x1=np.array(1.5), x2=np.array([])), positional(np.isin), label="empty"),
     Case("isin", inputs(x1=np.array([1, 2]), x2=np.arange(0.5, 12, 0.5)), positional(np.isin), label="mixed"),
-    Case("unique", inputs(x=repeated), leading(np.unique), ["x"]),
+    Case("unique", inputs(x=repeated), leading(np.unique), ["x"], by_value=True),
     Case(
         "unique",
         inputs(x=repeated, sorted=st.just(True), **full),

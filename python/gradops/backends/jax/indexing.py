@@ -9,8 +9,8 @@ from .base import convert, promoted, to_numpy
 
 
 def static_value(x):
-    """The values of an array, which are known also while ``jax.grad`` is at work, not inside ``jax.jit``."""
-    return to_numpy(jax.lax.stop_gradient(x))
+    """The values of an array, which are known also while ``jax.grad`` is at work; inside ``jax.jit``, of constants."""
+    return to_numpy(jax.lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x)
 
 
 def native_key(x, key):

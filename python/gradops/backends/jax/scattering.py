@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..numpy.scattering import extreme
+from .indexing import static_value
 
 
 def _segments(smallest):
@@ -29,7 +30,7 @@ def _segments(smallest):
 
     def kernel(data, segment_ids, num_segments=None, sorted=False):
         if num_segments is None:
-            num_segments = int(segment_ids.max()) + 1 if segment_ids.size else 0
+            num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.size else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = jnp.where(inside, segment_ids, num_segments)
         return differentiable(data, ids, num_segments) if data.dtype.kind == "f" else reduce(data, ids, num_segments)
