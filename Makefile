@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick check lint bench docs
+.PHONY: setup demo test quick check lint bench docs site
 
 setup:
 	tools/setup
@@ -36,3 +36,7 @@ docs: setup
 	$(python) tools/generate_r
 	$(python) tools/ops_table.py
 	Rscript -e 'roxygen2::roxygenise()'
+
+# The web site, in .build/site.
+site:
+	tools/site

@@ -1,0 +1,74 @@
+# The demo, vignettes and the report, run as users run them, once: where the default backend is NumPy.
+skip_unless_documents <- function() {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  skip_if(!Sys.getenv("GRADOPS_BACKEND") %in% c("", "numpy"), "run with NumPy")
+}
+
+source_folder <- function(name) {
+  folder <- test_path("..", "..", name)
+  skip_if(!dir.exists(folder), paste("no folder", name, "here"))
+  normalizePath(folder)
+}
+
+# What a render in an R process of its own said, and the text of the page.
+rendered <- function(input, ...) {
+  page <- withr::local_tempfile(fileext = ".html")
+  said <- in_new_process(
+    sprintf(
+      "invisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempdir(), quiet = TRUE%s))",
+      dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
+    )
+  )
+  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
+}
+
+test_that("the example that tools/demo runs finds the same on every backend", {
+  skip_unless_documents()
+  script <- file.path(source_folder("examples"), "custom_gradient.R")
+  rscript <- file.path(R.home("bin"), "Rscript")
+  libraries <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  out <- suppressWarnings(system2(rscript, script, stdout = TRUE, stderr = TRUE, env = libraries))
+  expect_null(attr(out, "status"), info = paste(out, collapse = "\n"))
+  expect_match(tail(out, 1), "The same on numpy")
+})
+
+test_that("vignettes render, with what they say", {
+  skip_unless_documents()
+  skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
+  # What each page must hold: results that are known otherwise.
+  expected <- c(
+    gradops = "802 -400",
+    "custom-gradients" = "0.1049936 0.1049936",
+    "four-backends" = "log theta +2.49173",
+    "text-feedback" = "weighed 324 grams on average",
+    "wrong-gradients" = "returned NaN as the gradient"
+  )
+  files <- list.files(source_folder("vignettes"), "[.]Rmd$", full.names = TRUE)
+  expect_setequal(sub("[.]Rmd$", "", basename(files)), names(expected))
+  for (file in files) {
+    result <- rendered(file)
+    expect_null(result$status, info = paste(c(basename(file), result$said), collapse = "\n"))
+    expect_match(paste(result$page, collapse = " "), expected[[sub("[.]Rmd$", "", basename(file))]])
+  }
+})
+
+test_that("a report is drafted, and tells a right gradient from a wrong one", {
+  skip_unless_documents()
+  skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
+  folder <- withr::local_tempdir()
+  report <- rmarkdown::draft(file.path(folder, "report.Rmd"), "gradient_report", package = "gradops", edit = FALSE)
+  right <- rendered(report, "params = list(f = function(p) sum((p - 3)^4), x = c(slope = 1, level = 2))")
+  page <- paste(right$page, collapse = " ")
+  expect_null(right$status, info = paste(right$said, collapse = "\n"))
+  expect_match(page, "<strong>Yes</strong>")
+  expect_match(page, "convex here")
+  expect_match(page, "slope.*-32.*level.*-4")
+  expect_gte(lengths(regmatches(page, gregexpr("<img", page))), 2)
+  wrong <- rendered(
+    report,
+    "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))"
+  )
+  expect_match(paste(wrong$page, collapse = " "), "<strong>No</strong>.*wrong at 2 of 2 places")
+})
