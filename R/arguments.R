@@ -95,9 +95,9 @@ conditions <- new.env(parent = emptyenv())
 
 keep_condition <- function(condition) {
   if (length(conditions) > 100) {
-    rm(list = ls(conditions), envir = conditions) # of calls in which Python went on after the error
+    forget_conditions()
   }
-  state$conditions <- (state$conditions %||% 0) + 1
+  state$conditions <- ((state$conditions %||% 0) + 1) %% 1000 # names of an environment are never forgotten by R
   key <- as.character(state$conditions)
   conditions[[key]] <- condition
   key
@@ -126,8 +126,12 @@ jump_again <- function(jump) {
 
 take_condition <- function(key) {
   condition <- conditions[[key]]
-  rm(list = ls(conditions), envir = conditions)
+  forget_conditions()
   condition
+}
+
+forget_conditions <- function() {
+  rm(list = ls(conditions), envir = conditions)
 }
 
 # What a value is, in a few words.

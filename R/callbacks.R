@@ -30,7 +30,11 @@ called_back <- function(f, finish, take) {
   function(...) {
     arrived <- FALSE
     last <- NULL
-    on.exit(if (!arrived && !inherits(last, "interrupt")) return(jumped(last)))
+    state$callbacks <- callbacks() + 1
+    on.exit({
+      state$callbacks <- callbacks() - 1
+      if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
+    })
     result <- rlang::try_fetch(
       {
         f <- if (is.function(f)) f else rlang::wref_value(f)
@@ -50,6 +54,11 @@ called_back <- function(f, finish, take) {
     arrived <- TRUE
     result
   }
+}
+
+# How many callbacks are running.
+callbacks <- function() {
+  state$callbacks %||% 0
 }
 
 returned <- function(value) {

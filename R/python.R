@@ -19,7 +19,9 @@ call_core <- function(.name, ..., .call = parent.frame()) {
 # The result of a call into Python, or the condition it stands for, signalled from `call`.
 answer <- function(result, call) {
   result <- withCallingHandlers(result, error = function(error) if_stale(error, call))
-  if (inherits(result, failure_class)) raise(result, call) else result
+  if (inherits(result, failure_class)) raise(result, call)
+  if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
+  result
 }
 
 # reticulate's own error about an object of another session, as ours.
@@ -89,8 +91,9 @@ hold_interrupts <- function(bridge) {
 
 raise <- function(failure, call) {
   fields <- py_to_r(py_call(failure$fields))
-  if (fields$kind == "callback") {
-    callback_failed(take_condition(fields$key), call)
+  parent <- if (fields$kind == "callback") take_condition(fields$key)
+  if (!is.null(parent)) {
+    callback_failed(parent, call)
   }
   abort(
     c(r_message(fields), i = if (!is.null(fields$hint)) r_wording(fields$hint)),

@@ -319,7 +319,7 @@ test_each("R functions that know each other through Python are freed", {
       make()
     })
   }
-  for (i in 1:3) {
+  for (i in 1:6) {
     gc(full = TRUE)
     python("gc")$collect()
   }

@@ -264,8 +264,10 @@ def wait_until(ready: Callable[[], bool], every: float | None = 0.05) -> None:
     _waiting += 1
     try:
         while not ready():
-            with contextlib.suppress(Empty):
+            try:  # no scope: an interrupt would have to wait for its end
                 _bell.get(timeout=every)
+            except Empty:
+                pass
             serve()
     finally:
         _waiting -= 1
