@@ -420,6 +420,9 @@ positional <- function(f, arguments, count) {
 
 # Call a Python function that may raise, with R's arguments.
 call_python <- function(f, arguments, how = "interop.r.invoke", call = parent.frame()) {
+  if (is.null(names(arguments)) && how == "interop.r.numbers") {
+    return(call_core(how, f, lapply(arguments, operand), .call = call))
+  }
   named <- nzchar(rlang::names2(arguments))
   call_core(
     how, f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),

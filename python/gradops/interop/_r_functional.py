@@ -16,7 +16,7 @@ from ._r_calls import jit
 from ._r_values import to_r
 
 
-def numbers(function: Callable, arguments, keywords):
+def numbers(function: Callable, arguments, keywords=()):
     """``function`` called as R would call it; the tensors of its result as what R has."""
     return in_r(function(*arguments, **dict(keywords)))
 
@@ -85,7 +85,7 @@ def _summed(f: Callable) -> Callable:
 
     def total(*arguments, **keywords):
         value = f(*arguments, **keywords)
-        return reductions.sum(value), stop_gradient(value)
+        return value if conversion.shape(value) == () else reductions.sum(value), stop_gradient(value)
 
     return value_and_grad(total, has_aux=True)
 

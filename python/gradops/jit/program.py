@@ -52,6 +52,10 @@ class Program:
         """Write down a call, or find the same one that was written before."""
         if isinstance(result, (bool, int, float, tuple)) and not _holds_arrays(result):
             return result
+        if name == "multiply":
+            same = self._times_one(arguments, result)
+            if same is not None:
+                return same
         spec = _placed(arguments)
         key = _key(name, spec)
         if key is not None and key in self._known:
@@ -67,6 +71,16 @@ class Program:
         if key is not None:
             self._known[key] = out
         return out
+
+    def _times_one(self, factors, result):
+        """The other factor where one is a constant of ones, as gradients start with."""
+        for one, other in (factors, factors[::-1]):
+            if not hasattr(other, "place") or other.shape != result.shape or other.dtype != result.dtype:
+                continue
+            constant = self.constants.get(one.place) if hasattr(one, "place") else one
+            if isinstance(constant, (np.ndarray, np.generic, float, int)) and np.all(constant == 1):
+                return other
+        return None
 
     def function(self, outputs: list):
         """The program as a Python function of the inputs, giving the list of outputs.

@@ -99,11 +99,17 @@ def __getattr__(name: str) -> Any:
     return _recorded(name, kernel)
 
 
+_CONSTANT = frozenset(("ones_like", "zeros_like", "empty_like"))
+"""Kernels that need no more than the shape, which is known: what they give is a constant of the program."""
+
+
 @functools.cache
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
 
     def record(*arguments):
+        if name in _CONSTANT:
+            return kernel(*_values(arguments))
         program = next((x.program for x in _flat(arguments) if isinstance(x, Traced)), None)
         values = _values(arguments)
         result = kernel(*values)
