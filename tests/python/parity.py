@@ -232,9 +232,18 @@ def differentiated(case: Case, arguments: dict) -> list[np.ndarray]:
     ]
 
 
-def tape_gradient(f, xs: list, over: str = "numpy") -> list[np.ndarray]:
-    variables = [Variable(tensors(x, over), requires_grad=True) for x in xs]
-    return [numpy(g) for g in autodiff.grad(f(*variables), variables, materialize_grads=True)]
+def tape_gradient(f, xs: list, over: str = "numpy", compiled: bool = False) -> list[np.ndarray]:
+    """The tape's gradient; ``compiled``: on JAX inside one program, as in :func:`native_gradient`."""
+
+    def gradient(*values):
+        variables = [Variable(value, requires_grad=True) for value in values]
+        return [g.data for g in autodiff.grad(f(*variables), variables, materialize_grads=True)]
+
+    if compiled and over == "jax":
+        import jax
+
+        gradient = jax.jit(gradient)
+    return [numpy(g) for g in gradient(*[tensors(x, over) for x in xs])]
 
 
 def tape_second(f, xs: list, over: str = "numpy") -> list[np.ndarray]:
