@@ -45,17 +45,19 @@ apply_options <- function() {
   if (!is.null(patience)) call_core("interop.r.set_patience", patience, .call = NULL)
 }
 
-# Progress bars for Python: started, moved on, and ended with `done` NULL.
+# Where cli keeps progress bars, instead of in a function's frame.
+bars <- new.env()
+
+# A progress bar for Python: begun and moved on, and ended with `done` NULL.
 show_progress <- function(label, total, done) {
+  bar <- state$progress
   if (is.null(done)) {
-    if (!is.null(state$progress)) cli::cli_progress_done(id = state$progress, .envir = state)
+    if (!is.null(bar)) cli::cli_progress_done(id = bar, .envir = bars)
     state$progress <- NULL
-  } else if (is.null(state$progress)) {
-    if (isTRUE(getOption("gradops.progress", interactive()))) {
-      state$progress <- cli::cli_progress_bar(label, total = total, .auto_close = FALSE, .envir = state)
-    }
-  } else {
-    cli::cli_progress_update(set = done, id = state$progress, .envir = state)
+  } else if (!is.null(bar)) {
+    cli::cli_progress_update(set = done, id = bar, .envir = bars)
+  } else if (isTRUE(getOption("gradops.progress", interactive()))) {
+    state$progress <- cli::cli_progress_bar(label, total = total, .auto_close = FALSE, .envir = bars)
   }
   NULL
 }

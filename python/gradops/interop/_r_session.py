@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
+
+from ..functional import _progress
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done, reticulate would take it
 # for a failure, and where Python ignores exceptions the interrupt would be lost.
@@ -58,6 +61,36 @@ def _in_gradops() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def set_progress(show: Callable) -> None:
+    """Let R show progress: ``show(label, total, done)`` is an R function, at the end called without ``done``."""
+    _progress.host = lambda: _Bar(show)
+
+
+class _Bar:
+    """A progress bar with the methods of rich's that are used, told R ten times a second."""
+
+    def __init__(self, show: Callable):
+        self._show, self._done, self._next = show, 0, 0.0
+
+    def start(self) -> None:
+        pass
+
+    def add_task(self, label: str, total: int) -> None:
+        self._label, self._total = label, total
+
+    def advance(self, task, count: int) -> None:
+        self.update(task, self._done + count)
+
+    def update(self, task, completed: int) -> None:
+        self._done = completed
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 0.1
+            self._show(self._label, self._total, completed)
+
+    def stop(self) -> None:
+        self._show(self._label, self._total, None)
 
 
 def hold_interrupts() -> bool:
