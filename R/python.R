@@ -67,6 +67,7 @@ start_python <- function() {
   state$bridge <- bridge
   py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
   py_call(bridge$set_warn, callback(python_warning))
+  py_call(bridge$set_progress, callback(show_progress))
   hold_interrupts(bridge)
   apply_options()
   bridge

@@ -46,7 +46,7 @@ from ._r_functional import curvature, derivative, gradient, numbers, objective
 from ._r_graphs import graph
 from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
-from ._r_session import hold_interrupts, set_warn
+from ._r_session import hold_interrupts, set_progress, set_warn
 from ._r_thread import set_patience
 from ._r_values import as_axis, as_index, describe, dim, from_r
 
@@ -106,6 +106,7 @@ __all__ = [
     "repeated",
     "set_adopt",
     "set_patience",
+    "set_progress",
     "set_warn",
     "subset",
     "tcrossprod",
