@@ -300,3 +300,27 @@ def test_jacobians_and_products_are_compiled(backend):
     e = np.exp(X)
     second = np.diag(e) * (X**2).sum() + 2 * np.outer(e, X) + 2 * np.outer(X, e) + 2 * np.eye(3) * e.sum()
     np.testing.assert_allclose(numpy(compiled(on(backend, X))), second)
+
+
+def test_numpy_single_numbers_go_by_operators():
+    """A loop of scalar arithmetic: the same bits as op by op, infinities and NaN included."""
+
+    def f(x):
+        total = ops.get_item(x, 0)
+        for i in range(3):
+            total = total * ops.get_item(x, 1) - i / ops.get_item(x, 2) + ops.exp(-total)
+        return total
+
+    compiled = jit(value_and_grad(f))
+    assert " * v" in compiled_source(compiled, X)
+    with np.errstate(all="ignore"):
+        for x in (X, np.array([1e300, 1e300, 1.0]), np.array([1.0, 2.0, 0.0]), np.array([np.nan, 1.0, 1.0])):
+            value, gradient = compiled(x)
+            wanted, wanted_gradient = value_and_grad(f)(x)
+            np.testing.assert_array_equal(value, wanted)
+            np.testing.assert_array_equal(gradient, wanted_gradient)
+
+
+def compiled_source(compiled, *arguments):
+    compiled(*arguments)
+    return next(p.source for p in compiled.programs.values())
