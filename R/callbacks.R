@@ -1,7 +1,7 @@
 # R functions that Python calls, as they are and as ops.
 
 # A Python function that calls the R function `f`. Python sees `f`'s formals. `take` makes what `f` gets of Python's
-# objects, `finish` what Python gets of what `f` returns. R's thread runs it, whichever thread calls.
+# objects, `finish(value)` or `finish(value, f)` what Python gets of what `f` returns. R's thread runs it, whichever thread calls.
 #
 # What Python holds R never frees, also where it is R that holds Python's object: neither collector sees the other's half
 # of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as long: Python
@@ -18,15 +18,16 @@ callback <- function(f, finish = returned, take = several, owner = NULL) {
   formals <- formals(f)
   held <- if (is.null(owner)) f else rlang::new_weakref(owner, f)
   py_call(
-    bridge()$callback, called_back(held, finish, take), as.list(names(formals)), lapply(unname(formals), formal_default)
+    core$callback %||% load_bridge("callback"), called_back(held, finish, take),
+    as.list(names(formals)), lapply(unname(formals), formal_default)
   )
 }
 
 # What Python calls; `f` is a function or a weak reference to one.
 called_back <- function(f, finish, take) {
   force(f)
-  force(finish)
   force(take)
+  knows_f <- length(formals(finish)) > 1
   function(...) {
     arrived <- FALSE
     last <- NULL
@@ -38,12 +39,13 @@ called_back <- function(f, finish, take) {
     result <- rlang::try_fetch(
       {
         f <- if (is.function(f)) f else rlang::wref_value(f)
-        finish(do.call("f", lapply(list(...), take)))
+        value <- do.call("f", lapply(list(...), take))
+        if (knows_f) finish(value, f) else finish(value)
       },
       error = function(condition) {
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
-          python = condition[["python"]]
+          python = python_error(condition)
         )
       },
       condition = function(condition) {
@@ -54,6 +56,11 @@ called_back <- function(f, finish, take) {
     arrived <- TRUE
     result
   }
+}
+
+# The Python exception that an R condition is, or stands for.
+python_error <- function(condition) {
+  if (inherits(condition, "python.builtin.BaseException")) condition else condition[["python"]]
 }
 
 # How many callbacks are running.
