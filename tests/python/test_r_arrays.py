@@ -1,0 +1,52 @@
+"""What R's operators and functions mean on tensors; the R package's own tests compare with R."""
+
+import numpy as np
+import pytest
+
+from gradops import backends, errors, ops
+from gradops.interop import _r_arrays, r
+
+
+def values(x):
+    return np.asarray(ops.convert_to_numpy(x))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (3, 1, 2), (2, 3, 4)])
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_a_vector_goes_along_the_columns(backend, shape, count):
+    owner = backends.by_name(backend)
+    x, v = np.arange(np.prod(shape)).reshape(shape) + 0.5, np.arange(count) + 1.0
+    expected = x - np.resize(v, x.size).reshape(shape, order="F")
+    subtract = r.operator_form("subtract")
+    np.testing.assert_array_equal(values(subtract(owner.convert(x), owner.convert(v))), expected)
+    np.testing.assert_array_equal(values(subtract(owner.convert(v), {"<R>": x})), -expected)
+
+
+def test_what_cannot_be_recycled_is_an_error():
+    add = r.operator_form("add")
+    failure = add(np.ones((3, 2)), np.ones(4))
+    assert failure.fields()["kind"] == "shape" and "3 x 2" in failure.fields()["message"]
+    assert values(add(np.ones((3, 1)), np.ones((1, 2)))).shape == (3, 2)
+
+
+def test_recycling_needs_the_sizes():
+    tf = pytest.importorskip("tensorflow")
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float64)])
+    def along(x):
+        with pytest.raises(errors.ShapeError, match=r"\? x 2"):
+            _r_arrays.recycle(x, tf.ones(2, tf.float64))
+        return x
+
+    along(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (2, 2, 2), (4,), ()])
+def test_filling_is_by_column(shape):
+    x = np.arange(6.0).reshape(2, 3)
+    expected = np.resize(x.ravel(order="F"), int(np.prod(shape))).reshape(shape, order="F")
+    np.testing.assert_array_equal(values(_r_arrays.filled(x, shape)), expected)
+    np.testing.assert_array_equal(_r_arrays.flat(x), x.ravel(order="F"))
+    with pytest.raises(errors.ShapeError):
+        _r_arrays.repeated(np.ones(0), 3)
