@@ -127,15 +127,13 @@ describe_plainly <- function(x) {
   gsub("^<|>$", "", format_tensor(x))
 }
 
-#' @rdname with_profile
-#' @param options The chunk's options.
+#' @noRd
 #' @exportS3Method knitr::knit_print
 knit_print.gradops_profile <- function(x, options = list(), ...) {
   knitr::knit_print(knitr::kable(readable(x), align = "llrrrr"), options, ...)
 }
 
-#' @rdname autodiff_graph
-#' @param options The chunk's options.
+#' @noRd
 #' @exportS3Method knitr::knit_print
 knit_print.gradops_graph <- function(x, options = list(), ...) {
   if (nrow(x$boxes) > 500) print(x) else plot(x)
