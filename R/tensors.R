@@ -151,7 +151,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  parts <- list(...)
+  parts <- Filter(function(part) is_tensor(part) || length(part) > 0, list(...)) # what is empty adds nothing, as in R
   if (na.rm) parts <- without_na(parts)
   parts <- lapply(parts, function(x) reduce_all(name, operand(x)))
   combine <- switch(.Generic, sum = `+`, prod = `*`, max = op_maximum, min = op_minimum, all = `&`, any = `|`)

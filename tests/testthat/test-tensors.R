@@ -71,6 +71,7 @@ test_each("the Summary group is R's, over several tensors too", {
     f <- match.fun(name)
     expect_equal(as.vector(f(x)), f(m), info = name)
     expect_equal(as.vector(f(x, 7)), f(m, 7), info = name)
+    expect_equal(as.vector(f(x, NULL, numeric())), f(m), info = name)
   }
   with_na <- c(3, NA, 2)
   for (name in c("sum", "prod", "max", "min", "range")) {
