@@ -43,9 +43,10 @@ called_back <- function(f, finish, take) {
         if (knows_f) finish(value, f) else finish(value)
       },
       error = function(condition) {
+        condition <- r_condition(condition)
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
-          python = python_error(condition)
+          python = condition[["python"]]
         )
       },
       condition = function(condition) {
@@ -58,9 +59,12 @@ called_back <- function(f, finish, take) {
   }
 }
 
-# The Python exception that an R condition is, or stands for.
-python_error <- function(condition) {
-  if (inherits(condition, "python.builtin.BaseException")) condition else condition[["python"]]
+# A condition as R's own; reticulate's are Python's exceptions themselves, which cannot be a parent.
+r_condition <- function(condition) {
+  if (inherits(condition, "python.builtin.BaseException")) {
+    condition <- rlang::error_cnd("python_exception", message = conditionMessage(condition), python = condition)
+  }
+  condition
 }
 
 # How many callbacks are running.

@@ -35,22 +35,35 @@ op_custom_gradient <- function(f, gradient = NULL) {
   here <- environment()
   if (is.null(gradient)) {
     custom <- call_core("custom_gradient", callback(f, custom_result, owner = here))
-    function(...) several(call_python(custom, list(...), "interop.r.invoke_on_tensors"))
+    function(...) several(call_python(custom, list(...), "interop.r.invoke_beside_tensors"))
   } else {
     check_function(gradient)
-    custom <- list(callback(f, owner = here), callback(gradient, owner = here), here)
+    custom <- list(callback(f, owner = here), callback(with_defaults(gradient, f), owner = here), here)
     function(...) several(call_python(custom, list(...), "interop.r.invoke_custom"))
   }
 }
 
 # What `f` returned to op_custom_gradient(), as a pair.
-custom_result <- function(result) {
+custom_result <- function(result, f) {
   functions <- if (is.list(result)) vapply(result, is.function, NA)
   if (length(result) == 2 && sum(functions) == 1) {
-    tuple(as_python(result[[which(!functions)]], callback_value), callback(result[[which(functions)]]))
+    gradient <- with_defaults(result[[which(functions)]], f)
+    list(as_python(result[[which(!functions)]], callback_value), callback(gradient))
   } else {
     as_python(result, callback_value)
   }
+}
+
+# `gradient` with `f`'s defaults for those of `f`'s arguments that it has without one.
+with_defaults <- function(gradient, f) {
+  if (!rlang::is_closure(f) || !rlang::is_closure(gradient) || inherits(gradient, "python.builtin.object")) {
+    return(gradient)
+  }
+  mine <- formals(gradient)
+  theirs <- Filter(Negate(rlang::is_missing), formals(f))
+  shared <- intersect(names(Filter(rlang::is_missing, mine)), names(theirs))
+  if (length(shared) > 0) formals(gradient)[shared] <- theirs[shared]
+  gradient
 }
 
 check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) {

@@ -128,6 +128,25 @@ test_each("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+test_each("a gradient function gets the defaults of R, whether it repeats them or not", {
+  ten <- function(x, k, upstream) upstream * k * 10
+  forms <- list(
+    op_custom_gradient(function(x, k = 2) x * k, function(x, k = 2, upstream) upstream * k * 10),
+    op_custom_gradient(function(x, k = 2) x * k, ten),
+    op_custom_gradient(function(x, k = 1 + 1) x * k, ten),
+    op_custom_gradient(function(x, k = 2) list(x * k, ten)),
+    op_custom_gradient(function(x, k = 1 + 1) list(x * k, function(x, k = 1 + 1, upstream) upstream * k * 10))
+  )
+  for (f in forms) {
+    expect_equal(gradient(f, 3), 20)
+    expect_equal(gradient(function(x) f(x, 5), 3), 50)
+    expect_equal(gradient(function(x) f(k = 5, x), 3), 50)
+    expect_equal(op_dtype(f(op_cast(1, "float32"), k = 5)), "float32")
+  }
+  of_size <- op_custom_gradient(function(x, n = length(x)) sum(x) / n, function(x, n, upstream) 0 * x + upstream / n)
+  expect_equal(gradient(of_size, c(1, 2)), c(0.5, 0.5))
+})
+
 # What a checkpointed function draws in R, and R's next number after the gradient.
 drawn <- function(wrap, f) {
   set.seed(3)

@@ -79,6 +79,13 @@ def invoke_on_tensors(function: Callable, arguments, keywords):
     return invoke(function, _floats(arguments, backend), _floats(keywords, backend))
 
 
+def invoke_beside_tensors(function: Callable, arguments, keywords):
+    """As :func:`invoke_on_tensors`, but beside tensors R's doubles stay numbers, which have no gradient."""
+    if any(ops.is_tensor(x) or isinstance(x, autodiff.Variable) for x in _tree.leaves_of((arguments, keywords))):
+        return invoke(function, arguments, keywords)
+    return invoke_on_tensors(function, arguments, keywords)
+
+
 def invoke_keeping(functions, arguments, keywords):
     """``functions`` are a function and what it needs of R's: see ``_r_callbacks.kept``."""
     function, keep = functions
@@ -88,14 +95,17 @@ def invoke_keeping(functions, arguments, keywords):
 def invoke_custom(functions, arguments, keywords):
     """The same of a function and its gradient, which the graph keeps."""
     function, gradient, keep = functions
-    custom = gradops.custom_gradient(function, keeping(gradient, Held(keep)))
-    return invoke_keeping((custom, keep), arguments, keywords)
+    return invoke_beside_tensors(keeping(_custom(function, gradient, keep), Held(keep)), arguments, keywords)
+
+
+def _custom(function: Callable, gradient: Callable, keep) -> Callable:
+    return gradops.custom_gradient(function, keeping(gradient, Held(keep)))
 
 
 def invoke_host(functions, arguments, keywords):
     """The same of a host function."""
     op, keep = functions
-    return invoke_custom((op.function.f, op.function.gradient, keep), arguments, keywords)
+    return invoke_keeping((_custom(op.function.f, op.function.gradient, keep), keep), arguments, keywords)
 
 
 def invoke_checkpoint(functions, arguments, keywords):
