@@ -37,6 +37,11 @@ microseconds <- function(bare, ours) {
 
 gradops_ops <- reticulate::import_from_path("gradops.ops", system.file("python", package = "gradops"), convert = FALSE)
 
+call_back <- reticulate::py_eval("lambda f, x: f(x)", convert = FALSE)
+itself <- function(x) x
+bare_function <- reticulate::r_to_py(itself)
+our_function <- gradops:::callback(itself)
+
 for (backend in Filter(gradops_available, c("numpy", "torch", "tensorflow", "jax"))) {
   config_set_backend(backend)
   x <- op_convert_to_tensor(c(1, 2, 3))
@@ -49,7 +54,8 @@ for (backend in Filter(gradops_available, c("numpy", "torch", "tensorflow", "jax
     `op_add(x, x)` = microseconds(\() add(x, x), \() op_add(x, x)),
     `x + x` = microseconds(\() add(x, x), \() x + x),
     `op_sum(m, axis = 1)` = microseconds(\() sum(m, 0L), \() op_sum(m, axis = 1)),
-    `op_exp(c(1, 2, 3))` = microseconds(\() exp(c(1, 2, 3)), \() op_exp(c(1, 2, 3)))
+    `op_exp(c(1, 2, 3))` = microseconds(\() exp(c(1, 2, 3)), \() op_exp(c(1, 2, 3))),
+    `R called back` = microseconds(\() call_back(bare_function, x), \() call_back(our_function, x))
   )
   colnames(timed) <- c("bare", "gradops")
   cat("\n", backend, ", microseconds a call\n", sep = "")

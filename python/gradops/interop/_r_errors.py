@@ -40,7 +40,7 @@ class Failure:
 
     __module__ = "gradops.interop.r"  # R knows it by this name
 
-    def __init__(self, error: Exception):
+    def __init__(self, error: BaseException):
         self.error = error
 
     def traceback(self) -> str:
