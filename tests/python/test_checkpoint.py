@@ -12,7 +12,7 @@ import pytest
 from flows import WAYS, derivatives
 
 import gradops
-from gradops import Variable, autodiff, gradient_checkpoint_scope, ops
+from gradops import Variable, autodiff, checkpoint, gradient_checkpoint_scope, ops
 from gradops.errors import ArgumentTypeError, BackendError, GradientError
 
 X = np.array([0.5, -1.5, 2.0])
@@ -620,6 +620,41 @@ def test_a_write_through_another_name_is_seen():
     alias.add_(1.0)
     with pytest.raises(RuntimeError, match="inplace operation"):
         y.backward()
+
+
+@pytest.mark.parametrize("what", ["argument", "constant", "parameter", "view"])
+def test_writes_between_a_checkpointed_function_and_its_gradient_are_refused(what):
+    import torch
+
+    a = torch.ones(3, requires_grad=True)
+    b = torch.full((4,), 2.0)
+    w = torch.nn.Parameter(b.clone())
+    used = {"argument": b, "constant": b, "parameter": w, "view": b}[what]
+    if what == "argument":
+        y = checkpoint(lambda a, b: torch.exp(a * b[1:]))(a, b)
+    else:
+        y = checkpoint(lambda a: torch.exp(a * used[1:].view(3)))(a)
+    with torch.no_grad():
+        used.view(2, 2).add_(1.0) if what == "view" else used.add_(1.0)
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        y.sum().backward()
+
+
+def test_what_a_checkpointed_function_writes_itself_is_no_error():
+    import torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5), torch.nn.Tanh())
+    again, x = checkpoint(net), torch.randn(5, 3)
+
+    def slopes(f):
+        torch.manual_seed(1)
+        first = f(x)
+        total = (first + f(x + 1)).sum()
+        return torch.autograd.grad(total, list(net.parameters()))
+
+    for got, want in zip(slopes(again), slopes(net)):
+        np.testing.assert_allclose(got, want)
 
 
 def test_inference_mode():

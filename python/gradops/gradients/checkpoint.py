@@ -79,6 +79,10 @@ def checkpoint(f: Callable) -> Callable:
         A function of the same arguments. Random numbers are the same in both runs: torch's, NumPy's and
         TensorFlow's generators, and those in ``generators``, are restored for the second.
 
+    Raises:
+        GradientError: (a RuntimeError) in the backward pass, where a torch tensor or a variable that ``f`` used was
+            written in place since. What TensorFlow's variables were assigned since is used as it is then.
+
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
     """

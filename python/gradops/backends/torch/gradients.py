@@ -60,7 +60,21 @@ def checkpoint_whole(run, inputs: list):
     """``run(*inputs)``, of any structure, stored as its inputs."""
     from torch.utils.checkpoint import checkpoint
 
-    return checkpoint(run, *inputs, use_reentrant=False)
+    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        return checkpoint(run, *inputs, use_reentrant=False)
+    from .recipes import Watched
+
+    used: list[Watched] = []
+
+    def watched(*xs):
+        if used:
+            used[0].check()
+            return run(*xs)
+        used.append(Watched())
+        with used[0]:
+            return run(*xs)
+
+    return checkpoint(watched, *inputs, use_reentrant=False)
 
 
 def takes_whole(inputs: list) -> bool:

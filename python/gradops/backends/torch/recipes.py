@@ -343,6 +343,37 @@ class _Recipe(TorchDispatchMode):
                     done.pop(step, None)
 
 
+class Watched(TorchDispatchMode):
+    """Notes the tensors from outside that the operations in it use and do not write to."""
+
+    def __init__(self):
+        super().__init__()
+        self.inputs: dict[int, _Input] = {}
+        self.made: dict[int, weakref.ref] = {}
+        self.written: set[int] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        leaves, _ = tree_flatten((args, kwargs))
+        self.written.update(id(leaves[i]) for i in _written_places(func, args, kwargs, leaves))
+        for leaf in leaves:
+            if isinstance(leaf, torch.Tensor) and id(leaf) not in self.inputs and not leaf.is_inference():
+                made = self.made.get(id(leaf))
+                if made is None or made() is not leaf:
+                    self.inputs[id(leaf)] = _Input(leaf)
+        result = func(*args, **kwargs)
+        for out in tree_flatten(result)[0]:
+            if isinstance(out, torch.Tensor) and id(out) not in self.inputs:
+                self.made[id(out)] = weakref.ref(out)
+        return result
+
+    def check(self) -> None:
+        """Raise if one was written to since."""
+        for key, known in self.inputs.items():
+            if key not in self.written:
+                _value(known, {}, {})
+
+
 def _on(t, layout):
     """The tensor of a layout on a recomputed one's storage."""
     if layout is None:
