@@ -28,7 +28,7 @@ methods_of_tensors <- function() {
       all.equal = all_equal_tensor, summary = summary_tensor, format = format_tensor, print = print_tensor
     ),
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
-    stats = list(median = median_tensor, quantile = quantile_tensor)
+    stats = list(median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor)
   )
 }
 
@@ -47,7 +47,7 @@ namesakes <- function() {
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),
     stats = list(
-      var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
+      weighted.mean = weighted_mean_tensor, var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
       dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
       dbinom = dbinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor,

@@ -1,8 +1,8 @@
 #' Matrices of tensors
 #'
 #' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`,
-#' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values in
-#' decreasing order, vectors count as columns where that fits. Of R's own values each function is base R's, and of S4
+#' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values
+#' in decreasing order, vectors count as columns where that fits. Of R's own values each function is base R's, and of S4
 #' matrices the S4 generic of that name. (Packages that define these, such as Matrix, are best attached before gradops.)
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for

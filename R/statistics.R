@@ -8,12 +8,13 @@
 #' `quantile()`, too); with `na.rm = TRUE` they are left out, and get no gradient. `cov()` and `cor()` know Pearson's
 #' coefficients of complete data; `scale()` has no attributes.
 #' @param x,y Tensors, variables, R's vectors or matrices.
+#' @param w Weights, as many as elements.
 #' @param na.rm Whether NaN are left out.
 #' @param dims How many dimensions count as rows.
 #' @param use `"everything"` for tensors; others for R's values alone.
 #' @param method `"pearson"` for tensors.
 #' @param center,scale Whether to take the mean off and divide by the root mean square, or numbers, one for each column.
-#' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators.
+#' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators; else arguments of methods.
 #' @returns A tensor: a number, `var()`, `cov()` and `cor()` of matrices a matrix, `rowSums()` and the like a vector.
 #' @section Gradient:
 #' Of `median()`, `quantile()`, `pmin()`, `pmax()` to the elements chosen, shared at ties; of `sd()` of constants 0.
@@ -40,6 +41,29 @@ mean_tensor <- function(x, trim = 0, na.rm = FALSE, ...) {
     x <- x[(low + 1):(count - low)]
   }
   if (na.rm) op_nanmean(x) else op_mean(x)
+}
+
+#' @rdname tensor_statistics
+#' @export
+weighted.mean <- function(x, w, ...) {
+  UseMethod("weighted.mean", if (missing(w)) among(x) else among(x, w))
+}
+
+weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
+  if (missing(w)) {
+    return(mean_tensor(x, na.rm = na.rm))
+  }
+  if (length(w) != length(x)) {
+    unsupported("w", sprintf("must have as many elements as `x`; got %d for %d.", length(w), length(x)))
+  }
+  x <- flat(x)
+  w <- flat(w)
+  if (na.rm) {
+    known <- op_logical_not(op_isnan(x))
+    x <- ifelse(known, x, 0)
+    w <- ifelse(known, w, 0)
+  }
+  op_sum(op_multiply(x, w)) / op_sum(w)
 }
 
 median_tensor <- function(x, na.rm = FALSE, ...) {

@@ -5,6 +5,7 @@ test_each("summaries are base R's", {
     list(
       mean = function(m, v) mean(m),
       trimmed = function(m, v) mean(v, trim = 0.25),
+      weighted = function(m, v) weighted.mean(m[, 1], v),
       var = function(m, v) var(v),
       matrix = function(m, v) var(m),
       cov = function(m, v) cov(m, v),
@@ -50,6 +51,9 @@ test_each("missing values count or are left out", {
   expect_true(anyNA(bare(quarter(x))))
   expect_equal(bare(pmax(x, 3, na.rm = TRUE)), pmax(v, 3, na.rm = TRUE))
   expect_equal(gradient(function(x) mean(x, na.rm = TRUE), v), c(1, 0, 1, 1, 1) / 4)
+  expect_equal(bare(weighted.mean(x, 1:5, na.rm = TRUE)), weighted.mean(v, 1:5, na.rm = TRUE))
+  expect_equal(bare(weighted.mean(v[3:5], variable(1:3))), weighted.mean(v[3:5], 1:3))
+  expect_error(weighted.mean(x, c(1, 2)), "2 for 5", class = "gradops_error_argument")
   expect_error(cor(x, x, method = "kendall"), class = "gradops_error_argument")
   expect_error(cor(x), class = "gradops_error_argument")
   expect_error(cov(x, c(1, 2)), "5 and 2", class = "gradops_error_shape")
