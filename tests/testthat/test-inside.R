@@ -1,6 +1,6 @@
 # op_custom_gradient() and the scopes as building blocks of torch, TensorFlow and JAX code that R drives.
 
-log1pexp <- op_custom_gradient(function(x) {
+log1pexp <- if (gradops_available()) op_custom_gradient(function(x) {
   e <- exp(x)
   list(log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
 })
