@@ -335,13 +335,28 @@ differentiated <- function(f, here, joined = FALSE) {
   function(...) {
     state$inside <- inside() + 1
     on.exit(state$inside <- inside() - 1)
-    value <- do.call(f, Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())]))
+    arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
+    value <- withCallingHandlers(do.call(f, arguments), error = explain_branch)
     here$several <- is.list(value)
     if (joined) {
       here$rows <- names_of_elements(value)
       value <- one_vector(value)
     }
     value
+  }
+}
+
+# R's `if` and `while` cannot be told about tensors; what R says of them does not help.
+explain_branch <- function(condition, class = "gradops_error_type") {
+  call <- conditionCall(condition)
+  if (inherits(condition, "simpleError") && rlang::is_call(call, c("if", "while"))) {
+    abort(
+      c(
+        sprintf("`%s` looked at a value: its condition is a tensor, not TRUE or FALSE.", as.character(call[[1]])),
+        i = "Use `op_where()` or `op_cond()`; or `as.logical()` of the condition, where values are known."
+      ),
+      class = c(class, "gradops_error"), parent = condition, call = NULL
+    )
   }
 }
 

@@ -43,7 +43,9 @@ compiled_calls <- function(f, make) {
   traced <- FALSE
   noticed <- function(...) {
     traced <<- TRUE
-    do.call(f, list(...))
+    withCallingHandlers(do.call(f, list(...)), error = function(condition) {
+      explain_branch(condition, "gradops_error_jit")
+    })
   }
   function(arguments, how = "interop.r.numbers") {
     names <- lapply(arguments, names_within)

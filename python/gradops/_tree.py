@@ -118,6 +118,14 @@ def _unflatten(structure: Structure, leaves):
     return tuple(parts) if structure.type is tuple else structure.type(*parts)
 
 
+def paths(structure: Structure) -> list[str]:
+    """Where each leaf stands, as Python would index: ``"['w'][0]"``; "" for a lone leaf."""
+    if structure.kind == "leaf":
+        return [""]
+    keys = structure.order if structure.kind == "dict" else range(len(structure.parts))
+    return [f"[{key!r}]{rest}" for key, part in zip(keys, structure.parts) for rest in paths(part)]
+
+
 def map_leaves(function: Callable, value, *others) -> Any:
     """``function`` of each leaf of ``value`` and the leaves at the same place in ``others``.
 

@@ -164,6 +164,15 @@ def test_bad_input(backend):
         gradops.grad(lambda x: x * 2)(on(backend, X))
     with pytest.raises(ArgumentTypeError, match="argument 0 must be floating.*int64"):
         gradops.grad(ops.sum)(tensors(np.arange(3), backend))
+    whole = tensors(np.arange(3), backend)
+    with pytest.raises(ArgumentTypeError, match="argument 1 must be floating.*int64"):
+        gradops.grad(lambda a, b: ops.sum(a), argnums=(0, 1))(on(backend, X), whole)
+    with pytest.raises(ArgumentTypeError, match=r"argument 0 \(at \['b'\]\[1\]\) must be floating"):
+        gradops.grad(lambda p: ops.sum(p["a"]))({"a": on(backend, X), "b": [on(backend, X), whole]})
+    with pytest.raises(ArgumentTypeError, match=r"argument 0 \(at \['b'\]\) must be a tensor.*str"):
+        gradops.grad(lambda p: ops.sum(p["a"]))({"a": on(backend, X), "b": "text"})
+    with pytest.raises(ArgumentTypeError, match="argument 1 must be floating"):
+        functional.jacobian(lambda a, b: a, (on(backend, X), whole))
     with pytest.raises(ArgumentError, match="positions of the 1"):
         gradops.grad(ops.sum, argnums=3)(on(backend, X))
     with pytest.raises(ArgumentTypeError, match="must be a function"):
@@ -176,20 +185,75 @@ def test_bad_input(backend):
         functional.jacobian(curve, on(backend, X), strategy="sideways")
 
 
+def energy_of_gradient(x):
+    return ops.sum(ops.square(gradops.grad(energy)(x)))
+
+
 def test_inside_native_transforms():
+    """Nested to second order and mixed both ways with the libraries' own."""
+    wanted = 2 * energy_hessian(X) @ energy_gradient(X)
+
+    def close(result, expected=wanted):
+        np.testing.assert_allclose(numpy(result), expected)
+
     import jax
 
     with config.use_backend("jax"):
         x = tensors(X, "jax")
-        np.testing.assert_allclose(numpy(jax.jit(gradops.grad(energy))(x)), energy_gradient(X))
-        np.testing.assert_allclose(numpy(jax.jacfwd(gradops.grad(energy))(x)), energy_hessian(X))
+        close(jax.jit(gradops.grad(energy))(x), energy_gradient(X))
+        close(jax.jit(gradops.grad(energy_of_gradient))(x))
+        close(jax.grad(energy_of_gradient)(x))
+        close(gradops.grad(lambda x: jax.numpy.sum(jax.jit(jax.grad(energy))(x) ** 2))(x))
+        close(jax.jacfwd(gradops.grad(energy))(x), energy_hessian(X))
+        close(jax.jit(lambda x: functional.hessian(energy, x))(x), energy_hessian(X))
+        close(jax.jit(lambda x: functional.hvp(energy, x, x)[1])(x), energy_hessian(X) @ X)
+        close(jax.vmap(gradops.grad(energy))(jax.numpy.stack([x, 2 * x]))[1], energy_gradient(2 * X))
     import tensorflow as tf
 
-    g = tf.function(gradops.grad(energy))(tensors(X, "tensorflow"))
-    np.testing.assert_allclose(numpy(g), energy_gradient(X))
+    x = tensors(X, "tensorflow")
+    close(tf.function(gradops.grad(energy))(x), energy_gradient(X))
+    close(tf.function(gradops.grad(energy_of_gradient))(x))
+    close(tf.function(lambda x: functional.hessian(energy, x))(x), energy_hessian(X))
+    variable = tf.Variable(X)
+    with tf.GradientTape() as tape:
+        y = energy_of_gradient(tf.convert_to_tensor(variable))
+    close(tape.gradient(y, variable))
     import torch
 
-    np.testing.assert_allclose(numpy(torch.func.jacrev(gradops.grad(energy))(tensors(X, "torch"))), energy_hessian(X))
+    x = tensors(X, "torch")
+    close(torch.func.jacrev(gradops.grad(energy))(x), energy_hessian(X))
+    close(torch.func.jacfwd(gradops.grad(energy))(x), energy_hessian(X))
+    close(torch.func.vmap(gradops.grad(energy))(torch.stack([x, 2 * x]))[1], energy_gradient(2 * X))
+    close(gradops.grad(lambda x: torch.sum(torch.func.grad(energy)(x) ** 2))(x))
+    leaf = x.clone().requires_grad_()
+    energy_of_gradient(leaf).backward()
+    close(leaf.grad)
+
+
+def test_matrices_inside_derivatives(backend):
+    """A Jacobian or product of a function that closes over what is differentiated: connected on every backend."""
+    x = on(backend, X)
+
+    def by(f):
+        return numpy(gradops.grad(f)(2.0))
+
+    np.testing.assert_allclose(by(lambda a: ops.sum(functional.jacobian(lambda b: a * b * b, x))), 2 * X.sum())
+    np.testing.assert_allclose(by(lambda a: ops.sum(functional.hessian(lambda b: ops.sum(a * b**3), x))), 6 * X.sum())
+    for product in (functional.hvp, functional.vhp):
+        f = by(lambda a, product=product: ops.sum(product(lambda b: ops.sum(a * b * b * b), x, x)[1]))
+        np.testing.assert_allclose(f, 6 * np.sum(X**2))
+    for product in (functional.vjp, functional.jvp):
+        f = by(lambda a, product=product: ops.sum(product(lambda b: a * b * b, x, x)[1]))
+        np.testing.assert_allclose(f, 2 * np.sum(X**2))
+    result = gradops.grad(lambda a: ops.sum(functional.jacobian(lambda b: b * b, a)))(x)
+    np.testing.assert_allclose(numpy(result), [2, 2, 2])
+
+
+def test_what_comes_beside_the_value_is_an_array(backend):
+    (_, aux), _ = gradops.value_and_grad(lambda x: (ops.sum(x * x), {"twice": x * 2}), has_aux=True)(on(backend, X))
+    assert type(aux["twice"]) is type(on(backend, X))
+    assert not getattr(aux["twice"], "requires_grad", False)
+    np.testing.assert_allclose(numpy(aux["twice"]), 2 * X)
 
 
 def test_in_torch_compile():

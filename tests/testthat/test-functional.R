@@ -71,6 +71,7 @@ test_each("what is no scalar function is an error", {
   expect_error(grad_fn("a"), "must be a function", class = "gradops_error_type")
   expect_error(grad_fn(banana)("a"), class = "gradops_error_type")
   expect_error(gradient(op_exp(parameter(c(1, 2))), 1), class = "gradops_error")
+  expect_error(grad(\(x) if (x > 0) x else -x, 1), "looked at a value", class = "gradops_error_type")
   condition <- expect_error(grad_fn(\(x) stop("mine"))(1), class = "gradops_error_callback")
   expect_equal(conditionMessage(condition$parent), "mine")
 })

@@ -115,20 +115,28 @@ def _prepare(leaves: list, positions: tuple, form) -> tuple[backends.Backend, li
                 prepared.append(backend.convert(leaf))
             except (TypeError, ValueError) as error:
                 raise ArgumentTypeError(
-                    f"argument {positions[0]} must be a tensor, a number or a structure of them; "
-                    f"got {type(leaf).__name__}.",
+                    f"argument {_where(len(prepared), positions, form)} must be a tensor, a number or a structure of "
+                    f"them; got {type(leaf).__name__}.",
                     argument="argnums",
                 ) from error
-    for leaf in prepared:
+    for i, leaf in enumerate(prepared):
         name = conversion.dtype(leaf)
         if not dtypes.is_floating(name):
-            where = positions[0] if len(positions) == 1 else f"one of {positions}"
             raise ArgumentTypeError(
-                f"argument {where} must be floating to be differentiated; got dtype {name}.",
+                f"argument {_where(i, positions, form)} must be floating to be differentiated; got dtype {name}.",
                 argument="argnums",
                 hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
             )
     return backend, prepared
+
+
+def _where(leaf: int, positions: tuple, form) -> str:
+    """The argument that a leaf is in, and where in it."""
+    if form is None:
+        return str(positions[leaf])
+    places = [(p, path) for p, part in zip(positions, form.parts) for path in _tree.paths(part)]
+    position, path = places[leaf]
+    return f"{position} (at {path})" if path else str(position)
 
 
 def _scalar(y):

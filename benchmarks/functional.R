@@ -1,0 +1,216 @@
+# Value and gradient of likelihoods from R: plain R, numDeriv, gradops eager and compiled, and hand-written NumPy.
+#
+#     OMP_NUM_THREADS=1 Rscript benchmarks/functional.R
+#
+# Contenders take turns, and the best round of each counts. `fn` is the value, `gr` the gradient, `both` the two.
+
+library(gradops)
+
+set.seed(1)
+
+# Likelihoods: data, start, negative log-likelihood in R, and value and gradient by hand in NumPy --------------------------
+
+logistic <- local({
+  n <- 2000
+  p <- 10
+  X <- matrix(rnorm(n * p), n)
+  y <- as.numeric(X %*% rnorm(p) / 3 + rlogis(n) > 0)
+  list(
+    start = rnorm(p) / 10, data = list(X = X, y = y),
+    f = function(beta) {
+      eta <- X %*% beta
+      sum(log1p(exp(eta)) - y * eta)
+    },
+    python = "
+def both(beta):
+    eta = X @ beta
+    return np.sum(np.logaddexp(0, eta) - y * eta), X.T @ (1 / (1 + np.exp(-eta)) - y)
+"
+  )
+})
+
+negative_binomial <- local({
+  n <- 1000
+  X <- cbind(1, matrix(rnorm(n * 4), n))
+  y <- rnbinom(n, size = 2, mu = exp(X %*% c(1, 0.3, -0.2, 0.1, 0)))
+  list(
+    start = c(0.9, 0.2, -0.1, 0, 0, 0.5), data = list(X = X, y = y),
+    f = function(b) {
+      theta <- exp(b[6])
+      eta <- X %*% b[1:5]
+      -sum(lgamma(y + theta) - lgamma(theta) + theta * (b[6] - log(theta + exp(eta))) +
+             y * (eta - log(theta + exp(eta))))
+    },
+    python = "
+from scipy.special import gammaln, digamma
+def both(b):
+    theta, eta = np.exp(b[5]), X @ b[:5]
+    mu = np.exp(eta)
+    total = np.log(theta + mu)
+    value = -np.sum(gammaln(y + theta) - gammaln(theta) + theta * (b[5] - total) + y * (eta - total))
+    by_eta = -(y - (theta + y) * mu / (theta + mu))
+    by_theta = -np.sum(digamma(y + theta) - digamma(theta) + b[5] - total + 1 - (theta + y) / (theta + mu))
+    return value, np.append(X.T @ by_eta, by_theta * theta)
+"
+  )
+})
+
+kalman <- local({
+  n <- 200
+  y <- cumsum(rnorm(n, sd = 0.5)) + rnorm(n)
+  list(
+    start = c(-1, 0.3), data = list(y = y),
+    f = function(p) {
+      q <- exp(p[1])
+      r <- exp(p[2])
+      a <- 0
+      P <- 10
+      total <- 0
+      for (t in seq_along(y)) {
+        P <- P + q
+        S <- P + r
+        v <- y[t] - a
+        total <- total + log(S) + v^2 / S
+        K <- P / S
+        a <- a + K * v
+        P <- P * (1 - K)
+      }
+      total / 2
+    },
+    # XLA takes minutes to compile 200 steps written out, so on JAX the loop is one operation
+    on_jax = function(p) {
+      q <- exp(p[1])
+      r <- exp(p[2])
+      zero <- 0 * q
+      step <- function(state, value) {
+        P <- state$P + q
+        S <- P + r
+        v <- value - state$a
+        K <- P / S
+        list(list(a = state$a + K * v, P = P * (1 - K), total = state$total + log(S) + v^2 / S), v)
+      }
+      op_scan(step, list(a = zero, P = zero + 10, total = zero), y)[[1]]$total / 2
+    },
+    python = "
+def both(p):
+    q, r = np.exp(p)
+    q, r = float(q), float(r)
+    a, P, total = 0.0, 10.0, 0.0
+    da, dP, dtotal = (0.0, 0.0), (0.0, 0.0), [0.0, 0.0]
+    for value in y.tolist():
+        P, dP = P + q, (dP[0] + q, dP[1])
+        S, dS = P + r, (dP[0], dP[1] + r)
+        v = value - a
+        total += math.log(S) + v * v / S
+        K = P / S
+        dK = [(dP[i] - K * dS[i]) / S for i in (0, 1)]
+        for i in (0, 1):
+            dtotal[i] += dS[i] / S - 2 * v * da[i] / S - v * v * dS[i] / (S * S)
+        da = [da[i] * (1 - K) + dK[i] * v for i in (0, 1)]
+        a = a + K * v
+        dP = [dP[i] * (1 - K) - P * dK[i] for i in (0, 1)]
+        P = P * (1 - K)
+    return total / 2, np.array(dtotal) / 2
+"
+  )
+})
+
+gaussian_process <- local({
+  n <- 200
+  x <- sort(runif(n, 0, 10))
+  y <- sin(x) + rnorm(n, sd = 0.2)
+  D <- outer(x, x, "-")^2
+  I <- diag(n)
+  list(
+    start = c(0, 0, -1), data = list(D = D, y = y, I = I),
+    f = function(p) {
+      K <- exp(p[1]) * exp(-D * exp(-2 * p[2]) / 2) + exp(2 * p[3]) * I
+      sum(y * solve(K, y)) / 2 + determinant(K)$modulus / 2
+    },
+    python = "
+from scipy.linalg import cho_factor, cho_solve
+def both(p):
+    E = np.exp(p[0]) * np.exp(-D * np.exp(-2 * p[1]) / 2)
+    noise = np.exp(2 * p[2])
+    c = cho_factor(E + noise * I)
+    alpha = cho_solve(c, y)
+    W = cho_solve(c, I) - np.outer(alpha, alpha)
+    value = y @ alpha / 2 + np.sum(np.log(np.diag(c[0])))
+    return value, np.array([np.sum(W * E), np.sum(W * E * D) * np.exp(-2 * p[1]), 2 * noise * np.trace(W)]) / 2
+"
+  )
+})
+
+cases <- list(
+  `logistic regression, n 2000, p 10` = logistic, `negative binomial, n 1000, p 6` = negative_binomial,
+  `Kalman filter, 200 steps` = kalman, `Gaussian process, n 200` = gaussian_process
+)
+
+# Timing -----------------------------------------------------------------------------------------------------------------
+
+# Microseconds a call of each function, the best of rounds that take turns.
+compare <- function(contenders, rounds = 25, budget = 0.01) {
+  once <- vapply(contenders, function(f) {
+    f()
+    system.time(f())[["elapsed"]]
+  }, 0)
+  calls <- pmax(1, round(budget / pmax(once, 1e-5)))
+  best <- rep(Inf, length(contenders))
+  for (round in seq_len(rounds)) {
+    for (i in seq_along(contenders)) {
+      f <- contenders[[i]]
+      n <- calls[i]
+      best[i] <- min(best[i], system.time(for (k in seq_len(n)) f())[["elapsed"]] / n)
+    }
+  }
+  setNames(1e6 * best, names(contenders))
+}
+
+
+hand_written <- function(case) {
+  main <- reticulate::import_main(convert = FALSE)
+  reticulate::py_run_string("import numpy as np, math")
+  for (name in names(case$data)) main[[name]] <- reticulate::np_array(case$data[[name]])
+  reticulate::py_run_string(paste0("import numpy as np, math\n", case$python))
+  reticulate::import_main(convert = TRUE)$both
+}
+
+for (name in names(cases)) {
+  case <- cases[[name]]
+  x <- case$start
+  f <- case$f
+  config_set_backend("numpy")
+  hand <- hand_written(case)
+  eager <- objective(f)
+  compiled <- objective(f, jit = TRUE)
+  contenders <- list(
+    `plain R, fn` = \() f(x),
+    `numDeriv, gr` = if (requireNamespace("numDeriv", quietly = TRUE)) \() numDeriv::grad(f, x),
+    `NumPy by hand, both` = \() hand(x),
+    `gradops eager on NumPy, both` = \() {
+      eager$fn(x)
+      eager$gr(x)
+    },
+    `gradops jit on NumPy, both` = \() {
+      compiled$fn(x)
+      compiled$gr(x)
+    }
+  )
+  found <- list(hand(x)[[2]], eager$gr(x), compiled$gr(x))
+  times <- compare(Filter(Negate(is.null), contenders))
+  if (gradops_available("jax")) {
+    config_set_backend("jax")
+    on_jax <- objective(case$on_jax %||% f, jit = TRUE)
+    found <- c(found, list(on_jax$gr(x)))
+    times <- c(times, compare(list(`gradops jit on JAX, both` = \() {
+      on_jax$fn(x)
+      on_jax$gr(x)
+    })))
+  }
+  stopifnot(vapply(found, \(g) isTRUE(all.equal(as.vector(g), as.vector(found[[1]]), tolerance = 1e-6)), NA))
+  cat("\n", name, "\n\n", sep = "")
+  print(data.frame(
+    us = round(times), `to NumPy by hand` = round(times / times[["NumPy by hand, both"]], 2),
+    `numDeriv over it` = round(times["numDeriv, gr"] / times, 1), check.names = FALSE
+  ))
+}

@@ -1,0 +1,107 @@
+# A function that counts how often R runs it.
+counting <- function(f) {
+  calls <- 0
+  list(
+    f = function(...) {
+      calls <<- calls + 1
+      f(...)
+    },
+    calls = function() calls
+  )
+}
+
+test_each("R is entered to trace, once for each signature", {
+  noted <- counting(\(x) sum(exp(x)^2))
+  f <- jit(noted$f)
+  for (x in list(c(1, 2), c(3, 4), c(-1, 0))) expect_equal(f(x), sum(exp(2 * x)))
+  expect_equal(noted$calls(), 1)
+  expect_equal(f(c(1, 2, 3)), sum(exp(2 * 1:3)))
+  expect_equal(noted$calls(), 2)
+  both <- counting(\(x) sum(x^3))
+  compiled <- jit(value_and_grad_fn(both$f))
+  for (x in list(c(1, 2), c(3, 4))) expect_equal(compiled(x), list(value = sum(x^3), gradient = 3 * x^2))
+  traces <- both$calls()
+  compiled(c(5, 6))
+  expect_equal(both$calls(), traces)
+})
+
+test_each("new data are seen: variables assigned anew, also those of functions called", {
+  X <- matrix(c(1, 2, 3, 4), 2)
+  shift <- 1
+  helper <- function(x) X %*% x + shift
+  noted <- counting(function(x) sum(helper(x)))
+  f <- jit(function(x) noted$f(x))
+  g <- jit(function(x) sum(helper(x)))
+  x <- c(1, -1)
+  expect_equal(f(x), sum(X %*% x + shift))
+  expect_equal(g(x), sum(X %*% x + shift))
+  X[1, 1] <- 10
+  expect_equal(g(x), sum(X %*% x + shift))
+  shift <- 5
+  expect_equal(g(x), sum(X %*% x + shift))
+  helper <- function(x) X %*% x * 2
+  expect_equal(g(x), sum(X %*% x * 2))
+  k <- 2
+  h <- jit(value_and_grad_fn(\(x) sum(x^k)))
+  expect_equal(h(x)$gradient, 2 * x)
+  k <- 3
+  expect_equal(h(x)$gradient, 3 * x^2)
+})
+
+test_each("what f assigns itself, and local variables, are no reason to trace again", {
+  calls <- 0
+  i <- 0
+  f <- jit(function(x) {
+    calls <<- calls + 1
+    for (i in 1:2) x <- x * i
+    total <- sum(x)
+    total
+  })
+  for (i in 1:3) expect_equal(f(c(1, i)), 2 * (1 + i))
+  total <- 7
+  calls <- 0
+  f(c(1, 2))
+  expect_equal(calls, 0)
+})
+
+test_each("names of the arguments are part of the signature", {
+  f <- jit(\(p) p["a"] - p["b"])
+  expect_equal(f(c(a = 5, b = 2)), 3)
+  expect_equal(f(c(b = 5, a = 2)), -3)
+})
+
+test_each("named lists keep their order, in and out", {
+  f <- jit(\(p) list(z = p$y * 2, a = p$b + 1, m = list(2 * p$b, q = p$y)))
+  for (p in list(list(y = c(1, 2), b = 3), list(y = c(4, 5), b = 6))) {
+    expect_equal(f(p)[c("z", "a")], list(z = p$y * 2, a = p$b + 1))
+    expect_equal(names(f(p)), c("z", "a", "m"))
+  }
+  parts <- jit(grad_fn(\(p) sum(p$w^2) * p$b))(list(w = c(1, 2), b = 3))
+  expect_equal(parts, list(w = c(6, 12), b = 5))
+})
+
+test_each("random numbers and branches on values are errors", {
+  expect_error(jit(\(x) x + rnorm(2))(c(1, 2)), "random numbers", class = "gradops_error_jit")
+  f <- jit(\(x) x + sample(2))
+  expect_error(f(c(1, 2)), class = "gradops_error_jit")
+  expect_error(f(c(1, 2)), class = "gradops_error_jit") # and not a wrong answer the second time
+  expect_error(objective(\(x) sum(x) * runif(1), jit = TRUE)$fn(1), class = "gradops_error_jit")
+  expect_error(jit(\(x) if (sum(x) > 0) x else -x)(c(1, 2)), "looked at a value", class = "gradops_error_jit")
+  expect_error(jit("f"), class = "gradops_error_type")
+})
+
+test_each("static arguments", {
+  noted <- counting(\(x, power, name) sum(x^power) * nchar(name))
+  f <- jit(noted$f, static_argnums = 2:3)
+  expect_equal(as.numeric(f(c(1, 2), 2, "ab")), 10)
+  expect_equal(as.numeric(f(c(3, 4), 2, "ab")), 50)
+  expect_equal(noted$calls(), 1)
+  expect_equal(as.numeric(f(c(1, 2), 3, "a")), 9)
+  expect_equal(noted$calls(), 2)
+})
+
+test_each("compiled functions are differentiable", {
+  f <- jit(\(x) sum(exp(x)))
+  f(c(1, 2))
+  expect_equal(grad(f, c(a = 1, b = 2)), c(a = exp(1), b = exp(2)))
+})
