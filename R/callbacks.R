@@ -1,11 +1,12 @@
 # R functions that Python calls, as they are and as ops.
 
 # A Python function that calls the R function `f`. Python sees `f`'s formals. `take` makes what `f` gets of Python's
-# objects, `finish(value)` or `finish(value, f)` what Python gets of what `f` returns. R's thread runs it, whichever thread calls.
+# objects, `finish(value)` or `finish(value, f)` what Python gets of what `f` returns. R's thread runs it, whichever
+# thread calls.
 #
-# What Python holds R never frees, also where it is R that holds Python's object: neither collector sees the other's half
-# of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as long: Python
-# then does not hold `f`, it finds it there.
+# What Python holds R never frees, also where it is R that holds Python's object: neither collector sees the other's
+# half of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as long:
+# Python then does not hold `f`, it finds it there.
 callback <- function(f, finish = returned, take = several, owner = NULL) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
@@ -96,22 +97,22 @@ formal_default <- function(default) {
 #' that [jit()], `jax.jit` or `tf.function` has compiled, the program calls R back.
 #'
 #' `f` and `gradient` get R numbers, vectors (those of length one with a dim, to be known from numbers), matrices and
-#' arrays, and whatever else they are given as it is. A value of length one without a dim is a scalar, a data frame a matrix. What JAX and
-#' TensorFlow compile must know shapes before there are values: `f` and `gradient` are then called once with made-up
-#' ones between 0 and 1.
+#' arrays, and whatever else they are given as it is. A value of length one without a dim is a scalar, a data frame a
+#' matrix. What JAX and TensorFlow compile must know shapes before there are values: `f` and `gradient` are then called
+#' once with made-up ones between 0 and 1.
 #' @param f A function of R numbers.
 #' @param gradient The gradient as a function of `f`'s arguments and the upstream gradient, such as
 #'   `function(x, y, upstream)`: a number or array, a list in the order of the arguments or named by them, `NULL` for an
-#'   argument without gradient. It may be an `r_function()` with a gradient of its own, whose upstream gradient is then
-#'   named `upstream`, and that of `f` otherwise. `NULL`: differentiating is an error.
+#'   argument without gradient. It may be an `r_function()` with a gradient of its own, for second derivatives: one of
+#'   `function(x, y, up)` with the gradient `function(x, y, up, upstream)`. `NULL`: differentiating is an error.
 #' @param shape `NULL`, or the dimensions of `f`'s value, where made-up values do not tell them.
 #' @returns A function of tensors, variables and R numbers. Its value has the floating dtype of the arguments.
 #' @section Threads:
-#' R runs on one thread. A gradient function, a callback or an `r_function()` that another thread calls (a backward pass
-#' in a `threading.Thread`, TensorFlow's executor, a JAX program) waits for R's thread, which serves it in Python code,
-#' while it waits in gradops, and at the prompt and in [Sys.sleep()]. It cannot where it waits in a library's compiled
-#' code, as for a `tf.function` called directly: use [call_in_thread()] there. A call that finds R's thread standing still for
-#' `options(gradops.patience = )` seconds (10 if not set) is an error.
+#' R runs on one thread. A gradient function, a callback or an `r_function()` that another thread calls (a backward
+#' pass in a `threading.Thread`, TensorFlow's executor, a JAX program) waits for R's thread, which serves it in Python
+#' code, while it waits in gradops, and at the prompt and in [Sys.sleep()]. It cannot where it waits in a library's
+#' compiled code, as for a `tf.function` called directly: use [call_in_thread()] there. A call that finds R's thread
+#' standing still for `options(gradops.patience = )` seconds (10 if not set) is an error.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f` or `gradient`, whose condition is the parent.
 #' - `gradops_error_gradient`: differentiated without a gradient.

@@ -7,8 +7,8 @@
 #'   `GRADOPS_BACKEND`; without both it is `"numpy"`.
 #' - `gradops.floatx`: the dtype of R's numbers, as [config_set_floatx()]; `"float64"` if not set.
 #' - `gradops.epsilon`: the small number of normalisations and losses, as [config_set_epsilon()]; 1e-7 if not set.
-#' - `gradops.patience`: for how many seconds another thread's call of an R function waits while R's thread stands still,
-#'   before it is an error ([r_function()]); 10 if not set.
+#' - `gradops.patience`: for how many seconds another thread's call of an R function waits while R's thread stands
+#'   still, before it is an error ([r_function()]); 10 if not set.
 #'
 #' and
 #'
@@ -20,9 +20,9 @@
 #' - `gradops.patience`: for how many seconds another thread waits for R's, see [r_function()]; 10 if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
-#' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `thread`, `python`, `stale`), warnings as `gradops_warning`. The
-#' error of an R function that gradops called also has the classes and fields of the error that it was, so
-#' `tryCatch(my_class = )` catches it; that error itself is its `parent`.
+#' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `thread`, `python`, `stale`), warnings as
+#' `gradops_warning`. The error of an R function that gradops called also has the classes and fields of the error that
+#' it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
 #'
 #' @section TensorFlow's lines on standard error:
 #' gradops sets the environment variable `TF_CPP_MIN_LOG_LEVEL` to 1, if it is not set, which hides what TensorFlow
