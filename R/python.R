@@ -147,7 +147,8 @@ out_of_range <- "index (-?\\d+) is out of (?:bounds|range)(?: for axis (\\d+) wi
 
 # What Python's hints tell to do, in R.
 in_r <- c(
-  "compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or use `grad" = "use `grad",
+  "compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or use `grad" =
+    "use `grad",
   "end it with `return value, grad`" = "end it with `list(value, grad)`",
   "`x = gradops.Variable(x, requires_grad=True)`" = "`x <- variable(x, requires_grad = TRUE)`",
   "`grad(f)`" = "`gradient(f, x)`",

@@ -1,5 +1,5 @@
-# R's part of the site: Rscript tools/site.R FOLDER [--no-examples]. Reference pages are grouped by theme: those of ops by
-# the file that they are in, so that a new op has its place.
+# R's part of the site: Rscript tools/site.R FOLDER [--no-examples]. Reference pages are grouped by theme: those of ops
+# by the file that they are in, so that a new op has its place.
 
 arguments <- commandArgs(TRUE)
 options(pkgdown.internet = FALSE)
@@ -15,7 +15,8 @@ groups <- list(
   ),
   "Settings, files and R itself" = c("config", "options", "storage", "callbacks", "python", "reexports"),
   "Ops: arithmetic and elementary functions" = c(
-    "ops-elementwise", "ops-special", "ops-comparison", "ops-bitwise", "ops-bounds", "ops-complex-numbers", "ops-spacing"
+    "ops-elementwise", "ops-special", "ops-comparison", "ops-bitwise", "ops-bounds", "ops-complex-numbers",
+    "ops-spacing"
   ),
   "Ops: making and converting" = c("ops-creation", "ops-conversion", "ops-encoding", "ops-windows", "ops"),
   "Ops: shapes and parts" = c(

@@ -131,7 +131,7 @@ test_that("long checks show progress where they are asked to", {
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
   code <- "stopifnot(gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 2200)))"
-  shown <- paste(in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code)), collapse = "")
-  expect_match(shown, "gradcheck.*%")
+  shown <- in_new_process(c("options(gradops.progress = TRUE, cli.progress_show_after = 0)", code))
+  expect_match(paste(shown, collapse = ""), "gradcheck.*%")
   expect_identical(paste(in_new_process(code), collapse = ""), "")
 })
