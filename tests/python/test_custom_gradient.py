@@ -279,6 +279,16 @@ def test_closures_that_are_constants_are_fine(backend):
     np.testing.assert_allclose(grads(stopped, on(backend, X))[0], [10, 20, 30])
 
 
+def test_python_numbers_under_jax_grad():
+    import jax
+
+    triple = custom_gradient(lambda x: (x * x, lambda upstream: upstream * x * 3.0))
+    for compile in (lambda f: f, jax.jit):
+        assert float(compile(jax.grad(triple))(2.0)) == 6.0
+        assert float(compile(jax.grad(lambda x: triple(triple(x))))(2.0)) == 72.0
+        assert float(compile(jax.grad(jax.grad(triple)))(2.0)) == 3.0
+
+
 def test_closures_in_jax_programs():
     import jax
     import jax.numpy as jnp

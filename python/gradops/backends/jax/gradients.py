@@ -88,6 +88,7 @@ def custom(run, inputs: list) -> list:
         return run(*xs)[0]
 
     def forward(*xs):
+        xs = [jnp.asarray(x) for x in xs]  # JAX hands on Python's numbers as they are
         values, pull = run(*xs)
         if not traces.tracing():
             return values, jax.tree_util.Partial(_Direct(pull, values, xs))
