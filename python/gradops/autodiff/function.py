@@ -363,11 +363,12 @@ def _refuse(g, saved, node):
     raise GradientError("this gradient was marked once_differentiable: it cannot be differentiated again.")
 
 
-@functools.cache
 def _torch_function(cls):
-    """The same definition as a ``torch.autograd.Function``."""
+    """The same definition as a ``torch.autograd.Function``, kept on the class, so that both go together."""
     import torch
 
+    if "_of_torch" in vars(cls):
+        return cls._of_torch
     members: dict[str, Any] = {"forward": staticmethod(cls.forward), "backward": staticmethod(cls.backward)}
     if cls.setup_context is not Function.setup_context:
         members["setup_context"] = staticmethod(cls.setup_context)
@@ -376,7 +377,8 @@ def _torch_function(cls):
             members[name] = staticmethod(getattr(cls, name))
     if hasattr(cls, "generate_vmap_rule"):
         members["generate_vmap_rule"] = cls.generate_vmap_rule
-    return type(cls.__name__, (torch.autograd.Function,), members)
+    cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)
+    return cls._of_torch
 
 
 def _native(cls, owner, args: tuple):

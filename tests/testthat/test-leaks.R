@@ -1,0 +1,59 @@
+# Long trainings leave nothing behind: R's cells, Python's objects and the process' memory stay as they are.
+
+# What is there after all that can go has gone.
+memory <- function() {
+  collect <- reticulate::import("gc")$collect
+  for (i in 1:2) {
+    gc(full = TRUE)
+    collect()
+  }
+  statm <- "/proc/self/statm"
+  c(
+    cells = gc()[["Ncells", "used"]],
+    objects = reticulate::py_eval("len(__import__('gc').get_objects())"),
+    megabytes = if (file.exists(statm)) scan(statm, quiet = TRUE)[2] * 4096 / 1e6 else 0
+  )
+}
+
+expect_no_growth <- function(step, times) {
+  for (round in 1:3) { # R compiles what runs often
+    for (i in seq_len(min(times / 2, 100))) step()
+    before <- memory()
+  }
+  for (i in seq_len(times)) step()
+  growth <- memory() - before
+  expect_lt(growth[["cells"]], 300 + times)
+  expect_lt(growth[["objects"]], 300 + times)
+  expect_lt(growth[["megabytes"]], 25)
+}
+
+test_each("training leaves nothing behind", {
+  skip_on_cran()
+  times <- c(numpy = 1000, torch = 500, tensorflow = 100, jax = 100)[[backend]]
+  x <- parameter(c(1, 2))
+  expect_no_growth(function() value_and_grad_fn(function(v) sum(v^2))(c(1, 2)), times)
+  double <- autodiff_function(
+    function(ctx, x) {
+      ctx$save_for_backward(x)
+      x * 2
+    },
+    function(ctx, g) g * 2
+  )
+  expect_no_growth(function() {
+    hook <- x$register_hook(function(g) g)
+    backward(sum(double(x)))
+    hook$remove()
+    x$grad <- NULL
+  }, times)
+})
+
+test_each("functions made anew leave nothing behind", {
+  skip_on_cran()
+  times <- c(numpy = 200, torch = 200, tensorflow = 50, jax = 50)[[backend]]
+  x <- parameter(c(1, 2))
+  expect_no_growth(function() {
+    double <- autodiff_function(function(ctx, x) x * 2, function(ctx, g) g * 2)
+    backward(sum(double(x)))
+    x$grad <- NULL
+  }, times)
+})
