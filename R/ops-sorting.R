@@ -60,6 +60,7 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #'   out of range or whose score is not finite is not. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_shape`: `predictions` of another shape than `targets` and one dimension more.
+#' - `gradops_error_type`: targets that are not whole numbers.
 #' @examplesIf gradops_available()
 #' op_in_top_k(c(2, 1), rbind(c(0.1, 0.7), c(0.3, 0.6)), 1)
 #' @export
