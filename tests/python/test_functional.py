@@ -261,3 +261,13 @@ def test_in_torch_compile():
 
     compiled = torch.compile(gradops.grad(energy), backend="eager")
     np.testing.assert_allclose(numpy(compiled(tensors(X, "torch"))), energy_gradient(X))
+
+
+def test_jacobian_of_custom_gradients(backend):
+    """By default a mode is taken that works; the rule of the user's own is what counts."""
+
+    @gradops.custom_gradient
+    def reversed_sum(x):
+        return ops.stack([ops.sum(x)] * 4), lambda upstream: ops.multiply(ops.ones_like(x), -ops.sum(upstream))
+
+    np.testing.assert_allclose(numpy(functional.jacobian(reversed_sum, on(backend, X))), -np.ones((4, 3)))
