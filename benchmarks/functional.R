@@ -149,10 +149,15 @@ cases <- list(
 # Timing -----------------------------------------------------------------------------------------------------------------
 
 # Microseconds a call of each function, the best of rounds that take turns.
-compare <- function(contenders, rounds = 25, budget = 0.01) {
+compare <- function(contenders, rounds = 10, budget = 0.02) {
+  seconds <- function(code) {
+    start <- Sys.time()
+    force(code)
+    as.numeric(Sys.time() - start, units = "secs")
+  }
   once <- vapply(contenders, function(f) {
     f()
-    system.time(f())[["elapsed"]]
+    seconds(f())
   }, 0)
   calls <- pmax(1, round(budget / pmax(once, 1e-5)))
   best <- rep(Inf, length(contenders))
@@ -160,7 +165,7 @@ compare <- function(contenders, rounds = 25, budget = 0.01) {
     for (i in seq_along(contenders)) {
       f <- contenders[[i]]
       n <- calls[i]
-      best[i] <- min(best[i], system.time(for (k in seq_len(n)) f())[["elapsed"]] / n)
+      best[i] <- min(best[i], seconds(for (k in seq_len(n)) f()) / n)
     }
   }
   setNames(1e6 * best, names(contenders))
