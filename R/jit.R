@@ -146,11 +146,10 @@ free_names <- function(f) {
     switch(head,
       `<-` = , `=` = , `<<-` = {
         own <- read(code[[3]], own)
-        target <- code[[2]]
-        if (is.call(target)) own <- read(target, own)
-        while (is.call(target)) target <- target[[2]]
-        if (head == "<<-") outside <<- c(outside, as.character(target))
-        c(own, as.character(target))
+        if (is.call(code[[2]])) own <- read(code[[2]], own)
+        target <- assigned_name(code[[2]])
+        if (head == "<<-") outside <<- c(outside, target)
+        c(own, target)
       },
       `for` = read_all(as.list(code)[-(1:2)], c(own, as.character(code[[2]]))),
       `if` = {
@@ -170,4 +169,10 @@ free_names <- function(f) {
   own <- names(formals(f))
   read_all(c(unname(as.list(formals(f))), list(body(f))), own)
   setdiff(free, c(outside, ""))
+}
+
+# The variable that `x`, `x[i]` or `names(x)$a` on the left of an assignment changes.
+assigned_name <- function(target) {
+  while (is.call(target)) target <- target[[2]]
+  as.character(target)
 }

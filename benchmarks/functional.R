@@ -8,7 +8,7 @@ library(gradops)
 
 set.seed(1)
 
-# Likelihoods: data, start, negative log-likelihood in R, and value and gradient by hand in NumPy --------------------------
+# Likelihoods: data, start, negative log-likelihood in R, and value and gradient by hand in NumPy ----------------------
 
 logistic <- local({
   n <- 2000
@@ -146,7 +146,7 @@ cases <- list(
   `Kalman filter, 200 steps` = kalman, `Gaussian process, n 200` = gaussian_process
 )
 
-# Timing -----------------------------------------------------------------------------------------------------------------
+# Timing ---------------------------------------------------------------------------------------------------------------
 
 # Microseconds a call of each function, the best of rounds that take turns.
 compare <- function(contenders, rounds = 10, budget = 0.02) {

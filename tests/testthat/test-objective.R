@@ -79,7 +79,7 @@ test_that("objectives print what they hold", {
   expect_error(objective(1), class = "gradops_error_type")
 })
 
-# Real fits --------------------------------------------------------------------------------------------------------------
+# Real fits ------------------------------------------------------------------------------------------------------------
 
 # All optimisers from a start to the estimate of a reference.
 expect_fits <- function(loss, start, estimate, tolerance = 1e-4, jit = FALSE) {
