@@ -112,9 +112,10 @@ callback_failed <- function(parent, call) {
   if (inherits(parent, "gradops_error")) {
     rlang::cnd_signal(parent)
   }
-  fields <- unclass(parent)
+  is_python <- inherits(parent, "python.builtin.object")
+  fields <- if (is_python) list() else unclass(parent)
   fields <- fields[setdiff(names(fields), c("", "message", "call", "parent", "trace", "body", "footer", "rlang"))]
-  own <- setdiff(class(parent), c("simpleError", "rlang_error", "error", "condition"))
+  own <- if (!is_python) setdiff(class(parent), c("simpleError", "rlang_error", "error", "condition"))
   rlang::inject(abort(
     "An R function that gradops called has failed.",
     class = c("gradops_error_callback", "gradops_error", own), parent = parent, call = call, !!!fields
