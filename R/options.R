@@ -17,7 +17,6 @@
 #' - `gradops.print_max`: up to how many elements a tensor prints in full; 1000 if not set. Of larger ones a corner.
 #' - `gradops.progress`: whether [jacobian()], [hessian()] and [gradcheck()] show a progress bar after two seconds;
 #'   `interactive()` if not set.
-#' - `gradops.patience`: for how many seconds another thread waits for R's, see [r_function()]; 10 if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
 #' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `thread`, `python`, `stale`), warnings as
@@ -25,9 +24,9 @@
 #' it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
 #'
 #' @section TensorFlow's lines on standard error:
-#' gradops sets the environment variable `TF_CPP_MIN_LOG_LEVEL` to 1, if it is not set, which hides what TensorFlow
-#' says about the processor when it starts. Its line on oneDNN can be hidden only by `TF_ENABLE_ONEDNN_OPTS=0`, which
-#' turns oneDNN off and makes convolutions about three times as slow; so gradops leaves that to you.
+#' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides what TensorFlow says about the processor when it starts. Its
+#' line on oneDNN can be hidden only by `TF_ENABLE_ONEDNN_OPTS=0`, which turns oneDNN off and makes convolutions about
+#' three times as slow; so gradops leaves both to you.
 #' @name gradops-options
 #' @aliases gradops_options
 #' @examples

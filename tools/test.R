@@ -1,4 +1,4 @@
-# Runs the R tests against the installed package, on each backend named, each in a process of its own.
+# Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own.
 
 run_tests <- function() {
   results <- testthat::test_dir(
@@ -17,20 +17,26 @@ counts_line <- function(label, counts) {
   cat(sprintf("%s: %s\n", label, paste(counts, names(counts), collapse = ", ")))
 }
 
+# The tests on one backend, in a process of its own: what it says and counts.
+run_on <- function(backend) {
+  counts <- tempfile()
+  said <- tempfile()
+  status <- system2(
+    "Rscript", c("tools/test.R", "--to", counts),
+    env = paste0("GRADOPS_BACKEND=", backend), stdout = said, stderr = said
+  )
+  cat(c(sprintf("R tests, %s backend", backend), readLines(said, warn = FALSE)), sep = "\n")
+  counts <- if (status == 0) readRDS(counts) else c(passed = 0, failed = 1, skipped = 0)
+  counts_line(paste("R,", backend), counts)
+  counts
+}
+
 arguments <- commandArgs(TRUE)
 if (arguments[1] == "--to") {
   saveRDS(run_tests(), arguments[2])
 } else {
-  total <- c(passed = 0, failed = 0, skipped = 0)
-  for (backend in arguments) {
-    file <- tempfile()
-    cat("R tests,", backend, "backend\n")
-    status <- system2("Rscript", c("tools/test.R", "--to", file), env = paste0("GRADOPS_BACKEND=", backend))
-    counts <- if (status == 0) readRDS(file) else c(passed = 0, failed = 1, skipped = 0)
-    counts_line(paste("R,", backend), counts)
-    total <- total + counts
-    if (total["failed"] > 0) break
-  }
+  counts <- parallel::mclapply(arguments, run_on, mc.cores = 2, mc.preschedule = FALSE)
+  total <- Reduce(`+`, counts)
   counts_line("R", total)
   quit(status = as.integer(total["failed"] > 0))
 }

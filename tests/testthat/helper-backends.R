@@ -4,6 +4,11 @@
 # JAX compiles each operation for each shape. No test is about how well.
 if (!nzchar(Sys.getenv("JAX_DISABLE_MOST_OPTIMIZATIONS"))) Sys.setenv(JAX_DISABLE_MOST_OPTIMIZATIONS = "1")
 
+# What torch compiles goes with the session.
+if (!nzchar(Sys.getenv("TORCHINDUCTOR_CACHE_DIR"))) {
+  Sys.setenv(TORCHINDUCTOR_CACHE_DIR = file.path(tempdir(), "torchinductor"))
+}
+
 all_backends <- c("numpy", "torch", "tensorflow", "jax")
 
 test_backends <- function() {
@@ -52,7 +57,9 @@ is_loaded_from_source <- function() {
 run_script <- function(script, arguments = character(), env = character()) {
   rscript <- file.path(R.home("bin"), "Rscript")
   library_paths <- paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
-  suppressWarnings(system2(rscript, c(script, arguments), stdout = TRUE, stderr = TRUE, env = c(library_paths, env)))
+  quiet <- c("TF_CPP_MIN_LOG_LEVEL=2", "TF_ENABLE_ONEDNN_OPTS=0") # TensorFlow's lines on standard error
+  env <- c(library_paths, quiet, env)
+  suppressWarnings(system2(rscript, c(script, arguments), stdout = TRUE, stderr = TRUE, env = env))
 }
 
 in_new_process <- function(code, env = character()) {

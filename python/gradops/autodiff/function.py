@@ -127,7 +127,7 @@ class Function:
             )
         if owner is not None and not variables:
             if owner.name == "torch":
-                return _torch_function(cls).apply(*args)  # type: ignore[arg-type]
+                return _torch_function(cls).apply(*args)
             if owner.name in ("jax", "tensorflow"):
                 return _native(cls, owner, args)
         return _apply(cls, args)
