@@ -20,8 +20,12 @@ expect_no_growth <- function(step, times) {
     for (i in seq_len(min(times / 2, 100))) step()
     before <- memory()
   }
-  for (i in seq_len(times)) step()
-  growth <- memory() - before
+  for (round in 1:3) { # what leaks grows in each, what the allocators keep does not
+    for (i in seq_len(times)) step()
+    growth <- memory() - before
+    if (growth[["megabytes"]] < 25) break
+    before <- memory()
+  }
   expect_lt(growth[["cells"]], 300 + times)
   expect_lt(growth[["objects"]], 300 + times)
   expect_lt(growth[["megabytes"]], 25)
