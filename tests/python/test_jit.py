@@ -324,3 +324,35 @@ def test_numpy_single_numbers_go_by_operators():
 def compiled_source(compiled, *arguments):
     compiled(*arguments)
     return next(p.source for p in compiled.programs.values())
+
+
+# Whose memory results are ---------------------------------------------------------------------------------------------
+
+
+def test_numpy_results_may_be_written_on():
+    mask, y = np.ones(3), 2 * np.ones(3)
+
+    def f(x, y):
+        gradients = grad(lambda p: ops.sum(p[0] * 3.0 + p[1] * y))([x, x])
+        return gradients, x, x, x * 1.0, x * mask, mask, ops.ones(3), ops.reshape(x, (3, 1)), x + y, ops.sum(x)
+
+    compiled, x = jit(f), X.copy()
+    results = gradops._tree.flatten(compiled(x, y))[0]
+    for r in results:
+        r += 100.0
+    for r in results[:-1]:
+        assert not any(np.shares_memory(r, other) for other in (x, y, mask, *results) if other is not r)
+    for held, wanted in ((x, X), (y, 2 * np.ones(3)), (mask, np.ones(3))):
+        np.testing.assert_array_equal(held, wanted)
+    for got, wanted in zip(gradops._tree.flatten(compiled(x, y))[0], gradops._tree.flatten(f(X, y))[0]):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_numpy_gradients_may_be_written_on(wrap):
+    g = wrap(grad(lambda p: ops.sum((p["a"] + p["b"]) ** 2)))({"a": X, "b": X})
+    g["a"] *= 0
+    np.testing.assert_array_equal(g["b"], 4 * X)
+    g = wrap(grad(ops.sum))(X)
+    g /= 2
+    np.testing.assert_array_equal(g, np.full(3, 0.5))

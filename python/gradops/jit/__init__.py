@@ -29,7 +29,8 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch:
         ``torch.compile`` where a compiler is at hand, else a traced graph (``make_fx``). NumPy: a recorded program of
         NumPy calls, without the dispatch, the tape or ``f``; repeated and unneeded work is left out, and
-        memory is used again. ``jit(value_and_grad(f))`` holds the forward and the backward pass.
+        memory is used again. Its results are the caller's: arguments, what ``f`` closes over and views come as
+        copies. ``jit(value_and_grad(f))`` holds the forward and the backward pass.
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or

@@ -7,6 +7,7 @@ result over an operand that is not needed any more.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,8 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
             lines.append(f"    {target} = {sign.join(call) if len(call) > 1 else sign + call[0]}")
         else:
             lines.append(f"    {target} = k{i}({', '.join(call)})")
-        over = [p for p in sorted(shared) if last[p] == i and p not in wanted and p not in program.constants]
+        kept = (*wanted, *program.constants, *program.inputs)  # arguments are their caller's, too
+        over = [p for p in sorted(shared) if last[p] == i and p not in kept]
         done = [f"v{p}" for p in over if getattr(program._values[p], "ndim", 0)]  # single numbers hold no memory
         if done:
             lines.append(f"    del {', '.join(done)}")
@@ -216,14 +218,37 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
         scope[f"v{place}"] = array
     results = [_source(o, scope, f"r{j}") for j, o in enumerate(outputs)]
     parameters = ", ".join(f"v{p}" for p in program.inputs)
+    returned = f"[{', '.join(results)}]"
+    if _may_be_others(program, outputs, own):
+        scope["owned"] = functools.partial(_owned, {id(x) for x in scope.values() if isinstance(x, np.ndarray)})
+        returned = f"owned({returned}, ({parameters}{',' if program.inputs else ''}))"
     lines = [line for line in lines if line]
     body = "\n".join(lines) or "    pass"
-    source = f"def program({parameters}):\n{body}\n    return [{', '.join(results)}]\n"
+    source = f"def program({parameters}):\n{body}\n    return {returned}\n"
     # constants live in the function's globals, so they must not be deleted or assigned
     exec(compile(source, "<gradops program>", "exec"), scope)
     scope["program"].source = source
     scope["program"].steps = len(steps)
     return scope["program"]
+
+
+def _may_be_others(program: Program, outputs: list, own: set) -> bool:
+    """Whether an output may be an argument, a constant or another output, or share memory with one."""
+    places = [o.index for o in outputs if isinstance(o, Place)]
+    arrays = [p for p in places if isinstance(program._values[p], np.ndarray)]
+    constants = any(isinstance(o, np.ndarray) for o in outputs)
+    return constants or len(set(arrays)) < len(arrays) or not own.issuperset(arrays)
+
+
+def _owned(constants: set, results: list, arguments: tuple) -> list:
+    """The results, copied where they are not the caller's to write on."""
+    taken = constants.union(map(id, arguments))
+    for i, x in enumerate(results):
+        if isinstance(x, np.ndarray):
+            if id(x) in taken or x.base is not None or not x.flags.owndata:
+                x = results[i] = x.copy("K")
+            taken.add(id(x))
+    return results
 
 
 OPERATORS = {np.add: " + ", np.subtract: " - ", np.multiply: " * ", np.true_divide: " / ", np.negative: "-"}
