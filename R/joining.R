@@ -42,7 +42,7 @@ c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   if (as_list) {
     return(do.call(base::c, lapply(parts, as.list)))
   }
-  joined <- joined(unname(parts))
+  joined <- joined(parts)
   names <- if (use.names) names_of_parts(parts)
   if (is.null(names)) joined else with_names(joined, names)
 }
@@ -53,7 +53,7 @@ flattened <- function(x) {
 }
 
 joined <- function(parts) {
-  if (length(parts) == 1L) flat(parts[[1]]) else op_concatenate(lapply(parts, flat))
+  if (length(parts) == 1L) flat(parts[[1]]) else op_concatenate(lapply(unname(parts), flat))
 }
 
 # The names that `c()` makes of the arguments' and their elements', found on numbers.
@@ -72,7 +72,7 @@ unlist <- function(x, recursive = TRUE, use.names = TRUE) {
   value <- base::unlist(x, recursive, use.names)
   if (is.list(value) && holds_tensors(value)) {
     names <- if (use.names && !is.null(names(value))) names_of_parts(value)
-    value <- joined(unname(value))
+    value <- joined(value)
     if (!is.null(names)) value <- with_names(value, names)
   }
   value

@@ -14,7 +14,8 @@
 #' @param MARGIN Dimensions to keep, by number.
 #' @param FUN A function, or its name.
 #' @param ... Arguments of `FUN`; for `mapply()` what it goes along.
-#' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Tensors get no names.
+#' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Vectors of tensors get the names
+#'   that base R gives, matrices none.
 #' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.
 #' @param STATS What to sweep out.
 #' @param test Booleans: a tensor or R's logicals.
@@ -79,7 +80,7 @@ put_together <- function(parts, dims, higher = FALSE) {
   }
   whole <- joined(parts)
   inner <- if (higher && sizes > 1L) shape_of(parts[[1]]) else if (sizes > 1L) sizes
-  if (is.null(inner) && length(dims) == 1L) whole else fill(whole, c(inner, dims))
+  if (is.null(inner) && length(dims) == 1L) with_names(whole, names(parts)) else fill(whole, c(inner, dims))
 }
 
 #' @rdname tensor_mapping

@@ -123,3 +123,9 @@ test_each("gradcheck() finds a wrong gradient", {
   expect_error(gradcheck(wrong, c(0.5, 1)), class = "gradops_error_gradient")
   expect_false(gradcheck(wrong, c(0.5, 1), raise_exception = FALSE))
 })
+
+test_each("gradcheck() takes names and lists as jacobian() does", {
+  expect_true(gradcheck(\(x) x["a"]^2 * x["b"], c(a = 1, b = 2)))
+  expect_true(gradcheck(\(p) sum(p$a^2) * p$b, list(a = c(1, 2), b = 2)))
+  expect_true(gradcheck(\(x, y) x["a"] * y, list(c(a = 1, b = 2), 3)))
+})

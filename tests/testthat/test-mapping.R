@@ -36,3 +36,19 @@ test_each("functions go over tensors as over R's values", {
   for (value in as.list(x)) if (as.logical(value > 2.5)) count <- count + 1
   expect_identical(count, 4)
 })
+
+test_each("named results are put together, with their names", {
+  groups <- split(mtcars, mtcars$cyl)
+  f <- function(p) sum(sapply(groups, function(d) sum(d$wt * p)))
+  expect_equal(gradient(f, 2), sum(mtcars$wt))
+  p <- variable(2)
+  uv <- c(u = 1, v = 2)
+  expect_equal(as.numeric(sapply(uv, function(i) i * p)["v"]), 4)
+  expect_named(sapply(c("a", "b"), function(name) p), c("a", "b"))
+  expect_equal(as.numeric(mapply(function(a, b) a * b * p, uv, 3:4)), c(6, 16))
+  expect_equal(as.numeric(apply(mtcars[, 1:3], 2, function(x) sum(x) * p)), unname(2 * colSums(mtcars[, 1:3])))
+  expect_equal(
+    as.matrix(sapply(mtcars[1:3], function(x) x[1:2] * p)), unname(2 * as.matrix(mtcars[1:2, 1:3])),
+    ignore_attr = TRUE
+  )
+})
