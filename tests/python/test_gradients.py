@@ -248,3 +248,85 @@ def test_gradient_of_a_torch_constant():
 
     with pytest.raises(GradientError, match="does not require a gradient"):
         gradops.gradient(torch.ones(()), torch.ones((), requires_grad=True))
+
+
+# --- variables of TensorFlow
+
+
+def _variables():
+    import tensorflow as tf
+
+    yield tf.Variable(X)
+    keras = pytest.importorskip("keras")
+    if keras.backend.backend() == "tensorflow":
+        yield keras.Variable(X, dtype="float64")
+
+
+def _of_variables():
+    yield ops.exp, np.exp(X)
+    yield lambda w: ops.matmul(np.ones((1, 2)), ops.reshape(w, (2, 3))), np.ones_like(X)
+    yield lambda w: ops.get_item(ops.concatenate([w, w]), (slice(0, 2),)), np.ones_like(X)
+    yield lambda w: ops.sum(w, axis=0), np.ones_like(X)
+    yield lambda w: gradops.scaled_gradient(w, -2.0), np.full_like(X, -2.0)
+    yield lambda w: gradops.scaled_gradient_ext(w, scale=-2.0, shift=0.5), np.full_like(X, -1.5)
+    yield gradops.checkpoint(ops.exp), np.exp(X)
+
+
+@pytest.mark.parametrize("case", range(7))
+def test_variables_of_tensorflow_are_its_tensors(case):
+    """An op of nothing but a variable: eager, under a tape and in a graph."""
+    tf = pytest.importorskip("tensorflow")
+    f, expected = list(_of_variables())[case]
+    for w in _variables():
+
+        def make(w=w):
+            def derivative():
+                with tf.GradientTape() as tape:
+                    total = tf.reduce_sum(f(w))
+                return tape.gradient(total, w if isinstance(w, tf.Variable) else w.value)
+
+            return derivative
+
+        assert isinstance(f(w), tf.Tensor)
+        np.testing.assert_allclose(make()(), expected)
+        np.testing.assert_allclose(tf.function(make())(), expected)
+
+
+def test_variables_of_tensorflow_in_gradient():
+    tf = pytest.importorskip("tensorflow")
+    w = tf.Variable(X)
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False):
+        gradops.set_requires_gradient(w)
+        np.testing.assert_allclose(gradops.gradient(ops.sum(ops.square(w)), w), 2 * X)
+    np.testing.assert_allclose(tf.function(lambda: gradops.gradient(ops.sum(ops.square(w)), w))(), 2 * X)
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(ops.square(x)))(w), 2 * X)
+    np.testing.assert_allclose(gradops.jit(ops.exp)(w), np.exp(X))
+    np.testing.assert_array_equal(ops.convert_to_numpy(w), X)
+    assert ops.dtype(w) == "float64" and ops.is_tensor(w) and isinstance(gradops.stop_gradient(w), tf.Tensor)
+
+
+def test_sparse_upstream_gradients_are_made_dense():
+    """``tf.gather`` gives IndexedSlices."""
+    tf = pytest.importorskip("tensorflow")
+    seen = []
+
+    def double(x):
+        def pull(upstream):
+            seen.append(isinstance(upstream, tf.Tensor))
+            return 2 * upstream
+
+        return x, pull
+
+    def derivative_of(f):
+        def derivative(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(tf.gather(f(x), [0, 0]))
+            return tape.gradient(y, x)
+
+        return derivative
+
+    for f, factor in ((lambda x: gradops.scaled_gradient(x, -1.0), -1), (gradops.custom_gradient(double), 2)):
+        for run in (derivative_of(f), tf.function(derivative_of(f))):
+            np.testing.assert_array_equal(run(tf.constant([1.0, 2.0])), [2 * factor, 0])
+    assert seen and all(seen)

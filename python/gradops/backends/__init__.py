@@ -29,7 +29,8 @@ _owners: dict[type, Any] = dict(_PLAIN)
 class Backend:
     """One array library: its kernels by op name, and how it converts.
 
-    ``module`` is a package of this folder. Besides kernels it defines ``is_tensor_type(type)``,
+    ``module`` is a package of this folder. Besides kernels it defines ``is_tensor_type(type)``, where its kernels
+    do not take all that it owns ``owns(type)`` too (a ``tf.Variable`` is converted first),
     ``convert(value, dtype=None, like=None)``
     (``like``: a tensor whose device to go to), ``dtype_name(tensor)``, ``to_numpy(tensor)`` and ``prepare(floatx)``.
     """
@@ -42,6 +43,7 @@ class Backend:
         self.to_numpy = module.to_numpy
         self.prepare = module.prepare
         self.is_tensor_type = module.is_tensor_type
+        self.owns = getattr(module, "owns", module.is_tensor_type)
 
     def kernel(self, op: str):
         """The native kernel of an op, or None where the library leaves it to be composed."""
@@ -95,7 +97,7 @@ def owner(kind: type) -> Backend | None:
     found = None
     for base in kind.__mro__:
         name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])
-        if name is not None and by_name(name).is_tensor_type(kind):
+        if name is not None and by_name(name).owns(kind):
             found = by_name(name)
             break
     _owners[kind] = found

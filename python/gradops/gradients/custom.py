@@ -198,16 +198,10 @@ def _output(backend, value):
     )
 
 
-_NO_TENSORS = (bool, int, float, complex, str)
-
-
 def _read(value):
     """A ``tf.Variable`` as a tensor, whose gradient goes on to it; anything else as it is."""
-    if type(value) in _NO_TENSORS or _is_tensor(value):
-        return value
-    if hasattr(value, "assign_add") and type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
-        return backends.by_name("tensorflow").convert(value)
-    return value
+    owner = backends.of(value)
+    return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)
 
 
 def _signature(gradient: Callable) -> tuple:

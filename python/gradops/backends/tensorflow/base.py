@@ -15,6 +15,14 @@ def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, tf.Tensor)
 
 
+def owns(kind: type) -> bool:
+    """Tensors, and the variables of TensorFlow and Keras, which :func:`convert` reads for the kernels."""
+    return issubclass(kind, _OWN)
+
+
+_OWN = (tf.Tensor, tf.Variable, tf.__internal__.types.Tensor)
+
+
 def prepare(floatx: str) -> None:
     """Nothing to set up."""
 
@@ -25,7 +33,7 @@ def tf_dtype(dtype) -> tf.DType:
 
 def convert(value, dtype=None, like=None) -> tf.Tensor:
     """A tensor of ``value``; a ``tf.Variable`` is read, and recorded by active tapes."""
-    if isinstance(value, (tf.Tensor, tf.Variable)):
+    if isinstance(value, _OWN):
         value = tf.convert_to_tensor(value)
         return value if dtype is None else tf.cast(value, tf_dtype(dtype))
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
@@ -39,11 +47,11 @@ def convert(value, dtype=None, like=None) -> tf.Tensor:
 def _holds_tensors(value) -> bool:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (tf.Tensor, tf.Variable))
+    return isinstance(value, _OWN)
 
 
 def dtype_name(x) -> str:
-    return x.dtype.name
+    return getattr(x.dtype, "name", x.dtype)  # of a Keras variable the name itself
 
 
 def to_numpy(x) -> np.ndarray:

@@ -14,6 +14,7 @@ stop = tf.stop_gradient
 
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
+    inputs = list(map(tf.convert_to_tensor, inputs))  # a tf.Variable is read, and recorded by active tapes
     if not tf.executing_eagerly():
         return _custom_in_graph(run, inputs)
     if not closures.may_record():
@@ -27,7 +28,7 @@ def custom(run, inputs: list) -> list:
     if closures.watched(values):
         raise closures.error()
 
-    return _attached(values, inputs, lambda *ups: _linked(tape, inner, inputs, pull, ups))
+    return _attached(values, inputs, lambda *ups: _linked(tape, inner, inputs, pull, _dense(ups)))
 
 
 def _attached(values: list, inputs: list, rule) -> list:
@@ -78,7 +79,7 @@ def _custom_in_graph(run, inputs: list) -> list:
         def rule(*upstreams, variables=None):
             if variables:
                 raise closures.error()
-            return tuple(pull(list(upstreams)))
+            return tuple(pull(_dense(upstreams)))
 
         return [tf.identity(v) for v in values], rule
 
@@ -149,7 +150,7 @@ def value_and_grad(run, leaves: list) -> tuple:
     return y, _dense(tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO))
 
 
-def _dense(gradients: list) -> list:
+def _dense(gradients) -> list:
     """Gradients as tensors, also of what was gathered from."""
     return [tf.convert_to_tensor(g) for g in gradients]
 
