@@ -50,7 +50,8 @@ def gradcheck(
     """Check the gradients of ``func`` against finite differences.
 
     Args:
-        func: a function of tensors to a tensor or a tuple of them.
+        func: a function of tensors to a tensor or a tuple of them. An output that is a number, or an array beside
+            variables, counts as having gradient 0.
         inputs: a tensor or a tuple: variables or torch tensors, of which those are checked that require a
             gradient; or arrays of NumPy, JAX or TensorFlow, of which all floating ones are. What is no
             tensor is passed on.
@@ -67,7 +68,7 @@ def gradcheck(
         True, or False if wrong and ``raise_exception`` is false.
 
     Raises:
-        GradientError: (a RuntimeError) a difference, with analytic beside numeric values; gradients that change from
+        GradientError: (a RuntimeError) a difference or NaN, with analytic beside numeric values; gradients that change from
             call to call; undefined gradients that are not taken as zero.
         ArgumentError: no input to check.
 
@@ -177,7 +178,8 @@ def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fa
         if _overlaps(values[i]):
             raise ArgumentError(f"gradcheck: input {i} shares memory between its elements.", argument="inputs")
         del j
-    wanted = [k for k, y in enumerate(outputs) if _is_differentiable(y)]
+    # A float that is no tensor is off the tape: gradient 0, which is wrong if it depends on the inputs.
+    wanted = [k for k, y in enumerate(outputs) if _is_differentiable(y) or isinstance(y, (float, complex))]
     if not wanted:
         return
     if fast:
@@ -210,7 +212,6 @@ def _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nonde
 
 def _compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -> None:
     wrong = ~(np.abs(analytic - numeric) <= atol + rtol * np.abs(numeric))
-    wrong &= ~(np.isnan(analytic) & np.isnan(numeric))
     if not wrong.any():
         return
     order = np.argsort(-np.nan_to_num(np.abs(analytic - numeric), nan=np.inf).ravel(), kind="stable")
@@ -225,8 +226,21 @@ def _compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) 
         f"gradcheck: the gradient of output {k} for input {i} is wrong at {int(wrong.sum())} of {wrong.size} places "
         f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n"
         + "\n".join(lines)
-        + (f"\n... and {more} more" if more > 0 else "")
+        + (f"\n... and {more} more" if more > 0 else ""),
+        hint=_hint(analytic, numeric),
     )
+
+
+def _hint(analytic, numeric) -> str | None:
+    """What may be the reason for a wrong gradient."""
+    if np.isnan(analytic).any() or np.isnan(numeric).any():
+        return "NaN is no gradient: take inputs from where the function is defined and smooth"
+    if not analytic.any():
+        return (
+            "the output does not depend on the input for the tape: was it made a number or an array on the way "
+            "(`float()`, `.item()`, `numpy()`, R's `as.numeric()`), or its gradient stopped?"
+        )
+    return None
 
 
 def _place(index: int, x) -> str:
@@ -394,7 +408,7 @@ def _pull(func, values, places, kind: str, upstream: list, create: bool) -> list
             outputs = list(_tuple(func(*fresh)))
             if create:
                 outputs = [y for y in outputs if _is_differentiable(y)]
-            pairs = [(y, g) for y, g in zip(outputs, upstream) if g is not None and y.requires_grad]
+            pairs = [(y, g) for y, g in zip(outputs, upstream) if g is not None and getattr(y, "requires_grad", False)]
             targets = [fresh[i] for i in places]
             if not pairs:
                 return [_zeros(t) for t in targets] if create else [None] * len(places)
@@ -421,7 +435,9 @@ def _pull_jax(func, values, places, upstream, create) -> list:
         for i, x in zip(places, xs):
             filled[i] = x
         outputs = _tuple(func(*filled))
-        return tuple(y for y in outputs if _is_differentiable(y)) if create else outputs
+        if create:
+            return tuple(y for y in outputs if _is_differentiable(y))
+        return tuple(y if backends.of(y) is not None else jnp.asarray(y) for y in outputs)
 
     ys, pull = jax.vjp(chosen, *(values[i] for i in places))
     cotangents = []

@@ -26,8 +26,7 @@ def make(kind, values, dtype="float64"):
     if kind == "torch":
         return torch.tensor(values, requires_grad=True)
     pytest.importorskip(kind)
-    gradops.config.set_backend(kind)
-    return ops.convert_to_tensor(values)
+    return gradops.backends.by_name(kind).convert(values)
 
 
 REAL = [[0.3, -1.2, 2.0], [1.1, 0.7, -0.4]]
@@ -206,6 +205,29 @@ def test_functions_without_gradient():
     assert gradcheck(lambda x: ops.sign(x), x)
     with pytest.raises(RuntimeError, match="wrong"):
         gradcheck(lambda x: gradops.stop_gradient(x) * 2, x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nan_is_no_gradient(kind):
+    with pytest.raises(RuntimeError, match="NaN is no gradient"), np.errstate(invalid="ignore"):
+        gradcheck(ops.sqrt, make(kind, [-1.0]))
+
+
+@pytest.mark.parametrize("kind", ["variable", "numpy", "torch", "tensorflow"])
+@pytest.mark.parametrize("leave", [lambda x: ops.sum(x * x).item(), lambda x: 3 * data(x)], ids=["number", "array"])
+def test_an_output_that_left_the_tape_is_wrong(kind, leave):
+    x = make(kind, [1.0, 2.0])
+    if kind == "tensorflow":
+        leave = (lambda leave: lambda x: leave(x.numpy()))(leave)
+    for f in (leave, lambda x: (ops.exp(x), leave(x))):
+        with pytest.raises(RuntimeError, match="as.numeric"):
+            gradcheck(f, x)
+        assert not gradcheck(f, x, fast_mode=True, raise_exception=False)
+    assert gradcheck(lambda x: (ops.exp(x), 2.0, 3), x)
+
+
+def data(x):
+    return ops.convert_to_numpy(x.detach() if hasattr(x, "detach") else x)
 
 
 def test_grad_outputs():
