@@ -4,7 +4,7 @@
 #' but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on the
 #' logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that of
 #' stats.
-#' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0.
+#' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0, missing ones a missing one.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,min,max The parameters,
 #'   as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
 #' @param ncp For R's values alone: tensors have no noncentral distributions.
@@ -13,7 +13,9 @@
 #' @returns A tensor of the recycled shape.
 #' @section Gradient:
 #' By `x` and every parameter, to all orders; of log densities finite within the support. By `x` of a discrete
-#' distribution that of its formula with gamma functions.
+#' distribution that of its formula with gamma functions. It keeps its digits where `size` of `dnbinom(mu = )` or `df`
+#' of `dt()` grow without bound, as in a fit of data with little dispersion. At the point masses `sd = 0` and
+#' `dgamma(shape = 0)` values are NaN.
 #' @section Errors:
 #' - `gradops_error_argument`: a noncentrality parameter.
 #' - `gradops_error_shape`: shapes that do not fit.
@@ -28,10 +30,8 @@ NULL
 
 # A density of its logarithm; where `outside`, it is 0, and `log_density` is of `inner`, a point in the support.
 density_of <- function(log_density, x, log, outside = FALSE, inner = 0.5) {
-  if (!is_tensor(outside)) {
-    outside[is.na(outside)] <- FALSE
-    if (!any(outside)) outside <- NULL
-  }
+  outside <- holds(outside)
+  if (!is_tensor(outside) && !any(outside)) outside <- NULL
   value <- if (is.null(outside)) {
     log_density(x)
   } else {
@@ -40,13 +40,49 @@ density_of <- function(log_density, x, log, outside = FALSE, inner = 0.5) {
   if (log) value else exp(value)
 }
 
-# a * log(x), 0 where both are 0.
-times_log <- function(a, x) {
-  a * log(x + (x == 0 & a == 0))
+# A comparison that, as in tensors of booleans, is false of what is missing.
+holds <- function(test) {
+  if (is_tensor(test)) test else test & !is.na(test)
 }
 
+# a * log(x), 0 where both are 0.
+times_log <- function(a, x) {
+  a * log(x + (holds(x == 0) & holds(a == 0)))
+}
+
+# What no count is; what is missing may be one.
 not_whole <- function(x) {
-  x < 0 | x != round(x)
+  holds(x < 0) | holds(x == Inf) | holds(abs(x - round(x)) > 0)
+}
+
+# a * log1p(q / a), which nears q as `a` grows: there with the remainder as a term of its own, by the series of atanh in
+# r = u / (2 + u), u = q / a, so that neither it nor its derivative by `a` is a difference of large numbers.
+scaled_log1p <- function(a, q) {
+  u <- q / a
+  near <- holds(abs(u) < 0.1)
+  small <- ifelse(near, u, 0)
+  r <- small / (2 + small)
+  w <- r^2
+  series <- 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
+  ifelse(near, q * (1 - r + 2 * w / (2 + small) * series), ifelse(near, 1, a) * log1p(q / ifelse(near, 1, a)))
+}
+
+# lgamma(a + x) - lgamma(a) - x * log(a + mu): of a large `a` by Stirling's series, where the terms that grow with `a`
+# are taken off each other by hand.
+log_rising <- function(a, x, mu = 0) {
+  large <- holds(a >= 20)
+  low <- ifelse(large, 1, a)
+  high <- ifelse(large, a, 20)
+  by_gamma <- lgamma(low + x) - lgamma(low) - x * log(low + mu)
+  by_series <- scaled_log1p(high, x) - x - log1p(x / high) / 2 + x * log1p((x - mu) / (high + mu)) +
+    stirling(high + x) - stirling(high)
+  ifelse(holds(a + 0 * (x + mu) >= 20), by_series, by_gamma)
+}
+
+# lgamma(a) - (a - 1 / 2) * log(a) + a - log(2 * pi) / 2, for a >= 20.
+stirling <- function(a) {
+  w <- 1 / a^2
+  (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / a
 }
 
 central <- function(ncp, call = parent.frame()) {
@@ -93,7 +129,8 @@ dgamma <- function(x, shape, rate = 1, scale = 1 / rate, log = FALSE) {
 
 dgamma_tensor <- function(x, shape, rate = 1, scale = 1 / rate, log = FALSE) {
   density_of(
-    function(x) times_log(shape - 1, x) - x / scale - shape * log(scale) - lgamma(shape), x, log, x < 0
+    function(x) times_log(shape - 1, x) - x / scale - shape * log(scale) - lgamma(shape),
+    x, log, x < 0 | x == Inf
   )
 }
 
@@ -119,9 +156,9 @@ dt <- function(x, df, ncp, log = FALSE) {
 
 dt_tensor <- function(x, df, ncp, log = FALSE) {
   central(ncp)
-  density_of(
-    function(x) lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2 - (df + 1) / 2 * log1p(x^2 / df), x, log
-  )
+  density_of(function(x) {
+    log_rising(df / 2, 0.5) - log(2 * pi) / 2 - scaled_log1p(df / 2, x^2 / 2) - log1p(x^2 / df) / 2
+  }, x, log, abs(x) == Inf)
 }
 
 #' @rdname tensor_distributions
@@ -131,7 +168,7 @@ dunif <- function(x, min = 0, max = 1, log = FALSE) {
 }
 
 dunif_tensor <- function(x, min = 0, max = 1, log = FALSE) {
-  density_of(function(x) -log(max - min) + 0 * x, x, log, x < min | x > max, (min + max) / 2)
+  density_of(function(x) -log(max - min) + 0 * x, x, log, holds(x - min < 0) | holds(max - x < 0), (min + max) / 2)
 }
 
 #' @rdname tensor_distributions
@@ -144,7 +181,7 @@ dlogis_tensor <- function(x, location = 0, scale = 1, log = FALSE) {
   density_of(function(x) {
     z <- (x - location) / scale
     -z - 2 * op_softplus(-z) - log(scale)
-  }, x, log)
+  }, x, log, abs(x) == Inf)
 }
 
 #' @rdname tensor_distributions
@@ -155,7 +192,8 @@ dweibull <- function(x, shape, scale = 1, log = FALSE) {
 
 dweibull_tensor <- function(x, shape, scale = 1, log = FALSE) {
   density_of(
-    function(x) log(shape / scale) + times_log(shape - 1, x / scale) - (x / scale)^shape, x, log, x < 0
+    function(x) log(shape / scale) + times_log(shape - 1, x / scale) - (x / scale)^shape,
+    x, log, x < 0 | x == Inf
   )
 }
 
@@ -168,7 +206,7 @@ dbinom <- function(x, size, prob, log = FALSE) {
 dbinom_tensor <- function(x, size, prob, log = FALSE) {
   density_of(
     function(x) lchoose(size, x) + times_log(x, prob) + times_log(size - x, 1 - prob),
-    x, log, not_whole(x) | x > size, 0
+    x, log, not_whole(x) | holds(size - x < 0), 0
   )
 }
 
@@ -193,13 +231,11 @@ dnbinom_tensor <- function(x, size, prob, mu, log = FALSE) {
     unsupported("prob", "and `mu` are both given.")
   }
   likely <- if (missing(mu)) {
-    function(x) size * log(prob) + times_log(x, 1 - prob)
+    function(x) log_rising(size, x) + x * log(size) + size * log(prob) + times_log(x, 1 - prob)
   } else {
-    function(x) size * log(size / (size + mu)) + times_log(x, mu / (size + mu))
+    function(x) log_rising(size, x, mu) + times_log(x, mu) - scaled_log1p(size, mu)
   }
-  density_of(
-    function(x) lgamma(x + size) - lgamma(size) - lgamma(x + 1) + likely(x), x, log, not_whole(x), 0
-  )
+  density_of(function(x) likely(x) - lgamma(x + 1), x, log, not_whole(x), 0)
 }
 
 #' @rdname tensor_distributions

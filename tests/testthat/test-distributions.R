@@ -64,3 +64,65 @@ test_each("a likelihood of ordinary R code has its score and information", {
   mu <- exp(b[1] + b[2] * (1:5))
   expect_equal(unname(hessian(loglik, b)), -crossprod(cbind(1, 1:5) * sqrt(mu)), tolerance = 1e-6)
 })
+
+test_each("no digits are lost where a negative binomial nears Poisson's, and Student's t the normal distribution", {
+  x <- c(0, 2, 7)
+  mu <- 3
+  # digamma(x + size) - digamma(size) is the sum of 1 / (size + j), j < x: less x / (size + mu) term by term.
+  score <- function(size) {
+    j <- sequence(x) - 1
+    u <- mu / size
+    size * (sum((mu - j) / ((size + j) * (size + mu))) +
+      length(x) * if (u < 1e-3) -u^2 / 2 + 2 * u^3 / 3 - 3 * u^4 / 4 else u / (1 + u) - log1p(u))
+  }
+  f <- function(e) sum(dnbinom(x, size = exp(e), mu = mu, log = TRUE))
+  for (size in c(1e-3, 1, 19, 21, 1e4, 1e8, 1e10, 1e12)) {
+    expect_equal(gradient(f, log(size)), score(size), tolerance = 1e-9)
+    # stats, too, loses digits where size is large: there to the first order in 1 / size.
+    near <- dpois(x, mu, log = TRUE) + ((x - mu)^2 - x) / (2 * size)
+    if (size < 1e6) near <- dnbinom(x, size, mu = mu, log = TRUE)
+    expect_equal(bare(dnbinom(variable(x), size, mu = mu, log = TRUE)), near, tolerance = 1e-13)
+  }
+  # To the first order, log dt(x, df) - log dnorm(x) is (x^4 - 2 * x^2 - 1) / (4 * df).
+  x <- c(-1, 0.5, 2.5)
+  g <- function(e) sum(dt(x, exp(e), log = TRUE))
+  for (df in c(1e8, 1e10, 1e12)) {
+    expect_equal(gradient(g, log(df)), -sum(x^4 - 2 * x^2 - 1) / (4 * df), tolerance = 1e-7)
+    expect_equal(
+      bare(dt(variable(x), df, log = TRUE)), dnorm(x, log = TRUE) + (x^4 - 2 * x^2 - 1) / (4 * df),
+      tolerance = 1e-13
+    )
+  }
+  for (df in c(1e-3, 3, 39, 41, 1e3)) {
+    expect_equal(bare(dt(variable(c(1e9, x)), df, log = TRUE)), dt(c(1e9, x), df, log = TRUE), tolerance = 1e-12)
+    expect_equal(gradient(g, log(df)), numeric_gradient(g, log(df)), tolerance = 1e-6)
+  }
+  expect_equal(bare(dt(variable(x), Inf)), dnorm(x))
+  expect_equal(bare(dnbinom(variable(c(0, 2)), Inf, mu = 3)), dpois(c(0, 2), 3))
+})
+
+test_each("a missing value has a missing density, and infinity none", {
+  counts <- list(
+    pois = function(x, a) dpois(x, a, log = TRUE), binom = function(x, a) dbinom(x, 5, a / 4, log = TRUE),
+    size = function(x, a) dbinom(x, a, 0.3), nbinom = function(x, a) dnbinom(x, a, 0.3),
+    mean = function(x, a) dnbinom(x, a, mu = 3), unif = function(x, a) dunif(x, 0, a),
+    gamma = function(x, a) dgamma(x, a, 2), beta = function(x, a) dbeta(x / 4, a, 2)
+  )
+  for (f in counts) {
+    for (x in list(variable(c(1, NaN)), c(1, NA))) {
+      found <- bare(f(x, if (is.numeric(x)) variable(2) else 2))
+      expect_equal(found[1], f(1, 2))
+      expect_true(is.na(found[2]))
+    }
+  }
+  expect_as_base(
+    list(
+      gamma = function(x, a) dgamma(x, a, 2), weibull = function(x, a) dweibull(x, a, 2), norm = function(x, a) dnorm(x),
+      logis = function(x, a) dlogis(x, a), t = function(x, a) dt(x, a), lnorm = function(x, a) dlnorm(x, a),
+      exp = function(x, a) dexp(x, a), pois = function(x, a) dpois(x, a), nbinom = function(x, a) dnbinom(x, a, 0.3),
+      mean = function(x, a) dnbinom(x, a, mu = 3), binom = function(x, a) dbinom(x, 3, a / 2)
+    ),
+    c(-Inf, Inf, 1), 1,
+    gradient = FALSE
+  )
+})
