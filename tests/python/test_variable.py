@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import importlib.util
+import math
 import pickle
 import warnings
 import xml.etree.ElementTree
@@ -69,6 +70,7 @@ def test_construction_errors():
     assert not v.requires_grad_(False).requires_grad
 
 
+@pytest.mark.filterwarnings("ignore:a variable that requires")
 def test_values():
     v = leaf(1.5)
     assert v.item() == 1.5 and float(v[0]) == 1.5 and v.tolist() == [1.5] and int(v[0]) == 1 and bool(v[0])
@@ -83,6 +85,31 @@ def test_values():
     with pytest.raises(TypeError):
         len(Variable(1.0))
     assert [10, 20, 30][Variable(1)] == 20
+
+
+def test_a_python_number_loses_the_gradient():
+    """Where the value leaves the tape unasked it is said; where it is asked for or shown it is not."""
+    v = leaf(1.5, 2.0)
+
+    def fills(v):
+        out = np.zeros(2)
+        out[0] = v[0]
+        return out
+
+    for convert in (lambda v: math.sin(v[0]), lambda v: float(v[0]), lambda v: int(v[0]), lambda v: complex(v[0]), fills):
+        with pytest.warns(UserWarning, match="no gradient goes through it") as caught:
+            convert(v)
+        assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="ops.sin"):
+        gradops.grad(math.sin)(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        s = ops.sum(v)
+        assert f"{s:.1f} {s}" == "3.5 3.5" and "3.5" in repr(s) + str(s)
+        assert s and s > 1 and s.item() == 3.5 and v.tolist() == [1.5, 2.0]
+        assert float(s.detach()) == float(gradops.stop_gradient(s)) == float(Variable(3.5)) == 3.5
+        with no_grad():
+            assert float(s) == 3.5
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])

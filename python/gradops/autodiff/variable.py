@@ -9,6 +9,7 @@ from typing import Any
 from .. import backends, config
 from ..errors import ArgumentTypeError, BackendError, GradientError, ShapeError
 from .graph import Node
+from .modes import recording
 
 
 class Variable:
@@ -243,13 +244,26 @@ class Variable:
         return bool(self.data)
 
     def __float__(self) -> float:
+        self._warn_of_number("float")
         return float(self.data)
 
     def __int__(self) -> int:
+        self._warn_of_number("int")
         return int(self.data)
 
     def __complex__(self) -> complex:
+        self._warn_of_number("complex")
         return complex(self.data)
+
+    def _warn_of_number(self, kind: str) -> None:
+        """Warn that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
+        if self._active and recording.get():
+            warnings.warn(
+                f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it. Use "
+                "gradops functions (`ops.sin` for `math.sin`, `ops.stack` to fill an array) to keep it; `x.item()` "
+                "or `float(stop_gradient(x))` if only the value is wanted.",
+                stacklevel=3,
+            )
 
     def __index__(self) -> int:
         return self.data.__index__()
