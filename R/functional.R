@@ -349,6 +349,7 @@ differentiated <- function(f, here, joined = FALSE) {
 
 # R's `if` and `while` cannot be told about tensors; what R says of them does not help.
 explain_branch <- function(condition, class = "gradops_error_type") {
+  explain_hint(condition, class)
   call <- conditionCall(condition)
   if (inherits(condition, "simpleError") && rlang::is_call(call, c("if", "while"))) {
     abort(
