@@ -5,8 +5,12 @@
 #' `summary()` are generics and have methods; of R's own values each function is R's.
 #'
 #' Missing values are NaN in tensors. With `na.rm = FALSE` they make the result NaN (where base R stops, as in
-#' `quantile()`, too); with `na.rm = TRUE` they are left out, and get no gradient. `cov()` and `cor()` know Pearson's
+#' `quantile()`, too); with `na.rm = TRUE` they are left out, and get the gradient 0. `cov()` and `cor()` know Pearson's
 #' coefficients of complete data; `scale()` has no attributes.
+#'
+#' Where missing data `y` meet parameters before the sum, as in `mean((y - b * x)^2, na.rm = TRUE)`, the value is right
+#' and the gradient by `b` NaN: 0 times the slope of a missing term, which is NaN. No summary can mend that after the
+#' fact. Leave the rows out first: `ok <- !is.na(y)`, then `mean((y[ok] - b * x[ok])^2)`.
 #' @param x,y Tensors, variables, R's vectors or matrices.
 #' @param w Weights, as many as elements.
 #' @param na.rm Whether NaN are left out.
@@ -279,11 +283,11 @@ scale_tensor <- function(x, center = TRUE, scale = TRUE) {
     }
     op(x, op_reshape(value, c(1L, -1L)))
   }
-  if (!isFALSE(center)) {
-    x <- by_column(x, if (isTRUE(center)) op_mean(x, 1L) else center, op_subtract)
+  if (!base::isFALSE(center)) {
+    x <- by_column(x, if (base::isTRUE(center)) op_mean(x, 1L) else center, op_subtract)
   }
-  if (!isFALSE(scale)) {
-    if (isTRUE(scale)) scale <- op_sqrt(op_sum(op_square(x), 1L) / max(1, nrow(x) - 1))
+  if (!base::isFALSE(scale)) {
+    if (base::isTRUE(scale)) scale <- op_sqrt(op_sum(op_square(x), 1L) / max(1, nrow(x) - 1))
     x <- by_column(x, scale, op_divide)
   }
   x

@@ -126,3 +126,8 @@ test_each("a missing value has a missing density, and infinity none", {
     gradient = FALSE
   )
 })
+
+test_each("point masses are NaN", {
+  expect_true(all(is.nan(bare(dnorm(variable(c(0, 1)), 0, 0)))))
+  expect_true(is.nan(bare(dgamma(variable(0), 0, 2))))
+})

@@ -59,3 +59,16 @@ test_each("missing values count or are left out", {
   expect_error(cov(x, c(1, 2)), "5 and 2", class = "gradops_error_shape")
   expect_error(rowSums(x), class = "gradops_error_argument")
 })
+
+test_each("missing data are left out before they meet parameters", {
+  y <- airquality$Ozone
+  x <- airquality$Temp
+  squares <- function(b) mean((y - b[1] - b[2] * x)^2, na.rm = TRUE)
+  expect_equal(bare(squares(variable(c(1, 1)))), squares(c(1, 1)))
+  expect_true(anyNA(gradient(squares, c(1, 1))))
+  expect_equal(unname(gradient(function(y) sum(y, na.rm = TRUE), c(1, NA))), c(1, 0))
+  ok <- !is.na(y)
+  complete <- function(b) mean((y[ok] - b[1] - b[2] * x[ok])^2)
+  residuals <- (y - 1 - x)[ok]
+  expect_equal(gradient(complete, c(1, 1)), -2 * c(mean(residuals), mean(residuals * x[ok])))
+})
