@@ -34,14 +34,21 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
-            NumPy, or draws from a random generator of NumPy's or Python's, while it is traced.
+            NumPy, or draws from a random generator of NumPy's or Python's that was there before, while it is
+            traced; or its result needs the gradient of a Variable that it closes over, which would be lost.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
 
-    What ``f`` and your functions that it calls close over (variables, attributes, arrays) is compared at each
-    call with what it was when traced; where a variable was bound anew or an array changed in place, ``f`` is traced
-    again. Comparing costs a pass over each captured array, but none over those that cannot be written
-    (``x.flags.writeable = False``). What ``f`` itself binds (``nonlocal``, ``global``), the items of lists and
-    dicts other than arrays, and files are not compared.
+    What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
+    another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
+    defaults, attributes of your objects, classes and modules, the arguments of ``functools.partial``; from there the
+    items of lists, tuples, sets and dicts, the ``data`` of a Variable, and the mode, parameters, buffers, parts and
+    forward hooks of torch modules. All are compared by identity, NumPy's arrays by contents, torch tensors by version
+    and address. This costs a pass over each captured array, but none over those that cannot be written
+    (``x.flags.writeable = False``). What changes at each step is better passed as an argument.
+
+    Not compared: what ``f`` itself binds while traced (names, attributes, items), attributes whose name is computed,
+    other objects of libraries (a deque), methods of other installed packages, files, and writes that torch does not
+    count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the trace's numbers.
 
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to
@@ -63,6 +70,12 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
                 "a compiled function drew random numbers while it was traced; they would be the same at each call.",
                 hint="draw them outside and pass them as an argument",
             )
+        if watched.lost_gradient(result):
+            raise JitError(
+                "a compiled function closes over a variable that requires a gradient; its gradient would be lost.",
+                hint="pass the variable as an argument, or close over `variable.detach()`",
+            )
+        watched.forget_own_changes()
         captured[:] = [watched]
         return result
 

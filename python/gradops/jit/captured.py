@@ -2,14 +2,14 @@
 
 A trace holds what the function found in closures, global variables and objects: by reference where an array went
 straight into an operation, by value where something was computed from it first, or a branch looked at it. Which, cannot
-be told; so all of it is compared at each call, bindings by identity and arrays with a copy. Arrays that cannot be
-written (``x.flags.writeable = False``) and JAX's need no copy.
+be told; so all of it is compared at each call, bindings and items by identity and arrays with a copy. Arrays that
+cannot be written (``x.flags.writeable = False``) and JAX's need no copy.
 """
 
 from __future__ import annotations
 
-import dis
 import functools
+import operator
 import random
 import sys
 import types
@@ -18,11 +18,18 @@ from typing import Any
 
 import numpy as np
 
+from .. import _tree
 from ..autodiff.variable import Variable
 
 _MISSING = object()
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LIBRARIES = frozenset(("builtins", "gradops", "numpy", "scipy", "torch", "tensorflow", "jax", "jaxlib", "rpycall"))
+_NOT_CALLED = frozenset(
+    f"__{name}__" for name in "init new post_init del repr str eq hash setattr delattr getstate setstate".split()
+)
+"""Methods that a traced function does not call on an object it finds; they name attributes that it does not read."""
+
+_OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
 class Captured:
@@ -30,25 +37,40 @@ class Captured:
 
     def __init__(self, f: Callable):
         self.bindings: list[tuple[Callable[[], Any], Any]] = []
+        self.containers: list[tuple[Any, list]] = []
         self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
-        self.tensors: list[tuple[Any, int]] = []
+        self.tensors: list[tuple[Any, tuple]] = []
         self.generators: list[Any] = []
-        self._seen: set[int] = set()
+        self.variables: list[Variable] = []
+        self._package = _root(getattr(_inner(f), "__module__", None))
+        self._seen: dict[int, Any] = {}
+        self._queue: list[Any] = [f]
         self._names: set[str] = set()  # what all functions call attributes and variables
         self._objects: list[tuple[Any, set]] = []  # with the names of attributes noted
-        self._visit(f)
-        while self._more_attributes():
-            pass
+        while self._queue or self._more_attributes():
+            if self._queue:
+                self._visit(self._queue.pop())
 
     def changed(self) -> bool:
-        """Whether a binding, an array or a tensor is another than it was."""
+        """Whether a binding, an item, an array or a tensor is another than it was."""
         for get, value in self.bindings:
             if get() is not value:
                 return True
         for tensor, version in self.tensors:
-            if tensor._version != version:
+            if _version(tensor) != version:
                 return True
-        return any(map(_differs, self.arrays))
+        return any(map(_differs_in_items, self.containers)) or any(map(_differs, self.arrays))
+
+    def forget_own_changes(self) -> None:
+        """Compare no more what has been bound anew since: the function itself has done so while traced."""
+        self.bindings = [(get, value) for get, value in self.bindings if get() is value]
+        self.containers = [pair for pair in self.containers if not _differs_in_items(pair)]
+
+    def lost_gradient(self, result) -> bool:
+        """Whether the result of ``f`` carries a gradient to a variable that it closes over."""
+        return any(v.requires_grad for v in self.variables) and any(
+            isinstance(x, Variable) and x.requires_grad for x in _tree.flatten(result)[0]
+        )
 
     def random_state(self) -> list:
         """The states of NumPy's and Python's global generators, and of those found."""
@@ -58,10 +80,11 @@ class Captured:
         """Note what is in ``value``; objects' attributes come last, when all names are known."""
         if isinstance(value, _PLAIN) or id(value) in self._seen:
             return
-        self._seen.add(id(value))
+        self._seen[id(value)] = value
         if isinstance(value, Variable):
-            value = value.data
-        if isinstance(value, np.ndarray):
+            self.variables.append(value)
+            self._bind(functools.partial(getattr, value, "data"))
+        elif isinstance(value, np.ndarray):
             if value.flags.writeable and value.dtype != object:
                 self.arrays.append((value, value.copy()))
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
@@ -69,57 +92,129 @@ class Captured:
         elif isinstance(value, types.FunctionType):
             self._visit_function(value)
         elif isinstance(value, types.MethodType):
-            self._visit(value.__func__)
-            self._visit(value.__self__)
-        elif isinstance(value, (list, tuple, set)):
-            for item in value:
-                self._visit(item)
-        elif isinstance(value, dict):
-            for item in list(value.values()):
-                self._visit(item)
+            self._queue += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            self._queue += [value.func, value.args, value.keywords]
+        elif isinstance(value, property):
+            self._queue.append(value.fget)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._queue.append(value.__func__)
+        elif isinstance(value, (tuple, frozenset)):
+            self._queue += value
+        elif isinstance(value, (list, set, dict)):
+            self.containers.append((value, _items(value)))
+            self._queue += value.values() if isinstance(value, dict) else value
         elif _is_tensor(value):
-            self.tensors.append((value, value._version))
-        elif not _is_library(value.__name__ if isinstance(value, types.ModuleType) else type(value).__module__):
-            self._objects.append((value, set()))
-            if callable(value):
-                self._visit(type(value).__call__)
+            self.tensors.append((value, _version(value)))
+        elif _is_torch_module(value):
+            self._visit_torch_module(value)
+        elif not _is_library(value):
+            self._visit_object(value)
+        elif callable(value):
+            self._queue.append(getattr(value, "__wrapped__", None))
 
     def _visit_function(self, f: types.FunctionType) -> None:
         codes = list(_codes(f.__code__))
         names = {name for code in codes for name in code.co_names}
-        stored = {
-            step.argval
-            for code in codes
-            for step in dis.get_instructions(code)
-            if step.opname in ("STORE_GLOBAL", "STORE_DEREF")
-        }
-        self._names |= names
-        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
-            if name not in stored:
+        self._names |= names | {text for code in codes for text in _texts(code.co_consts)}
+        library = _in_library(f.__module__)
+        for cell in f.__closure__ or ():
+            if not library or callable(_contents(cell)):  # a library's own notes are not the function's
                 self._bind(functools.partial(_contents, cell))
-        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-            self._visit(default)
-        if not _is_library(f.__module__):
-            for name in names - stored:
+        self._queue += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+        if not library:
+            self._objects.append((f, set()))
+            for name in names:
                 if name in f.__globals__:
                     self._bind(functools.partial(f.__globals__.get, name, _MISSING))
-        self._visit(getattr(f, "__wrapped__", None))
+        self._queue.append(getattr(f, "__wrapped__", None))
+
+    def _visit_object(self, value) -> None:
+        self._objects.append((value, set()))
+        if isinstance(value, (type, types.ModuleType)):
+            return
+        if callable(value):
+            self._queue.append(type(value).__call__)
+        for kind in self._users_classes(type(value)):
+            self._queue += [
+                method
+                for name, method in vars(kind).items()
+                if name.startswith("__") and name not in _NOT_CALLED and isinstance(method, types.FunctionType)
+            ]
+
+    def _visit_torch_module(self, module) -> None:
+        """Note its mode, parameters, buffers, parts and forward hooks; of torch's own modules all attributes."""
+        attributes = vars(module)
+        self._queue += [attributes[name] for name in _OF_TORCH_MODULES]
+        if _is_library(module):
+            self.containers.append((attributes, _items(attributes)))
+            self._queue += [part for name, part in attributes.items() if not name.startswith("_")]
+        else:
+            self._names |= {"forward", "training"}
+            self._visit_object(module)
 
     def _more_attributes(self) -> bool:
         """Note attributes that functions name, of the user's objects and modules; whether there were new ones."""
         found = False
         for value, noted in list(self._objects):
-            attributes = getattr(value, "__dict__", {})
-            for name in self._names.intersection(attributes) - noted:
-                found = True
-                noted.add(name)
-                self._bind(functools.partial(attributes.get, name, _MISSING))
+            kinds = self._users_classes(value if isinstance(value, type) else type(value))
+            own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+            for attributes in (own, *map(vars, kinds)):
+                for name in self._names.intersection(attributes) - noted:
+                    found = True
+                    noted.add(name)
+                    self._bind_attribute(value, name, own, kinds)
         return found
+
+    def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
+        if name in own:
+            self._bind(functools.partial(own.get, name, _MISSING))
+            return
+        for kind in kinds:  # not the first alone, as `super()` reaches the others
+            if name in vars(kind):
+                self._bind(functools.partial(vars(kind).get, name, _MISSING))
+            if isinstance(vars(kind).get(name), types.MemberDescriptorType) and not isinstance(value, type):
+                self._bind(functools.partial(getattr, value, name, _MISSING))
+        if hasattr(value, "__dict__") and not isinstance(value, type):  # where an attribute could hide the class's
+            self._bind(functools.partial(own.get, name, _MISSING))
+
+    def _users_classes(self, kind: type) -> list[type]:
+        """The classes of ``kind`` whose methods are looked into: not a library's, nor another installed package's."""
+        return [
+            k
+            for k in kind.__mro__
+            if not _in_library(k.__module__) and (_root(k.__module__) == self._package or not _installed(k.__module__))
+        ]
 
     def _bind(self, get: Callable[[], Any]) -> None:
         value = get()
         self.bindings.append((get, value))
-        self._visit(value)
+        self._queue.append(value)
+
+
+def _inner(f):
+    while isinstance(f, functools.partial):
+        f = f.func
+    return f
+
+
+def _items(container) -> list:
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+
+
+def _differs_in_items(pair: tuple[Any, list]) -> bool:
+    container, then = pair
+    now = _items(container)
+    return len(now) != len(then) or not all(map(operator.is_, now, then))
+
+
+def _texts(constants) -> Iterator[str]:
+    """The names among constants, as of ``getattr(x, "name")``."""
+    for constant in constants:
+        if isinstance(constant, str) and constant.isidentifier():
+            yield constant
+        elif isinstance(constant, tuple):
+            yield from _texts(constant)
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -136,14 +231,45 @@ def _contents(cell):
         return _MISSING
 
 
-def _is_library(name: str | None) -> bool:
-    root = (name or "").partition(".")[0]
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _in_library(module: str | None) -> bool:
+    root = _root(module)
     return root in _LIBRARIES or root in sys.stdlib_module_names and root != "__main__"
+
+
+def _is_library(value) -> bool:
+    """Whether it is a module, a class or an object that stays as it is; Python's plain namespaces do not."""
+    if isinstance(value, types.ModuleType):
+        return _in_library(value.__name__)
+    if isinstance(value, type):
+        return _in_library(value.__module__)
+    return _root(type(value).__module__) in _LIBRARIES
+
+
+def _installed(module: str) -> bool:
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" in path or "dist-packages" in path
 
 
 def _is_tensor(value) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and not value.is_inference()
+
+
+def _is_torch_module(value) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _version(tensor) -> tuple:
+    """What is another after a write in place, or after ``tensor.data = ...``."""
+    try:
+        return tensor._version, tensor.data_ptr()
+    except RuntimeError:  # without one storage, as sparse ones
+        return tensor._version, 0
 
 
 def _differs(pair: tuple[np.ndarray, np.ndarray]) -> bool:
