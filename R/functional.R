@@ -28,6 +28,12 @@
 #' - `gradops_error_gradient`: `f` returns no number, or more than one.
 #' - `gradops_error_argument`: an unknown `method` or `side`.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' @section Lost gradients:
+#' Where R takes plain numbers out of a tensor that is being differentiated (`as.numeric()`, `as.vector()`,
+#' `as.matrix()`, `as.array()`, `as.complex()`, and R's functions that call these), the gradient ends there, and so it
+#' does where `f` returns plain numbers. Once in each evaluation of `f` this is the warning `gradops_warning_gradient`.
+#' `op_stop_gradient(x)` first says that it is meant. Looking is silent: `print()`, `summary()`, `order()`,
+#' `as.logical()`, `as.integer()`, `as.character()`.
 #' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
 #' @examplesIf gradops_available()
 #' banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
@@ -334,16 +340,28 @@ gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exc
 differentiated <- function(f, here, joined = FALSE) {
   force(f)
   function(...) {
+    if (inside() == 0) state$warned <- FALSE
     state$inside <- inside() + 1
     on.exit(state$inside <- inside() - 1)
     arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
     value <- withCallingHandlers(do.call(f, arguments), error = explain_branch)
+    check_dependence(value, arguments)
     here$several <- is.list(value)
     if (joined) {
       here$rows <- names_of_elements(value)
       value <- one_vector(value)
     }
     value
+  }
+}
+
+# Plain R numbers, where tensors went in, have no gradient.
+check_dependence <- function(value, arguments) {
+  if (!state$warned && all_numbers(value) && any(vapply(arguments, is_recorded, NA))) {
+    warn_lost_gradient(
+      "The function returned plain numbers: as far as gradops can see they do not depend on `x`, so the gradient is 0.",
+      c(i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s.")
+    )
   }
 }
 

@@ -207,20 +207,46 @@ values_of <- function(x, call = parent.frame()) {
   py_to_r(call_core("interop.r.to_r", x, .call = call))
 }
 
+# The same, where R goes on with numbers: in a function that is being differentiated, their gradient ends there.
+numbers_of <- function(x, reader, call = parent.frame()) {
+  values <- values_of(x, call)
+  if (inside() > 0 && !state$warned && is_recorded(x)) {
+    warn_lost_gradient(
+      sprintf("%s took the values out of a tensor that is being differentiated: their gradient is lost.", reader),
+      c(
+        i = "Use a function that works on tensors (see `?tensor_values`, `?tensor_mapping`), or an op.",
+        i = "`op_stop_gradient(x)` first says that the gradient is not wanted."
+      )
+    )
+  }
+  values
+}
+
+is_recorded <- function(x) {
+  is_tensor(x) && plain(call_core("interop.r.is_recorded", x))
+}
+
+# Once in each call of a function that is differentiated and in none itself.
+warn_lost_gradient <- function(message, hints) {
+  state$warned <- TRUE
+  rlang::warn(c(message, hints), class = c("gradops_warning_gradient", "gradops_warning"), call = NULL)
+}
+
 as_array_tensor <- function(x, ...) {
-  values_of(x)
+  numbers_of(x, "as.array()")
 }
 
 as_matrix_tensor <- function(x, ...) {
-  as.matrix(values_of(x))
+  as.matrix(numbers_of(x, "as.matrix()"))
 }
 
 as_vector_tensor <- function(x, mode = "any") {
-  as.vector(values_of(x), mode)
+  numbers <- mode %in% c("any", "numeric", "double", "complex")
+  as.vector(if (numbers) numbers_of(x, "as.vector()") else values_of(x), mode)
 }
 
 as_double_tensor <- function(x, ...) {
-  as.double(values_of(x))
+  as.double(numbers_of(x, "as.numeric()"))
 }
 
 as_integer_tensor <- function(x, ...) {
@@ -232,7 +258,7 @@ as_logical_tensor <- function(x, ...) {
 }
 
 as_complex_tensor <- function(x, ...) {
-  as.complex(values_of(x))
+  as.complex(numbers_of(x, "as.complex()"))
 }
 
 as_character_tensor <- function(x, ...) {

@@ -129,3 +129,37 @@ test_each("gradcheck() takes names and lists as jacobian() does", {
   expect_true(gradcheck(\(p) sum(p$a^2) * p$b, list(a = c(1, 2), b = 2)))
   expect_true(gradcheck(\(x, y) x["a"] * y, list(c(a = 1, b = 2), 3)))
 })
+
+test_each("a gradient that R's numbers lose is a warning, once", {
+  lost <- "gradops_warning_gradient"
+  for (read in list(as.numeric, as.vector, as.matrix, as.array)) {
+    expect_warning(found <- gradient(function(x) sum(read(x)^2) + sum(x), c(1, 2)), class = lost)
+    expect_equal(found, c(1, 1))
+  }
+  heard <- 0
+  twice <- function(x) sum(x) + sum(as.numeric(x)) + sum(as.vector(x * 2))
+  count <- function(warning) {
+    heard <<- heard + 1
+    invokeRestart("muffleWarning")
+  }
+  withCallingHandlers(gradient(twice, c(1, 2)), gradops_warning_gradient = count)
+  expect_identical(heard, 1)
+  expect_warning(hessian(twice, c(1, 2)), class = lost)
+  expect_warning(gradient(function(x) 3, 1), "do not depend", class = lost)
+  expect_warning(gradient(function(x) sum(x) + sum(dist(x)), c(1, 2)), class = lost)
+})
+
+test_each("what only looks at values, or says that it is meant, is silent", {
+  looking <- function(x) {
+    capture.output(print(x), str(x), print(summary(x)))
+    if (as.logical(x[1] > 0) && as.integer(x[1]) == 1L && order(x)[1] == 1L && !anyNA(x)) {
+      x <- x[order(x)] + sum(as.numeric(op_stop_gradient(x)))
+    }
+    paste(x)
+    sum(sort(x)) + quantile(x, 0.3) + median(x) + length(x) + max(x)
+  }
+  expect_no_warning(gradient(looking, c(1, 2)))
+  expect_no_warning(gradient(function(x) op_convert_to_tensor(3), 1))
+  expect_no_warning(as.numeric(parameter(1) * 2))
+  expect_no_warning(gradcheck(function(x) sum(x^2), c(1, 2)))
+})

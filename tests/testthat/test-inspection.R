@@ -22,3 +22,22 @@ test_each("what tensors are", {
   expect_identical(bare(xor(m > 2, m < 5)), xor(as.array(m) > 2, as.array(m) < 5))
   expect_identical(lapply(as.list(m), as.numeric), as.list(as.array(m)))
 })
+
+test_each("isTRUE() and isFALSE() look at one boolean", {
+  x <- variable(c(1.3, 0.7))
+  expect_true(isTRUE(any(x < 1)))
+  expect_false(isTRUE(all(x < 1)))
+  expect_true(isFALSE(all(x < 1)))
+  expect_false(isFALSE(x < 1))
+  expect_false(isTRUE(x[1]))
+  expect_true(isTRUE(c(a = TRUE)))
+  expect_false(isTRUE(c(TRUE, TRUE)) || isTRUE(NA) || isFALSE(NULL))
+  f <- function(p) {
+    if (isTRUE(any(p < 1))) {
+      return(sum(p))
+    }
+    sum(p^2)
+  }
+  expect_equal(gradient(f, c(1.3, 0.7)), c(1, 1))
+  expect_equal(gradient(f, c(1.5, 2)), c(3, 4))
+})

@@ -10,6 +10,7 @@ The other names are what the R package calls, by theme:
 - ``_r_calls``: the other functions of gradops, with R's arguments understood;
 - ``_r_functional``: derivatives of R functions of R's numbers;
 - ``_r_values``: values from R and for R;
+- ``_r_recorded``: whether their gradient is lost on the way to R;
 - ``_r_callbacks``: R functions as Python functions;
 - ``_r_errors``: failures, which are returned, not raised;
 - ``_r_objects``: tensors as R shows and saves them;
@@ -47,6 +48,7 @@ from ._r_functional import curvature, derivative, gradient, numbers, objective
 from ._r_graphs import graph
 from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
+from ._r_recorded import is_recorded
 from ._r_session import hold_interrupts, set_progress, set_warn
 from ._r_thread import set_patience
 from ._r_values import as_axis, as_index, describe, dim, from_r
@@ -96,6 +98,7 @@ __all__ = [
     "invoke_beside_tensors",
     "invoke_on_tensors",
     "is_method",
+    "is_recorded",
     "matmul",
     "numbers",
     "objective",
