@@ -81,7 +81,7 @@ check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) 
 #' gradient times `scale` (-1 reverses it: gradient reversal, Ganin and Lempitsky 2015). `op_scaled_gradient_ext()`
 #' scales and shifts it.
 #' @param variable,x A tensor, a variable or R numbers.
-#' @param scale A number or tensor; 0 stops the gradient.
+#' @param scale A number or tensor; 0 makes the gradient 0, and `x` stays connected.
 #' @param shift What is added to the gradient: a number or tensor, or `NULL`.
 #' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute
 #'   gradient over it.

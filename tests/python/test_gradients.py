@@ -86,6 +86,22 @@ def test_scaled_gradient_ext(way, axis, tensors):
 @ALL
 def test_scale_zero_is_a_stop(way):
     check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0) * x, X, 0 * X)
+    check(way, lambda x: ops.abs(gradops.scaled_gradient(x, 0)) * np.inf, 0 * X)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("zero", [0, 0.0, "tensor"])
+def test_scale_zero_stays_connected(backend, zero):
+    """A schedule may start at 0: ``backward()`` goes through, and gives zeros, to second order too."""
+    x = backends.by_name(backend).convert(X)
+    scale = backends.by_name(backend).convert(0.0, "float64") if zero == "tensor" else zero
+    for v in [Variable(x)] if backend != "torch" else [x]:
+        v.requires_grad_()
+        y = ops.sum(gradops.scaled_gradient(v, scale) ** 2)
+        (g,) = gradops.autodiff.grad(y, [v], create_graph=True)
+        ops.sum(g).backward(retain_graph=True)
+        y.backward()
+        np.testing.assert_array_equal(ops.convert_to_numpy(v.grad.detach()), 0 * X)
 
 
 @ALL

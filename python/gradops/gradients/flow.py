@@ -7,7 +7,7 @@ from ..autodiff import engine
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError
-from ..ops import _checks, conversion, elementwise, reductions
+from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from .custom import custom_gradient
 
 
@@ -40,7 +40,8 @@ def scaled_gradient(x, scale):
     Args:
         x: a tensor or variable.
         scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. Negative
-            reverses the gradient (Ganin & Lempitsky 2015), 0 stops it.
+            reverses the gradient (Ganin & Lempitsky 2015). 0 makes it 0, also where it was infinite; ``x`` stays
+            connected, so that ``backward()`` works where nothing else needs a gradient.
 
     Returns:
         ``x``'s values.
@@ -74,8 +75,6 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
     Gradient:
         The formula above, and its own derivative at higher orders; after RETURNN's ``scaled_gradient_ext``.
     """
-    if shift is None and _is_zero(scale):
-        return stop_gradient(x)
     if backends.of(x) is None and not isinstance(x, Variable):
         x = conversion.convert_to_tensor(x)
     shape, rank = conversion.shape(x), conversion.ndim(x)
@@ -93,7 +92,7 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
         axes = _checks.check_axes("scaled_gradient_ext", axes, rank, "scale_shift_by_sum_over_axis")
 
     def pull(upstream):
-        g = elementwise.multiply(upstream, scale)
+        g = elementwise.multiply(upstream, scale) if not _is_zero(scale) else _nothing_of(upstream)
         if shift is None:
             return g
         if axes is None:
@@ -110,6 +109,11 @@ def _constant(value):
 
 def _is_zero(scale) -> bool:
     return isinstance(scale, (int, float)) and scale == 0
+
+
+def _nothing_of(upstream):
+    """Zeros, also of what is infinite, that stay connected: a gradient of theirs is zero, not missing."""
+    return indexing.where(creation.zeros_like(upstream, "bool"), upstream, 0)
 
 
 def set_requires_gradient(x) -> None:
