@@ -102,6 +102,22 @@ def test_second_derivatives(backend, name):
         np.testing.assert_allclose(numpy(result), wanted, rtol=1e-6, atol=1e-7, err_msg=product.__name__)
 
 
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_hessian_has_the_gradients_of_the_real_parts_of_the_gradient(backend, strategy):
+    if strategy == "reverse-mode":
+        result = functional.hessian(lambda z: ops.sum(ops.abs(z) ** 2), tensors(Z, backend))
+        np.testing.assert_allclose(numpy(result), 2 * np.eye(3), atol=1e-12)
+
+    def f(z):
+        return ops.sum(ops.real(ops.exp(z)) * ops.imag(z))
+
+    wanted, gradient = np.empty((3, 3), complex), grad(f)
+    for i, unit in enumerate(np.eye(3)):
+        wanted[:, i] = directional(gradient, Z, unit).real + 1j * directional(gradient, Z, 1j * unit).real
+    result = functional.hessian(f, tensors(Z, backend), outer_jacobian_strategy=strategy)
+    np.testing.assert_allclose(numpy(result), wanted, rtol=1e-6, atol=1e-7)
+
+
 def test_compiled(backend):
     def f(z):
         return ops.sum(ops.real(ops.exp(z) * ops.conj(z)))

@@ -104,7 +104,7 @@ def hessian(
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     point = _Point(func, inputs, "hessian")
-    if point.native == "torch":
+    if point.native == "torch" and not any(x.is_complex() for x in point.leaves):  # PyTorch's has none of those
         forwards = outer_jacobian_strategy == "forward-mode"
         how = {"vectorize": vectorize or forwards, "outer_jacobian_strategy": outer_jacobian_strategy}
         return point.library().functional("hessian", func, point.argument(), (), create_graph, strict, **how)
