@@ -199,6 +199,27 @@ dweibull_tensor <- function(x, shape, scale = 1, log = FALSE) {
 
 #' @rdname tensor_distributions
 #' @export
+dcauchy <- function(x, location = 0, scale = 1, log = FALSE) {
+  UseMethod("dcauchy", among(x, location, scale))
+}
+
+dcauchy_tensor <- function(x, location = 0, scale = 1, log = FALSE) {
+  density_of(function(x) -log(pi * scale) - log1p(((x - location) / scale)^2), x, log, abs(x) == Inf)
+}
+
+#' @rdname tensor_distributions
+#' @export
+dchisq <- function(x, df, ncp = 0, log = FALSE) {
+  UseMethod("dchisq", among(x, df))
+}
+
+dchisq_tensor <- function(x, df, ncp = 0, log = FALSE) {
+  central(ncp)
+  dgamma_tensor(x, df / 2, scale = 2, log = log)
+}
+
+#' @rdname tensor_distributions
+#' @export
 dbinom <- function(x, size, prob, log = FALSE) {
   UseMethod("dbinom", among(x, size, prob))
 }
@@ -236,6 +257,16 @@ dnbinom_tensor <- function(x, size, prob, mu, log = FALSE) {
     function(x) log_rising(size, x, mu) + times_log(x, mu) - scaled_log1p(size, mu)
   }
   density_of(function(x) likely(x) - lgamma(x + 1), x, log, not_whole(x), 0)
+}
+
+#' @rdname tensor_distributions
+#' @export
+dgeom <- function(x, prob, log = FALSE) {
+  UseMethod("dgeom", among(x, prob))
+}
+
+dgeom_tensor <- function(x, prob, log = FALSE) {
+  density_of(function(x) log(prob) + times_log(x, 1 - prob), x, log, not_whole(x), 0)
 }
 
 #' @rdname tensor_distributions
@@ -285,4 +316,38 @@ qlogis <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE)
 qlogis_tensor <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
   odds <- if (log.p) p - log(-expm1(p)) else log(p) - log1p(-p)
   location + scale * if (lower.tail) odds else -odds
+}
+
+#' @rdname tensor_distributions
+#' @export
+pexp <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("pexp", among(q, rate))
+}
+
+pexp_tensor <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
+  by_hazard(rate * ifelse(holds(q < 0), 0, q), lower.tail, log.p)
+}
+
+#' @rdname tensor_distributions
+#' @export
+pweibull <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("pweibull", among(q, shape, scale))
+}
+
+pweibull_tensor <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
+  below <- holds(q <= 0)
+  hazard <- (ifelse(below, 1, q) / scale)^shape
+  by_hazard(hazard * ifelse(below, 0, 1), lower.tail, log.p)
+}
+
+# Of the cumulative hazard.
+by_hazard <- function(hazard, lower.tail, log.p) {
+  if (!lower.tail) {
+    if (log.p) -hazard else exp(-hazard)
+  } else if (log.p) {
+    far <- hazard > log(2)
+    ifelse(far, log1p(-exp(-ifelse(far, hazard, 1))), log(-expm1(-ifelse(far, 1, hazard))))
+  } else {
+    -expm1(-hazard)
+  }
 }

@@ -50,14 +50,15 @@ namesakes <- function() {
       weighted.mean = weighted_mean_tensor, var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
       dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
-      dbinom = dbinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor,
-      pnorm = pnorm_tensor, plogis = plogis_tensor, qlogis = qlogis_tensor
+      dcauchy = dcauchy_tensor, dchisq = dchisq_tensor,
+      dbinom = dbinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor, dgeom = dgeom_tensor,
+      pnorm = pnorm_tensor, plogis = plogis_tensor, pexp = pexp_tensor, pweibull = pweibull_tensor,
+      qlogis = qlogis_tensor
     )
   )
 }
 
 register_tensor_methods <- function() {
-  here <- topenv()
   for (class in context_classes) register("$", class, context_field, baseenv())
   methods <- methods_of_tensors()
   if (getRversion() >= "4.3.0") methods$base$matrixOps <- matrix_ops_tensor
@@ -70,6 +71,10 @@ register_tensor_methods <- function() {
   register("cbind", "python.builtin.object", cbind_tensor, baseenv())
   register("rbind", "python.builtin.object", rbind_tensor, baseenv())
   register("solve", "gradops_qr", solve_tensor, baseenv())
+}
+
+register_namesakes <- function() {
+  here <- topenv()
   methods <- namesakes()
   for (package in names(methods)) {
     for (name in names(methods[[package]])) {

@@ -15,6 +15,11 @@ test_each("densities and their derivatives are those of stats", {
       pnorm = function(x, a, b) pnorm(x, a, b),
       upper = function(x, a, b) pnorm(x, a, b, lower.tail = FALSE, log.p = TRUE),
       tails = function(x, a, b) pnorm((x - 1) * 30, a, b, log.p = TRUE),
+      cauchy = function(x, a, b) dcauchy(x, a, b, log = TRUE),
+      chisq = function(x, a, b) dchisq(x, a),
+      pexp = function(x, a, b) pexp(x, b),
+      pweibull = function(x, a, b) pweibull(x, a, b, log.p = TRUE),
+      survival = function(x, a, b) pweibull(x, a, b, lower.tail = FALSE, log.p = TRUE),
       plogis = function(x, a, b) plogis(x, a, b, lower.tail = FALSE),
       log_plogis = function(x, a, b) plogis(x, a, b, log.p = TRUE),
       qlogis = function(x, a, b) qlogis(x / 3, a, b),
@@ -27,6 +32,7 @@ test_each("densities and their derivatives are those of stats", {
     list(
       binom = function(size, p) dbinom(x, c(4, 5, 6), p),
       log_binom = function(size, p) dbinom(x, c(4, 5, 6), p, log = TRUE),
+      geom = function(size, p) dgeom(x, p, log = TRUE),
       pois = function(size, p) dpois(x, size),
       nbinom = function(size, p) dnbinom(x, size, p, log = TRUE),
       mean = function(size, p) dnbinom(x, size, mu = 3 * p)
@@ -43,6 +49,9 @@ test_each("densities are 0 outside of the support, and right on its edge", {
       exp = function(x, a) dexp(x, a), gamma = function(x, a) dgamma(x, 1, a), beta = function(x, a) dbeta(x, 1, a),
       log = function(x, a) dbeta(x, 2, a, log = TRUE), unif = function(x, a) dunif(x, 0, a),
       lnorm = function(x, a) dlnorm(x, a), weibull = function(x, a) dweibull(x, 1, a),
+      pexp = function(x, a) pexp(x, a, log.p = TRUE), pweibull = function(x, a) pweibull(x, 0.5, a),
+      survival = function(x, a) pexp(x, a, lower.tail = FALSE), chisq = function(x, a) dchisq(x, a * 2),
+      geom = count(function(x, a) dgeom(x, a / 2)),
       pois = count(function(x, a) dpois(x, a)), binom = count(function(x, a) dbinom(x, 2, a / 2)),
       never = count(function(x, a) dbinom(x, 1, a - 1)), nbinom = count(function(x, a) dnbinom(x, 1, a))
     ),
@@ -106,7 +115,9 @@ test_each("a missing value has a missing density, and infinity none", {
     pois = function(x, a) dpois(x, a, log = TRUE), binom = function(x, a) dbinom(x, 5, a / 4, log = TRUE),
     size = function(x, a) dbinom(x, a, 0.3), nbinom = function(x, a) dnbinom(x, a, 0.3),
     mean = function(x, a) dnbinom(x, a, mu = 3), unif = function(x, a) dunif(x, 0, a),
-    gamma = function(x, a) dgamma(x, a, 2), beta = function(x, a) dbeta(x / 4, a, 2)
+    gamma = function(x, a) dgamma(x, a, 2), beta = function(x, a) dbeta(x / 4, a, 2),
+    geom = function(x, a) dgeom(x, a / 4), pexp = function(x, a) pexp(x, a, log.p = TRUE),
+    weibull = function(x, a) pweibull(x, a, 2)
   )
   for (f in counts) {
     for (x in list(variable(c(1, NaN)), c(1, NA))) {
@@ -117,7 +128,8 @@ test_each("a missing value has a missing density, and infinity none", {
   }
   expect_as_base(
     list(
-      gamma = function(x, a) dgamma(x, a, 2), weibull = function(x, a) dweibull(x, a, 2), norm = function(x, a) dnorm(x),
+      gamma = function(x, a) dgamma(x, a, 2), weibull = function(x, a) dweibull(x, a, 2),
+      norm = function(x, a) dnorm(x),
       logis = function(x, a) dlogis(x, a), t = function(x, a) dt(x, a), lnorm = function(x, a) dlnorm(x, a),
       exp = function(x, a) dexp(x, a), pois = function(x, a) dpois(x, a), nbinom = function(x, a) dnbinom(x, a, 0.3),
       mean = function(x, a) dnbinom(x, a, mu = 3), binom = function(x, a) dbinom(x, 3, a / 2)
