@@ -36,14 +36,29 @@ def test_same_numbers_without_calling_f_again(backend):
 
     compiled = jit(f)
     for scale in (1.0, 2.0, 3.0):
-        got, want = compiled(on(backend, X * scale), scale), f(on(backend, X * scale), scale)
+        arguments = on(backend, X * scale), on(backend, scale)
+        got, want = compiled(*arguments), f(*arguments)
         calls.pop()
         np.testing.assert_allclose(numpy(got["y"]), numpy(want["y"]))
         np.testing.assert_allclose(numpy(got["z"][0]), X * scale * 2)
         np.testing.assert_allclose(numpy(got["z"][1]), scale)
     assert len(calls) == 1
-    compiled(on(backend, [1.0, 2.0]), 1.0)
+    compiled(on(backend, [1.0, 2.0]), on(backend, 1.0))
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_python_numbers_take_the_dtype_of_what_they_meet(backend, dtype):
+    x = ops.cast(on(backend, [1.0, 2.0, 3.0]), dtype)
+
+    def f(x, s):
+        return ops.multiply(x, s), x * (s * 2), ops.where(x > 1, x, s), ops.maximum(s, x)
+
+    compiled = jit(f)
+    for s in (2, 3, 2.0, 0.5) if dtype != "int8" else (2, 3):
+        for got, wanted in zip(compiled(x, s), f(x, s)):
+            assert ops.dtype(got) == ops.dtype(wanted)
+            np.testing.assert_array_equal(numpy(got), numpy(wanted))
 
 
 def test_dicts_keep_the_order_of_their_keys(backend):
@@ -356,3 +371,12 @@ def test_numpy_gradients_may_be_written_on(wrap):
     g = wrap(grad(ops.sum))(X)
     g /= 2
     np.testing.assert_array_equal(g, np.full(3, 0.5))
+
+
+def test_signs_of_zeros_are_kept():
+    compiled = jit(lambda x: (ops.divide(x, 0.0), ops.divide(x, -0.0)))
+    with np.errstate(all="ignore"):
+        for got, wanted in zip(compiled(X), (np.inf, -np.inf)):
+            np.testing.assert_array_equal(got, np.full(3, wanted))
+        compiled = jit(ops.divide, static_argnums=1)
+        np.testing.assert_array_equal([compiled(X, 0.0), compiled(X, -0.0)], np.repeat([[np.inf], [-np.inf]], 3, 1))

@@ -43,6 +43,10 @@ def jit(f: Callable, static_argnums=()) -> Callable:
     compiled = gradops.jit(f, static_argnums)
 
     def run(*arguments, **keywords):
+        tensors = [x for x in _tree.leaves_of((arguments, keywords)) if ops.is_tensor(x)]
+        if not static_argnums and all(ops.dtype(x) == "float64" for x in tensors):
+            backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
+            arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
         if host.exists and backend_of((arguments, keywords)).name in ("tensorflow", "jax"):
             return _r_thread.run(lambda: _computed(compiled(*arguments, **keywords)))
         return compiled(*arguments, **keywords)

@@ -11,18 +11,19 @@ import numpy as np
 from .. import _tree, backends, config
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, JitError
-from .captured import Captured
+from .captured import Captured, lost_gradient
 from .program import Place, Program
 
 __all__ = ["JitError", "jit"]
 
 
 def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
-    """``f``, traced once for each signature of shapes, dtypes and static arguments, and replayed after that.
+    """``f``, traced once for each signature of shapes, dtypes, numbers and static arguments, then replayed.
 
     Args:
         f: a function of tensors, numbers and nested structures of them, made of gradops ops (of the
-            library's own too on JAX, TensorFlow and PyTorch). Numbers are traced, not baked in.
+            library's own too on JAX, TensorFlow and PyTorch). Python numbers take the dtype of what they meet, as
+            without ``jit``, and ``f`` is traced anew for each value: pass those that change often as tensors.
         static_argnums: positions of arguments that are no tensors, by whose value it is traced anew.
 
     Returns:
@@ -35,7 +36,7 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
             NumPy, or draws from a random generator of NumPy's or Python's that was there before, while it is
-            traced; or its result needs the gradient of a Variable that it closes over, which would be lost.
+            traced; or its result carries a gradient to a Variable that is no argument, which would be lost.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
 
     What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
@@ -70,10 +71,11 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
                 "a compiled function drew random numbers while it was traced; they would be the same at each call.",
                 hint="draw them outside and pass them as an argument",
             )
-        if watched.lost_gradient(result):
+        if lost_gradient(result):
             raise JitError(
-                "a compiled function closes over a variable that requires a gradient; its gradient would be lost.",
-                hint="pass the variable as an argument, or close over `variable.detach()`",
+                "the result of a compiled function depends on a variable that requires a gradient and is no argument; "
+                "the gradient would be lost.",
+                hint="pass the variable as an argument, or use `variable.detach()`",
             )
         watched.forget_own_changes()
         captured[:] = [watched]
@@ -96,10 +98,13 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
             backend = config.default_backend()
         if backend.name == "traced" or any(isinstance(x, Variable) for x in leaves):
             return f(*args, **kwargs)
-        tensors = [x if backends.of(x) is backend else _as_tensor(x, backend) for x in leaves]
+        numbers = [type(x) in _NUMBERS for x in leaves]  # stay Python's, which take the dtype of what they meet
+        settings += tuple(_compared(x, i) if number else None for i, (x, number) in enumerate(zip(leaves, numbers)))
+        tensors = [_as_tensor(x, backend) for x, number in zip(leaves, numbers) if not number]
 
         def whole(*values):
-            inner, keywords = _tree.unflatten(form, values)
+            given = iter(values)
+            inner, keywords = _tree.unflatten(form, [x if n else next(given) for x, n in zip(leaves, numbers)])
             queue = iter(inner)
             picked = iter(chosen)
             return traced(*[next(picked) if i in static else next(queue) for i in range(len(args))], **keywords)
@@ -107,11 +112,13 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         if backend.name != "numpy":
             key: tuple = (backend.name, form, settings, config.floatx())
             if key not in programs:
+                _forget(programs)
                 programs[key] = backend.module.gradients.compile(whole)
             return programs[key](*tensors)
         key = (form, settings, config.floatx(), *[(x.shape, x.dtype) for x in tensors])
         program = programs.get(key)
         if program is None:
+            _forget(programs)
             program = programs[key] = _trace(whole, tensors)
             if not kwargs and not static and all(type(a) is np.ndarray for a in args):
                 programs[(config.floatx(), *[(a.shape, a.dtype) for a in args])] = program
@@ -121,7 +128,18 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     return compiled
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
+def _forget(programs: dict, most: int = 256) -> None:
+    """Leave out the oldest program where there are too many, as with a number that is another at each call."""
+    if len(programs) >= most:
+        del programs[next(iter(programs))]
+
+
 def _as_tensor(value, backend):
+    if backends.of(value) is backend:
+        return value
     try:
         return backend.convert(value)
     except (TypeError, ValueError) as error:
@@ -148,6 +166,8 @@ def _compared(value, position: int):
             f"got {type(value).__name__}.",
             argument="static_argnums",
         ) from error
+    if isinstance(value, (float, complex)):
+        return (type(value), repr(value))  # 0.0 is equal to -0.0
     return (type(value), value)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
+from ..autodiff.graph import Node
 from ..autodiff.variable import Variable
 
 _MISSING = object()
@@ -41,7 +42,6 @@ class Captured:
         self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
         self.tensors: list[tuple[Any, tuple]] = []
         self.generators: list[Any] = []
-        self.variables: list[Variable] = []
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
         self._queue: list[Any] = [f]
@@ -66,12 +66,6 @@ class Captured:
         self.bindings = [(get, value) for get, value in self.bindings if get() is value]
         self.containers = [pair for pair in self.containers if not _differs_in_items(pair)]
 
-    def lost_gradient(self, result) -> bool:
-        """Whether the result of ``f`` carries a gradient to a variable that it closes over."""
-        return any(v.requires_grad for v in self.variables) and any(
-            isinstance(x, Variable) and x.requires_grad for x in _tree.flatten(result)[0]
-        )
-
     def random_state(self) -> list:
         """The states of NumPy's and Python's global generators, and of those found."""
         return [_comparable(np.random.get_state()), random.getstate(), *map(_state, self.generators)]
@@ -82,7 +76,6 @@ class Captured:
             return
         self._seen[id(value)] = value
         if isinstance(value, Variable):
-            self.variables.append(value)
             self._bind(functools.partial(getattr, value, "data"))
         elif isinstance(value, np.ndarray):
             if value.flags.writeable and value.dtype != object:
@@ -190,6 +183,30 @@ class Captured:
         value = get()
         self.bindings.append((get, value))
         self._queue.append(value)
+
+
+def lost_gradient(result) -> bool:
+    """Whether the result of a trace carries a gradient to a variable that holds numbers, so is no argument's."""
+    pending = [x._node or x for x in _tree.flatten(result)[0] if isinstance(x, Variable) and x.requires_grad]
+    seen = set()
+    while pending:
+        at = pending.pop()
+        if at is None or id(at) in seen:
+            continue
+        seen.add(id(at))
+        if isinstance(at, Node):
+            pending += at.edges
+        elif _has_numbers(at.data):
+            return True
+    return False
+
+
+def _has_numbers(data) -> bool:
+    try:
+        np.asarray(data)
+    except Exception:  # noqa: BLE001  each library's own, of what is being traced
+        return False
+    return True
 
 
 def _inner(f):

@@ -156,6 +156,8 @@ def _frozen(spec):
         return ("slice", spec.start, spec.stop, spec.step)
     if isinstance(spec, np.ndarray):
         return ("array", id(spec))
+    if isinstance(spec, (float, complex, np.inexact)):
+        return (type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
     return spec if isinstance(spec, Place) else (type(spec).__name__, spec)
 
 
