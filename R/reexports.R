@@ -2,14 +2,14 @@
 #' @export
 rlang::`%||%`
 
-#' @importFrom reticulate %as%
-#' @export
-reticulate::`%as%`
-
-#' @importFrom reticulate tuple
-#' @export
-reticulate::tuple
-
-#' @importFrom reticulate np_array
-#' @export
-reticulate::np_array
+#' Functions of reticulate
+#'
+#' `tuple()`, `np_array()` and `%as%` are those of reticulate: see [reticulate::tuple()], [reticulate::np_array()] and
+#' [reticulate::with.python.builtin.object()].
+#' @name from-reticulate
+#' @aliases tuple np_array %as%
+#' @rawNamespace export("%as%", np_array, tuple)
+#' @examplesIf gradops_available()
+#' np_array(c(1, 2))
+#' tuple(1, 2)
+NULL
