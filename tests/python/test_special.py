@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS, native_gradient, numpy, tape_second, tensors
 
+import gradops
 from gradops import Variable, autodiff, ops
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
@@ -68,6 +69,23 @@ def test_what_differs_between_backends():
     (tape,), (torch,), (jax,), (tensorflow,) = (gradients(lambda v: ops.cbrt(v), [np.array(0.0)], b) for b in BACKENDS)
     assert np.isinf(tape) and np.isinf(jax)
     assert np.isnan(torch) and np.isnan(tensorflow)
+
+
+@pytest.mark.parametrize(
+    "f, at, expected",  # on the tape, PyTorch, JAX, TensorFlow
+    [
+        (lambda v: ops.power(v, 0.0), 0.0, [0, 0, np.nan, np.nan]),
+        (lambda v: ops.where(v > 0, ops.sqrt(v), 0.0), 0.0, [np.nan, np.nan, np.nan, 0]),
+        (lambda v: ops.logaddexp(v, v), np.inf, [np.nan, np.nan, 2, 1]),
+        (lambda v: ops.arctan2(v, v), 0.0, [np.nan, 0, np.nan, np.nan]),
+    ],
+    ids=["power", "where", "logaddexp", "arctan2"],
+)
+def test_gradients_that_differ_between_backends(f, at, expected):
+    with np.errstate(all="ignore"):
+        x = np.array([at])
+        found = [numpy(gradops.grad(lambda v: ops.sum(f(v)))(tensors(x, b))).item() for b in BACKENDS]
+    np.testing.assert_array_equal(found, expected)
 
 
 @everywhere
