@@ -68,8 +68,8 @@ def gradcheck(
         True, or False if wrong and ``raise_exception`` is false.
 
     Raises:
-        GradientError: (a RuntimeError) a difference or NaN, with analytic beside numeric values; gradients that change from
-            call to call; undefined gradients that are not taken as zero.
+        GradientError: (a RuntimeError) a difference or NaN, with analytic beside numeric values; gradients that change
+            from call to call; undefined gradients that are not taken as zero.
         ArgumentError: no input to check.
 
     Gradient:

@@ -96,7 +96,13 @@ def test_a_python_number_loses_the_gradient():
         out[0] = v[0]
         return out
 
-    for convert in (lambda v: math.sin(v[0]), lambda v: float(v[0]), lambda v: int(v[0]), lambda v: complex(v[0]), fills):
+    for convert in (
+        lambda v: math.sin(v[0]),
+        lambda v: float(v[0]),
+        lambda v: int(v[0]),
+        lambda v: complex(v[0]),
+        fills,
+    ):
         with pytest.warns(UserWarning, match="no gradient goes through it") as caught:
             convert(v)
         assert len(caught) == 1 and caught[0].filename == __file__
