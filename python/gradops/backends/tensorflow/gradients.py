@@ -151,8 +151,8 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 
 def _dense(gradients) -> list:
-    """Gradients as tensors, also of what was gathered from."""
-    return [tf.convert_to_tensor(g) for g in gradients]
+    """Gradients as tensors, also of what was gathered from; None stays."""
+    return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
 def vjp(run, leaves: list) -> tuple:
