@@ -143,6 +143,18 @@ def test_variables_that_require_a_gradient_are_an_error(backend):
         assert float(jit(lambda x: ops.sum(x * v.detach()).data)(X)) == X.sum()
 
 
+def test_own_variables_of_arguments_are_none():
+    def f(x):
+        own = Variable(x).requires_grad_()
+        loss = ops.sum(own * own)
+        loss.backward()
+        return loss, own.grad
+
+    loss, gradient = jit(f)(X)
+    np.testing.assert_allclose(loss, np.sum(X**2))
+    np.testing.assert_allclose(gradient, 2 * X)
+
+
 def test_own_changes_do_not_trace_again():
     net, history, calls = Net(), [], 0
 

@@ -204,7 +204,7 @@ def lost_gradient(result) -> bool:
 def _has_numbers(data) -> bool:
     try:
         np.asarray(data)
-    except Exception:  # noqa: BLE001  each library's own, of what is being traced
+    except Exception:  # each library has its own for what is being traced
         return False
     return True
 
