@@ -380,3 +380,37 @@ def test_signs_of_zeros_are_kept():
             np.testing.assert_array_equal(got, np.full(3, wanted))
         compiled = jit(ops.divide, static_argnums=1)
         np.testing.assert_array_equal([compiled(X, 0.0), compiled(X, -0.0)], np.repeat([[np.inf], [-np.inf]], 3, 1))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ops.sum(x[x > 0]) / len(x[x > 0]),
+        lambda x: ops.reshape(x, (1, 3))[0, x > 0],
+        grad(lambda x: ops.sum(x[x > 0])),
+        ops.nonzero,
+        ops.where,
+    ],
+)
+def test_numpy_shapes_that_depend_on_values_are_an_error(f):
+    with pytest.raises(JitError, match="shape of the result depends on values"):
+        jit(f)(X)
+
+
+def test_masks_that_are_known_or_written_by_are_compiled():
+    known = np.array([True, False, True])
+    compiled = jit(lambda x: (x[known], ops.where(x > 1, x, 0.0), ops.where(known)[0]))
+    for x in (X, -X):
+        for got, wanted in zip(compiled(x), (x[known], np.where(x > 1, x, 0), [0, 2])):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_value_dependent_control_flow_on_numpy_is_an_error():
+    def f(x):
+        return ops.cond(ops.sum(x) > 0, lambda: x, lambda: -x)
+
+    with pytest.raises(JitError, match=r"use `ops.where\(\)`(.|\n)*cannot be compiled on NumPy"):
+        jit(f)(X)
+    for backend in ("jax", "tensorflow"):
+        for x in (X, -X):
+            np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)

@@ -47,7 +47,8 @@ class Traced:
     def _refuse(self, *_, **__):
         raise JitError(
             "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
-            hint="use `ops.where()` or `ops.cond()`, keep to gradops ops, or make the argument static",
+            hint="use `ops.where()`, keep to gradops ops, or make the argument static; control flow that depends on "
+            "values (`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on NumPy",
         )
 
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
@@ -111,11 +112,24 @@ def _recorded(name: str, kernel):
         if name in _CONSTANT:
             return kernel(*_values(arguments))
         program = next((x.program for x in _flat(arguments) if isinstance(x, Traced)), None)
+        if _has_unknown_shape(name, arguments):
+            raise JitError(
+                f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
+                hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
+            )
         values = _values(arguments)
         result = kernel(*values)
         return result if program is None else program.add(name, kernel, arguments, values, result)
 
     return record
+
+
+def _has_unknown_shape(name: str, arguments) -> bool:
+    """Whether a result has as many elements as a traced array has true ones."""
+    if name == "get_item":
+        return any(isinstance(x, Traced) and x.dtype == bool for x in _flat(arguments[1:]))
+    positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1
+    return positions and isinstance(arguments[0], Traced)
 
 
 def _values(value):
