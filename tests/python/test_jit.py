@@ -405,12 +405,25 @@ def test_masks_that_are_known_or_written_by_are_compiled():
             np.testing.assert_array_equal(got, wanted)
 
 
-def test_value_dependent_control_flow_on_numpy_is_an_error():
+def test_value_dependent_control_flow_on_numpy_and_torch_is_an_error():
     def f(x):
         return ops.cond(ops.sum(x) > 0, lambda: x, lambda: -x)
 
-    with pytest.raises(JitError, match=r"use `ops.where\(\)`(.|\n)*cannot be compiled on NumPy"):
-        jit(f)(X)
+    for backend, name in (("numpy", "NumPy"), ("torch", "PyTorch")):
+        with pytest.raises(JitError, match=rf"use `ops.where\(\)`(.|\n)*cannot be compiled on {name}"):
+            jit(f)(on(backend, X))
     for backend in ("jax", "tensorflow"):
         for x in (X, -X):
             np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)
+
+
+def test_results_that_are_no_tensors_of_the_backend(backend):
+    constants = ops.ones((2,), dtype="float32"), np.arange(3.0)
+    compiled = jit(lambda v: {"v": v * 2, "parts": [constants, None, ops.ones((2,))], "n": 2})
+    for x in (X, 2 * X):
+        result = compiled(on(backend, x))
+        (ones, whole), nothing, created = result["parts"]
+        for got, wanted in ((result["v"], 2 * x), (ones, np.ones(2)), (whole, np.arange(3.0)), (created, np.ones(2))):
+            np.testing.assert_array_equal(numpy(got), wanted)
+        assert nothing is None
+        assert int(numpy(result["n"])) == 2

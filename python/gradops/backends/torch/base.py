@@ -54,13 +54,18 @@ def dtype_name(x) -> str:
 def to_numpy(x) -> np.ndarray:
     x = x.detach()
     if _is_traced(x):
-        raise JitError(
-            "a compiled function looked at a value: a branch or a Python number made of a tensor.",
-            hint="use `ops.where()` or `ops.cond()`, or make the argument static",
-        )
+        raise looked_at_a_value()
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.resolve_conj().resolve_neg().cpu().numpy()
+
+
+def looked_at_a_value() -> JitError:
+    return JitError(
+        "a compiled function looked at a value: a branch or a Python number made of a tensor.",
+        hint="use `ops.where()`, or make the argument static; control flow that depends on values "
+        "(`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on PyTorch",
+    )
 
 
 def _is_traced(x) -> bool:

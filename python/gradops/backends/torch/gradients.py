@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
+import numpy as np
 import torch
 
 from ... import _tree
-from ...errors import GradientError, JitError
+from ...errors import GradientError
+from .base import looked_at_a_value
 
 
 def stop(x):
@@ -304,14 +306,28 @@ def compile(f):
 
 
 def _graph(f, tensors):
+    """``f`` traced by ``make_fx``, whose graphs give tensors only: what else ``f`` returns is kept beside."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    traced: dict = {}
+
+    def tensors_of(*xs):
+        traced["leaves"], traced["form"] = _tree.flatten(f(*xs))
+        return [x for x in traced["leaves"] if isinstance(x, torch.Tensor)]
+
     try:
-        return make_fx(f)(*tensors)
+        graph = make_fx(tensors_of)(*tensors)
     except RuntimeError as error:
         if "tracing tensor" not in str(error):
             raise
-        raise JitError(
-            "a compiled function looked at a value: a branch or a Python number made of a tensor.",
-            hint="use `ops.where()` or `ops.cond()`, or make the argument static",
-        ) from error
+        raise looked_at_a_value() from error
+    others = [None if isinstance(x, torch.Tensor) else x for x in traced.pop("leaves")]
+    is_tensor = [x is None for x in others]
+    form = traced.pop("form")
+
+    def run(*xs):
+        given = iter(graph(*xs))
+        leaves = [next(given) if t else x.copy() if isinstance(x, np.ndarray) else x for t, x in zip(is_tensor, others)]
+        return _tree.unflatten(form, leaves)
+
+    return run
