@@ -106,11 +106,9 @@ test_that("interrupts stop Python and R functions that it calls, and leave nothi
   out <- interrupted(c(
     "\\() op_fori_loop(1, 1e9, reticulate::py_eval('lambda i, x: x + 1', convert = FALSE), 0)",
     "\\() gradient(\\(x) {Sys.sleep(20); sum(x)}, 1)",
-    "\\() gradient(\\(x) {repeat x <- x * 1}, 1)",
-    "\\() with_no_grad(repeat parameter(1) * 2)",
-    "\\() gradient(op_custom_gradient(\\(x) list(x, \\(upstream) repeat upstream <- upstream * 1)), 1)"
+    "\\() with_no_grad(repeat parameter(1) * 2)"
   ))
-  expect_identical(out, rep("fine", 5))
+  expect_identical(out, rep("fine", 3))
 })
 
 test_that("options are read when Python starts", {
