@@ -81,8 +81,7 @@ autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = N
 #' with_no_grad(x * 2)
 #' @export
 with_no_grad <- function(code) {
-  local_no_grad()
-  code
+  within_scope(local_no_grad, code)
 }
 
 #' @rdname with_no_grad
@@ -94,8 +93,7 @@ local_no_grad <- function(.local_envir = parent.frame()) {
 #' @rdname with_no_grad
 #' @export
 with_enable_grad <- function(code) {
-  local_enable_grad()
-  code
+  within_scope(local_enable_grad, code)
 }
 
 #' @rdname with_no_grad
@@ -107,8 +105,7 @@ local_enable_grad <- function(.local_envir = parent.frame()) {
 #' @rdname with_no_grad
 #' @export
 with_inference_mode <- function(code) {
-  local_inference_mode()
-  code
+  within_scope(local_inference_mode, code)
 }
 
 #' @rdname with_no_grad
@@ -126,9 +123,20 @@ local_scope <- function(.name, ..., .local_envir) {
 enter_scope <- function(scope, envir) {
   suspendInterrupts({
     call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
-    withr::defer(py_call(scope$`__exit__`, NULL, NULL, NULL), envir = envir)
+    leave <- scope$`__exit__`
+    withr::defer(suspendInterrupts(py_call(leave, NULL, NULL, NULL)), envir = envir)
   })
   invisible()
+}
+
+# Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
+within_scope <- function(local, code) {
+  interruptible <- if (py_to_r(py_call(core$interrupts_suspended %||% load_bridge("interrupts_suspended")))) identity else allowInterrupts
+  scoped <- function() {
+    local(environment())
+    interruptible(code)
+  }
+  suspendInterrupts(scoped())
 }
 
 #' An operation with its own forward and backward
@@ -193,8 +201,7 @@ context_field <- function(x, name) {
 #' try(with_detect_anomaly(backward(log(x) * 0)))
 #' @export
 with_detect_anomaly <- function(code, check_nan = TRUE) {
-  local_detect_anomaly(check_nan)
-  code
+  within_scope(function(.local_envir) local_detect_anomaly(check_nan, .local_envir), code)
 }
 
 #' @rdname with_detect_anomaly
@@ -258,11 +265,7 @@ described_call <- function(call, frame) {
 #' @export
 with_profile <- function(code, sort_by = "self_time") {
   profile <- call_core("autodiff.profiler.profile")
-  measure <- function() {
-    enter_scope(profile, environment())
-    force(code)
-  }
-  measure()
+  within_scope(function(.local_envir) enter_scope(profile, .local_envir), code)
   columns <- py_to_r(call_core("interop.r.profile_rows", profile, sort_by))
   structure(as.data.frame(lapply(columns, unlist)), class = c("gradops_profile", "data.frame"))
 }

@@ -29,7 +29,8 @@ called_back <- function(f, finish, take) {
   force(f)
   force(take)
   knows_f <- length(formals(finish)) > 1
-  function(...) {
+  # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again.
+  function(..., .suspended = FALSE) {
     arrived <- FALSE
     last <- NULL
     state$callbacks <- callbacks() + 1
@@ -37,12 +38,13 @@ called_back <- function(f, finish, take) {
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })
+    interruptible <- if (.suspended) identity else allowInterrupts
     result <- rlang::try_fetch(
-      {
+      interruptible({
         f <- if (is.function(f)) f else rlang::wref_value(f)
         value <- do.call("f", lapply(list(...), take))
         if (knows_f) finish(value, f) else finish(value)
-      },
+      }),
       error = function(condition) {
         condition <- r_condition(condition)
         list(

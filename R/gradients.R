@@ -139,8 +139,7 @@ set_requires_gradient <- function(x) {
 #' gradient(function(x) x * with_stop_gradient(x^2), 3)
 #' @export
 with_stop_gradient <- function(code) {
-  local_stop_gradient()
-  code
+  within_scope(local_stop_gradient, code)
 }
 
 #' @rdname with_stop_gradient
@@ -166,8 +165,7 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' gradient(checkpoint(function(x) exp(x)^2), 1)
 #' @export
 with_gradient_checkpoint <- function(code) {
-  local_gradient_checkpoint()
-  code
+  within_scope(local_gradient_checkpoint, code)
 }
 
 #' @rdname with_gradient_checkpoint

@@ -32,7 +32,7 @@ def python(*arguments, **environment):
     ("where", "cases"), [("own", ""), ("main", "numpy or thread or robjects or tf_function or conditions or views")]
 )
 def test_r_on_a_thread_of_its_own_and_on_the_main_one(where, cases):
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", cases]
+    options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", cases]
     done = python("-m", "pytest", *options, "rpy2_cases.py", R_THREAD=where)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     assert "skipped" not in done.stdout

@@ -77,16 +77,15 @@ test_that("Python's warnings are R's", {
   expect_error(y$grad, "is not kept")
 })
 
-# In an R process of its own that interrupts itself after half a second, as Ctrl-C would; then modes must be whole.
+# In an R process of its own that interrupts itself after less than a second, as Ctrl-C would; then modes must be whole.
 interrupted <- function(code) {
   script <- c(
-    "interrupt_soon <- function() system(sprintf('(sleep 0.5; kill -INT %d) &', Sys.getpid()))",
+    "interrupt_soon <- function() system(sprintf('(sleep 0.7; kill -INT %d) &', Sys.getpid()))",
     "options(gradops.progress = FALSE)",
     "invisible(op_exp(1))",
     sprintf("cases <- list(%s)", paste(code, collapse = ",\n")),
     "for (case in cases) {",
-    "  interrupt_soon()",
-    "  result <- tryCatch(case(), interrupt = \\(condition) 'interrupted', error = conditionMessage)",
+    "  result <- tryCatch({interrupt_soon(); case()}, interrupt = \\(condition) 'interrupted', error = conditionMessage)",
     "  x <- parameter(2)",
     "  y <- x^2",
     "  backward(y)",
@@ -106,9 +105,14 @@ test_that("interrupts stop Python and R functions that it calls, and leave nothi
   out <- interrupted(c(
     "\\() op_fori_loop(1, 1e9, reticulate::py_eval('lambda i, x: x + 1', convert = FALSE), 0)",
     "\\() gradient(\\(x) {Sys.sleep(20); sum(x)}, 1)",
-    "\\() with_no_grad(repeat parameter(1) * 2)"
+    "\\() gradient(\\(x) {repeat x <- x * 1}, 1)",
+    "\\() gradcheck(\\(x) sum(exp(x)^2), rep(0.1, 1e5))",
+    "\\() with_no_grad(repeat parameter(1) * 2)",
+    "\\() repeat with_stop_gradient(with_no_grad(parameter(1) * 2))",
+    "\\() optim(c(1, 1), \\(x) {repeat gradient(\\(x) sum(x^2), x)})",
+    "\\() reticulate::py_run_string('while True: pass')"
   ))
-  expect_identical(out, rep("fine", 3))
+  expect_identical(out, rep("fine", 8))
 })
 
 test_that("options are read when Python starts", {

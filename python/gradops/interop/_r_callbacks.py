@@ -94,7 +94,7 @@ class Held:
         self.function = function
 
     def __del__(self, drop=_r_thread.drop, over=sys.is_finalizing):
-        if not over():
+        if not over() and hasattr(self, "function"):  # an interrupt comes even before __init__
             drop(self.function)
 
 

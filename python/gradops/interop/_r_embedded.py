@@ -101,7 +101,15 @@ def _no_r(error: BaseException) -> BackendError:
 
 def _settle_on_main() -> None:
     lock = _rpy2("rpy2.rinterface_lib.openrlib").rlock
-    _r_thread.settle(may_serve=lambda: not lock._is_owned(), thread=threading.main_thread())
+
+    def may_serve() -> bool:
+        """Not in the middle of rpy2's code, whose locks do not all let the thread that has them in again."""
+        frame: Any = sys._getframe(1)
+        while frame is not None and not _r_thread.runs_r(frame):
+            frame = frame.f_back
+        return frame is None and not lock._is_owned()
+
+    _r_thread.settle(may_serve=may_serve, thread=threading.main_thread())
 
 
 def _start_thread() -> None:

@@ -8,12 +8,14 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from traceback import walk_stack
 
 from ..functional import _progress
+from . import _r_thread
 
-# Functions that an interrupt must not cut short: a scope would be entered or left half done, reticulate would take it
-# for a failure, and where Python ignores exceptions the interrupt would be lost.
-_WHOLE = frozenset(("__enter__", "__exit__", "getmro", "__del__", "_xla_gc_callback"))
+# Functions that an interrupt must not cut short: a scope would be entered or left half done, and where Python ignores
+# exceptions the interrupt would be lost.
+_WHOLE = frozenset(("__enter__", "__exit__", "__del__", "_xla_gc_callback"))
 
 
 def set_warn(warn: Callable) -> None:
@@ -44,10 +46,18 @@ def _r_interrupts_suspended() -> ctypes.c_int:
 _suspended = _r_interrupts_suspended()
 
 
+def interrupts_suspended() -> bool:
+    """Whether R suspends interrupts now."""
+    return bool(_suspended.value)
+
+
 def into_r(function: Callable, arguments, keywords):
     """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
-    one before that would jump over Python's frames; the function itself allows them."""
+    one before that would jump over Python's frames; the function itself allows them, unless it is told that they were
+    suspended before (``.suspended``)."""
     before, _suspended.value = _suspended.value, 1
+    if before:
+        keywords = {**keywords, ".suspended": True}
     try:
         return function(*arguments, **keywords)
     finally:
@@ -94,22 +104,39 @@ class _Bar:
 
 
 def hold_interrupts() -> bool:
-    """Have reticulate's handler of interrupts let scopes begin and end; it asks again within half a second.
+    """Have reticulate's handler of interrupts raise only where the exception arrives in R.
 
-    Returns whether that could be done, so that R installs the handler anew.
+    It is put off, for R to see when it runs next, while a scope begins or ends and while R suspends interrupts, when
+    reticulate's handler would ask again at once, without end; and in what reticulate itself calls, which may take the
+    exception for a plain failure and forget it. That ends at once; code that does not is asked again, by reticulate
+    within half a second, and is then a function of the user's. Returns whether that could be done, so that R installs
+    the handler anew.
     """
     try:
         import rpycall
     except ImportError:
         return False
     handler = rpycall.python_interrupt_handler
+    put_off: tuple = (None, 0.0)
 
     def python_interrupt_handler(signum, frame):
-        while frame is not None:
-            if frame.f_code.co_name in _WHOLE:
+        nonlocal put_off
+        if _suspended.value or any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
+            return None
+        entry = _entered_from_r(frame)
+        if not entry.f_globals.get("__name__", "").startswith("gradops.interop."):
+            (before, at), now = put_off, time.monotonic()
+            put_off = (id(entry), now)
+            if before != id(entry) or now - at > 2:
                 return None
-            frame = frame.f_back
         return handler(signum, None)
 
     rpycall.python_interrupt_handler = python_interrupt_handler
     return True
+
+
+def _entered_from_r(frame):
+    """The frame of the Python function that R has called last, or that the program began with."""
+    while frame.f_back is not None and not _r_thread.runs_r(frame.f_back):
+        frame = frame.f_back
+    return frame

@@ -181,7 +181,12 @@ def _wake() -> None:
 def _in_python() -> bool:
     """Whether R's thread runs Python code, not R code, whose system calls a signal could break off."""
     frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
-    return frame is not None and not any(place in frame.f_code.co_filename for place in _RUNS_R)
+    return frame is not None and not runs_r(frame)
+
+
+def runs_r(frame) -> bool:
+    """Whether a frame is of reticulate's or rpy2's code."""
+    return any(place in frame.f_code.co_filename for place in _RUNS_R)
 
 
 def _alive() -> bool:
