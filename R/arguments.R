@@ -134,6 +134,15 @@ forget_conditions <- function() {
   rm(list = ls(conditions), envir = conditions)
 }
 
+check_flag <- function(flag, name = rlang::caller_arg(flag), call = caller_env()) {
+  if (!is.logical(flag) || length(flag) != 1 || is.na(flag)) {
+    abort(
+      sprintf("`%s` must be TRUE or FALSE; got %s.", name, friendly(flag)),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
+  }
+}
+
 # What a value is, in a few words.
 friendly <- function(x) {
   cli::format_inline("{.obj_type_friendly {x}}")

@@ -81,15 +81,17 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   here <- new.env()
   derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   function(...) {
+    call <- users_call()
     arguments <- positional(f, list(...), max(argnums))
     chosen <- intersect(argnums, seq_along(arguments))
     inputs <- arguments[chosen]
+    for (i in chosen) check_differentiable(arguments[[i]], argument_name(f, i), call)
     arguments[chosen] <- as_doubles(inputs)
     here$names <- lapply(arguments, names_within)
     if (gives_numbers(inputs)) {
-      result <- plain(call_python(derivative, arguments, "interop.r.numbers"))
+      result <- plain(call_python(derivative, arguments, "interop.r.numbers", call))
     } else {
-      result <- several(call_python(derivative, arguments))
+      result <- several(call_python(derivative, arguments, call = call))
     }
     value <- if (has_aux) result[[1]][[1]] else result[[1]]
     c(
@@ -224,6 +226,7 @@ product_at <- function(name, func, x, v, strict, v_is_input, ...) {
 # A function and where it is differentiated: what a call of gradops.functional needs, and the way back from its result.
 point <- function(func, x, extra, call = parent.frame()) {
   check_function(func, "func", call)
+  check_differentiable(x, "x", call)
   at <- list(
     x = x, several = is.list(x), named = is.list(x) && !is.null(names(x)), numbers = gives_numbers(x),
     leaves = if (is.list(x)) leaves_of(x) else list(x), here = new.env(), call = call
@@ -368,12 +371,30 @@ check_dependence <- function(value, arguments) {
 # R's `if` and `while` cannot be told about tensors; what R says of them does not help.
 explain_branch <- function(condition, class = "gradops_error_type") {
   explain_hint(condition, class)
+  explain_stopifnot(condition, class)
   call <- conditionCall(condition)
   if (inherits(condition, "simpleError") && rlang::is_call(call, c("if", "while"))) {
     abort(
       c(
         sprintf("`%s` looked at a value: its condition is a tensor, not TRUE or FALSE.", as.character(call[[1]])),
         i = "Use `op_where()` or `op_cond()`; or `as.logical()` of the condition, where values are known."
+      ),
+      class = c(class, "gradops_error"), parent = condition, call = NULL
+    )
+  }
+}
+
+# What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. It is known by its frame, which is alive.
+explain_stopifnot <- function(condition, class) {
+  if (!inherits(condition, "simpleError") || !grepl(" not (all )?TRUE$", conditionMessage(condition))) {
+    return()
+  }
+  calls <- Filter(function(i) identical(sys.function(i), base::stopifnot), seq_len(sys.nframe()))
+  if (length(calls) > 0 && is_tensor(get0("r", sys.frame(max(calls)), inherits = FALSE))) {
+    abort(
+      c(
+        "`stopifnot()` takes R's TRUE and FALSE alone; it was given a tensor, and has not looked at its values.",
+        i = "Write `stopifnot(as.logical(all(p > 0)))`, where values are known."
       ),
       class = c(class, "gradops_error"), parent = condition, call = NULL
     )
@@ -453,6 +474,23 @@ positional <- function(f, arguments, count) {
   c(unname(matched[first]), matched[!names(matched) %in% first])
 }
 
+# The frame of gradops' function that others called: errors are signalled from there.
+users_call <- function(at = sys.parent()) {
+  repeat {
+    caller <- sys.parents()[at]
+    if (caller == 0 || caller >= at || !identical(topenv(sys.frame(caller)), topenv())) {
+      return(sys.frame(at))
+    }
+    at <- caller
+  }
+}
+
+# What `f` calls its argument.
+argument_name <- function(f, i) {
+  name <- names(formals(args(f)))[i]
+  if (is.null(name) || is.na(name) || name == "...") "x" else name
+}
+
 # Call a Python function that may raise, with R's arguments.
 call_python <- function(f, arguments, how = "interop.r.invoke", call = parent.frame()) {
   if (is.null(names(arguments)) && how == "interop.r.numbers") {
@@ -477,7 +515,19 @@ gives_numbers <- function(x) {
 }
 
 all_numbers <- function(x) {
-  if (is.list(x)) all(vapply(x, all_numbers, NA)) else is_number(x)
+  if (is.list(x)) all(vapply(x, function(part) is.null(part) || all_numbers(part), NA)) else is_number(x)
+}
+
+# Factors, dates and the like are no numbers to differentiate by.
+check_differentiable <- function(x, name, call = parent.frame()) {
+  for (part in leaves_of(x)) {
+    if (is.object(part) && is.atomic(part) && !is_number(part)) {
+      abort(
+        sprintf("`%s` must be numbers or tensors to be differentiated by; got %s.", name, friendly(part)),
+        class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+      )
+    }
+  }
 }
 
 # R's whole numbers are numbers too where they are differentiated by.

@@ -16,6 +16,7 @@
 #' - `evaluations()`: how often value and gradient were computed.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`.
 #' - `gradops_error_jit`: see [jit()].
 #' @examplesIf gradops_available()
 #' banana <- objective(function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2)
@@ -26,6 +27,8 @@
 #' @export
 objective <- function(f, jit = FALSE, hessian = FALSE) {
   check_function(f)
+  check_flag(jit)
+  check_flag(hessian)
   both <- evaluator("interop.r.objective", f, jit)
   second <- evaluator("interop.r.curvature", f, jit)
   evaluations <- 0

@@ -153,7 +153,8 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   name <- paste0(if (na.rm) "nan", .Generic)
   parts <- Filter(function(part) is_tensor(part) || length(part) > 0, list(...)) # what is empty adds nothing, as in R
   if (na.rm) parts <- without_na(parts)
-  parts <- lapply(parts, function(x) reduce_all(name, operand(x)))
+  call <- written(sys.call(), .Generic)
+  parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))
   combine <- switch(.Generic, sum = `+`, prod = `*`, max = op_maximum, min = op_minimum, all = `&`, any = `|`)
   Reduce(combine, parts)
 }
@@ -164,11 +165,12 @@ without_na <- function(parts) {
   parts[vapply(parts, function(x) !is.atomic(x) || length(x) > 0, NA)]
 }
 
-reduce_all <- function(name, x) {
+reduce_all <- function(name, x, call) {
+  reduce <- function(op, ...) answer(py_call(ops[[op]] %||% load_op(op), x, NULL, FALSE, ...), call)
   switch(name,
-    nanany = , nanall = call_op(sub("nan", "", name), x, NULL, FALSE),
-    max = , min = , prod = call_op(name, x, NULL, FALSE, NULL), # an initial value, or a dtype
-    call_op(name, x, NULL, FALSE)
+    nanany = , nanall = reduce(sub("nan", "", name)),
+    max = , min = , prod = reduce(name, NULL), # an initial value, or a dtype
+    reduce(name)
   )
 }
 

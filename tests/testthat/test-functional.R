@@ -163,3 +163,37 @@ test_each("what only looks at values, or says that it is meant, is silent", {
   expect_no_warning(as.numeric(parameter(1) * 2))
   expect_no_warning(gradcheck(function(x) sum(x^2), c(1, 2)))
 })
+
+test_each("what is no number is no place to differentiate at", {
+  expect_error(gradient(sum, factor("a")), "factor", class = "gradops_error_type")
+  expect_error(grad(sum, as.Date("2024-01-01")), "Date", class = "gradops_error_type")
+  expect_error(jacobian(function(p) p$a, list(a = factor("u"))), "`x`", class = "gradops_error_type")
+  expect_identical(gradient(function(p) sum(p$a), list(a = 1, b = NULL)), list(a = 1, b = NULL))
+})
+
+test_each("errors tell the user's call, and what stopifnot() cannot do", {
+  called <- function(expr) as.character(conditionCall(expect_error(expr, class = "gradops_error"))[[1]])
+  f <- function(p) stop("no")
+  expect_identical(called(gradient(f, 1)), "gradient")
+  expect_identical(called(jacobian(f, 1)), "jacobian")
+  slope <- grad_fn(f)
+  expect_identical(called(slope(1)), "slope")
+  expect_identical(called(max(variable(numeric()))), "max")
+  for (check in list(function(p) stopifnot(p > 0), function(p) stopifnot(all(p > 0)))) {
+    g <- function(p) {
+      check(p)
+      sum(p)
+    }
+    expect_error(gradient(g, c(1, 2)), "R's TRUE and FALSE alone", class = "gradops_error_type")
+  }
+  own <- function(p) {
+    stopifnot(1 == 2)
+    sum(p)
+  }
+  error <- expect_error(gradient(own, 1), class = "gradops_error_callback")
+  expect_match(conditionMessage(error$parent), "1 == 2 is not TRUE")
+  expect_identical(gradient(function(p) {
+    stopifnot(as.logical(all(p > 0)))
+    sum(p)
+  }, c(1, 2)), c(1, 1))
+})

@@ -177,3 +177,9 @@ test_each("grad_fn(), value_and_grad_fn() and hessian_fn() fit the optimisers", 
   expect_equal(gradient(fit$par, 1), c(0, 0), tolerance = 1e-5)
   expect_equal(both(c(1, 2), k = 1), list(value = 6, gradient = c(2, 8)))
 })
+
+test_that("flags are TRUE or FALSE", {
+  nll <- function(b) sum(b^2)
+  expect_error(objective(nll, c(0, 0)), "`jit` must be TRUE or FALSE", class = "gradops_error_type")
+  expect_error(objective(nll, hessian = NA), "`hessian`", class = "gradops_error_type")
+})
