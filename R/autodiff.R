@@ -22,13 +22,13 @@
 #' x$grad
 #' @export
 variable <- function(data, requires_grad = FALSE, role = NULL) {
-  call_core("interop.r.variable", operand(data), requires_grad, role)
+  keep_names(call_core("interop.r.variable", operand(data), requires_grad, role), data)
 }
 
 #' @rdname variable
 #' @export
 parameter <- function(data, requires_grad = TRUE, role = NULL) {
-  call_core("interop.r.variable", operand(data), requires_grad, role, TRUE)
+  keep_names(call_core("interop.r.variable", operand(data), requires_grad, role, TRUE), data)
 }
 
 #' Gradients of recorded operations

@@ -81,17 +81,16 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   here <- new.env()
   derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   function(...) {
-    call <- users_call()
     arguments <- positional(f, list(...), max(argnums))
     chosen <- intersect(argnums, seq_along(arguments))
     inputs <- arguments[chosen]
-    for (i in chosen) check_differentiable(arguments[[i]], argument_name(f, i), call)
+    for (i in chosen) check_differentiable(arguments[[i]], argument_name(f, i), users_call())
     arguments[chosen] <- as_doubles(inputs)
     here$names <- lapply(arguments, names_within)
     if (gives_numbers(inputs)) {
-      result <- plain(call_python(derivative, arguments, "interop.r.numbers", call))
+      result <- plain(call_python(derivative, arguments, "interop.r.numbers"))
     } else {
-      result <- several(call_python(derivative, arguments, call = call))
+      result <- several(call_python(derivative, arguments))
     }
     value <- if (has_aux) result[[1]][[1]] else result[[1]]
     c(
@@ -492,7 +491,7 @@ argument_name <- function(f, i) {
 }
 
 # Call a Python function that may raise, with R's arguments.
-call_python <- function(f, arguments, how = "interop.r.invoke", call = parent.frame()) {
+call_python <- function(f, arguments, how = "interop.r.invoke", call = users_call()) {
   if (is.null(names(arguments)) && how == "interop.r.numbers") {
     return(call_core(how, f, lapply(arguments, operand), .call = call))
   }

@@ -65,7 +65,7 @@ compiled_calls <- function(f, make) {
             "A compiled function drew random numbers while it was traced; they would be the same at each call.",
             i = "Draw them outside and pass them as an argument."
           ),
-          class = c("gradops_error_jit", "gradops_error"), call = parent.frame(2)
+          class = c("gradops_error_jit", "gradops_error"), call = users_call()
         )
       }
     }

@@ -1,5 +1,5 @@
-# Names of a tensor's elements: those that an R vector had which a function is differentiated at. They belong to R's
-# handle of the tensor, so a new handle has none.
+# Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
+# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it.
 
 with_names <- function(x, names) {
   if (is.list(x)) {
@@ -12,6 +12,31 @@ with_names <- function(x, names) {
 
 names_within <- function(x) {
   if (is.list(x)) lapply(x, names_within) else if (is_number(x) && length(dim(x)) < 2) names(x)
+}
+
+# What base R's arithmetic does: the names of the first operand of the result's length.
+keep_names <- function(result, ...) {
+  operands <- list(...)
+  for (operand in operands) {
+    names <- own_names(operand)
+    if (!is.null(names) && is_tensor(result)) {
+      size <- length(names)
+      alike <- all(vapply(operands, of_size, NA, size))
+      if (alike || length_tensor(result) == size) {
+        return(with_names(result, names))
+      }
+    }
+  }
+  result
+}
+
+own_names <- function(x) {
+  if (is.environment(x)) names_tensor(x) else if (is.null(dim(x))) names(x)
+}
+
+# Whether `x` is known to be a number or a vector of that size; asking Python takes longer.
+of_size <- function(x, size) {
+  if (is.environment(x)) length(names_tensor(x)) == size else is.null(dim(x)) && length(x) %in% c(1, size)
 }
 
 names_tensor <- function(x) {

@@ -183,7 +183,7 @@ r_wording <- function(text) {
     size <- if (nzchar(found[4])) sprintf(": dimension %d has size %s", as.integer(found[3]) + 1L, found[4]) else ""
     text <- sprintf("position %d is out of range%s.", position + (position >= 0), size)
   }
-  text <- gsub("gradops.ops.", "op_", text, fixed = TRUE)
+  text <- gsub("(?<![\\w.])(gradops\\.)?ops\\.(?=[a-z])", "op_", text, perl = TRUE)
   text <- gsub("gradops\\.(functional|autodiff)\\.|gradops\\.(?=[a-z])", "", text, perl = TRUE)
   text <- gsub("gradops\\.config\\.([a-z_]+)", "config_\\1", text)
   argument <- regmatches(text, regexec("^argument (\\d+) ", text))[[1]]

@@ -46,7 +46,7 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   }
   position <- position_of(..1, names)
   part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
-  if (is_tensor(position)) part else with_names(part, stats::setNames(names, names)[position])
+  if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
 
 assign_tensor <- function(x, ..., value) {

@@ -24,11 +24,12 @@ operators <- c(
 Ops_tensor <- function(e1, e2) {
   if (!missing(e2)) {
     if (!.Generic %in% arithmetic) check_known(.Generic, e1, e2)
-    return(call_operator(operators[[.Generic]], operand(e1), operand(e2), .call = written(sys.call(), .Generic)))
+    result <- call_operator(operators[[.Generic]], operand(e1), operand(e2), .call = written(sys.call(), .Generic))
+    return(keep_names(result, e1, e2))
   }
   switch(.Generic,
-    `-` = call_op("negative", e1),
-    `!` = call_op("logical_not", e1),
+    `-` = keep_names(call_op("negative", e1), e1),
+    `!` = keep_names(call_op("logical_not", e1), e1),
     e1
   )
 }
@@ -127,9 +128,9 @@ Math_tensor <- function(x, ...) {
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   if (is.character(f)) {
-    call_op(f, x)
+    keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
-    f(x, ...)
+    keep_names(f(x, ...), x)
   } else {
     no_method(.Generic, environment())
   }

@@ -138,3 +138,21 @@ test_that("NumPy tensors stand beside any other, those of two other libraries do
   expect_match(format(numpy * jax), "jax")
   expect_error(torch + jax, "torch and jax|jax and torch", class = "gradops_error_mixed_backends")
 })
+
+test_each("arithmetic keeps names where base R does", {
+  a <- c(u = 1, v = 2)
+  b <- c(s = 3, t = 4)
+  calls <- list(
+    \(x, y) x * 2, \(x, y) -x, \(x, y) exp(x) + 1, \(x, y) x * y, \(x, y) y - unname(b), \(x, y) 1 / x, \(x, y) b * x,
+    \(x, y) x * matrix(1:4, 2), \(x, y) c(one = 1) * x, \(x, y) cumsum(x), \(x, y) x > 1, \(x, y) sum(x), \(x, y) x[2] * 2
+  )
+  for (call in calls) {
+    expected <- call(a, b)
+    if (!is.null(dim(expected))) expected <- unname(expected)
+    expect_identical(names(call(parameter(a), parameter(b))), names(expected))
+  }
+  x <- parameter(a)
+  expect_identical(as.numeric((x^2 + 1)["v"]), 5)
+  expect_identical(gradient(\(p) exp(p)["u"] * (2 * p)["v"], c(u = 0, v = 3)), c(u = 6, v = 2))
+  expect_null(names(x$grad))
+})
