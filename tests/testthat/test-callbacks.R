@@ -359,3 +359,7 @@ test_that("an R function that another thread lets go of is freed", {
   for (i in 1:3) gc(full = TRUE)
   expect_true(freed)
 })
+
+test_each("where interrupts are suspended, R functions are called all the same", {
+  expect_identical(suspendInterrupts(gradient(function(x) with_stop_gradient(x * 1) * x, 3)), 3)
+})
