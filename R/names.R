@@ -15,28 +15,27 @@ names_within <- function(x) {
 }
 
 # What base R's arithmetic does: the names of the first operand of the result's length.
-keep_names <- function(result, ...) {
-  operands <- list(...)
-  for (operand in operands) {
-    names <- own_names(operand)
-    if (!is.null(names) && is_tensor(result)) {
-      size <- length(names)
-      alike <- all(vapply(operands, of_size, NA, size))
-      if (alike || length_tensor(result) == size) {
-        return(with_names(result, names))
-      }
-    }
+keep_names <- function(result, x, y = NULL) {
+  first <- if (is.environment(x)) attr(x, "gradops_names", exact = TRUE) else vector_names(x)
+  second <- if (is.environment(y)) attr(y, "gradops_names", exact = TRUE) else vector_names(y)
+  if (is.null(first) && is.null(second)) { # nearly always
+    return(result)
   }
-  result
+  size <- max(length(first), length(second))
+  if (is_tensor(result) && (of_size(x, size) && of_size(y, size) || length_tensor(result) == size)) {
+    with_names(result, if (length(first) == size) first else second)
+  } else {
+    result
+  }
 }
 
-own_names <- function(x) {
-  if (is.environment(x)) names_tensor(x) else if (is.null(dim(x))) names(x)
+vector_names <- function(x) {
+  if (is.null(dim(x))) names(x)
 }
 
 # Whether `x` is known to be a number or a vector of that size; asking Python takes longer.
 of_size <- function(x, size) {
-  if (is.environment(x)) length(names_tensor(x)) == size else is.null(dim(x)) && length(x) %in% c(1, size)
+  if (is.environment(x)) length(names_tensor(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
 }
 
 names_tensor <- function(x) {
