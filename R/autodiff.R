@@ -131,7 +131,8 @@ enter_scope <- function(scope, envir) {
 
 # Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
 within_scope <- function(local, code) {
-  interruptible <- if (py_to_r(py_call(core$interrupts_suspended %||% load_bridge("interrupts_suspended")))) identity else allowInterrupts
+  suspended <- py_to_r(py_call(core$interrupts_suspended %||% load_bridge("interrupts_suspended")))
+  interruptible <- if (suspended) identity else allowInterrupts
   scoped <- function() {
     local(environment())
     interruptible(code)

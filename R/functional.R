@@ -383,7 +383,7 @@ explain_branch <- function(condition, class = "gradops_error_type") {
   }
 }
 
-# What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. It is known by its frame, which is alive.
+# What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. Its frame is alive and tells.
 explain_stopifnot <- function(condition, class) {
   if (!inherits(condition, "simpleError") || !grepl(" not (all )?TRUE$", conditionMessage(condition))) {
     return()

@@ -6,8 +6,8 @@
 #' whole numbers and of booleans have no missing values; NaN counts as missing, as in R.
 #'
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
-#' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the value
-#' of one boolean. `stopifnot()` wants R's logicals: `stopifnot(as.logical(all(x > 0)))`.
+#' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
+#' value of one boolean. `stopifnot()` wants R's logicals: `stopifnot(as.logical(all(x > 0)))`.
 #' @param x,object,target A tensor or variable.
 #' @param current What to compare with: a tensor or R numbers.
 #' @param ... Arguments of the method for R's values.

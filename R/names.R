@@ -16,8 +16,8 @@ names_within <- function(x) {
 
 # What base R's arithmetic does: the names of the first operand of the result's length.
 keep_names <- function(result, x, y = NULL) {
-  first <- if (is.environment(x)) attr(x, "gradops_names", exact = TRUE) else vector_names(x)
-  second <- if (is.environment(y)) attr(y, "gradops_names", exact = TRUE) else vector_names(y)
+  first <- own_names(x)
+  second <- own_names(y)
   if (is.null(first) && is.null(second)) { # nearly always
     return(result)
   }
@@ -29,8 +29,8 @@ keep_names <- function(result, x, y = NULL) {
   }
 }
 
-vector_names <- function(x) {
-  if (is.null(dim(x))) names(x)
+own_names <- function(x) {
+  if (is.environment(x)) attr(x, "gradops_names", exact = TRUE) else if (is.null(dim(x))) names(x)
 }
 
 # Whether `x` is known to be a number or a vector of that size; asking Python takes longer.

@@ -4,8 +4,8 @@
 #'
 #' Texts are recorded as numbers are: what [backward()] is given as feedback on a text comes back to every text that
 #' it was made from. Besides these functions there are `+`, which joins, `sum()`, which joins several, `==` and `[`; all
-#' but joining and splitting go elementwise on several texts. Write an operation of your own, such as a call of a language
-#' model that also writes the feedback, with [autodiff_function()] or [op_custom_gradient()].
+#' but joining and splitting go elementwise on several texts. Write an operation of your own, such as a call of a
+#' language model that also writes the feedback, with [autodiff_function()] or [op_custom_gradient()].
 #' @param ... For `text_join()` texts: variables and strings. For `text_format()` what to fill in, by name or in order.
 #' @param separator What to put between them, or split at; `NULL`: white space.
 #' @param x A text, or several.

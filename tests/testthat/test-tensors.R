@@ -144,7 +144,8 @@ test_each("arithmetic keeps names where base R does", {
   b <- c(s = 3, t = 4)
   calls <- list(
     \(x, y) x * 2, \(x, y) -x, \(x, y) exp(x) + 1, \(x, y) x * y, \(x, y) y - unname(b), \(x, y) 1 / x, \(x, y) b * x,
-    \(x, y) x * matrix(1:4, 2), \(x, y) c(one = 1) * x, \(x, y) cumsum(x), \(x, y) x > 1, \(x, y) sum(x), \(x, y) x[2] * 2
+    \(x, y) x * matrix(1:4, 2), \(x, y) c(one = 1) * x, \(x, y) cumsum(x), \(x, y) x > 1, \(x, y) sum(x),
+    \(x, y) x[2] * 2
   )
   for (call in calls) {
     expected <- call(a, b)
