@@ -328,6 +328,49 @@ def test_other_values():
     np.testing.assert_array_equal(r_function("function(x, data) x * data$w")(X, table), X * [1, 2, 3])
 
 
+class Frame:
+    """What pandas' and polars' data frames have in common."""
+
+    def __init__(self, **columns):
+        self.table = columns
+        self.columns = list(columns)
+
+    def __len__(self):
+        return len(next(iter(self.table.values())))
+
+    def __getitem__(self, name):
+        return Series(self.table[name])
+
+    def to_numpy(self):
+        return np.stack([np.asarray(c, object) for c in self.table.values()], 1)
+
+
+class Series:
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self):
+        return np.asarray(self.values, object if None in self.values or isinstance(self.values[0], str) else None)
+
+
+def test_data_frames_are_r_s():
+    data = Frame(y=[1.0, 2.0, 3.5, 4.0], g=["a", "b", "a", None], z=[1, 5, 3, 2], b=[True, False, True, True])
+    classes = r_function(
+        "function(x, d) { stopifnot(is.data.frame(d), sapply(d, class) == x$classes, is.na(d$g[4])); 1 }"
+    )
+    assert classes({"classes": ["numeric", "character", "integer", "logical"]}, data) == 1
+    fitted = r_function("function(x, d) unname(coef(lm(y ~ z + b, d, weights = x)))")(
+        np.array([1.0, 2.0, 1.0, 3.0]), data
+    )
+    design = np.array([[1.0, 1, 1], [1, 5, 0], [1, 3, 1], [1, 2, 1]])
+    root = np.sqrt([1.0, 2, 1, 3])
+    expected = np.linalg.lstsq(design * root[:, None], np.array([1.0, 2, 3.5, 4]) * root, rcond=None)[0]
+    np.testing.assert_allclose(fitted, expected)
+    assert r_function("function(d) { stopifnot(is.null(dim(d$y))); nrow(d) }")(Frame(y=[3.0])) == 1
+    holes = r_function("function(d) sum(is.na(d$y))")(Frame(y=[1.0, None, 3.0]))
+    assert holes == 1
+
+
 # Threads --------------------------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
             with made-up values (between 0 and 1) when they trace it; so is ``gradient``.
 
     Returns:
-        A function of tensors of one backend, numbers, text, lists, dicts and R objects. Tensors go to R as
+        A function of tensors of one backend, numbers, text, lists, dicts, data frames and R objects. Tensors go to R as
         doubles, integers or logicals: vectors (of length one with a dim), matrices and arrays. A value of length
         one without a dim is a scalar, a data frame a matrix. Floating values have the widest floating dtype of the
         tensors, ``floatx`` without; integers are int64, complex ones complex.
@@ -36,7 +36,8 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
         BackendError: rpy2 or R is missing.
 
     An interrupt ends the wait, not what R computes: later calls wait for that. (R's own handler of interrupts,
-    which it installs while it is in ``Sys.sleep`` or waits for a socket, works only where R is on the main thread.)
+    which it installs while it is in ``Sys.sleep`` or waits for a socket, works only where R is on the main thread;
+    elsewhere an interrupt then ends the process.)
 
     R runs on one thread: one of its own where gradops starts it, the main thread where the program does,
     as ``import rpy2.robjects``. ``jax.vmap`` and ``torch.func.vmap`` call it for one row after the other;

@@ -107,7 +107,7 @@ def as_r(value):
 
     Numbers and text become vectors of length one, 1-dimensional arrays vectors (of length one with a dim, that
     they be known from numbers), others arrays, lists of numbers or text vectors, other lists and dicts
-    lists, None ``NULL``.
+    lists, data frames of pandas, polars and their like R's, None ``NULL``.
 
     Raises:
         ArgumentTypeError: what R has no value for.
@@ -140,10 +140,33 @@ def as_r(value):
         return r.ListSexpVector([as_r(item) for item in value])
     if isinstance(value, np.ndarray):
         return _array(value)
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        return _frame({str(name): value[name].to_numpy() for name in value.columns}, len(value))
     raise ArgumentTypeError(
-        f"an R function takes tensors, numbers, text, lists, dicts and R objects; got {type(value).__name__}.",
+        "an R function takes tensors, numbers, text, lists, dicts, data frames and R objects; "
+        f"got {type(value).__name__}.",
         argument="f",
     )
+
+
+def _frame(columns: dict[str, np.ndarray], rows: int):
+    """R's data frame: vectors of numbers, logicals and text, missing text as NA."""
+    r = _rinterface()
+    frame = r.ListSexpVector([_column(column) for column in columns.values()])
+    frame.names = r.StrSexpVector(list(columns))
+    frame.do_slot_assign("row.names", r.IntSexpVector([_NA, -rows]))
+    frame.rclass = r.StrSexpVector(["data.frame"])
+    return frame
+
+
+def _column(column: np.ndarray):
+    if column.dtype.kind in "OUT":
+        r = _rinterface()
+        missing = [text is None or text != text or str(text) == "<NA>" for text in column]
+        if all(gone or isinstance(text, str) for gone, text in zip(missing, column)):
+            return r.StrSexpVector([r.NA_Character if gone else str(text) for gone, text in zip(missing, column)])
+        column = column.astype(np.float64)
+    return _in_r("as.vector")(_array(column))
 
 
 def _array(array: np.ndarray):
