@@ -8,9 +8,8 @@
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
 #' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
 #' value of one boolean. `stopifnot()` wants R's logicals: `stopifnot(as.logical(all(x > 0)))`.
-#' @param x,object,target A tensor or variable.
-#' @param current What to compare with: a tensor or R numbers.
-#' @param ... Arguments of the method for R's values.
+#' @param x A tensor or variable, or any value of R's.
+#' @returns Of `isTRUE()` and `isFALSE()`, `TRUE` or `FALSE`.
 #' @name tensor_values
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, NaN, 3))

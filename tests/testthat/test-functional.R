@@ -79,7 +79,7 @@ test_each("what is no scalar function is an error", {
 test_each("jacobian() and hessian() are matrices of R's numbers, with names", {
   f <- function(x) x[1:2]^2 * c(1, 10) + x[3]
   x <- c(a = 1, b = 2, c = 3)
-  expected <- rbind(c(a = 2, b = 0, c = 1), c(0, 40, 1))
+  expected <- rbind(a = c(a = 2, b = 0, c = 1), b = c(0, 40, 1)) # names(f(x)) is c("a", "b")
   expect_equal(jacobian(f, x), expected)
   expect_equal(jacobian(f, x, strategy = "forward-mode"), expected)
   expect_equal(jacobian(\(x) sum(x), 3), matrix(1))

@@ -127,8 +127,10 @@ test_each("results have R's shapes and names", {
   expect_equal(jacobian(\(x) c(x[1], 5), c(2, 3)), rbind(c(1, 0), 0))
   p <- list(w = c(u = 1, v = 2), b = 3)
   expect_equal(grad(\(p) sum(p$w^2) * p$b, p), list(w = c(u = 6, v = 12), b = 5))
-  expect_equal(jacobian(\(p) p$w * p$b, p), list(w = matrix(c(3, 0, 0, 3), 2, dimnames = list(NULL, c("u", "v"))),
-                                                 b = matrix(c(1, 2))))
+  expect_equal(jacobian(\(p) p$w * p$b, p), list(
+    w = matrix(c(3, 0, 0, 3), 2, dimnames = list(c("u", "v"), c("u", "v"))),
+    b = matrix(c(1, 2), dimnames = list(c("u", "v"), NULL))
+  ))
   second <- hessian(\(p) sum(p$w^2) * p$b, p)
   expect_equal(second$w$w, matrix(c(6, 0, 0, 6), 2, dimnames = list(c("u", "v"), c("u", "v"))))
   expect_equal(second$w$b, matrix(c(2, 4), 2, dimnames = list(c("u", "v"), NULL)))
