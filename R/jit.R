@@ -4,6 +4,9 @@
 #' `tf.function`, a graph of PyTorch's or, on NumPy, a recorded program. `jit(value_and_grad_fn(f))` holds the gradient
 #' too.
 #'
+#' A single integer is part of the signature, and `f` is traced again for another; so is a single double beside tensors
+#' that are not all of float64. What changes at each call, such as a step's number, is best a double or a tensor.
+#'
 #' What `f` finds outside, such as data, is part of what was traced. At each call the variables that `f` (and functions
 #' of yours that it calls) closes over are compared with those, and `f` is traced again if one was assigned anew;
 #' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.

@@ -12,7 +12,7 @@ suppressPackageStartupMessages(library(gradops))
 # Points of two interleaved half circles about the origin, turned by `angle` degrees, and which they are on.
 moons <- function(n, angle) {
   t <- pi * runif(n)
-  label <- rep(0:1, length.out = n)
+  label <- rep(c(0, 1), length.out = n)
   points <- ifelse(label == 0, 1, -1) * cbind(cos(t) - 0.5, sin(t) - 0.25) + matrix(rnorm(2 * n, sd = 0.08), n)
   a <- angle * pi / 180
   list(x = points %*% rbind(c(cos(a), sin(a)), c(-sin(a), cos(a))), label = cbind(label))
@@ -76,7 +76,7 @@ train <- function(source, target, start, adversarial, steps) {
   data <- tensors(list(source = source$x, label = source$label, target = target$x))
   zero <- each(\(x) 0 * x, start)
   state <- tensors(list(p = start, m = zero, v = zero))
-  for (step in seq_len(steps)) {
+  for (step in as.numeric(seq_len(steps))) { # doubles: a compiled function is traced anew for each integer
     rate <- 2 / (1 + exp(-10 * (step - 1) / steps)) - 1 # the domain head learns first, as in the paper
     state <- adam(state, step, data, if (adversarial) rate else 0)
   }
