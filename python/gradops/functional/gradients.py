@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import _tree, backends, config, dtypes
 from ..autodiff import engine
 from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import enable_grad, recording
 from ..autodiff.variable import Variable, attach, wrap
+from ..backends.numpy.base import owned
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..ops import conversion
 
@@ -188,22 +187,11 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
             gradients = engine.grad(y, inputs, materialize_grads=True)
             if tracked:
                 return wrap(y.data), list(gradients)
-            return y.data, _writable([g.data for g in gradients], [x.data for x in inputs])
+            return y.data, owned([g.data for g in gradients], {id(x.data) for x in inputs})
         gradients = engine.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         return y, list(gradients)
-
-
-def _writable(gradients: list, inputs: list) -> list:
-    """Each gradient in memory of its own, as the caller may write on it."""
-    taken = set(map(id, inputs))
-    for i, g in enumerate(gradients):
-        if isinstance(g, np.ndarray):
-            if id(g) in taken or g.base is not None or not g.flags.owndata:
-                g = gradients[i] = g.copy("K")
-            taken.add(id(g))
-    return gradients
 
 
 def _settle(box: dict, inputs: list, as_variables: bool) -> None:

@@ -7,10 +7,11 @@ result over an operand that is not needed any more.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
+
+from ..backends.numpy.base import owned
 
 
 class Program:
@@ -222,8 +223,9 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
     parameters = ", ".join(f"v{p}" for p in program.inputs)
     returned = f"[{', '.join(results)}]"
     if _may_be_others(program, outputs, own):
-        scope["owned"] = functools.partial(_owned, {id(x) for x in scope.values() if isinstance(x, np.ndarray)})
-        returned = f"owned({returned}, ({parameters}{',' if program.inputs else ''}))"
+        taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
+        scope.update(owned=owned, taken=taken)
+        returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
     lines = [line for line in lines if line]
     body = "\n".join(lines) or "    pass"
     source = f"def program({parameters}):\n{body}\n    return {returned}\n"
@@ -240,17 +242,6 @@ def _may_be_others(program: Program, outputs: list, own: set) -> bool:
     arrays = [p for p in places if isinstance(program._values[p], np.ndarray)]
     constants = any(isinstance(o, np.ndarray) for o in outputs)
     return constants or len(set(arrays)) < len(arrays) or not own.issuperset(arrays)
-
-
-def _owned(constants: set, results: list, arguments: tuple) -> list:
-    """The results, copied where they are not the caller's to write on."""
-    taken = constants.union(map(id, arguments))
-    for i, x in enumerate(results):
-        if isinstance(x, np.ndarray):
-            if id(x) in taken or x.base is not None or not x.flags.owndata:
-                x = results[i] = x.copy("K")
-            taken.add(id(x))
-    return results
 
 
 OPERATORS = {np.add: " + ", np.subtract: " - ", np.multiply: " * ", np.true_divide: " / ", np.negative: "-"}

@@ -27,9 +27,7 @@ def np_dtype(name: str) -> np.dtype:
 
 def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     """An array of ``value``: Python floats become ``floatx``, integers int64; arrays keep their dtype."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-    elif hasattr(value, "__array__"):
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
         array = np.array(value)
@@ -75,6 +73,19 @@ def cast(x, dtype) -> np.ndarray:
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real if target.kind != "b" else x != 0
     return np.asarray(x).astype(target, copy=False)
+
+
+def owned(arrays: list, taken: set[int]) -> list:
+    """The list with arrays that are the caller's to write on.
+
+    Those whose ``id`` is ``taken``, that come twice or whose memory is another array's are copied, in the list itself.
+    """
+    for i, x in enumerate(arrays):
+        if isinstance(x, np.ndarray):
+            if id(x) in taken or x.base is not None or not x.flags.owndata:
+                x = arrays[i] = x.copy("K")
+            taken.add(id(x))
+    return arrays
 
 
 @cache
