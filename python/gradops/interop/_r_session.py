@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import sys
 import threading
@@ -109,8 +110,8 @@ def hold_interrupts() -> bool:
     It is put off, for R to see when it runs next, while a scope begins or ends and while R suspends interrupts, when
     reticulate's handler would ask again at once, without end; and in what reticulate itself calls, which may take the
     exception for a plain failure and forget it. That ends at once; code that does not is asked again, by reticulate
-    within half a second, and is then a function of the user's. Returns whether that could be done, so that R installs
-    the handler anew.
+    within half a second, and is then a function of the user's. In TensorFlow's code it is put off for a second at most.
+    Returns whether that could be done, so that R installs the handler anew.
     """
     try:
         import rpycall
@@ -118,11 +119,18 @@ def hold_interrupts() -> bool:
         return False
     handler = rpycall.python_interrupt_handler
     put_off: tuple = (None, 0.0)
+    first = last = 0.0
 
     def python_interrupt_handler(signum, frame):
-        nonlocal put_off
+        nonlocal put_off, first, last
         if _suspended.value or any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
             return None
+        if _in_tensorflow(frame):
+            before, last = last, time.monotonic()
+            first = last if last - before > 0.5 else first
+            if last - first < 1:
+                _ask_again()
+                return None
         entry = _entered_from_r(frame)
         if not entry.f_globals.get("__name__", "").startswith("gradops.interop."):
             (before, at), now = put_off, time.monotonic()
@@ -133,6 +141,27 @@ def hold_interrupts() -> bool:
 
     rpycall.python_interrupt_handler = python_interrupt_handler
     return True
+
+
+def _in_tensorflow(frame) -> bool:
+    """Whether TensorFlow's Python code runs, at work for gradops or the user.
+
+    Its compiled code calls it and may not look at what it raises: the exception surfaces later as a ``SystemError``, or
+    the process ends.
+    """
+    while frame is not None and not _r_thread.runs_r(frame):
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package in ("tensorflow", "gradops"):
+            return package == "tensorflow"
+        frame = frame.f_back
+    return False
+
+
+def _ask_again() -> None:
+    """Have Python call its handler once more, in a moment; reticulate's does nothing where R was faster."""
+    timer = threading.Timer(0.001, _thread.interrupt_main)
+    timer.daemon = True
+    timer.start()
 
 
 def _entered_from_r(frame):
