@@ -119,27 +119,6 @@ local_scope <- function(.name, ..., .local_envir) {
   enter_scope(call_core(.name, ..., .call = .local_envir), .local_envir)
 }
 
-# An interrupt comes before both or after both, so that what is entered is always left.
-enter_scope <- function(scope, envir) {
-  suspendInterrupts({
-    call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
-    leave <- scope$`__exit__`
-    withr::defer(suspendInterrupts(py_call(leave, NULL, NULL, NULL)), envir = envir)
-  })
-  invisible()
-}
-
-# Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
-within_scope <- function(local, code) {
-  suspended <- py_to_r(py_call(core$interrupts_suspended %||% load_bridge("interrupts_suspended")))
-  interruptible <- if (suspended) identity else allowInterrupts
-  scoped <- function() {
-    local(environment())
-    interruptible(code)
-  }
-  suspendInterrupts(scoped())
-}
-
 #' An operation with its own forward and backward
 #'
 #' After `torch::autograd_function()`, on variables of every backend and on torch tensors. `forward` runs without

@@ -30,7 +30,7 @@ called_back <- function(f, finish, take) {
   force(take)
   knows_f <- length(formals(finish)) > 1
   # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again.
-  function(..., .suspended) {
+  function(...) {
     arrived <- FALSE
     last <- NULL
     state$callbacks <- callbacks() + 1
@@ -38,7 +38,7 @@ called_back <- function(f, finish, take) {
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })
-    interruptible <- if (missing(.suspended)) allowInterrupts else identity
+    interruptible <- if (interrupts_suspended()) identity else allowInterrupts
     result <- rlang::try_fetch(
       interruptible({
         f <- if (is.function(f)) f else rlang::wref_value(f)

@@ -5,12 +5,15 @@
 NULL
 
 # reticulate takes most of a second to load, so it is loaded at its first use: these functions are its own by then.
-np_array <- py_call <- py_to_r <- tuple <- `%as%` <- function(...) NULL
+np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(...) NULL
 
 .onLoad <- function(libname, pkgname) {
   namespace <- topenv()
-  for (name in c("np_array", "py_call", "py_to_r", "tuple", "%as%")) {
-    eval(bquote(delayedAssign(.(name), getExportedValue("reticulate", .(name)), assign.env = namespace)))
+  theirs <- c(
+    np_array = "np_array", tuple = "tuple", `%as%` = "%as%", reticulate_call = "py_call", reticulate_to_r = "py_to_r"
+  )
+  for (name in names(theirs)) {
+    eval(bquote(delayedAssign(.(name), getExportedValue("reticulate", .(theirs[[name]])), assign.env = namespace)))
   }
   register_namesakes()
   if (isNamespaceLoaded("reticulate")) {

@@ -82,12 +82,6 @@ python_warning <- function(message, category) {
   NULL
 }
 
-# Interrupts must not stop Python in the middle of entering or leaving a scope.
-hold_interrupts <- function(bridge) {
-  install <- get0("install_interrupt_handlers", asNamespace("reticulate"), mode = "function", inherits = FALSE)
-  if (!is.null(install) && py_to_r(py_call(bridge$hold_interrupts))) install()
-}
-
 # Failures -------------------------------------------------------------------------------------------------------------
 
 raise <- function(failure, call) {

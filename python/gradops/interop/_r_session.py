@@ -36,29 +36,22 @@ def set_warn(warn: Callable) -> None:
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
 
 
-def _r_interrupts_suspended() -> ctypes.c_int:
-    """R's own flag; where R cannot be found, a number that nobody reads."""
+def _flag(name: str, default: int) -> ctypes.c_int:
+    """A flag of R's own; where R cannot be found, a number that nobody writes or reads."""
     try:
-        return ctypes.c_int.in_dll(ctypes.CDLL(None), "R_interrupts_suspended")
+        return ctypes.c_int.in_dll(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError, ValueError):
-        return ctypes.c_int(0)
+        return ctypes.c_int(default)
 
 
-_suspended = _r_interrupts_suspended()
-
-
-def interrupts_suspended() -> bool:
-    """Whether R suspends interrupts now."""
-    return bool(_suspended.value)
+_pending = _flag("R_interrupts_pending", 1)
+_suspended = _flag("R_interrupts_suspended", 0)
 
 
 def into_r(function: Callable, arguments, keywords):
     """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
-    one before that would jump over Python's frames; the function itself allows them, unless it is told that they were
-    suspended before (``.suspended``)."""
+    one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them."""
     before, _suspended.value = _suspended.value, 1
-    if before:
-        keywords = {**keywords, ".suspended": True}
     try:
         return function(*arguments, **keywords)
     finally:
@@ -104,13 +97,13 @@ class _Bar:
         self._show(self._label, self._total, None)
 
 
-def hold_interrupts() -> bool:
+def hold_interrupts(may_interrupt: Callable) -> bool:
     """Have reticulate's handler of interrupts raise only where the exception arrives in R.
 
-    It is put off, for R to see when it runs next, while a scope begins or ends and while R suspends interrupts, when
-    reticulate's handler would ask again at once, without end; and in what reticulate itself calls, which may take the
-    exception for a plain failure and forget it. That ends at once; code that does not is asked again, by reticulate
-    within half a second, and is then a function of the user's. In TensorFlow's code it is put off for a second at most.
+    It is asked again a little later while a scope begins or ends; in what reticulate itself calls, which may take the
+    exception for a plain failure and forget it (that ends at once, what does not is a function of the user's); and in
+    TensorFlow's code, for a second at most. Where R's flag suspends interrupts, ``may_interrupt()``, an R function,
+    tells whether that is only for the call of Python; otherwise R sees the interrupt when it allows them again.
     Returns whether that could be done, so that R installs the handler anew.
     """
     try:
@@ -118,29 +111,52 @@ def hold_interrupts() -> bool:
     except ImportError:
         return False
     handler = rpycall.python_interrupt_handler
-    put_off: tuple = (None, 0.0)
-    first = last = 0.0
+    waiting = _Waiting()
+
+    def in_the_way(frame) -> float:
+        """Seconds after which to ask again; 0 where the exception may be raised."""
+        if any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
+            return 0.005
+        if _in_tensorflow(frame) and waiting.seconds_for("tensorflow") < 1:
+            return 0.001
+        entry = _entered_from_r(frame)
+        own = entry.f_globals.get("__name__", "").startswith("gradops.interop.")
+        return 0 if own or waiting.seconds_for(entry) > 0 else 0.1
 
     def python_interrupt_handler(signum, frame):
-        nonlocal put_off, first, last
-        if _suspended.value or any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
-            return None
-        if _in_tensorflow(frame):
-            before, last = last, time.monotonic()
-            first = last if last - before > 0.5 else first
-            if last - first < 1:
-                _ask_again()
-                return None
-        entry = _entered_from_r(frame)
-        if not entry.f_globals.get("__name__", "").startswith("gradops.interop."):
-            (before, at), now = put_off, time.monotonic()
-            put_off = (id(entry), now)
-            if before != id(entry) or now - at > 2:
-                return None
-        return handler(signum, None)
+        if waiting.asking:  # interrupted itself
+            return
+        if not _pending.value:  # R was faster
+            return waiting.over()
+        waiting.asking, suspended = True, _suspended.value
+        try:
+            seconds = in_the_way(frame)
+            if seconds:
+                _ask_again(seconds)
+            elif not suspended or may_interrupt():
+                waiting.over()
+                _suspended.value = 0
+                handler(signum, None)
+        finally:
+            waiting.asking, _suspended.value = False, suspended
 
     rpycall.python_interrupt_handler = python_interrupt_handler
     return True
+
+
+class _Waiting:
+    """For how long what has been in the way of the interrupt that is asked for."""
+
+    def __init__(self) -> None:
+        self.asking = False
+        self._since: dict = {}
+
+    def seconds_for(self, what) -> float:
+        now = time.monotonic()
+        return now - self._since.setdefault(what, now)
+
+    def over(self) -> None:
+        self._since.clear()
 
 
 def _in_tensorflow(frame) -> bool:
@@ -157,11 +173,14 @@ def _in_tensorflow(frame) -> bool:
     return False
 
 
-def _ask_again() -> None:
-    """Have Python call its handler once more, in a moment; reticulate's does nothing where R was faster."""
-    timer = threading.Timer(0.001, _thread.interrupt_main)
-    timer.daemon = True
-    timer.start()
+def _ask_again(seconds: float) -> None:
+    """Have Python call its handler once more: reticulate does so too, but Python 3.11 may not notice."""
+
+    def ask() -> None:
+        time.sleep(seconds)
+        _thread.interrupt_main()
+
+    _thread.start_new_thread(ask, ())
 
 
 def _entered_from_r(frame):

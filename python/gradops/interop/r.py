@@ -49,7 +49,7 @@ from ._r_graphs import graph
 from ._r_objects import corner, fields, is_method, pack, unpack
 from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from ._r_recorded import is_recorded
-from ._r_session import hold_interrupts, interrupts_suspended, set_progress, set_warn
+from ._r_session import hold_interrupts, set_progress, set_warn
 from ._r_thread import set_patience
 from ._r_values import as_axis, as_index, describe, dim, from_r
 
@@ -97,7 +97,6 @@ __all__ = [
     "invoke_keeping",
     "invoke_beside_tensors",
     "invoke_on_tensors",
-    "interrupts_suspended",
     "is_method",
     "is_recorded",
     "matmul",

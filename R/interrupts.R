@@ -1,0 +1,60 @@
+# Interrupts: when R may jump, when Python may raise.
+
+# R may jump to the handler of an interrupt wherever it allocates memory. In the midst of reticulate's compiled code that
+# would leave Python locked for good, so it is called with interrupts suspended. Python raises one all the same where
+# `interrupts_suspended()` says that only this function suspends them (`interop/_r_session.py`); the call is then without
+# a value, and the interrupt R's again.
+py_call <- function(...) {
+  list(...) # what the arguments compute can be interrupted
+  result <- suspendInterrupts(reticulate_call(...))
+  if (is.null(result)) rlang::interrupt()
+  result
+}
+
+py_to_r <- function(x) {
+  force(x)
+  suspendInterrupts(reticulate_to_r(x))
+}
+
+# Whether interrupts are suspended other than by `py_call()`. R tells only the functions that change it: each notes what
+# was before.
+interrupts_suspended <- function() {
+  frame <- sys.nframe()
+  while (frame > 0) {
+    changed_by <- sys.function(frame)
+    if (identical(changed_by, allowInterrupts)) {
+      return(FALSE)
+    } else if (identical(changed_by, suspendInterrupts)) {
+      return(isTRUE(sys.frame(frame)$suspended) || !identical(sys.function(sys.parents()[frame]), py_call))
+    }
+    frame <- frame - 1
+  }
+  FALSE
+}
+
+# Interrupts must not stop Python in the middle of entering or leaving a scope.
+hold_interrupts <- function(bridge) {
+  install <- get0("install_interrupt_handlers", asNamespace("reticulate"), mode = "function", inherits = FALSE)
+  held <- py_call(bridge$hold_interrupts, callback(function() !interrupts_suspended()))
+  if (!is.null(install) && py_to_r(held)) install()
+}
+
+# An interrupt comes before both or after both, so that what is entered is always left.
+enter_scope <- function(scope, envir) {
+  suspendInterrupts({
+    call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
+    leave <- scope$`__exit__`
+    withr::defer(suspendInterrupts(py_call(leave, NULL, NULL, NULL)), envir = envir)
+  })
+  invisible()
+}
+
+# Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
+within_scope <- function(local, code) {
+  interruptible <- if (interrupts_suspended()) identity else allowInterrupts
+  scoped <- function() {
+    local(environment())
+    interruptible(code)
+  }
+  suspendInterrupts(scoped())
+}
