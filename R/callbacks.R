@@ -29,8 +29,9 @@ called_back <- function(f, finish, take) {
   force(f)
   force(take)
   knows_f <- length(formals(finish)) > 1
-  # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again.
-  function(...) {
+  # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again. `.free`: they
+  # were not suspended before.
+  function(..., .free = FALSE) {
     arrived <- FALSE
     last <- NULL
     state$callbacks <- callbacks() + 1
@@ -38,7 +39,7 @@ called_back <- function(f, finish, take) {
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })
-    interruptible <- if (interrupts_suspended()) identity else allowInterrupts
+    interruptible <- if (.free || !interrupts_suspended()) allowInterrupts else identity
     result <- rlang::try_fetch(
       interruptible({
         f <- if (is.function(f)) f else rlang::wref_value(f)

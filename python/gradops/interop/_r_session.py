@@ -39,19 +39,22 @@ def set_warn(warn: Callable) -> None:
 def _flag(name: str, default: int) -> ctypes.c_int:
     """A flag of R's own; where R cannot be found, a number that nobody writes or reads."""
     try:
-        return ctypes.c_int.in_dll(ctypes.CDLL(None), name)
+        return ctypes.c_int.in_dll(ctypes.CDLL("R.dll" if sys.platform == "win32" else None), name)
     except (AttributeError, OSError, TypeError, ValueError):
         return ctypes.c_int(default)
 
 
-_pending = _flag("R_interrupts_pending", 1)
+_pending = _flag("UserBreak" if sys.platform == "win32" else "R_interrupts_pending", 1)
 _suspended = _flag("R_interrupts_suspended", 0)
 
 
 def into_r(function: Callable, arguments, keywords):
     """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
-    one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them."""
+    one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them:
+    only where R's flag is up need it look (``.free``)."""
     before, _suspended.value = _suspended.value, 1
+    if not before:
+        keywords = {**keywords, ".free": True}
     try:
         return function(*arguments, **keywords)
     finally:
