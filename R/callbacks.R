@@ -31,7 +31,7 @@ called_back <- function(f, finish, take) {
   knows_f <- length(formals(finish)) > 1
   # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again. `.free`: they
   # were not suspended before.
-  function(..., .free = FALSE) {
+  function(..., .free) {
     arrived <- FALSE
     last <- NULL
     state$callbacks <- callbacks() + 1
@@ -39,7 +39,7 @@ called_back <- function(f, finish, take) {
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })
-    interruptible <- if (.free || !interrupts_suspended()) allowInterrupts else identity
+    interruptible <- if (!missing(.free) || !interrupts_suspended()) allowInterrupts else identity
     result <- rlang::try_fetch(
       interruptible({
         f <- if (is.function(f)) f else rlang::wref_value(f)
