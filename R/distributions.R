@@ -1,6 +1,6 @@
-#' Densities and distribution functions of tensors
+#' Densities, distribution functions and quantiles of tensors
 #'
-#' Densities and probabilities of stats, with its names of arguments, on tensors and variables: any of the arguments
+#' Densities, probabilities and quantiles of stats, with its names of arguments, on tensors and variables: any of the arguments
 #' but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on the
 #' logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that of
 #' stats.
@@ -8,7 +8,7 @@
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,min,max The parameters,
 #'   as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
 #' @param ncp For R's values alone: tensors have no noncentral distributions.
-#' @param log,log.p Whether the logarithm is given (`qlogis()`: is taken).
+#' @param log,log.p Whether the logarithm is given (of quantiles: is taken).
 #' @param lower.tail Whether probabilities are of what is below, else above.
 #' @returns A tensor of the recycled shape.
 #' @section Gradient:
@@ -267,87 +267,4 @@ dgeom <- function(x, prob, log = FALSE) {
 
 dgeom_tensor <- function(x, prob, log = FALSE) {
   density_of(function(x) log(prob) + times_log(x, 1 - prob), x, log, not_whole(x), 0)
-}
-
-#' @rdname tensor_distributions
-#' @export
-pnorm <- function(q, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pnorm", among(q, mean, sd))
-}
-
-pnorm_tensor <- function(q, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
-  z <- (q - mean) / sd
-  if (!lower.tail) z <- -z
-  if (log.p) log_pnorm(z) else op_erfc(-z / sqrt(2)) / 2
-}
-
-# The logarithm, by a form for each stretch that loses no digits there, each computed within its own stretch only. Far
-# below, the asymptotic series of Mills' ratio.
-log_pnorm <- function(z) {
-  low <- z < -10
-  high <- z > 0
-  far <- ifelse(low, z, -10)
-  series <- 1
-  for (k in 12:1) series <- 1 - series * (2 * k - 1) / far^2
-  below <- dnorm_tensor(far, log = TRUE) - log(-far) + log(series)
-  above <- log1p(-op_erfc(ifelse(high, z, 0) / sqrt(2)) / 2)
-  between <- log(op_erfc(-ifelse(low | high, 0, z) / sqrt(2)) / 2)
-  ifelse(low, below, ifelse(high, above, between))
-}
-
-#' @rdname tensor_distributions
-#' @export
-plogis <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("plogis", among(q, location, scale))
-}
-
-plogis_tensor <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  z <- (q - location) / scale
-  if (!lower.tail) z <- -z
-  if (log.p) op_log_sigmoid(z) else op_sigmoid(z)
-}
-
-#' @rdname tensor_distributions
-#' @export
-qlogis <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("qlogis", among(p, location, scale))
-}
-
-qlogis_tensor <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  odds <- if (log.p) p - log(-expm1(p)) else log(p) - log1p(-p)
-  location + scale * if (lower.tail) odds else -odds
-}
-
-#' @rdname tensor_distributions
-#' @export
-pexp <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pexp", among(q, rate))
-}
-
-pexp_tensor <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
-  by_hazard(rate * ifelse(holds(q < 0), 0, q), lower.tail, log.p)
-}
-
-#' @rdname tensor_distributions
-#' @export
-pweibull <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pweibull", among(q, shape, scale))
-}
-
-pweibull_tensor <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  below <- holds(q <= 0)
-  hazard <- (ifelse(below, 1, q) / scale)^shape
-  by_hazard(hazard * ifelse(below, 0, 1), lower.tail, log.p)
-}
-
-# Of the cumulative hazard.
-by_hazard <- function(hazard, lower.tail, log.p) {
-  if (!lower.tail) {
-    if (log.p) -hazard else exp(-hazard)
-  } else if (log.p) {
-    far <- hazard > log(2)
-    ifelse(far, log1p(-exp(-ifelse(far, hazard, 1))), log(-expm1(-ifelse(far, 1, hazard))))
-  } else {
-    -expm1(-hazard)
-  }
 }

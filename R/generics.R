@@ -52,8 +52,10 @@ namesakes <- function() {
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
       dcauchy = dcauchy_tensor, dchisq = dchisq_tensor,
       dbinom = dbinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor, dgeom = dgeom_tensor,
-      pnorm = pnorm_tensor, plogis = plogis_tensor, pexp = pexp_tensor, pweibull = pweibull_tensor,
-      qlogis = qlogis_tensor
+      pnorm = pnorm_tensor, plnorm = plnorm_tensor, pexp = pexp_tensor, punif = punif_tensor, plogis = plogis_tensor,
+      pweibull = pweibull_tensor, pcauchy = pcauchy_tensor, pgeom = pgeom_tensor,
+      qnorm = qnorm_tensor, qlnorm = qlnorm_tensor, qexp = qexp_tensor, qunif = qunif_tensor, qlogis = qlogis_tensor,
+      qweibull = qweibull_tensor, qcauchy = qcauchy_tensor
     )
   )
 }

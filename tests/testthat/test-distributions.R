@@ -23,7 +23,21 @@ test_each("densities and their derivatives are those of stats", {
       plogis = function(x, a, b) plogis(x, a, b, lower.tail = FALSE),
       log_plogis = function(x, a, b) plogis(x, a, b, log.p = TRUE),
       qlogis = function(x, a, b) qlogis(x / 3, a, b),
-      of_log = function(x, a, b) qlogis(-x, a, b, lower.tail = FALSE, log.p = TRUE)
+      of_log = function(x, a, b) qlogis(-x, a, b, lower.tail = FALSE, log.p = TRUE),
+      plnorm = function(x, a, b) plnorm(x, a, b),
+      upper_plnorm = function(x, a, b) plnorm(x, a, b, lower.tail = FALSE, log.p = TRUE),
+      punif = function(x, a, b) punif(x, -a, 2 + b, lower.tail = FALSE),
+      pcauchy = function(x, a, b) pcauchy((x - 1) * 9, a, b),
+      log_pcauchy = function(x, a, b) pcauchy((x - 1) * 9, a, b, lower.tail = FALSE, log.p = TRUE),
+      qnorm = function(x, a, b) qnorm(x / 3, a, b),
+      upper_qnorm = function(x, a, b) qnorm(-x * 20, a, b, lower.tail = FALSE, log.p = TRUE),
+      qlnorm = function(x, a, b) qlnorm(x / 3, a, b),
+      qexp = function(x, a, b) qexp(x / 3, b),
+      upper_qexp = function(x, a, b) qexp(-x, b, lower.tail = FALSE, log.p = TRUE),
+      qweibull = function(x, a, b) qweibull(-x, a, b, log.p = TRUE),
+      qunif = function(x, a, b) qunif(x / 3, -a, 2 + b, lower.tail = FALSE),
+      qcauchy = function(x, a, b) qcauchy(x / 3, a, b),
+      log_qcauchy = function(x, a, b) qcauchy(-x, a, b, log.p = TRUE)
     ),
     c(0.3, 1.4, 0.9), c(1.5, 2.5, 0.8), c(0.7, 1.2, 2)
   )
@@ -33,6 +47,7 @@ test_each("densities and their derivatives are those of stats", {
       binom = function(size, p) dbinom(x, c(4, 5, 6), p),
       log_binom = function(size, p) dbinom(x, c(4, 5, 6), p, log = TRUE),
       geom = function(size, p) dgeom(x, p, log = TRUE),
+      pgeom = function(size, p) pgeom(x, p),
       pois = function(size, p) dpois(x, size),
       nbinom = function(size, p) dnbinom(x, size, p, log = TRUE),
       mean = function(size, p) dnbinom(x, size, mu = 3 * p)
@@ -63,6 +78,35 @@ test_each("densities are 0 outside of the support, and right on its edge", {
   expect_equal(gradient(function(a) sum(dexp(c(-1, 1), a)), 2), (1 - 2) * exp(-2))
   expect_error(dt(variable(1), 3, ncp = 1), "ncp", class = "gradops_error_argument")
   expect_true(is.nan(bare(dnorm(variable(NaN)))))
+})
+
+test_each("quantiles are those of stats to the ends of the scale, and the inverse of their distribution functions", {
+  p <- c(0, 1e-300, 1e-20, 1e-5, 0.3, 0.5, 0.7, 1 - 1e-10, 1)
+  expect_equal(bare(qnorm(variable(p))), qnorm(p), tolerance = 1e-14)
+  expect_equal(bare(qnorm(variable(p), lower.tail = FALSE)), qnorm(p, lower.tail = FALSE), tolerance = 1e-14)
+  log_p <- c(-Inf, -1e10, -1e5, -40, -1, -1e-5, -1e-300, 0)
+  # R 4.2's own has 7 digits below -1e5: there the inverse is the oracle.
+  middle <- log_p[4:6]
+  expect_equal(bare(qnorm(variable(middle), log.p = TRUE)), qnorm(middle, log.p = TRUE), tolerance = 1e-13)
+  z <- qnorm(variable(log_p), log.p = TRUE)
+  expect_equal(bare(pnorm(z, log.p = TRUE)), log_p, tolerance = 1e-13)
+  expect_true(all(is.nan(bare(qnorm(variable(c(-0.1, 1.1, NaN)))))))
+  expect_true(all(is.nan(bare(qunif(variable(c(-0.1, 1.1)))))))
+  # The derivative is 1 / dnorm(z), that of it z / dnorm(z)^2.
+  p <- c(1e-10, 0.01, 0.4, 0.9)
+  z <- qnorm(p)
+  expect_equal(gradient(function(p) sum(qnorm(p)), p), 1 / dnorm(z), tolerance = 1e-10)
+  second <- function(p) sum(grad_fn(function(p) sum(qnorm(p)))(p))
+  expect_equal(gradient(second, p), z / dnorm(z)^2, tolerance = 1e-9)
+  expect_as_base(
+    list(
+      plnorm = function(x, a) plnorm(x, a), upper = function(x, a) plnorm(x, a, lower.tail = FALSE),
+      punif = function(x, a) punif(x, 0, a, log.p = TRUE), pgeom = function(x, a) pgeom(x, a / 2),
+      pcauchy = function(x, a) pcauchy(x * 1e20, a, log.p = TRUE)
+    ),
+    c(-2, -1, 0, 0.5, 1, 3), 1,
+    gradient = FALSE
+  )
 })
 
 test_each("a likelihood of ordinary R code has its score and information", {

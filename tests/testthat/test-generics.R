@@ -47,7 +47,8 @@ test_that("R's own values go to base R's functions as they came", {
     dlnorm(1), dexp(1), dbinom(1, 2, 0.3), dbinom(0.5, 2, 0.3), dpois(2, 1.5), dnbinom(1, 2, 0.3),
     dnbinom(1, 2, mu = 3), dnbinom(1, 2, 0.3, 4), pnorm(1, lower.tail = FALSE), plogis(1, log.p = TRUE), qlogis(0.3),
     dcauchy(1), dchisq(1, 3), dchisq(1, 3, 0.5), dgeom(1, 0.3), pexp(1, 2, FALSE), pweibull(1, 2, log.p = TRUE),
-    dnorm("a"),
+    plnorm(1:2), punif(0.3), pcauchy(1, lower.tail = FALSE), pgeom(2, 0.3), qnorm(0.3, 1:2), qlnorm(0.3),
+    qexp(0.3, 2), qunif(0.3, 0, 2), qweibull(0.3, 2), qcauchy(-1, log.p = TRUE), qnorm("a"), dnorm("a"),
     choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
   )
   differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)
