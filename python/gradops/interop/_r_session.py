@@ -36,22 +36,24 @@ def set_warn(warn: Callable) -> None:
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
 
 
-def _flag(name: str, default: int) -> ctypes.c_int:
-    """A flag of R's own; where R cannot be found, a number that nobody writes or reads."""
+def _flag(name: str) -> ctypes.c_int | None:
+    """A flag of R's own; None where there is no R in this process."""
     try:
         return ctypes.c_int.in_dll(ctypes.CDLL("R.dll" if sys.platform == "win32" else None), name)
     except (AttributeError, OSError, TypeError, ValueError):
-        return ctypes.c_int(default)
+        return None
 
 
-_pending = _flag("UserBreak" if sys.platform == "win32" else "R_interrupts_pending", 1)
-_suspended = _flag("R_interrupts_suspended", 0)
+_pending = _flag("UserBreak" if sys.platform == "win32" else "R_interrupts_pending")
+_suspended = _flag("R_interrupts_suspended")
 
 
 def into_r(function: Callable, arguments, keywords):
     """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
     one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them:
     only where R's flag is up need it look (``.free``)."""
+    if _suspended is None:
+        return function(*arguments, **keywords)
     before, _suspended.value = _suspended.value, 1
     if not before:
         keywords = {**keywords, ".free": True}
@@ -113,6 +115,9 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
         import rpycall
     except ImportError:
         return False
+    pending, suspended = _pending, _suspended
+    if pending is None or suspended is None:
+        return False
     handler = rpycall.python_interrupt_handler
     waiting = _Waiting()
 
@@ -129,19 +134,19 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
     def python_interrupt_handler(signum, frame):
         if waiting.asking:  # interrupted itself
             return
-        if not _pending.value:  # R was faster
+        if not pending.value:  # R was faster
             return waiting.over()
-        waiting.asking, suspended = True, _suspended.value
+        waiting.asking, before = True, suspended.value
         try:
             seconds = in_the_way(frame)
             if seconds:
                 _ask_again(seconds)
-            elif not suspended or may_interrupt():
+            elif not before or may_interrupt():
                 waiting.over()
-                _suspended.value = 0
+                suspended.value = 0
                 handler(signum, None)
         finally:
-            waiting.asking, _suspended.value = False, suspended
+            waiting.asking, suspended.value = False, before
 
     rpycall.python_interrupt_handler = python_interrupt_handler
     return True
