@@ -1,9 +1,9 @@
 #' Densities, distribution functions and quantiles of tensors
 #'
-#' Densities, probabilities and quantiles of stats, with its names of arguments, on tensors and variables: any of the arguments
-#' but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on the
-#' logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that of
-#' stats.
+#' Densities, probabilities and quantiles of stats, with its names of arguments, on tensors and variables: any of the
+#' arguments but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on
+#' the logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that
+#' of stats.
 #' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0, missing ones a missing one.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,min,max The parameters,
 #'   as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
