@@ -139,10 +139,9 @@ qnorm <- function(p, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
 }
 
 qnorm_tensor <- function(p, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
-  log_below <- if (log.p) p else log(p)
-  log_above <- if (log.p) log(-expm1(p)) else log1p(-p)
-  low <- holds(log_below < log_above)
-  z <- normal_quantile(ifelse(low, log_below, log_above)) * ifelse(low, 1, -1)
+  tails <- log_tails(p, log.p)
+  low <- holds(tails$below < tails$above)
+  z <- normal_quantile(ifelse(low, tails$below, tails$above)) * ifelse(low, 1, -1)
   mean + sd * if (lower.tail) z else -z
 }
 
@@ -155,11 +154,13 @@ normal_quantile <- function(log_p) {
     far <- holds(t < -5)
     tail <- -2 * ifelse(far, t, -5)
     z <- ifelse(far, -sqrt(tail - log(2 * pi * tail)), op_erfinv(2 * exp(ifelse(far, -5, t)) - 1) * sqrt(2))
-    for (step in 1:4) z <- z - (log_pnorm(z) - t) * exp(log_pnorm(z) - dnorm_tensor(z, log = TRUE))
+    for (step in 1:4) {
+      reached <- log_pnorm(z)
+      z <- z - (reached - t) * exp(reached - dnorm_tensor(z, log = TRUE))
+    }
     z <- ifelse(inside, z, ifelse(holds(log_p == -Inf), -Inf, NaN))
     list(z, function(upstream) {
-      again <- normal_quantile(log_p)
-      upstream * exp(log_pnorm(again) - dnorm_tensor(again, log = TRUE))
+      upstream * exp(log_p - dnorm_tensor(normal_quantile(log_p), log = TRUE))
     })
   })
   forward(log_p)
@@ -182,7 +183,8 @@ qlogis <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE)
 }
 
 qlogis_tensor <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  odds <- if (log.p) p - log(-expm1(p)) else log(p) - log1p(-p)
+  tails <- log_tails(p, log.p)
+  odds <- tails$below - tails$above
   location + scale * if (lower.tail) odds else -odds
 }
 
@@ -213,8 +215,7 @@ qunif <- function(p, min = 0, max = 1, lower.tail = TRUE, log.p = FALSE) {
 }
 
 qunif_tensor <- function(p, min = 0, max = 1, lower.tail = TRUE, log.p = FALSE) {
-  part <- if (log.p) exp(p) else p
-  part <- ifelse(holds(part < 0) | holds(part > 1), NaN, part)
+  part <- plain_probability(p, log.p)
   if (lower.tail) min + part * (max - min) else max - part * (max - min)
 }
 
@@ -225,19 +226,24 @@ qcauchy <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE
 }
 
 qcauchy_tensor <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  part <- if (log.p) exp(p) else p
-  part <- ifelse(holds(part < 0) | holds(part > 1), NaN, part)
+  part <- plain_probability(p, log.p)
   z <- -1 / tan(pi * ifelse(holds(part > 0.5), part - 1, part))
   location + scale * if (lower.tail) z else -z
 }
 
 # The cumulative hazard at which the probability is `p`.
 hazard_at <- function(p, lower.tail, log.p) {
-  if (!lower.tail) {
-    if (log.p) -p else -log(p)
-  } else if (log.p) {
-    -log(-expm1(p))
-  } else {
-    -log1p(-p)
-  }
+  tails <- log_tails(p, log.p)
+  -if (lower.tail) tails$above else tails$below
+}
+
+# The logarithms of a probability and of what it leaves.
+log_tails <- function(p, log.p) {
+  if (log.p) list(below = p, above = log(-expm1(p))) else list(below = log(p), above = log1p(-p))
+}
+
+# A probability, NaN where it is none.
+plain_probability <- function(p, log.p) {
+  if (log.p) p <- exp(p)
+  ifelse(holds(p < 0) | holds(p > 1), NaN, p)
 }
