@@ -65,8 +65,7 @@ by_hazard <- function(hazard, lower.tail, log.p) {
   if (!lower.tail) {
     if (log.p) -hazard else exp(-hazard)
   } else if (log.p) {
-    far <- hazard > log(2)
-    ifelse(far, log1p(-exp(-ifelse(far, hazard, 1))), log(-expm1(-ifelse(far, 1, hazard))))
+    log_complement(-hazard)
   } else {
     -expm1(-hazard)
   }
@@ -122,6 +121,12 @@ pcauchy_tensor <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p 
     most <- holds(z < -1)
     ifelse(most, log1p(atan(1 / ifelse(most, z, -2)) / pi), log(ifelse(most, 0.5, above)))
   }
+}
+
+# log(1 - exp(x)) of x below 0, by the form that loses no digits there.
+log_complement <- function(x) {
+  far <- x < -log(2)
+  ifelse(far, log1p(-exp(ifelse(far, x, -1))), log(-expm1(ifelse(far, -1, x))))
 }
 
 # A probability of its logarithm where `inside` the support; below, it is 0, or 1 of what is above.
@@ -239,7 +244,7 @@ hazard_at <- function(p, lower.tail, log.p) {
 
 # The logarithms of a probability and of what it leaves.
 log_tails <- function(p, log.p) {
-  if (log.p) list(below = p, above = log(-expm1(p))) else list(below = log(p), above = log1p(-p))
+  if (log.p) list(below = p, above = log_complement(p)) else list(below = log(p), above = log1p(-p))
 }
 
 # A probability, NaN where it is none.

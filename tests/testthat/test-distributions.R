@@ -92,6 +92,7 @@ test_each("quantiles are those of stats to the ends of the scale, and the invers
   expect_equal(bare(pnorm(z, log.p = TRUE)), log_p, tolerance = 1e-13)
   expect_true(all(is.nan(bare(qnorm(variable(c(-0.1, 1.1, NaN)))))))
   expect_true(all(is.nan(bare(qunif(variable(c(-0.1, 1.1)))))))
+  expect_equal(bare(qexp(variable(c(-40, -1)), log.p = TRUE)), qexp(c(-40, -1), log.p = TRUE), tolerance = 1e-14)
   # The derivative is 1 / dnorm(z), that of it z / dnorm(z)^2.
   p <- c(1e-10, 0.01, 0.4, 0.9)
   z <- qnorm(p)
