@@ -141,8 +141,9 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
             seconds = in_the_way(frame)
             if seconds:
                 _ask_again(seconds)
-            elif not before or may_interrupt():
-                waiting.over()
+                return
+            waiting.over()
+            if not before or may_interrupt():
                 suspended.value = 0
                 handler(signum, None)
         finally:
