@@ -7,7 +7,7 @@ suppressMessages(library(gradops)) # its examples ask whether Python is there
 
 groups <- list(
   "Derivatives of functions" = c("functional", "objective", "jit", "gradcheck"),
-  "How gradients flow" = "gradients",
+  "How gradients flow" = "flow",
   "The tape" = c("autodiff", "graphs", "texts"),
   "R functions on tensors" = c(
     "tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special", "statistics",

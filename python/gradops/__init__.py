@@ -2,8 +2,7 @@
 
 from . import autodiff, config, errors, functional, ops
 from .autodiff import Parameter, Variable
-from .functional import grad, value_and_grad
-from .gradients import (
+from .flow import (
     checkpoint,
     checkpoint_policy,
     custom_gradient,
@@ -15,6 +14,7 @@ from .gradients import (
     stop_gradient,
     stop_gradient_scope,
 )
+from .functional import grad, value_and_grad
 from .jit import jit
 
 ops.custom_gradient = custom_gradient  # type: ignore[attr-defined]

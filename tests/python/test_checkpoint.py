@@ -209,7 +209,7 @@ def test_the_tape_computes_again_once_a_pass():
         y, z = x * x, ops.sin(x)
     total = ops.sum(y * z * x)
 
-    from gradops.gradients import recipes
+    from gradops.flow import recipes
 
     original = recipes.Step.run
 
@@ -360,7 +360,7 @@ def test_registered_generators_are_restored():
         return state[0]
 
     pair = (lambda: state[0], lambda value: state.__setitem__(0, value))
-    module_generators = __import__("sys").modules["gradops.gradients.checkpoint"].generators
+    module_generators = __import__("sys").modules["gradops.flow.checkpoint"].generators
     module_generators.append(pair)
     try:
         x = torch_leaves()[0]
@@ -482,7 +482,7 @@ def nothing_left():
 
     from gradops.autodiff import graph
     from gradops.backends.torch import recipes as native
-    from gradops.gradients import recipes
+    from gradops.flow import recipes
 
     gc.collect()
     assert recipes.current.get() is None

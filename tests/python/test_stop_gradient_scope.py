@@ -127,7 +127,7 @@ def test_an_unknown_jax_is_an_error_but_for_decorators(monkeypatch):
     from gradops.backends import by_name
     from gradops.errors import BackendError
 
-    native = by_name("jax").module.gradients
+    native = by_name("jax").module.derivatives
     assert native.traces.supported  # this version of JAX is known
     monkeypatch.setattr(native.traces, "supported", False)
     monkeypatch.setattr(native, "cuts_results", True)

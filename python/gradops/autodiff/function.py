@@ -408,5 +408,5 @@ def _native(cls, owner, args: tuple):
 
         return [owner.convert(_data(o)) for o in outputs], pull
 
-    values = owner.module.gradients.custom(run, [args[i] for i in places])
+    values = owner.module.derivatives.custom(run, [args[i] for i in places])
     return tuple(values) if box["several"] else values[0]

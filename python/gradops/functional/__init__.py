@@ -1,8 +1,8 @@
 """Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
 
-from .gradients import grad, value_and_grad
 from .implicit import fixed_point, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
+from .reverse import grad, value_and_grad
 
 __all__ = [
     "fixed_point",

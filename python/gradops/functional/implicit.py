@@ -8,7 +8,7 @@ from .. import backends
 from ..autodiff.modes import is_grad_enabled, no_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
-from ..gradients import custom_gradient, stop_gradient
+from ..flow import custom_gradient, stop_gradient
 from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
 from .matrices import jacobian, vjp
 

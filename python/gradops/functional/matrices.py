@@ -21,7 +21,7 @@ from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import _checks, conversion, creation, elementwise, joining, shaping
 from . import batched, forward
 from ._progress import track
-from .gradients import _prepare, fresh, linked
+from .reverse import _prepare, fresh, linked
 
 STRATEGIES = ("reverse-mode", "forward-mode")
 
@@ -108,7 +108,7 @@ def hessian(
         forwards = outer_jacobian_strategy == "forward-mode"
         how = {"vectorize": vectorize or forwards, "outer_jacobian_strategy": outer_jacobian_strategy}
         return point.library().functional("hessian", func, point.argument(), (), create_graph, strict, **how)
-    from .gradients import grad
+    from .reverse import grad
 
     count = len(point.leaves)
     gradient = grad(point.call, tuple(range(count)))
@@ -205,7 +205,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 def _second_order(product: Callable, point: _Point, v, create_graph: bool, strict: bool):
     """The value, and the product (``jvp`` or ``vjp``) of the gradient's Jacobian with ``v``."""
-    from .gradients import value_and_grad
+    from .reverse import value_and_grad
 
     both = value_and_grad(point.call, tuple(range(len(point.leaves))))
     values: list = []
@@ -238,7 +238,7 @@ class _Point:
         self.recorded: list[Variable] = []
 
     def library(self):
-        return self.backend.module.gradients
+        return self.backend.module.derivatives
 
     def argument(self):
         return self.form(self.leaves)
@@ -320,7 +320,7 @@ class _Point:
 
 
 def _reaches(outputs: list, variables: list) -> bool:
-    from .gradients import _reaches_others
+    from .reverse import _reaches_others
 
     return any(y._node is not None and _reaches_others(y, variables) for y in outputs)
 

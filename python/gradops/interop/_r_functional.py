@@ -9,8 +9,8 @@ import numpy as np
 from .. import _tree, backends, functional
 from ..autodiff.variable import Variable
 from ..errors import GradientError
-from ..functional.gradients import value_and_grad
-from ..gradients import stop_gradient
+from ..flow import stop_gradient
+from ..functional.reverse import value_and_grad
 from ..ops import conversion, creation, reductions
 from ._r_calls import jit
 from ._r_values import to_r

@@ -50,7 +50,7 @@ def find(name: str) -> Callable:
 
 
 def annotation(parameter: inspect.Parameter) -> str:
-    """The first word of a parameter's annotation: the name that ``gradops.types`` gives it."""
+    """The first word of a parameter's annotation: the name that ``gradops.annotations`` gives it."""
     if parameter.annotation is parameter.empty:
         return "Axes" if parameter.name.endswith("axis") else ""
     word = str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]

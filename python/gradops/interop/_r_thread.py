@@ -116,7 +116,7 @@ class _Call:
 def _states() -> list[Callable]:
     """What the libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
     loaded = [backends.by_name(name) for name in ("torch", "tensorflow", "jax") if name in sys.modules]
-    return [backend.module.gradients.carried() for backend in loaded]
+    return [backend.module.derivatives.carried() for backend in loaded]
 
 
 # Other threads --------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def settle_torch() -> None:
     """Have torch's backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
     global torch_settled
     if is_current():
-        backends.by_name("torch").module.gradients.on_one_thread()
+        backends.by_name("torch").module.derivatives.on_one_thread()
         torch_settled = True
 
 

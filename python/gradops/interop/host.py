@@ -19,7 +19,7 @@ import numpy as np
 from .. import _tree, backends, config, dtypes, ops
 from ..autodiff import Variable
 from ..errors import BackendError, GradientError
-from ..gradients.custom import custom_gradient
+from ..flow.custom import custom_gradient
 from ._r_callbacks import kept
 from ._r_errors import CallbackError, told
 from ._r_values import backend_of, to_r

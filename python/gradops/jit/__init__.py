@@ -113,7 +113,7 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
             key: tuple = (backend.name, form, settings, config.floatx())
             if key not in programs:
                 _forget(programs)
-                programs[key] = backend.module.gradients.compile(whole)
+                programs[key] = backend.module.derivatives.compile(whole)
             return programs[key](*tensors)
         key = (form, settings, config.floatx(), *[(x.shape, x.dtype) for x in tensors])
         program = programs.get(key)

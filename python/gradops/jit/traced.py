@@ -140,7 +140,7 @@ def _values(value):
     return value
 
 
-class gradients:
+class derivatives:
     """Gradient flow of traced arrays: the tape's."""
 
     @staticmethod
@@ -149,13 +149,13 @@ class gradients:
 
     @staticmethod
     def custom(run, inputs):
-        from ..gradients import tape
+        from ..flow import tape
 
         return tape.custom(run, inputs)
 
     @staticmethod
     def value_and_grad(run, leaves):
-        from ..functional.gradients import _on_tape
+        from ..functional.reverse import _on_tape
 
         return _on_tape(run, leaves)
 

@@ -9,7 +9,7 @@ function. A key that is not in the table yet is resolved once:
 3. no tensor at all: the arguments are converted to the default backend, and 2. again.
 
 An op whose body is ``...`` must have a kernel in each backend. Arguments annotated ``Tensor``,
-``Operand``, ``Tensors`` and ``Indices`` (gradops.types) are the tensor arguments.
+``Operand``, ``Tensors`` and ``Indices`` (gradops.annotations) are the tensor arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 _numbers = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
-"""What stands around kernels from the first checkpoint scope on (``gradients/recipes.py``)."""
+"""What stands around kernels from the first checkpoint scope on (``flow/recipes.py``)."""
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:

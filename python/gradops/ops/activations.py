@@ -6,8 +6,8 @@ side where the function is flat, or of the left side where neither is.
 
 from __future__ import annotations
 
+from ..annotations import Axes, Axis, Tensor
 from ..errors import ShapeError
-from ..types import Axes, Axis, Tensor
 from ._checks import check_axis, check_rank
 from ._dispatch import alias, op
 from .elementwise import abs, add, divide, expm1, greater, multiply, negative, sqrt, square, subtract, tanh

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes as _dtypes
+from ..annotations import Tensor
 from ..errors import ShapeError
-from ..types import Tensor
 from ._checks import broadcast_shapes, check_rank, describe
 from ._dispatch import op
 from ._precision import floats, rounded, wide

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Operand, Tensor
+from ..annotations import Operand, Tensor
 from ._checks import check_kind
 from ._dispatch import alias, op
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..annotations import Integer, Integers, Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Integer, Integers, Tensor
 from ._checks import check_rank, describe, integer
 from ._dispatch import op
 from ._precision import floats

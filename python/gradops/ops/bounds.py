@@ -9,7 +9,7 @@ import builtins
 import math
 
 from .. import dtypes
-from ..types import DType, Operand, Tensor
+from ..annotations import DType, Operand, Tensor
 from ._checks import check_real
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Operand, Tensor
+from ..annotations import Operand, Tensor
 from ._checks import check_real
 from ._compose import meet
 from ._dispatch import op

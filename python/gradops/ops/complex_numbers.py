@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..annotations import Operand, Tensor
 from ..errors import ArgumentTypeError, ShapeError
-from ..types import Operand, Tensor
 from . import _checks
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op

@@ -15,8 +15,8 @@ from __future__ import annotations
 import builtins
 
 from .. import _tree, backends
+from ..annotations import Function, Index, Integer, Structure, Tensor
 from ..errors import ArgumentError, ArgumentTypeError
-from ..types import Function, Index, Integer, Structure, Tensor
 from ._checks import integer
 from ._structures import (
     Recorded,

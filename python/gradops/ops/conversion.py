@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from .. import backends, config, dtypes
-from ..types import DType, Tensor
+from ..annotations import DType, Tensor
 from ._dispatch import op
 
 

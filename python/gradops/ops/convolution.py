@@ -10,8 +10,8 @@ channels come first.
 
 from __future__ import annotations
 
+from ..annotations import Integers, Tensor
 from ..errors import ShapeError
-from ..types import Integers, Tensor
 from ._checks import check_rank, choice, describe
 from ._dispatch import op
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes

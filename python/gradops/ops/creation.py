@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import config
+from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..errors import ArgumentError
-from ..types import DType, Integer, Operand, Shape, Tensor, Tensors
 from ._checks import check_rank, choice, integer
 from ._dispatch import op
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..annotations import Index, Indices, Integer, Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Index, Indices, Integer, Tensor
 from ._checks import check_axis, check_rank, choice, describe, integer
 from ._dispatch import op
 from ._precision import floats, rounded, wide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..types import Axis, Integer, Tensor
+from ..annotations import Axis, Integer, Tensor
 from . import _checks
 from ._checks import check_axes, check_rank, integer
 from ._dispatch import op

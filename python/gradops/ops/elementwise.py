@@ -5,7 +5,7 @@ All broadcast; dtypes meet by the rule of ``gradops.dtypes``.
 
 from __future__ import annotations
 
-from ..types import Integer, Operand, Tensor
+from ..annotations import Integer, Operand, Tensor
 from ._checks import check_real
 from ._dispatch import alias, op
 

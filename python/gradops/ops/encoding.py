@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import config
+from ..annotations import Axis, DType, Indices, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError
-from ..types import Axis, DType, Indices, Integer, Tensor
 from ._checks import check_axis, integer
 from ._dispatch import op
 from .conversion import cast

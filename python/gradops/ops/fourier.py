@@ -8,8 +8,8 @@ Half precision is worked on in float32 and gives float32 or complex64.
 
 from __future__ import annotations
 
+from ..annotations import Integer, Tensor, Tensors
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..types import Integer, Tensor, Tensors
 from . import _checks
 from ._compose import is_complex
 from ._dispatch import op

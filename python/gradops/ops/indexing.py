@@ -6,9 +6,9 @@ import builtins
 
 import numpy as np
 
+from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor, Tensors
 from ..backends._keys import dimensions, expanded, is_array, is_mask, parts_of
 from ..errors import ArgumentError, AxisError, ShapeError
-from ..types import Axis, Indices, Operand, Shape, Structure, Tensor, Tensors
 from . import _checks
 from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op

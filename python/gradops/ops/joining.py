@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..annotations import Axis, Integer, Integers, Tensor, Tensors
 from ..errors import ArgumentError, ShapeError
-from ..types import Axis, Integer, Integers, Tensor, Tensors
 from . import _checks
 from ._checks import check_axis, check_rank, integer
 from ._dispatch import op

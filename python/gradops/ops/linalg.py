@@ -6,7 +6,7 @@ Half-precision matrices are worked on in float32 and come back in their dtype.
 
 from __future__ import annotations
 
-from ..types import Tensor
+from ..annotations import Tensor
 from . import _checks
 from ._compose import as_float
 from ._dispatch import op

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import config
+from ..annotations import Axis, Indices, Tensor
 from ..errors import ShapeError
-from ..types import Axis, Indices, Tensor
 from ._checks import check_axis, check_rank, describe
 from ._dispatch import op
 from ._precision import floats

@@ -7,8 +7,8 @@ import functools
 import re
 
 from .. import _tree
+from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ShapeError
-from ..types import Axis, Function, Structure
 from ._checks import broadcast_shapes, check_axis
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
 from .control import scan

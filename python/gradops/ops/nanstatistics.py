@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..types import Axes, Axis, DType, Tensor
+from ..annotations import Axes, Axis, DType, Tensor
 from ._checks import check_real
 from ._compose import as_float, is_complex
 from ._dispatch import op

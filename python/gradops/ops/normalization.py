@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import config
+from ..annotations import Axes, Axis, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..types import Axes, Axis, Integer, Tensor
 from ._checks import check_axes, check_axis, check_rank, describe, integer
 from ._dispatch import op
 from ._precision import rounded, wide

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ..annotations import Axes, Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Axes, Tensor
 from . import _checks
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op

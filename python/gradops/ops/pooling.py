@@ -11,7 +11,7 @@ import itertools as _itertools
 
 import numpy as np
 
-from ..types import Integers, Tensor
+from ..annotations import Integers, Tensor
 from ._dispatch import op
 from ._precision import floats
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes

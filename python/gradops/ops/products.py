@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..annotations import Axis, Integers, Tensor, Tensors
 from ..errors import ShapeError
-from ..types import Axis, Integers, Tensor, Tensors
 from . import _checks
 from ._dispatch import op
 from .conversion import shape, size

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
-from ..types import Axes, Operand, Tensor
 from ._checks import check_axes, check_kind, check_real, choice, known
 from ._compose import as_float
 from ._dispatch import op

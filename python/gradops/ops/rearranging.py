@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..annotations import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Tensor
 from ._checks import integer
 from ._dispatch import op
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import dtypes
+from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..errors import ArgumentError
-from ..types import Axes, Axis, DType, Integer, Tensor
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import as_float, is_complex, lines
 from ._dispatch import op

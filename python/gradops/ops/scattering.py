@@ -11,8 +11,8 @@ import builtins
 import numpy as np
 
 from .. import backends
+from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, ShapeError
-from ..types import Index, Indices, Integer, Shape, Tensor
 from . import _checks
 from ._checks import check_positions, check_rank, integer, known
 from ._dispatch import op

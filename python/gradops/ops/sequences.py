@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..annotations import Integer, Tensor, Tensors
 from ..errors import ArgumentError, ShapeError
-from ..types import Integer, Tensor, Tensors
 from . import _checks
 from ._compose import as_float
 from ._dispatch import op

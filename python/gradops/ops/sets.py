@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from .. import backends, config
+from ..annotations import Axis, Integer, Operand, Tensor
 from ..dtypes import is_floating
 from ..errors import ArgumentError
-from ..types import Axis, Integer, Operand, Tensor
 from ._checks import check_axis, check_rank, integer, known
 from ._compose import lines, meet
 from ._dispatch import op

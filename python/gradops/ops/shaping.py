@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..annotations import Axes, Axis, DType, Integer, Integers, Shape, Tensor
 from ..errors import ArgumentError, AxisError, ShapeError
-from ..types import Axes, Axis, DType, Integer, Integers, Shape, Tensor
 from . import _checks
 from ._checks import check_axes, check_axis, check_rank, integer
 from ._dispatch import op

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..annotations import Axis, Index, Indices, Integer, Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Axis, Index, Indices, Integer, Tensor
 from ._checks import check_axis, check_kind, check_positions, check_rank, check_real, choice, describe, integer, known
 from ._dispatch import op
 from .conversion import cast, shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import config
+from ..annotations import Axis, DType, Integer, Operand, Tensor
 from ..errors import ArgumentError
-from ..types import Axis, DType, Integer, Operand, Tensor
 from ._checks import integer, known
 from ._compose import meet
 from ._dispatch import op

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ..types import Operand, Tensor
+from ..annotations import Operand, Tensor
 from ._checks import check_kind, check_real
 from ._compose import as_float, meet
 from ._dispatch import op

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..annotations import Axes, Axis, Integer, Operand, Tensor
 from ..errors import ArgumentError, ShapeError
-from ..types import Axes, Axis, Integer, Operand, Tensor
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Tensor
+from ..annotations import Tensor
 from ._compose import as_float, meet
 from ._dispatch import op
 from ._matrices import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import backends, config
+from ..annotations import Operand, Tensor
 from ..errors import ArgumentError
-from ..types import Operand, Tensor
 from ._checks import integer, known
 from ._dispatch import op
 from .elementwise import divide, multiply

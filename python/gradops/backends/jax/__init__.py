@@ -1,6 +1,6 @@
 """The JAX backend: jax.numpy and jax.lax, so every transform of JAX applies."""
 
-from . import gradients  # noqa: F401
+from . import derivatives  # noqa: F401
 from .activations import *  # noqa: F403
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403

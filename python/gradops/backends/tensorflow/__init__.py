@@ -1,6 +1,6 @@
 """The TensorFlow backend: public tf functions, eager and in graphs, so tapes record them."""
 
-from . import gradients  # noqa: F401
+from . import derivatives  # noqa: F401
 from .activations import *  # noqa: F403
 from .base import cast, convert, copy, dtype_name, is_tensor_type, owns, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403

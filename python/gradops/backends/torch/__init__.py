@@ -1,6 +1,6 @@
 """The PyTorch backend: torch's own functions, so torch's autograd records them."""
 
-from . import gradients  # noqa: F401
+from . import derivatives  # noqa: F401
 from .activations import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .base import cast, convert, copy, dtype_name, is_tensor_type, prepare, to_numpy  # noqa: F401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...types import Tensor
+from ...annotations import Tensor
 from .._dispatch import op
 from ..conversion import dtype
 from ..elementwise import add, divide, equal, greater, maximum, minimum, mod, multiply, subtract

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import dtypes
+from ...annotations import Integer, Integers, Tensor
 from ...errors import ShapeError
-from ...types import Integer, Integers, Tensor
 from .. import _checks
 from .._dispatch import op
 from ..conversion import cast, dtype, shape

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...annotations import Integer, Integers, Tensor
 from ...errors import ArgumentError, ShapeError
-from ...types import Integer, Integers, Tensor
 from .. import _checks
 from .._dispatch import op
 from ..indexing import take

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from ...annotations import Axes, Shape, Tensor
 from ...errors import ArgumentError, ShapeError
-from ...types import Axes, Shape, Tensor
 from .. import _checks
 from .._dispatch import op
 from ..conversion import cast, dtype, shape

@@ -10,8 +10,8 @@ import itertools
 
 import numpy as np
 
+from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
-from ...types import Integer, Tensor
 from .. import _checks
 from .._dispatch import op
 from ..conversion import cast, dtype

@@ -137,7 +137,7 @@ class _Custom:
         if backend.name == "numpy" or any(isinstance(x, Variable) for x in inputs):
             values = tape.custom(run, inputs)
         else:
-            values = backend.module.gradients.custom(run, inputs)
+            values = backend.module.derivatives.custom(run, inputs)
         return values[0] if box["form"] is _tree.LEAF else _tree.unflatten(box["form"], values)
 
     def _parts(self, args, kwargs):

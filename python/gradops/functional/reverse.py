@@ -163,7 +163,7 @@ def _scalar(y):
 def _engine(backend: backends.Backend, leaves: list) -> Callable:
     if backend.name == "numpy" or any(isinstance(x, Variable) for x in leaves):
         return _on_tape
-    return backend.module.gradients.value_and_grad
+    return backend.module.derivatives.value_and_grad
 
 
 ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), elementwise=True)

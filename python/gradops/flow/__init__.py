@@ -2,7 +2,7 @@
 
 from .checkpoint import checkpoint, checkpoint_policy, gradient_checkpoint_scope
 from .custom import custom_gradient
-from .flow import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
+from .elementary import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
 from .scopes import stop_gradient_scope
 
 __all__ = [

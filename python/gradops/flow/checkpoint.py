@@ -57,13 +57,13 @@ class gradient_checkpoint_scope(_Scope):
             if recipes.current.get() is not None:
                 return stack.pop_all()
             if _in_use("tensorflow"):
-                backends.by_name("tensorflow").module.gradients.check_checkpoint()
+                backends.by_name("tensorflow").module.derivatives.check_checkpoint()
             recipes.start()
             recipes.current.set(recipes.Recipe())
             stack.callback(recipes.current.set, None)
             for name in ("torch", "jax"):
                 if _in_use(name):
-                    stack.enter_context(backends.by_name(name).module.gradients.checkpointed())
+                    stack.enter_context(backends.by_name(name).module.derivatives.checkpointed())
             return stack.pop_all()
 
 
@@ -109,7 +109,7 @@ def checkpoint(f: Callable) -> Callable:
             with restore:
                 return f(*a, **k)
 
-        native, inputs = backend.module.gradients, [leaves[i] for i in places]
+        native, inputs = backend.module.derivatives, [leaves[i] for i in places]
         if backend.name == "torch" and native.takes_whole(inputs):
             return native.checkpoint_whole(whole, inputs)
         box: dict = {}

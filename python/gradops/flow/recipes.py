@@ -279,7 +279,7 @@ def observe(op, kernel, owner):
     """``kernel``, noted where a scope is open; torch has its own recipes."""
     if owner is not None and owner.name == "torch":
         return kernel
-    check = owner.module.gradients.check_checkpoint if owner is not None and owner.name == "tensorflow" else None
+    check = owner.module.derivatives.check_checkpoint if owner is not None and owner.name == "tensorflow" else None
 
     def noted(*arguments):
         recipe = current.get()

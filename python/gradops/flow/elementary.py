@@ -31,7 +31,7 @@ def _stop(x):
     if isinstance(x, Variable):
         return wrap(x.data)
     backend = backends.of(x)
-    return x if backend is None or backend.name == "numpy" else backend.module.gradients.stop(x)
+    return x if backend is None or backend.name == "numpy" else backend.module.derivatives.stop(x)
 
 
 def scaled_gradient(x, scale):
@@ -129,7 +129,7 @@ def set_requires_gradient(x) -> None:
         return
     backend = backends.of(x)
     if backend is not None and backend.name in ("torch", "tensorflow"):
-        backend.module.gradients.require(x)
+        backend.module.derivatives.require(x)
         return
     came = f"a {backend.name} array" if backend is not None else f"a {type(x).__name__}"
     raise GradientError(
@@ -180,4 +180,4 @@ def _gradients(y, leaves: list):
             argument="y",
             hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
         )
-    return backend.module.gradients.gradient(y, leaves)
+    return backend.module.derivatives.gradient(y, leaves)

@@ -1,6 +1,6 @@
 """What gradient flow costs: memory and time of checkpointing, and ``custom_gradient`` beside each library's own.
 
-    python benchmarks/gradients.py
+    python benchmarks/flow.py
 
 Each way of checkpointing runs in processes of its own, on one thread: one for the peak, which is what it held at most
 above what it held before the first layer, and three for the time, the best processor time of a step.

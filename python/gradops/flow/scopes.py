@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 from .. import backends
 from ..autodiff.modes import _Mode, recording
-from .flow import stop_gradient
+from .elementary import stop_gradient
 
 
 class _Scope(_Mode):
@@ -107,14 +107,14 @@ class stop_gradient_scope(_Scope):
             stack.callback(recording.set, before)
             for name in ("torch", "tensorflow", "jax"):
                 if _in_use(name):
-                    native = backends.by_name(name).module.gradients
+                    native = backends.by_name(name).module.derivatives
                     if not (self._decorating and getattr(native, "cuts_results", False)):
                         stack.enter_context(native.stopped())
             return stack.pop_all()
 
     def __call__(self, function):
         decorated = super().__call__(function)
-        jax = backends.by_name("jax").module.gradients if _in_use("jax") else None
+        jax = backends.by_name("jax").module.derivatives if _in_use("jax") else None
         if not getattr(jax, "cuts_results", False):
             return decorated
 
