@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,24 @@ class _ComplexDtypes(dict):
 
 
 _is_complex = _ComplexDtypes()
+
+
+class Special(NamedTuple):
+    """How gradients go that are no arrays, such as feedback on text.
+
+    Attributes:
+        seed: ``(root, given)`` to the gradient that a pass starts from.
+        convert: ``(value, role)`` to a gradient, of what a hook or a user's rule gave.
+        accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
+    """
+
+    seed: Callable
+    convert: Callable
+    accumulate: Callable
+
+
+special: dict[Any, Special] = {}
+"""The dtypes whose gradients are no arrays."""
 
 
 def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -295,7 +313,7 @@ def fit(g, edge):
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
     data = edge.data if isinstance(edge, Variable) else edge
-    if isinstance(data, str) or data.dtype is str:
+    if data.dtype in special:
         return g
     if g.shape != data.shape:
         g = sum_to(g, tuple(data.shape))
@@ -411,10 +429,8 @@ def _starts(roots, gradients, create_graph) -> list:
             )
         if not root.requires_grad:
             raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument="variables")
-        if root.dtype is str:
-            from .text import first_feedback
-
-            starts.append(first_feedback(root, g))
+        if root.dtype in special:
+            starts.append(special[root.dtype].seed(root, g))
             continue
         if g is None:
             if conversion.size(root.data) != 1:
@@ -436,21 +452,19 @@ def _starts(roots, gradients, create_graph) -> list:
                 )
             if not create_graph and isinstance(g, Variable):
                 g = g.data
-        starts.append(wrap(g) if create_graph and not isinstance(g, Variable) else g)  # type: ignore[arg-type]
+        starts.append(wrap(g) if create_graph and not isinstance(g, Variable) else g)
     return starts
 
 
 def _accumulate(leaf: Variable, g, create_graph: bool) -> None:
     """Add to ``leaf.grad``: in place, in the leaf's memory layout, unless the pass was recorded."""
-    if create_graph and leaf.dtype is not str:
+    if leaf.dtype in special:
+        leaf.grad = special[leaf.dtype].accumulate(leaf, g)
+        return
+    if create_graph:
         leaf.grad = g if leaf.grad is None else elementwise.add(leaf.grad, g)
         return
     g = g.data if isinstance(g, Variable) else g
-    if leaf.dtype is str:
-        from .text import merge
-
-        leaf.grad = merge(leaf, g)
-        return
     before = leaf._grad
     if before is None:
         if backends.of(leaf.data).name == "numpy":

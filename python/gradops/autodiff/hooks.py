@@ -56,16 +56,14 @@ def register(variable: Variable, hook: Callable) -> Handle:
     """
     _check(variable, hook)
     shape = variable.shape
-    text = variable.dtype is str
+    special = engine.special.get(variable.dtype)
 
     def checked(gradient):
         replaced = hook(gradient)
         if replaced is None:
             return None
-        if text:
-            from .text import feedback
-
-            return wrap(feedback(replaced))
+        if special is not None:
+            return wrap(special.convert(replaced))
         if not isinstance(replaced, Variable):
             if backends.of(replaced) is None:
                 raise ArgumentTypeError(f"a hook must return a gradient or None; got {type(replaced).__name__}.")

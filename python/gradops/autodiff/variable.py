@@ -381,9 +381,7 @@ def _as_data(data) -> Any:
     if isinstance(data, Variable):
         data = data.data
     if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
-        from .text import convert
-
-        return convert(data)
+        return backends.by_name("text").convert(data)
     owner = backends.of(data)
     if owner is None:
         try:

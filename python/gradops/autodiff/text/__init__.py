@@ -1,0 +1,38 @@
+"""Text on the tape: strings whose gradient is feedback, in words.
+
+A text variable is ``Variable("abc", role="greeting", requires_grad=True)``. ``+``, :func:`join`,
+:func:`split`, :func:`format` and the like are recorded as operations on numbers are, and
+``result.backward("too long")`` brings what was said to every leaf it was made from. ``Function`` and
+``custom_gradient`` define further operations, so a language model, or any callable, can make a text and
+write the feedback on its inputs. Text and numbers may stand in one graph. After afnio's autodiff, in
+this process: nothing here calls anything.
+
+To ``gradops.ops`` text is one more backend, "text", with kernels under the ops' own names:
+
+- :class:`Text` and :class:`Texts` (several, elementwise) are the arrays; a text knows the roles it is made of;
+- :class:`Feedback` is the gradient: all that was said, each a :class:`Said`, which knows of which role. Adding
+  two is having both, and the shape operations leave it as it is, so that the rules of ops serve text too.
+"""
+
+from . import backend, gradient  # noqa: F401
+from .gradient import first_feedback, merge
+from .operations import format, join, lower, replace, split, strip, upper
+from .values import Feedback, Said, Text, Texts, convert, feedback
+
+__all__ = [
+    "Feedback",
+    "Said",
+    "Text",
+    "Texts",
+    "convert",
+    "feedback",
+    "first_feedback",
+    "format",
+    "join",
+    "lower",
+    "merge",
+    "replace",
+    "split",
+    "strip",
+    "upper",
+]

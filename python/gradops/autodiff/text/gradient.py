@@ -1,0 +1,36 @@
+"""Feedback in the engine: what a pass starts from, and what a leaf keeps of it."""
+
+from __future__ import annotations
+
+from ...errors import GradientError
+from .. import engine
+from ..variable import Variable, wrap
+from .values import Feedback, feedback
+
+
+def first_feedback(root: Variable, value) -> Feedback:
+    """The feedback that a backward pass starts from.
+
+    Raises:
+        GradientError: none given.
+    """
+    if value is None:
+        raise GradientError(
+            "a text has no gradient to start from.",
+            argument="gradient",
+            hint='say what to feed back: `text.backward("shorter, please")`',
+        )
+    return feedback(value, root.role)
+
+
+def merge(leaf: Variable, value) -> Variable:
+    """``leaf.grad`` with more feedback appended."""
+    said = feedback(value, leaf.role)
+    if leaf._grad is not None:
+        said = leaf._grad.data + said
+    grad = wrap(said)
+    grad._role = f"feedback on {leaf.role}" if leaf.role else "feedback"
+    return grad
+
+
+engine.special[str] = engine.Special(seed=first_feedback, convert=feedback, accumulate=merge)
