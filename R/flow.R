@@ -182,23 +182,3 @@ checkpoint <- function(f) {
   checkpointed <- list(callback(f, owner = environment()), environment())
   function(...) several(call_python(checkpointed, list(...), "interop.r.invoke_checkpoint"))
 }
-
-# Has the core restore R's generator where it runs a checkpointed function again.
-restore_random_numbers <- function() {
-  if (is.null(state$restores_random_numbers)) {
-    generators <- reticulate::import("gradops.gradients.checkpoint", convert = FALSE)$generators
-    py_call(generators$append, tuple(callback(random_state, identity), callback(set_random_state, take = py_to_r)))
-    state$restores_random_numbers <- TRUE
-  }
-}
-
-random_state <- function() {
-  if (!exists(".Random.seed", globalenv(), inherits = FALSE)) set.seed(NULL)
-  get(".Random.seed", globalenv())
-}
-
-set_random_state <- function(state) {
-  assign(".Random.seed", as.integer(state), globalenv())
-  RNGkind() # R reads it: what R has read last, reticulate writes back when the call into Python ends
-  NULL
-}

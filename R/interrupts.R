@@ -2,7 +2,7 @@
 
 # R may jump to the handler of an interrupt wherever it allocates memory. In the midst of reticulate's compiled code
 # that would leave Python locked for good, so it is called with interrupts suspended. Python raises one all the same
-# where `interrupts_suspended()` says that only this function suspends them (`interop/_r_session.py`); the call is then
+# where `interrupts_suspended()` says that only this function suspends them (`interop/r/session.py`); the call is then
 # without a value, and the interrupt R's again.
 py_call <- function(...) {
   list(...) # what the arguments compute can be interrupted

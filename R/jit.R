@@ -76,10 +76,6 @@ compiled_calls <- function(f, make) {
   }
 }
 
-random_state <- function() {
-  globalenv()[[".Random.seed"]]
-}
-
 # What Python made for R, without the dim of vectors.
 numeric_values <- function(x) {
   if (is.list(x)) lapply(x, numeric_values) else if (length(dim(x)) == 1) as.vector(x) else x

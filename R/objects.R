@@ -79,7 +79,7 @@ dollar_tensor <- function(x, name) {
   tryCatch(
     as_r_scalar(NextMethod()),
     python.builtin.AttributeError = function(error) no_field(x, name, error),
-    `gradops.interop._r_errors.CallbackError` = function(error) {
+    `gradops.interop.r.CallbackError` = function(error) {
       callback_failed(take_condition(py_to_r(error$gradops_key)), call)
     }
   )

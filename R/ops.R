@@ -1,4 +1,4 @@
-# Ops whose R form is not that of their Python signature. The others are in ops-*.R, made by tools/generate_r.
+# Ops whose R form is not that of their Python signature. The others are in generated-ops-*.R, made by tools/generate_r.
 
 #' A sequence
 #'

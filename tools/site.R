@@ -5,8 +5,13 @@ arguments <- commandArgs(TRUE)
 options(pkgdown.internet = FALSE)
 suppressMessages(library(gradops)) # its examples ask whether Python is there
 
+# Of the files that tools/generate_r makes.
+generated <- function(...) paste0("generated-ops-", c(...))
+
 groups <- list(
-  "Derivatives of functions" = c("functional", "objective", "jit", "gradcheck"),
+  "Derivatives of functions" = c(
+    paste0("functional-", c("reverse", "matrices", "products", "implicit")), "objective", "jit", "gradcheck"
+  ),
   "How gradients flow" = "flow",
   "The tape" = c("autodiff", "graphs", "texts"),
   "R functions on tensors" = c(
@@ -14,24 +19,23 @@ groups <- list(
     "subset", "distributions"
   ),
   "Settings, files and R itself" = c("config", "options", "storage", "callbacks", "python", "reexports"),
-  "Ops: arithmetic and elementary functions" = c(
-    "ops-elementwise", "ops-special", "ops-comparison", "ops-bitwise", "ops-bounds", "ops-complex-numbers",
-    "ops-spacing"
+  "Ops: arithmetic and elementary functions" = generated(
+    "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing"
   ),
-  "Ops: making and converting" = c("ops-creation", "ops-conversion", "ops-encoding", "ops-windows", "ops"),
-  "Ops: shapes and parts" = c(
-    "ops-shaping", "ops-rearranging", "ops-joining", "ops-indexing", "ops-scattering", "ops-blocks", "ops-diagonals"
+  "Ops: making and converting" = c(generated("creation", "conversion", "encoding", "windows"), "ops"),
+  "Ops: shapes and parts" = generated(
+    "shaping", "rearranging", "joining", "indexing", "scattering", "blocks", "diagonals"
   ),
-  "Ops: sums, statistics and order" = c(
-    "ops-reductions", "ops-statistics", "ops-nanstatistics", "ops-quantiles", "ops-sorting", "ops-sets", "ops-sequences"
+  "Ops: sums, statistics and order" = generated(
+    "reductions", "statistics", "nanstatistics", "quantiles", "sorting", "sets", "sequences"
   ),
-  "Ops: linear algebra" = c("ops-products", "ops-linalg", "ops-systems", "ops-norms"),
-  "Ops: Fourier transforms" = "ops-fourier",
-  "Ops: neural networks" = c(
-    "ops-activations", "ops-normalization", "ops-losses", "ops-convolution", "ops-pooling", "ops-attention", "ops-ctc"
+  "Ops: linear algebra" = generated("products", "linalg", "systems", "norms"),
+  "Ops: Fourier transforms" = generated("fourier"),
+  "Ops: neural networks" = generated(
+    "activations", "normalization", "losses", "convolution", "pooling", "attention", "ctc"
   ),
-  "Ops: images" = paste0("ops-image-", c("color", "filters", "patches", "resampling", "transforms")),
-  "Ops: control flow and functions" = c("ops-control", "ops-mapping")
+  "Ops: images" = generated(paste0("image-", c("color", "filters", "patches", "resampling", "transforms"))),
+  "Ops: control flow and functions" = generated("control", "mapping")
 )
 
 # The topics of the manual by the R file that they come from, as roxygen2 notes it in each page.

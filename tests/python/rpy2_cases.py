@@ -175,10 +175,10 @@ def test_a_likelihood_is_what_glm_says(backend):
 
 def as_r_source(source):
     """The R object of an expression, by way of a function that returns it."""
-    from gradops.interop import _r_embedded, _r_thread
+    from gradops.interop.r import rpy2, threads
 
-    _r_embedded.start()
-    return _r_thread.call(_r_embedded.evaluate, source)
+    rpy2.start()
+    return threads.call(rpy2.evaluate, source)
 
 
 # Compiled -------------------------------------------------------------------------------------------------------------
@@ -394,9 +394,9 @@ def test_r_runs_on_its_thread():
 
 
 def r_thread():
-    from gradops.interop import _r_thread
+    from gradops.interop.r import threads
 
-    return _r_thread.ident
+    return threads.ident
 
 
 def test_an_error_reaches_the_thread_that_called():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gradops import backends, errors, ops
-from gradops.interop import _r_arrays, r
+from gradops.interop import r
+from gradops.interop.r import arrays
 
 
 def values(x):
@@ -36,7 +37,7 @@ def test_recycling_needs_the_sizes():
     @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float64)])
     def along(x):
         with pytest.raises(errors.ShapeError, match=r"\? x 2"):
-            _r_arrays.recycle(x, tf.ones(2, tf.float64))
+            arrays.recycle(x, tf.ones(2, tf.float64))
         return x
 
     along(np.ones((3, 2)))
@@ -46,7 +47,7 @@ def test_recycling_needs_the_sizes():
 def test_filling_is_by_column(shape):
     x = np.arange(6.0).reshape(2, 3)
     expected = np.resize(x.ravel(order="F"), int(np.prod(shape))).reshape(shape, order="F")
-    np.testing.assert_array_equal(values(_r_arrays.filled(x, shape)), expected)
-    np.testing.assert_array_equal(_r_arrays.flat(x), x.ravel(order="F"))
+    np.testing.assert_array_equal(values(arrays.filled(x, shape)), expected)
+    np.testing.assert_array_equal(arrays.flat(x), x.ravel(order="F"))
     with pytest.raises(errors.ShapeError):
-        _r_arrays.repeated(np.ones(0), 3)
+        arrays.repeated(np.ones(0), 3)

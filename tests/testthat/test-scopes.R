@@ -7,7 +7,7 @@ scope_state <- function() {
     reticulate::py_run_string("import gradops.backends.torch.recipes", local = TRUE)
     recipe <- module("backends.torch.recipes")$`_local`$recipe
   } else {
-    recipe <- module("gradients.recipes")$current$get()
+    recipe <- module("flow.recipes")$current$get()
   }
   c(
     recording = (parameter(1) * 2)$requires_grad,
@@ -112,7 +112,7 @@ test_that("a real interrupt ends the scopes: in R code and in ops", {
   skip_if(is_loaded_from_source(), "needs the installed package")
   out <- in_new_process(c(
     "p <- parameter(c(1, 2))",
-    "recipes <- reticulate::import('gradops.gradients.recipes', convert = FALSE)",
+    "recipes <- reticulate::import('gradops.flow.recipes', convert = FALSE)",
     "state <- function() c((p * 2)$requires_grad, is.null(reticulate::py_to_r(recipes$current$get())))",
     "interrupted <- function(code) {",
     "  inside <- NULL",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import autodiff, backends, config, ops
-from ..autodiff.text import Feedback, Said, Text, Texts
-from ..errors import ArgumentTypeError, BackendError
-from ._r_values import to_r
+from ... import autodiff, backends, config, ops
+from ...autodiff.text import Feedback, Said, Text, Texts
+from ...errors import ArgumentTypeError, BackendError
+from .values import to_r
 
 _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
 

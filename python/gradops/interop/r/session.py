@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Callable
 from traceback import walk_stack
 
-from ..functional import _progress
-from . import _r_thread
+from ...functional import _progress
+from . import threads
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done, and where Python ignores
 # exceptions the interrupt would be lost.
@@ -174,7 +174,7 @@ def _in_tensorflow(frame) -> bool:
     Its compiled code calls it and may not look at what it raises: the exception surfaces later as a ``SystemError``, or
     the process ends.
     """
-    while frame is not None and not _r_thread.runs_r(frame):
+    while frame is not None and not threads.runs_r(frame):
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package in ("tensorflow", "gradops"):
             return package == "tensorflow"
@@ -194,6 +194,6 @@ def _ask_again(seconds: float) -> None:
 
 def _entered_from_r(frame):
     """The frame of the Python function that R has called last, or that the program began with."""
-    while frame.f_back is not None and not _r_thread.runs_r(frame.f_back):
+    while frame.f_back is not None and not threads.runs_r(frame.f_back):
         frame = frame.f_back
     return frame

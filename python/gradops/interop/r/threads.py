@@ -25,8 +25,8 @@ from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from .. import backends
-from ..errors import ThreadError
+from ... import backends
+from ...errors import ThreadError
 
 patience = 10.0
 """Seconds for which a call waits while R's thread uses no processor time."""

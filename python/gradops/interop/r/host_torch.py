@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from .. import backends
+from ... import backends
 
 _convert = backends.by_name("torch").convert
 

@@ -7,11 +7,13 @@ import re
 import traceback
 from collections import OrderedDict
 
-from ..errors import GradopsError
+from ...errors import GradopsError
 
 
 class CallbackError(Exception):
     """An R function that gradops called has failed."""
+
+    __module__ = "gradops.interop.r"  # R knows it by this name
 
     gradops_callback = True
 

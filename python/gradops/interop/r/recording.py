@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .. import autodiff, backends
-from ..autodiff.modes import recording
+from ... import autodiff, backends
+from ...autodiff.modes import recording
 
 
 def is_recorded(value) -> bool:

@@ -5,21 +5,21 @@ From Python, through rpy2 (``pip install 'gradops[r]'``): ``r_function`` makes a
 
 The other names are what the R package calls, by theme:
 
-- ``_r_ops``: each op as R writes it;
-- ``_r_arrays``: what R's operators and functions mean on tensors: recycling, filling by column;
-- ``_r_calls``: the other functions of gradops, with R's arguments understood;
-- ``_r_functional``: derivatives of R functions of R's numbers;
-- ``_r_values``: values from R and for R;
-- ``_r_recorded``: whether their gradient is lost on the way to R;
-- ``_r_callbacks``: R functions as Python functions;
-- ``_r_errors``: failures, which are returned, not raised;
-- ``_r_objects``: tensors as R shows and saves them;
-- ``_r_session``: warnings and interrupts under R.
+- ``ops``: each op as R writes it;
+- ``arrays``: what R's operators and functions mean on tensors: recycling, filling by column;
+- ``calls``: the other functions of gradops, with R's arguments understood;
+- ``functional``: derivatives of R functions of R's numbers;
+- ``values``: values from R and for R;
+- ``recording``: whether their gradient is lost on the way to R;
+- ``callbacks``: R functions as Python functions;
+- ``errors``: failures, which are returned, not raised;
+- ``objects``: tensors as R shows and saves them;
+- ``session``: warnings and interrupts under R.
 """
 
-from ._r_arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
-from ._r_callbacks import callback, set_adopt
-from ._r_calls import (
+from .arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
+from .callbacks import callback, set_adopt
+from .calls import (
     add_hook,
     assign,
     attribute,
@@ -42,16 +42,16 @@ from ._r_calls import (
     variable,
     vectorize,
 )
-from ._r_errors import CallbackError, Failure
-from ._r_function import as_numpy, as_r, call_in_thread, r_function
-from ._r_functional import curvature, derivative, gradient, numbers, objective
-from ._r_graphs import graph
-from ._r_objects import corner, fields, is_method, pack, unpack
-from ._r_ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
-from ._r_recorded import is_recorded
-from ._r_session import hold_interrupts, set_progress, set_warn
-from ._r_thread import set_patience
-from ._r_values import as_axis, as_index, describe, dim, from_r
+from .errors import CallbackError, Failure
+from .functional import curvature, derivative, gradient, numbers, objective
+from .functions import as_numpy, as_r, call_in_thread, r_function
+from .graphs import graph
+from .objects import corner, fields, is_method, pack, unpack
+from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
+from .recording import is_recorded
+from .session import hold_interrupts, set_progress, set_warn
+from .threads import set_patience
+from .values import as_axis, as_index, describe, dim, from_r
 
 __all__ = [
     "INDEX_RESULTS",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .. import ops
-from ..errors import ShapeError
-from ._r_errors import Failure
-from ._r_ops import find
-from ._r_subset import column_major
-from ._r_values import CONTAINERS, from_r
+from ... import ops
+from ...errors import ShapeError
+from .errors import Failure
+from .indexing import column_major
+from .ops import find
+from .values import CONTAINERS, from_r
 
 
 def operator_form(name: str) -> Callable:

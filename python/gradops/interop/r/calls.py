@@ -10,12 +10,12 @@ import numpy as np
 
 import gradops
 
-from .. import _tree, autodiff, backends, config, ops
-from ..backends.policy import NeedsPolicy
-from . import _r_subset, _r_thread, _r_values, host
-from ._r_callbacks import Held, keeping, kept
-from ._r_errors import Failure
-from ._r_values import MARK, as_index, as_shape, backend_of, from_r
+from ... import _tree, autodiff, backends, config, ops
+from ...backends.policy import NeedsPolicy
+from . import host, indexing, threads, values
+from .callbacks import Held, keeping, kept
+from .errors import Failure
+from .values import MARK, as_index, as_shape, backend_of, from_r
 
 
 def guarded(function: Callable) -> Callable:
@@ -24,9 +24,9 @@ def guarded(function: Callable) -> Callable:
     def call(*arguments, **keywords):
         try:
             names = tuple(keywords)
-            values = from_r((*arguments, *keywords.values()))
+            given = from_r((*arguments, *keywords.values()))
             split = len(arguments)
-            return function(*values[:split], **dict(zip(names, values[split:])))
+            return function(*given[:split], **dict(zip(names, given[split:])))
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
@@ -48,7 +48,7 @@ def jit(f: Callable, static_argnums=()) -> Callable:
             backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
             arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
         if host.exists and backend_of((arguments, keywords)).name in ("tensorflow", "jax"):
-            return _r_thread.run(lambda: _computed(compiled(*arguments, **keywords)))
+            return threads.run(lambda: _computed(compiled(*arguments, **keywords)))
         return compiled(*arguments, **keywords)
 
     return run
@@ -61,7 +61,7 @@ def _computed(value):
 
 def in_thread(function: Callable, arguments, keywords):
     """``function`` called on another thread, while R's serves."""
-    return _r_thread.run(function, *arguments, **dict(keywords))
+    return threads.run(function, *arguments, **dict(keywords))
 
 
 def host_op(function: Callable, gradient: Callable | None, name: str, shape):
@@ -72,9 +72,9 @@ def host_op(function: Callable, gradient: Callable | None, name: str, shape):
 def to_r(value):
     """A tensor's values for R, once JAX has computed them, which may take calls of R."""
     ready = getattr(value, "is_ready", None)
-    if host.exists and ready is not None and _r_thread.is_current():
-        _r_thread.wait_until(ready, 0.001)
-    return _r_values.to_r(value)
+    if host.exists and ready is not None and threads.is_current():
+        threads.wait_until(ready, 0.001)
+    return values.to_r(value)
 
 
 def invoke_on_tensors(function: Callable, arguments, keywords):
@@ -91,7 +91,7 @@ def invoke_beside_tensors(function: Callable, arguments, keywords):
 
 
 def invoke_keeping(functions, arguments, keywords):
-    """``functions`` are a function and what it needs of R's: see ``_r_callbacks.kept``."""
+    """``functions`` are a function and what it needs of R's: see ``callbacks.kept``."""
     function, keep = functions
     return invoke_on_tensors(keeping(function, Held(keep)), arguments, keywords)
 
@@ -171,7 +171,7 @@ def subset(x, indices: list, drop: bool):
     """R's ``x[i, j]``."""
     try:
         (x,) = from_r((x,))
-        return _r_subset.subset(x, _r_indices(indices), drop)
+        return indexing.subset(x, _r_indices(indices), drop)
     except Exception as error:
         return Failure(error)
 
@@ -180,7 +180,7 @@ def assign(x, indices: list, value):
     """R's ``x[i, j] <- value``."""
     try:
         x, value = from_r((x, value))
-        return _r_subset.assign(x, _r_indices(indices), value)
+        return indexing.assign(x, _r_indices(indices), value)
     except Exception as error:
         return Failure(error)
 

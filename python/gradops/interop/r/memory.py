@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentTypeError
-from . import _r_thread, _r_values
+from ...errors import ArgumentTypeError
+from . import threads, values
 
 _NA = -(2**31)
 _MODES = {"f": "double", "i": "integer", "b": "logical"}
@@ -30,7 +30,7 @@ class _Memory:
             "strides": _strides(shape, array.itemsize),
         }
 
-    def __del__(self, drop=_r_thread.drop):
+    def __del__(self, drop=threads.drop):
         drop(self.vector)
 
 
@@ -170,7 +170,7 @@ def _column(column: np.ndarray):
 
 
 def _array(array: np.ndarray):
-    array = np.asarray(_r_values.to_r(array))
+    array = np.asarray(values.to_r(array))
     memory = array.base
     if isinstance(memory, _Memory) and _same(array, memory):
         return memory.vector

@@ -14,8 +14,8 @@ import threading
 import warnings
 from typing import Any
 
-from ..errors import BackendError, RError
-from . import _r_memory, _r_thread
+from ...errors import BackendError, RError
+from . import memory, threads
 
 _STACK = 1 << 26  # rpy2 turns R's own limit of the stack off
 
@@ -75,7 +75,7 @@ def start() -> None:
         embedded = _rpy2("rpy2.rinterface_lib.embedded")
         if embedded.isinitialized():
             _settle_on_main()
-            _r_thread.call(_prepare)
+            threads.call(_prepare)
         else:
             _start_thread()
 
@@ -105,11 +105,11 @@ def _settle_on_main() -> None:
     def may_serve() -> bool:
         """Not in the middle of rpy2's code, whose locks do not all let the thread that has them in again."""
         frame: Any = sys._getframe(1)
-        while frame is not None and not _r_thread.runs_r(frame):
+        while frame is not None and not threads.runs_r(frame):
             frame = frame.f_back
         return frame is None and not lock._is_owned()
 
-    _r_thread.settle(may_serve=may_serve, thread=threading.main_thread())
+    threads.settle(may_serve=may_serve, thread=threading.main_thread())
 
 
 def _start_thread() -> None:
@@ -123,14 +123,14 @@ def _start_thread() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that this is not the main thread
                 _keeping_sigint(rinterface.initr)
-            _r_thread.settle()
+            threads.settle()
             _prepare()
         except BaseException as error:
             failure.append(error)
             return
         finally:
             ready.set()
-        _r_thread.wait_until(lambda: False, None)
+        threads.wait_until(lambda: False, None)
 
     before = threading.stack_size(_STACK)
     try:
@@ -165,7 +165,7 @@ def function_of(f) -> Any:
         found = evaluate(f) if isinstance(f, str) else f
         return found if isinstance(found, rinterface.Sexp) and _helpers["is_function"](found)[0] else None
 
-    return _r_thread.call(find)
+    return threads.call(find)
 
 
 def evaluate(source: str):
@@ -177,13 +177,13 @@ def evaluate(source: str):
 
 
 def formals(f) -> tuple[list[str], list[str]]:
-    """The names of an R function's formals, and what defaults they have; see ``_r_callbacks.signature``."""
+    """The names of an R function's formals, and what defaults they have; see ``callbacks.signature``."""
 
     def find():
         names, kinds = _helpers["formals"](f)
         return (list(names), list(kinds)) if len(names) else ([], [])
 
-    return _r_thread.call(find)
+    return threads.call(find)
 
 
 def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
@@ -192,7 +192,7 @@ def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
     Raises:
         RError: an error in R.
     """
-    value, told = _r_thread.call(_call, f, args, kwargs, raw)
+    value, told = threads.call(_call, f, args, kwargs, raw)
     for message in told:
         warnings.warn(message, stacklevel=2)
     return value
@@ -200,7 +200,7 @@ def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
 
 def _call(f, args: tuple, kwargs: dict, raw: bool):
     rinterface = _rpy2("rpy2.rinterface")
-    arguments = rinterface.ListSexpVector([_r_memory.as_r(value) for value in (*args, *kwargs.values())])
+    arguments = rinterface.ListSexpVector([memory.as_r(value) for value in (*args, *kwargs.values())])
     if kwargs:
         arguments.names = rinterface.StrSexpVector([""] * len(args) + list(kwargs))
     result = _helpers["call"](f, arguments)
@@ -208,4 +208,4 @@ def _call(f, args: tuple, kwargs: dict, raw: bool):
     if "message" in found:
         raise RError(found["message"][0], call=found["call"][0], classes=tuple(found["class"]))
     value = found["value"]
-    return (value if raw else _r_memory.from_r(_helpers["plain"](value))), list(found["warnings"])
+    return (value if raw else memory.from_r(_helpers["plain"](value))), list(found["warnings"])

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree, backends, config, dtypes, ops
-from ..autodiff import Variable
-from ..errors import BackendError, GradientError
-from ..flow.custom import custom_gradient
-from ._r_callbacks import kept
-from ._r_errors import CallbackError, told
-from ._r_values import backend_of, to_r
+from ... import _tree, backends, config, dtypes, ops
+from ...autodiff import Variable
+from ...errors import BackendError, GradientError
+from ...flow.custom import custom_gradient
+from .callbacks import kept
+from .errors import CallbackError, told
+from .values import backend_of, to_r
 
 exists = False
 """Whether there is a host function, which a compiled program may call back."""
@@ -273,9 +273,9 @@ def _torch(backend, program: _Program, tensors: list) -> list:
 
 @functools.cache
 def _torch_forms():
-    from . import _host_torch
+    from . import host_torch
 
-    return _host_torch
+    return host_torch
 
 
 def _compiling_torch() -> bool:

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
-from . import _r_thread
-from ._r_errors import CallbackError
-from ._r_session import into_r
-from ._r_values import MARK, backend_of, r_array
+from . import threads
+from .errors import CallbackError
+from .session import into_r
+from .values import MARK, backend_of, r_array
 
 
 class _Default:
@@ -47,10 +47,10 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
         return _result(result, (arguments, keywords))
 
     def call(*arguments, **keywords):
-        if get_ident() != _r_thread.ident:
-            return _r_thread.call(on_r_thread, arguments, keywords)
-        if "torch" in sys.modules and not _r_thread.torch_settled:
-            _r_thread.settle_torch()
+        if get_ident() != threads.ident:
+            return threads.call(on_r_thread, arguments, keywords)
+        if "torch" in sys.modules and not threads.torch_settled:
+            threads.settle_torch()
         return on_r_thread(arguments, keywords)
 
     call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ class Held:
     def __init__(self, function: Callable):
         self.function = function
 
-    def __del__(self, drop=_r_thread.drop, over=sys.is_finalizing):
+    def __del__(self, drop=threads.drop, over=sys.is_finalizing):
         if not over() and hasattr(self, "function"):  # an interrupt comes even before __init__
             drop(self.function)
 
@@ -126,7 +126,7 @@ adopt: Callable | None = None
 def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
-    _r_thread.settle(_notify)
+    threads.settle(_notify)
     _settle_reticulate()
 
 
@@ -140,7 +140,7 @@ def _settle_reticulate() -> None:
 
     def on_r_thread(f, *args, **kwargs):
         try:
-            return _r_thread.call(call_r_function, f, *args, **kwargs), None
+            return threads.call(call_r_function, f, *args, **kwargs), None
         except Exception as error:
             return None, error
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends, ops
-from ..autodiff import Variable
-from ..errors import ArgumentTypeError, AxisError
+from ... import backends, ops
+from ...autodiff import Variable
+from ...errors import ArgumentTypeError, AxisError
 
 
 def subset(x, indices: list, drop: bool = True):

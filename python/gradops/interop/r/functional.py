@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import _tree, backends, functional
-from ..autodiff.variable import Variable
-from ..errors import GradientError
-from ..flow import stop_gradient
-from ..functional.reverse import value_and_grad
-from ..ops import conversion, creation, reductions
-from ._r_calls import jit
-from ._r_values import to_r
+from ... import _tree, backends, functional
+from ...autodiff.variable import Variable
+from ...errors import GradientError
+from ...flow import stop_gradient
+from ...functional.reverse import value_and_grad
+from ...ops import conversion, creation, reductions
+from .calls import jit
+from .values import to_r
 
 
 def numbers(function: Callable, arguments, keywords=()):

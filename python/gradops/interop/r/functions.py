@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ArgumentTypeError
-from . import _r_embedded, _r_memory, _r_thread
-from ._r_callbacks import Held, signature, without_defaults
+from ...errors import ArgumentTypeError
+from . import memory, rpy2, threads
+from .callbacks import Held, signature, without_defaults
 from .host import Outside, host_function
 
 
@@ -43,7 +43,7 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
     as ``import rpy2.robjects``. ``jax.vmap`` and ``torch.func.vmap`` call it for one row after the other;
     ``torch.compile`` breaks the graph there.
     """
-    _r_embedded.start()
+    rpy2.start()
     name = f if isinstance(f, str) and f.isidentifier() else getattr(f, "__rname__", None) or "an R function"
     made = None if gradient is None else gradient if isinstance(gradient, Outside) else _callable(gradient, "gradient")
     return host_function(_callable(f, "f"), made, f"`{name}`" if " " not in name else name, shape)
@@ -51,19 +51,19 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
 
 def _callable(f, argument: str) -> Callable:
     """A function of NumPy arrays and other Python values, with the signature of the formals."""
-    found = _r_embedded.function_of(f)
+    found = rpy2.function_of(f)
     if found is None:
         raise ArgumentTypeError(
             f"`{argument}` must be an R function, an object of rpy2's or R source text; got {type(f).__name__}"
             + (f" {f!r}." if isinstance(f, str) else "."),
             argument=argument,
         )
-    names, defaults = _r_embedded.formals(found)
+    names, defaults = rpy2.formals(found)
     held = Held(found)
 
     def run(*args, **kwargs):
         args, kwargs = without_defaults(names, args, kwargs)
-        return _r_embedded.call_r(held.function, args, kwargs)
+        return rpy2.call_r(held.function, args, kwargs)
 
     run.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
     return run
@@ -75,8 +75,8 @@ def as_numpy(value) -> Any:
     A vector of length one without a dim is a number; a list a list, with names (a data frame too) a dict;
     text ``str`` and ``NULL`` None. NA of integers and logicals is NaN.
     """
-    _r_embedded.start()
-    return _r_thread.call(_r_memory.from_r, value)
+    rpy2.start()
+    return threads.call(memory.from_r, value)
 
 
 def as_r(value) -> Any:
@@ -85,8 +85,8 @@ def as_r(value) -> Any:
     Raises:
         ArgumentTypeError: what R has no value for.
     """
-    _r_embedded.start()
-    return _r_thread.call(_r_memory.as_r, value)
+    rpy2.start()
+    return threads.call(memory.as_r, value)
 
 
 def call_in_thread(f: Callable, *args, **kwargs):
@@ -95,4 +95,4 @@ def call_in_thread(f: Callable, *args, **kwargs):
     For what waits in compiled code for threads that call R, such as a ``tf.function`` with an
     ``r_function`` in it where R's thread is the main one. Recording (tapes, modes) is as it is here.
     """
-    return _r_thread.run(f, *args, **kwargs)
+    return threads.run(f, *args, **kwargs)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import gradops
 
-from .. import ops
-from . import _r_values
-from ._r_errors import Failure
+from ... import ops
+from . import values
+from .errors import Failure
 
 # Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
 INDEX_RESULTS: dict[str, str | None] = {
@@ -114,7 +114,7 @@ def op(name: str) -> Callable:
     lines.append(f"return {result}")
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
-    scope = {**vars(_r_values), "Failure": Failure, "_function": function}
+    scope = {**vars(values), "Failure": Failure, "_function": function}
     exec(compile(source, f"<gradops op {name} for R>", "exec"), scope)
     return scope["call"]
 

@@ -10,8 +10,8 @@ from collections.abc import Container
 
 import numpy as np
 
-from .. import autodiff, backends, config, dtypes, ops
-from ..errors import ArgumentTypeError, AxisError
+from ... import autodiff, backends, config, dtypes, ops
+from ...errors import ArgumentTypeError, AxisError
 
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))

@@ -1,0 +1,130 @@
+# R functions that are differentiated, on their way into Python.
+
+# `f` for Python: its arguments have the names they had in R (`here$names`); with `joined`, a list that it returns is
+# one vector, and `here$rows` its names. `here$several` says whether it returned a list.
+differentiated <- function(f, here, joined = FALSE) {
+  force(f)
+  function(...) {
+    if (inside() == 0) state$warned <- FALSE
+    state$inside <- inside() + 1
+    on.exit(state$inside <- inside() - 1)
+    arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
+    value <- withCallingHandlers(do.call(f, arguments), error = explain_branch)
+    check_dependence(value, arguments)
+    here$several <- is.list(value)
+    if (joined) {
+      here$rows <- names_of_elements(value)
+      value <- one_vector(value)
+    }
+    value
+  }
+}
+
+# Plain R numbers, where tensors went in, have no gradient.
+check_dependence <- function(value, arguments) {
+  if (!state$warned && all_numbers(value) && any(vapply(arguments, is_recorded, NA))) {
+    warn_lost_gradient(
+      "The function returned plain numbers: as far as gradops can see they do not depend on `x`, so the gradient is 0.",
+      c(i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s.")
+    )
+  }
+}
+
+# R's `if` and `while` cannot be told about tensors; what R says of them does not help.
+explain_branch <- function(condition, class = "gradops_error_type") {
+  explain_hint(condition, class)
+  explain_stopifnot(condition, class)
+  call <- conditionCall(condition)
+  if (inherits(condition, "simpleError") && rlang::is_call(call, c("if", "while"))) {
+    abort(
+      c(
+        sprintf("`%s` looked at a value: its condition is a tensor, not TRUE or FALSE.", as.character(call[[1]])),
+        i = "Use `op_where()` or `op_cond()`; or `as.logical()` of the condition, where values are known."
+      ),
+      class = c(class, "gradops_error"), parent = condition, call = NULL
+    )
+  }
+}
+
+# What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. Its frame is alive and tells.
+explain_stopifnot <- function(condition, class) {
+  if (!inherits(condition, "simpleError") || !grepl(" not (all )?TRUE$", conditionMessage(condition))) {
+    return()
+  }
+  calls <- Filter(function(i) identical(sys.function(i), base::stopifnot), seq_len(sys.nframe()))
+  if (length(calls) > 0 && is_tensor(get0("r", sys.frame(max(calls)), inherits = FALSE))) {
+    abort(
+      c(
+        "`stopifnot()` takes R's TRUE and FALSE alone; it was given a tensor, and has not looked at its values.",
+        i = "Write `stopifnot(as.logical(all(p > 0)))`, where values are known."
+      ),
+      class = c(class, "gradops_error"), parent = condition, call = NULL
+    )
+  }
+}
+
+# How many functions are being differentiated.
+inside <- function() {
+  state$inside %||% 0
+}
+
+vector_callback <- function(f, x) {
+  here <- new.env()
+  here$names <- list(names_within(x))
+  callback(differentiated(f, here, joined = TRUE))
+}
+
+# As `c()`: the elements of a list of numbers and tensors as one vector, in R's order.
+one_vector <- function(value) {
+  if (is.list(value)) call_op("concatenate", lapply(unname(value), as_elements), 1L) else value
+}
+
+as_elements <- function(x) {
+  if (is.list(x)) one_vector(x) else if (is_tensor(x)) column_major(x) else operand(array_of(x, length(x)))
+}
+
+names_of_elements <- function(value) {
+  if (is.list(value)) {
+    if (!is.null(names(value))) names(unlist(lapply(value, function(part) numeric(length(part)))))
+  } else if (is.null(dim(value)) || length(dim(value)) == 1) {
+    names(value)
+  }
+}
+
+# `f` with arguments that are the same at each call.
+with_extra <- function(f, extra) {
+  if (length(extra) > 0) function(...) do.call(f, c(list(...), extra)) else f
+}
+
+# A function and where it is differentiated: what a call of gradops.functional needs, and the way back from its result.
+point <- function(func, x, extra, call = parent.frame()) {
+  check_function(func, "func", call)
+  check_differentiable(x, "x", call)
+  at <- list(
+    x = x, several = is.list(x), named = is.list(x) && !is.null(names(x)), numbers = gives_numbers(x),
+    leaves = if (is.list(x)) leaves_of(x) else list(x), here = new.env(), call = call
+  )
+  f <- with_extra(func, extra)
+  if (at$named) {
+    parameters <- f
+    f <- function(...) parameters(rebuilt(x, list(...)))
+  }
+  at$here$names <- lapply(at$leaves, names_within)
+  at$f <- callback(differentiated(f, at$here, joined = at$numbers))
+  at
+}
+
+evaluate_at <- function(at, name, arguments) {
+  leaves <- lapply(as_doubles(at$leaves), operand)
+  inputs <- if (at$several) do.call(tuple, leaves) else leaves[[1]]
+  if (at$numbers) {
+    plain(rlang::inject(call_core("interop.r.derivative", name, at$f, inputs, !!!arguments, .call = at$call)))
+  } else {
+    several(rlang::inject(call_core(paste0("functional.", name), at$f, inputs, !!!arguments, .call = at$call)))
+  }
+}
+
+# A result for each input in the form of a list of inputs.
+in_form <- function(results, at) {
+  if (!at$several) results[[1]] else if (at$named) rebuilt(at$x, results) else results
+}

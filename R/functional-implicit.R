@@ -1,0 +1,43 @@
+#' Solutions of equations, with derivatives
+#'
+#' `fixed_point()` is the `x` with `f(x, ...) = x`, by iteration; `root()` the `x` with `f(x, ...) = 0`, by Newton's
+#' method. In a function that is differentiated, their derivatives with respect to `...` are those of the implicit
+#' function theorem, to any order, whatever the iteration took.
+#' @param f A function of `x` and `...` to a value of `x`'s shape.
+#' @param x0 Where to start: R numbers, a tensor or a variable.
+#' @param ... Parameters of `f`: R numbers, tensors or variables.
+#' @param tol The largest change of an element, relative to `1 + abs(x)`, at which to stop.
+#' @param max_iterations How many steps at most.
+#' @returns The solution, in the form of `x0`; a tensor where `x0` or a parameter is one.
+#' @section Gradient:
+#' For `...`; none for `x0`.
+#' @section Errors:
+#' - `gradops_error_gradient`: no convergence within `max_iterations`.
+#' - `gradops_error_shape`: an `f` that changes the shape.
+#' @references Christianson (1994), Reverse accumulation and attractive fixed points.
+#' @examplesIf gradops_available()
+#' root(function(x, a) x^2 - a, 1, 2)
+#' grad(function(a) root(function(x, a) x^2 - a, 1, a), 2)
+#' @export
+fixed_point <- function(f, x0, ..., tol = 1e-12, max_iterations = 1000) {
+  solution("functional.fixed_point", f, x0, list(...), tol, max_iterations)
+}
+
+#' @rdname fixed_point
+#' @export
+root <- function(f, x0, ..., tol = 1e-12, max_iterations = 100) {
+  solution("functional.root", f, x0, list(...), tol, max_iterations)
+}
+
+solution <- function(.name, f, x0, parameters, tol, max_iterations, call = parent.frame()) {
+  check_function(f, "f", call)
+  here <- new.env()
+  here$names <- c(list(names_within(x0)), lapply(parameters, names_within))
+  named <- function(x, ...) do.call(f, c(list(x), stats::setNames(list(...), names(parameters))))
+  result <- rlang::inject(call_core(
+    .name, callback(differentiated(named, here)), operand(as_doubles(x0)),
+    !!!lapply(as_doubles(unname(parameters)), operand),
+    tol = tol, max_iterations = as.integer(max_iterations), .call = call
+  ))
+  if (gives_numbers(c(list(x0), parameters))) like(values_of(result), x0) else result
+}

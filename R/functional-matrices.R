@@ -1,0 +1,74 @@
+#' Jacobians, Hessians and their products
+#'
+#' `jacobian()` and `hessian()` are all first derivatives of a function and all second derivatives of a scalar one, by
+#' automatic differentiation, and are called as numDeriv's are. `vjp()` is the value of `func` and `v` times its
+#' Jacobian, `jvp()` the value and the Jacobian times `v`, `vhp()` and `hvp()` the same with the Hessian, at the cost
+#' of one pass or two.
+#'
+#' A named list `x`, such as `list(W = , b = )`, is one argument of `func`, its parameters; an unnamed one holds the
+#' arguments of `func`.
+#' @param func A function of R code that works on tensors.
+#' @param x R numbers, a tensor or a variable; or a list of these.
+#' @param v A vector of the form of `func`'s value (`vjp()`) or of `x` (the others).
+#' @param ... More arguments of `func`, passed on as they are.
+#' @param strict Whether it is an error that `func` does not depend on an input, instead of zeros.
+#' @param strategy `"reverse-mode"`, by the elements of the value, or `"forward-mode"`, by those of `x`; `NULL` takes
+#'   the cheaper one (for `hessian()`, reverse mode).
+#' @inheritParams grad
+#' @returns For R numbers: `jacobian()` gives a matrix with a row for each element of the value (in R's order) and a
+#'   column for each of `x`, with the names of both; `hessian()` a square matrix with the names of `x`; the products a
+#'   list of `value` and `product`. For a list of R numbers, `jacobian()` gives a list of such matrices in the form of
+#'   `x`, and `hessian()` a list of lists. For tensors: tensors, of the shape of the value followed by that of `x`.
+#' @section Errors:
+#' - `gradops_error_gradient`: `hessian()` of a function that is not scalar; with `strict`, no dependence.
+#' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`.
+#' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
+#' @examplesIf gradops_available()
+#' jacobian(function(x) x^2 * c(1, 10), c(a = 1, b = 2))
+#' hessian(function(x) sum(x^3), c(1, 2))
+#' hessian(function(p) sum(p$w^2) * p$b, list(w = c(1, 2), b = 3))$w$b
+#' hvp(function(x) sum(x^3), c(1, 2), v = c(1, 0))$product
+#' @export
+jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,
+                     method.args = list()) {
+  check_numderiv(method, side, method.args, length(x))
+  at <- point(func, x, numderiv_extra(...))
+  result <- evaluate_at(at, "jacobian", list(FALSE, strict, FALSE, strategy))
+  by_input <- function(parts) in_form(Map(flat_matrix, parts, at$leaves, MoreArgs = list(at$here$rows)), at)
+  if (at$numbers) {
+    by_input(if (at$several) result else list(result))
+  } else if (at$named && at$here$several) {
+    lapply(result, in_form, at)
+  } else if (at$named) {
+    in_form(result, at)
+  } else {
+    result
+  }
+}
+
+#' @rdname jacobian
+#' @export
+hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson",
+                    method.args = list()) {
+  check_numderiv(method, NULL, method.args, length(x))
+  at <- point(func, x, numderiv_extra(...))
+  result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy %||% "reverse-mode"))
+  if (!at$several) {
+    result <- list(list(result))
+  }
+  if (at$numbers) {
+    result <- Map(
+      function(row, input) Map(flat_matrix, row, at$leaves, MoreArgs = list(names(input))), result, at$leaves
+    )
+  }
+  if (at$several) in_form(lapply(result, in_form, at), at) else result[[1]][[1]]
+}
+
+# A derivative of R numbers as a matrix: rows for the value's elements, columns for the input's.
+flat_matrix <- function(result, input, rows = NULL) {
+  if (is_tensor(result)) {
+    return(result)
+  }
+  named <- !is.null(rows) || !is.null(names(input))
+  matrix(as.vector(result), ncol = length(input), dimnames = if (named) list(rows, names(input)))
+}

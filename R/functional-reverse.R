@@ -1,0 +1,113 @@
+#' Derivatives of R functions
+#'
+#' `grad(func, x)` is the gradient of `func` at `x`, exact to rounding, and is called as `numDeriv::grad()` is; so are
+#' [jacobian()] and [hessian()]. `gradient(f, x)` is the same, and also gives gradients of recorded tensors.
+#'
+#' `grad_fn(f)` is the gradient of `f` as an R function of R numbers, `value_and_grad_fn(f)` gives its value and its
+#' gradient, and `hessian_fn(f)` its Hessian: what [stats::optim()], [stats::nlminb()], [stats::optimHess()] and
+#' `maxLik::maxLik()` want. With [objective()] they share one evaluation.
+#'
+#' `f` is ordinary R code on tensors of the default backend: R's arithmetic and mathematics, `sum()`, `[`, `%*%` and the
+#' ops. R numbers come back as R numbers, with the dim and names of the input (integers count as numbers); for tensors
+#' and variables, and in a function that is itself being differentiated or compiled, derivatives are tensors.
+#'
+#' `grad()` of a function that is vectorised, with a value for each element of `x`, is the derivative of each, as in
+#' numDeriv: the Jacobian times a vector of ones.
+#' @param f,func A function that returns one number (for `grad()`, or as many as `x` holds).
+#' @param argnums The arguments to differentiate by, from 1; for several, the gradient is a list.
+#' @param has_aux Whether `f` returns a list of its value and something else, which is passed through.
+#' @param f_or_y A function, or a tensor computed from `x`.
+#' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument.
+#' @param ... More arguments of the function, passed on as they are.
+#' @param method,side,method.args What numDeriv approximates by: checked, then ignored, as nothing is approximated. At a
+#'   kink the derivative is the op's own, whatever `side` says.
+#' @returns `grad()`, `gradient()`: the gradient, in the form of `x`. `grad_fn()`: a function that returns it (with
+#'   `has_aux`, a list of it and `aux`). `value_and_grad_fn()`: a function that returns a list of `value` and `gradient`
+#'   (and `aux`). `hessian_fn()`: a function that returns what [hessian()] does. These functions take `f`'s arguments.
+#' @section Errors:
+#' - `gradops_error_gradient`: `f` returns no number, or more than one.
+#' - `gradops_error_argument`: an unknown `method` or `side`.
+#' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' @section Lost gradients:
+#' Where R takes plain numbers out of a tensor that is being differentiated (`as.numeric()`, `as.vector()`,
+#' `as.matrix()`, `as.array()`, `as.complex()`, and R's functions that call these), the gradient ends there, and so it
+#' does where `f` returns plain numbers. Once in each evaluation of `f` this is the warning `gradops_warning_gradient`.
+#' `op_stop_gradient(x)` first says that it is meant. Looking is silent: `print()`, `summary()`, `order()`,
+#' `as.logical()`, `as.integer()`, `as.character()`.
+#' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
+#' @examplesIf gradops_available()
+#' banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
+#' grad(banana, c(-1.2, 1))
+#' grad(sin, 1:3)
+#' optim(c(-1.2, 1), banana, grad_fn(banana), method = "BFGS")$par
+#' nlminb(c(-1.2, 1), banana, grad_fn(banana), hessian_fn(banana))$par
+#' @export
+grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args = list()) {
+  check_function(func)
+  check_numderiv(method, side, method.args, length(x))
+  f <- with_extra(func, numderiv_extra(...))
+  if (!gives_numbers(x) || is.list(x)) {
+    return(grad_fn(f)(x))
+  }
+  like(plain(call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)))), x)
+}
+
+#' @rdname grad
+#' @export
+gradient <- function(f_or_y, x, ...) {
+  if (is.function(f_or_y) && !inherits(f_or_y, "python.builtin.object")) {
+    grad_fn(with_extra(f_or_y, list(...)))(x)
+  } else {
+    several(call_core("gradient", operand(f_or_y), operand(x)))
+  }
+}
+
+#' @rdname grad
+#' @export
+grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
+  both <- value_and_grad_fn(f, argnums, has_aux)
+  function(...) {
+    result <- both(...)
+    if (has_aux) result[c("gradient", "aux")] else result$gradient
+  }
+}
+
+#' @rdname grad
+#' @export
+value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
+  check_function(f)
+  argnums <- as.integer(argnums)
+  positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
+  here <- new.env()
+  derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
+  function(...) {
+    arguments <- positional(f, list(...), max(argnums))
+    chosen <- intersect(argnums, seq_along(arguments))
+    inputs <- arguments[chosen]
+    for (i in chosen) check_differentiable(arguments[[i]], argument_name(f, i), users_call())
+    arguments[chosen] <- as_doubles(inputs)
+    here$names <- lapply(arguments, names_within)
+    if (gives_numbers(inputs)) {
+      result <- plain(call_python(derivative, arguments, "interop.r.numbers"))
+    } else {
+      result <- several(call_python(derivative, arguments))
+    }
+    value <- if (has_aux) result[[1]][[1]] else result[[1]]
+    c(
+      list(value = if (is_number(value)) as.vector(value) else value),
+      list(gradient = if (length(argnums) == 1) like(result[[2]], inputs[[1]]) else Map(like, result[[2]], inputs)),
+      if (has_aux) list(aux = result[[1]][[2]])
+    )
+  }
+}
+
+#' @rdname grad
+#' @export
+hessian_fn <- function(f, argnums = 1L) {
+  check_function(f)
+  argnums <- as.integer(argnums)
+  function(...) {
+    arguments <- positional(f, list(...), argnums)
+    hessian(function(x) do.call(f, replace(arguments, argnums, list(x))), arguments[[argnums]])
+  }
+}

@@ -1,0 +1,22 @@
+#' Check gradients against finite differences
+#'
+#' @param f A function of tensors.
+#' @param inputs R numbers, a tensor or a variable, or a list of these: an unnamed list holds the arguments of `f`, a
+#'   named one is its one argument, as for [jacobian()]. Names stay.
+#' @param eps,atol,rtol The step and the tolerances; `NULL`: by the inputs' dtype.
+#' @param raise_exception Whether a difference is an error, or `FALSE` is returned.
+#' @param fast_mode Whether to check one random direction instead of each element.
+#' @returns `TRUE`; or `FALSE`.
+#' @section Errors:
+#' - `gradops_error_gradient`: a difference, with both values.
+#' @examplesIf gradops_available()
+#' gradcheck(function(x) exp(x) * x, c(0.5, 1))
+#' @export
+gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exception = TRUE, fast_mode = FALSE) {
+  check_function(f)
+  at <- point(f, inputs, NULL)
+  plain(call_core(
+    "interop.r.check_gradients", at$f, lapply(as_doubles(at$leaves), operand),
+    eps = eps, atol = atol, rtol = rtol, raise_exception = raise_exception, fast_mode = fast_mode
+  ))
+}
