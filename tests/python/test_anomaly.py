@@ -9,7 +9,7 @@ import pytest
 
 import gradops
 from gradops import Variable
-from gradops.autodiff import Function, anomaly, detect_anomaly, engine, graph, set_detect_anomaly
+from gradops.autodiff import Function, anomaly, detect_anomaly, graph, set_detect_anomaly, state
 
 torch = pytest.importorskip("torch")
 
@@ -43,7 +43,7 @@ def test_off_costs_and_changes_nothing():
         assert gradops.autodiff.anomaly.is_anomaly_enabled()
     assert not anomaly.is_anomaly_enabled()
     assert graph.Node.__init__ is anomaly._plain_init
-    assert engine.observers == []
+    assert state.observers == []
     x = leaf(0.0, 1.0)
     make_nan(x).backward()
     assert np.isnan(x.grad.data[0])

@@ -480,13 +480,13 @@ def test_several_scopes_at_once(kind):
 def nothing_left():
     import torch
 
-    from gradops.autodiff import graph
+    from gradops.autodiff import state
     from gradops.backends.torch import recipes as native
     from gradops.flow import recipes
 
     gc.collect()
     assert recipes.current.get() is None
-    assert not recipes._made and graph.packer is None
+    assert not recipes._made and not state.packers
     assert native._local.recipe is None
     assert native._local.lasting is None and native._top(False) is None
     torch.func.grad(lambda x: x * x)(torch.tensor(2.0))

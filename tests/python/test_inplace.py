@@ -286,14 +286,14 @@ def test_many_writes_keep_little():
 
 
 def test_version_is_forgotten_with_the_buffer():
-    from gradops.autodiff import engine
+    from gradops.autodiff import state
 
-    before = len(engine.written)
+    before = len(state.written)
     v = Variable(np.zeros(2))
     v += 1
-    assert len(engine.written) == before + 1
+    assert len(state.written) == before + 1
     del v
-    assert len(engine.written) == before
+    assert len(state.written) == before
 
 
 def test_leaves():

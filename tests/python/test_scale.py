@@ -18,7 +18,7 @@ PROLOGUE = """
 import gc, json, resource, time
 import numpy as np
 from gradops import Variable, ops
-from gradops.autodiff import engine, no_grad
+from gradops.autodiff import no_grad, state
 
 def now():
     with open("/proc/self/statm") as f:
@@ -110,10 +110,10 @@ def step(i):
 for i in range(5_000):
     step(i)
 start = now()
-counts = len(engine.hooks), len(engine.written)
+counts = len(state.hooks), len(state.written)
 for i in range(100_000):
     step(i)
-left = len(engine.hooks) - counts[0], len(engine.written) - counts[1]
+left = len(state.hooks) - counts[0], len(state.written) - counts[1]
 print(json.dumps({"grown": now() - start, "hooks": left[0], "written": left[1]}))
 """)
     assert found["grown"] < 4 << 20, found

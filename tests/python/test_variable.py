@@ -16,7 +16,7 @@ import pytest
 
 import gradops
 from gradops import Parameter, Variable, autodiff, ops
-from gradops.autodiff import draw, engine, inspection, no_grad, to_dot
+from gradops.autodiff import draw, inspection, no_grad, state, to_dot
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
 torch = pytest.importorskip("torch")
@@ -296,15 +296,15 @@ def test_hook_errors():
 
 
 def test_hooks_are_forgotten_with_the_operation():
-    before = len(engine.hooks)
+    before = len(state.hooks)
     y = leaf(1) * 2
     y.register_hook(lambda g: None)
     y.retain_grad()
-    assert len(engine.hooks) == before + 1
+    assert len(state.hooks) == before + 1
     gc.disable()
     try:
         del y
-        assert len(engine.hooks) == before
+        assert len(state.hooks) == before
     finally:
         gc.enable()
 

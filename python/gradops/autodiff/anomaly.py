@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import backends
 from ..errors import GradientError
-from . import engine, graph
+from . import graph, state
 from .variable import Variable
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -117,10 +117,10 @@ def forward_call(node) -> str | None:
 def _switch(on: bool, check_nan: bool) -> None:
     _settings.update(on=on, check_nan=check_nan)
     graph.Node.__init__ = _traced_init if on else _plain_init  # type: ignore[method-assign]
-    if _observe in engine.observers:
-        engine.observers.remove(_observe)
+    if _observe in state.observers:
+        state.observers.remove(_observe)
     if on:
-        engine.observers.append(_observe)
+        state.observers.append(_observe)
 
 
 def _torch_state() -> tuple | None:

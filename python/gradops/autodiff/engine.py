@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import backends, dtypes
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import conversion, elementwise, reductions, shaping
-from .graph import PICK, RESULT, Node, Packed, Parts
+from .graph import PICK, RESULT, Node, Parts
 from .modes import recording
+from .state import Packed, check_versions, hooks, observers, release, special, written
 from .variable import Variable, attach, wrap
-
-hooks: dict[int, dict] = {}
-"""Hooks of operations' results, by the operation's ``seq``."""
 
 
 class _ComplexDtypes(dict):
@@ -29,24 +27,6 @@ class _ComplexDtypes(dict):
 
 
 _is_complex = _ComplexDtypes()
-
-
-class Special(NamedTuple):
-    """How gradients go that are no arrays, such as feedback on text.
-
-    Attributes:
-        seed: ``(root, given)`` to the gradient that a pass starts from.
-        convert: ``(value, role)`` to a gradient, of what a hook or a user's rule gave.
-        accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
-    """
-
-    seed: Callable
-    convert: Callable
-    accumulate: Callable
-
-
-special: dict[Any, Special] = {}
-"""The dtypes whose gradients are no arrays."""
 
 
 def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -216,7 +196,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
                     hint="pass `retain_graph=True` to the earlier pass",
                 )
             if written and rule.slots:
-                _check_versions(node)
+                check_versions(node)
             if saved.__class__ is Packed:
                 saved = saved.unpack(recomputed)
             if create_graph:
@@ -272,10 +252,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
     finally:
         quiet.__exit__(None, None, None)
         recording.reset(token)
-        for ref in recomputed:
-            handle = ref()
-            if handle is not None:
-                handle.value = None
+        release(recomputed)
     return leaves, results
 
 
@@ -492,10 +469,6 @@ def _run_hooks(registered: dict, g, create_graph: bool):
     return g
 
 
-observers: list = []
-"""Functions ``(node, apply)`` to the gradients ``apply()`` that see each step of a pass: anomaly mode, the profiler."""
-
-
 def _observed(node: Node, g, saved):
     def apply():
         rule = node.rule
@@ -506,14 +479,6 @@ def _observed(node: Node, g, saved):
     for observe in observers:
         apply = functools.partial(observe, node, apply)
     return apply()
-
-
-written: dict[int, tuple] = {}
-"""Buffers that were written in place, by ``id`` of the owning array: see :func:`.inplace.bump`."""
-
-
-def _check_versions(node: Node) -> None:
-    """:func:`.inplace.check`, which puts itself here."""
 
 
 def _sequence(value) -> Sequence:

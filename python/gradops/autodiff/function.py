@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
-from . import engine, inplace
+from . import engine, inplace, state
 from .graph import PICK, Node, Parts, Rule
 from .modes import no_grad, recording
 from .variable import Variable, attach, differentiable, wrap
@@ -239,7 +239,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         if id(output) in dirty:
             inplace._propagate(output, made)
             if isinstance(value, np.ndarray):
-                inplace.bump(value)
+                state.bump(value)
             results.append(output)
         else:
             results.append(attach(value, made))
@@ -307,8 +307,8 @@ def _gradient(cls, i: int, g, about, edge):
     if edge is None:
         return None
     shape, role, dtype, owner = about
-    if dtype in engine.special:
-        return engine.special[dtype].convert(g, role)
+    if dtype in state.special:
+        return state.special[dtype].convert(g, role)
     if isinstance(g, (int, float, complex)):
         g = owner.convert(np.full(shape, g))
     elif not isinstance(g, Variable) and backends.of(g) is None:

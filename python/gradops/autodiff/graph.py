@@ -11,10 +11,9 @@ written at a later time than a node's is stale for that node.
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
-clock = count(1).__next__
+from .state import clock, packers
 
 
 class Node:
@@ -34,7 +33,7 @@ class Node:
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule
         self.edges = edges
-        self.saved = saved if packer is None else packer(saved)
+        self.saved = packers[0](saved) if packers else saved
         self.seq = clock()
         self.shape = shape
         self.dtype = dtype
@@ -51,31 +50,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} backward>"
-
-
-packer: Any = None
-"""What nodes keep of the values to save, while arrays live that are to be recomputed; None for all of them."""
-
-
-class Recomputed:
-    """Stands for a value that is computed again when needed: ``get(kept)``; ``kept`` is emptied after the pass."""
-
-    __slots__ = ()
-
-
-class Packed(tuple):
-    """Saved values of which some are :class:`Recomputed`."""
-
-    __slots__ = ()
-
-    def unpack(self, kept: list) -> tuple:
-        return tuple(_unpack(v, kept) for v in self)
-
-
-def _unpack(value, kept: list):
-    if isinstance(value, Recomputed):
-        return value.get(kept)  # type: ignore[attr-defined]
-    return [_unpack(v, kept) for v in value] if type(value) is list else value
 
 
 class AccumulateGrad:

@@ -12,7 +12,7 @@ from itertools import count
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, ShapeError
-from . import engine
+from . import state
 from .variable import Variable, wrap
 
 _ids = count()
@@ -56,7 +56,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
     """
     _check(variable, hook)
     shape = variable.shape
-    special = engine.special.get(variable.dtype)
+    special = state.special.get(variable.dtype)
 
     def checked(gradient):
         replaced = hook(gradient)
@@ -117,8 +117,8 @@ def retain(variable: Variable) -> None:
 def moved(variable: Variable, before) -> None:
     """After an in-place operation: the gradient to retain is that of the new value."""
     if variable.retains_grad and variable._node is not before:
-        if before is not None and before.seq in engine.hooks:
-            engine.hooks[before.seq].pop(_LAST, None)
+        if before is not None and before.seq in state.hooks:
+            state.hooks[before.seq].pop(_LAST, None)
         variable.retains_grad = False
         retain(variable)
 
@@ -139,10 +139,10 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
-    found = engine.hooks.get(node.seq)
+    found = state.hooks.get(node.seq)
     if found is None:
-        found = engine.hooks[node.seq] = {}
-        weakref.finalize(node, engine.hooks.pop, node.seq, None).atexit = False
+        found = state.hooks[node.seq] = {}
+        weakref.finalize(node, state.hooks.pop, node.seq, None).atexit = False
     return found
 
 

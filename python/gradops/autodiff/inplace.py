@@ -5,7 +5,7 @@ and texts cannot be written, so there the variable gets a new one. Either way th
 graph: it becomes the result of the write.
 
 - What a recorded operation saved for its gradient must not change before the backward pass. Each write to
-  a buffer is noted with its time (``engine.written``); :func:`check` compares with the time of the node.
+  a buffer is noted with its time (:func:`.state.bump`) and compared with the time of the node.
 - An operation that returns a view (``v[0:2]``, ``reshape``, ``transpose``) gives a :class:`View`, which
   knows what it is a view of. A write to it is also a write to its source; after a write to the source,
   the view finds its new place in the graph by itself, when it is next used. As in PyTorch.
@@ -16,8 +16,6 @@ Not seen: what is written to ``v.data`` by NumPy itself, or to an array beside i
 
 from __future__ import annotations
 
-import weakref
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -26,8 +24,9 @@ import numpy as np
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from . import engine
-from .graph import Node, Rule, clock
+from .graph import Node, Rule
 from .modes import recording
+from .state import buffer, bump, clock, written
 from .variable import Variable, attach
 
 WRITABLE = frozenset(
@@ -38,11 +37,6 @@ WRITABLE = frozenset(
 )  # fmt: skip
 VIEWS = WRITABLE | {"real", "imag", "diagonal", "broadcast_to"}
 """Ops whose result may share memory with their argument."""
-
-_latest = [0]
-"""When the last write to any buffer was: nothing younger needs to be checked."""
-_KEPT = 64
-"""How many times of writes to a buffer are remembered, to tell which version a node saved."""
 
 
 class View(Variable):
@@ -56,7 +50,7 @@ class View(Variable):
 
     @property
     def _node(self):
-        if engine.written:
+        if written:
             self._catch_up()
         return self.__dict__.get("_node")
 
@@ -66,7 +60,7 @@ class View(Variable):
 
     @property
     def _active(self):
-        if engine.written:
+        if written:
             self._catch_up()
         return self.__dict__.get("_active", False)
 
@@ -79,7 +73,7 @@ class View(Variable):
 
     def _catch_up(self) -> None:
         """After a write to the memory: become the view of the source as it is now."""
-        entry = engine.written.get(id(_owner(self.data)))
+        entry = written.get(id(buffer(self.data)))
         if entry is None or entry[2][-1] < self.__dict__["_time"]:
             return
         self.__dict__["_time"] = clock()
@@ -133,65 +127,7 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state["_writable"], state["_time"] = writable, clock()
 
 
-def _owner(array):
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def bump(array) -> None:
-    """Note that the memory of ``array`` was written now."""
-    owner = _owner(array)
-    key = id(owner)
-    entry = engine.written.get(key)
-    if entry is None or entry[0]() is not owner:
-        forget = engine.written.pop
-        entry = engine.written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_KEPT))
-    entry[1][0] += 1
-    _latest[0] = clock()
-    entry[2].append(_latest[0])
-
-
-def version(data) -> int:
-    """How often the memory of ``data`` was written by recorded operations; 0 for what is never written."""
-    if not isinstance(data, np.ndarray):
-        return 0
-    entry = engine.written.get(id(_owner(data)))
-    return 0 if entry is None else entry[1][0]
-
-
-def check(node: Node) -> None:
-    """Raise if what the node saved for its gradient was written after the operation.
-
-    Raises:
-        GradientError: naming the operation, the version it saved and the version now.
-    """
-    if node.seq > _latest[0]:
-        return
-    for value in node.saved:
-        for array in value if isinstance(value, (list, tuple)) else (value,):
-            if array.__class__ is not np.ndarray:
-                continue
-            entry = engine.written.get(id(_owner(array)))
-            if entry is None or entry[2][-1] < node.seq:
-                continue
-            later = sum(time > node.seq for time in entry[2])
-            now = entry[1][0]
-            then = (
-                f"version {now - later}" if later < len(entry[2]) or now == later else f"version {now - later} or older"
-            )
-            raise GradientError(
-                f"`{node.name}` saved a tensor of shape {array.shape} for its gradient at {then}; "
-                f"in-place writes have since made it version {now}.",
-                hint="write to a `clone()`, or write before the operation; "
-                "`gradops.autodiff.detect_anomaly()` shows where it was called",
-            )
-
-
 ALIAS = Rule("alias", parts=(lambda g, saved, edge: g,), elementwise=True)
-
-
-engine._check_versions = check
 
 
 def assign(variable: Variable, key, value) -> None:

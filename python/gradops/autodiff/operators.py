@@ -12,7 +12,7 @@ import numpy as np
 from .. import ops
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..ops import _dispatch
-from . import inplace
+from . import inplace, state
 from .modes import recording
 from .record import unwrap
 from .variable import Variable, wrap
@@ -174,9 +174,9 @@ def _into(targets: tuple, result):
 
 def _protect(node, data) -> None:
     """Copy what a new operation saved of the memory that its own result will be written to."""
-    owner = inplace._owner(data)
+    owner = state.buffer(data)
     node.saved = type(node.saved)(
-        v.copy() if isinstance(v, np.ndarray) and inplace._owner(v) is owner else v for v in node.saved
+        v.copy() if isinstance(v, np.ndarray) and state.buffer(v) is owner else v for v in node.saved
     )
 
 

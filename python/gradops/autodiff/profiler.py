@@ -19,7 +19,7 @@ from typing import Any
 
 from ..errors import ArgumentError, GradientError
 from ..ops import _dispatch
-from . import engine
+from . import state
 from .variable import Variable
 
 _active: list[profile] = []
@@ -331,10 +331,10 @@ def _switch(on: bool) -> None:
     _dispatch.Op.resolve = _measured_resolve if on else _plain_resolve  # type: ignore[method-assign]
     for op in set(_dispatch.registry.values()):
         op.kernels.clear()
-    if _observe in engine.observers:
-        engine.observers.remove(_observe)
+    if _observe in state.observers:
+        state.observers.remove(_observe)
     if on:
-        engine.observers.append(_observe)
+        state.observers.append(_observe)
 
 
 def _measured_resolve(op, key):

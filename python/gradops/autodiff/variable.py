@@ -200,7 +200,7 @@ class Variable:
     @property
     def _version(self) -> int:
         """How often the data was written in place by recorded operations, or inside :class:`no_grad`."""
-        from .inplace import version
+        from .state import version
 
         return version(self.data)
 

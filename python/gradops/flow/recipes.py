@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..autodiff import engine, graph
+from ..autodiff import graph
+from ..autodiff.state import Packed, Recomputed, packers, written, written_since
 from ..errors import GradientError
 from ..ops import _dispatch
 
@@ -109,7 +110,7 @@ class Step:
         if a.__class__ is _Made:
             return a.of(done[a.step][a.index])
         if a.__class__ is _Input:
-            if engine.written and _written_since(a.array, self.seq):
+            if written and written_since(a.array, self.seq):
                 raise GradientError(
                     "an array that a checkpointed operation used was written in place; it cannot be recomputed.",
                     hint="write to a copy, or leave that operation out of the scope",
@@ -144,7 +145,7 @@ class _Input:
         self.array = array
 
 
-class Handle(graph.Recomputed):
+class Handle(Recomputed):
     """Stands for an array in what nodes save."""
 
     __slots__ = ("step", "index", "array", "seq", "value", "__weakref__")
@@ -159,7 +160,7 @@ class Handle(graph.Recomputed):
     def living(self):
         """The array itself, while the caller keeps it as it was."""
         array = self.array() if self.array is not None else None
-        return None if array is None or engine.written and _written_since(array, self.seq) else array
+        return None if array is None or written and written_since(array, self.seq) else array
 
     def get(self, kept: list):
         value = self.living() if self.value is None else self.value
@@ -184,13 +185,13 @@ def _remember(array, step: Step, index: int) -> None:
     except TypeError:  # a NumPy scalar
         return
     _made[key] = _Made(step, index, array=ref)
-    graph.packer = pack
+    packers[:] = [pack]
 
 
 def _forget(key: int) -> None:
     _made.pop(key, None)
     if not _made:
-        graph.packer = None
+        packers.clear()
 
 
 def forget(arrays) -> None:
@@ -209,20 +210,13 @@ def _find(array) -> _Made | None:
             return None
         if not (base.flags.c_contiguous or base.flags.f_contiguous):
             return None
-        if engine.written and _written_since(base, made.seq):
+        if written and written_since(base, made.seq):
             return None
         offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         return _Made(made.step, made.index, (array.shape, array.dtype, offset, array.strides))
-    if made.array() is not array or engine.written and _written_since(array, made.seq):
+    if made.array() is not array or written and written_since(array, made.seq):
         return None
     return made
-
-
-def _written_since(array, seq: int) -> bool:
-    while getattr(array, "base", None) is not None and array.__class__ is np.ndarray:
-        array = array.base
-    entry = engine.written.get(id(array))
-    return entry is not None and entry[2][-1] > seq
 
 
 def _reference(value, recipe: Recipe):
@@ -241,7 +235,7 @@ def pack(saved: tuple) -> tuple:
     if not any(type(v) is list or id(v) in _made or getattr(v, "base", None) is not None for v in saved):
         return saved
     packed = [_pack_one(v) for v in saved]
-    return saved if all(p is v for p, v in zip(packed, saved)) else graph.Packed(packed)
+    return saved if all(p is v for p, v in zip(packed, saved)) else Packed(packed)
 
 
 def _pack_one(value):
@@ -262,7 +256,7 @@ def _pack_one(value):
     return handle if made.view is None else _View(handle, made)
 
 
-class _View(graph.Recomputed):
+class _View(Recomputed):
     """A view of what a handle stands for."""
 
     __slots__ = ("handle", "made")

@@ -9,8 +9,9 @@ backward trick", Townsend 2017).
 from __future__ import annotations
 
 from ..autodiff import engine
-from ..autodiff.graph import PICK, Node, Packed
+from ..autodiff.graph import PICK, Node
 from ..autodiff.modes import recording
+from ..autodiff.state import Packed
 from ..autodiff.variable import Variable, differentiable, wrap
 from ..ops import conversion, elementwise, shaping
 from ..ops._dispatch import registry

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import backends
-from ..autodiff import engine, record
+from ..autodiff import engine, record, state
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
@@ -424,7 +424,7 @@ _TOGETHER = 2**22
 
 def _batchable(nodes: list, variables: list) -> bool:
     """Whether unit vectors may pass together: every rule is gradops' own, and nobody watches."""
-    if engine.hooks or engine.observers or any(type(x.data) is not np.ndarray for x in variables):
+    if state.hooks or state.observers or any(type(x.data) is not np.ndarray for x in variables):
         return False
     return all(n.rule.whole is None or n.rule.whole.__module__ == record.__name__ for n in nodes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import GradientError
-from .. import engine
+from .. import state
 from ..variable import Variable, wrap
 from .values import Feedback, feedback
 
@@ -33,4 +33,4 @@ def merge(leaf: Variable, value) -> Variable:
     return grad
 
 
-engine.special[str] = engine.Special(seed=first_feedback, convert=feedback, accumulate=merge)
+state.special[str] = state.Special(seed=first_feedback, convert=feedback, accumulate=merge)

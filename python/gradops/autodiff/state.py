@@ -1,0 +1,156 @@
+"""What attaches itself to graphs and to passes over them: here it is looked up, by whom it is put is not known here.
+
+- ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
+- ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
+- ``packers``: what saves handles in place of arrays that are to be recomputed (checkpoints);
+- ``special``: dtypes whose gradients are no arrays (text);
+- versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
+
+Where nothing is attached each costs one look at an empty container.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import GradientError
+
+clock = count(1).__next__
+"""The time: nodes and in-place writes in the order in which they happened."""
+
+hooks: dict[int, dict] = {}
+"""Hooks of operations' results, by the operation's ``seq``."""
+
+observers: list[Callable] = []
+"""Functions ``(node, apply)`` to the gradients ``apply()``, around each step of a pass."""
+
+
+# What nodes save
+
+
+packers: list[Callable] = []
+"""At most one function: what a node saves to what it keeps, while arrays live that are to be recomputed."""
+
+
+class Recomputed:
+    """Stands for a value that is computed again when needed: ``get(kept)``; ``kept`` is emptied after the pass."""
+
+    __slots__ = ()
+
+
+class Packed(tuple):
+    """Saved values of which some are :class:`Recomputed`."""
+
+    __slots__ = ()
+
+    def unpack(self, kept: list) -> tuple:
+        return tuple(_unpack(v, kept) for v in self)
+
+
+def _unpack(value, kept: list):
+    if isinstance(value, Recomputed):
+        return value.get(kept)  # type: ignore[attr-defined]
+    return [_unpack(v, kept) for v in value] if type(value) is list else value
+
+
+def release(kept: list) -> None:
+    """Let go of what a pass recomputed."""
+    for ref in kept:
+        handle = ref()
+        if handle is not None:
+            handle.value = None
+
+
+# Gradients that are no arrays
+
+
+class Special(NamedTuple):
+    """How gradients go that are no arrays, such as feedback on text.
+
+    Attributes:
+        seed: ``(root, given)`` to the gradient that a pass starts from.
+        convert: ``(value, role)`` to a gradient, of what a hook or a user's rule gave.
+        accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
+    """
+
+    seed: Callable
+    convert: Callable
+    accumulate: Callable
+
+
+special: dict[Any, Special] = {}
+"""The dtypes whose gradients are no arrays."""
+
+
+# Versions
+
+
+written: dict[int, tuple] = {}
+"""Buffers that were written in place, by ``id`` of the owning array: a reference, the count, the latest times."""
+_latest = [0]
+"""When the last write to any buffer was: nothing younger needs to be checked."""
+_REMEMBERED = 64
+"""How many times of writes to a buffer are remembered, to tell which version a node saved."""
+
+
+def bump(array) -> None:
+    """Note that the memory of ``array`` was written now."""
+    owner = buffer(array)
+    key = id(owner)
+    entry = written.get(key)
+    if entry is None or entry[0]() is not owner:
+        forget = written.pop
+        entry = written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_REMEMBERED))
+    entry[1][0] += 1
+    _latest[0] = clock()
+    entry[2].append(_latest[0])
+
+
+def version(data) -> int:
+    """How often the memory of ``data`` was written by recorded operations; 0 for what is never written."""
+    if not isinstance(data, np.ndarray):
+        return 0
+    entry = written.get(id(buffer(data)))
+    return 0 if entry is None else entry[1][0]
+
+
+def written_since(array, seq: int) -> bool:
+    """Whether the memory of ``array`` was written after the time ``seq``."""
+    entry = written.get(id(buffer(array)))
+    return entry is not None and entry[2][-1] > seq
+
+
+def check_versions(node) -> None:
+    """Raise if what a node saved for its gradient was written after the operation.
+
+    Raises:
+        GradientError: naming the operation, the version it saved and the version now.
+    """
+    if node.seq > _latest[0]:
+        return
+    for value in node.saved:
+        for array in value if isinstance(value, (list, tuple)) else (value,):
+            if array.__class__ is not np.ndarray or not written_since(array, node.seq):
+                continue
+            _, (now,), times = written[id(buffer(array))]
+            later = sum(time > node.seq for time in times)
+            known = later < len(times) or now == later
+            raise GradientError(
+                f"`{node.name}` saved a tensor of shape {array.shape} for its gradient at version {now - later}"
+                f"{'' if known else ' or older'}; in-place writes have since made it version {now}.",
+                hint="write to a `clone()`, or write before the operation; "
+                "`gradops.autodiff.detect_anomaly()` shows where it was called",
+            )
+
+
+def buffer(array):
+    """The array that owns the memory of ``array``."""
+    while isinstance(getattr(array, "base", None), np.ndarray):
+        array = array.base
+    return array
