@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from . import backends
-from .errors import ArgumentError
+from .defaults import epsilon, floatx, set_epsilon, set_floatx
 
 __all__ = ["backend", "epsilon", "floatx", "set_backend", "set_epsilon", "set_floatx", "use_backend"]
 
-FLOATS = ("bfloat16", "float16", "float32", "float64")
-
 _scoped: ContextVar[str | None] = ContextVar("gradops_backend", default=None)
-_settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy", "floatx": "float64", "epsilon": 1e-7}
+_settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy"}
 
 
 def backend() -> str:
@@ -36,7 +34,7 @@ def set_backend(name: str) -> None:
     Raises:
         BackendError: an unknown or uninstalled backend; the setting stays what it was.
     """
-    backends.by_name(name).prepare(_settings["floatx"])
+    backends.by_name(name).prepare(floatx())
     _settings["backend"] = name
 
 
@@ -47,7 +45,7 @@ def use_backend(name: str) -> Iterator[None]:
     Raises:
         BackendError: an unknown or uninstalled backend.
     """
-    backends.by_name(name).prepare(_settings["floatx"])
+    backends.by_name(name).prepare(floatx())
     token = _scoped.set(name)
     try:
         yield
@@ -58,37 +56,5 @@ def use_backend(name: str) -> Iterator[None]:
 def default_backend() -> backends.Backend:
     """The default backend's module, loaded."""
     loaded = backends.by_name(backend())
-    loaded.prepare(_settings["floatx"])
+    loaded.prepare(floatx())
     return loaded
-
-
-def floatx() -> str:
-    """The dtype of numbers without one of their own: ``"float64"`` unless set otherwise."""
-    return _settings["floatx"]
-
-
-def set_floatx(dtype: str) -> None:
-    """Set the default float type: one of ``"float16"``, ``"bfloat16"``, ``"float32"``, ``"float64"``.
-
-    Raises:
-        ArgumentError: any other dtype.
-    """
-    if dtype not in FLOATS:
-        raise ArgumentError(f"`dtype` must be one of {', '.join(FLOATS)}; got {dtype!r}.", argument="dtype")
-    _settings["floatx"] = dtype
-
-
-def epsilon() -> float:
-    """The small number that normalisations and losses add where nothing else is given: 1e-7."""
-    return _settings["epsilon"]
-
-
-def set_epsilon(value: float) -> None:
-    """Set :func:`epsilon`.
-
-    Raises:
-        ArgumentError: a value that is not a positive number.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise ArgumentError(f"`value` must be a positive number; got {value!r}.", argument="value")
-    _settings["epsilon"] = float(value)

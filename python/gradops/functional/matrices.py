@@ -14,13 +14,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import backends
+from .._progress import track
 from ..autodiff import engine, record, state
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import _checks, conversion, creation, elementwise, joining, shaping
 from . import batched, forward
-from ._progress import track
 from .reverse import _prepare, fresh, linked
 
 STRATEGIES = ("reverse-mode", "forward-mode")

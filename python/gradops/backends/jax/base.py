@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import config, dtypes
+from ... import defaults, dtypes
 from ..numpy import base as _numpy
 
 
@@ -81,9 +81,9 @@ def promoted(x1, x2):
     """Both operands as arrays in the dtype in which they meet."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        d1 = jax_dtype(dtypes.promote_number(d2.name, type(x1), config.floatx()))
+        d1 = jax_dtype(dtypes.promote_number(d2.name, type(x1), defaults.floatx()))
     elif d2 is None:
-        d2 = jax_dtype(dtypes.promote_number(d1.name, type(x2), config.floatx()))
+        d2 = jax_dtype(dtypes.promote_number(d1.name, type(x2), defaults.floatx()))
     meet = _meet(d1, d2)
     return jnp.asarray(x1, meet), jnp.asarray(x2, meet)
 
@@ -102,7 +102,7 @@ def is_floating(x) -> bool:
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if is_floating(x) else x.astype(jax_dtype(config.floatx()))
+    return x if is_floating(x) else x.astype(jax_dtype(defaults.floatx()))
 
 
 def floating(function):

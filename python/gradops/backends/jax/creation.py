@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 
-from ... import config
+from ... import defaults
 from .base import jax_dtype
 
 
 def _dtype(name):
-    return jax_dtype(name or config.floatx())
+    return jax_dtype(name or defaults.floatx())
 
 
 def zeros(shape, dtype=None):
@@ -32,7 +32,7 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     values = [v.item() if hasattr(v, "item") else v for v in (start, stop, step)]
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
     return jnp.arange(*values, dtype=jax_dtype(dtype))
 
 

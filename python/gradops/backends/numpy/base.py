@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from ... import config, dtypes
+from ... import defaults, dtypes
 
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
 
@@ -32,7 +32,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     else:
         array = np.array(value)
         if dtype is None and array.dtype.kind in "fc" and not _holds_arrays(value):
-            name = config.floatx()
+            name = defaults.floatx()
             dtype = dtypes.complex_of(name) if array.dtype.kind == "c" else name
     if array.dtype.kind not in "biufc":
         raise TypeError(f"an array of dtype {array.dtype} is not numeric")
@@ -102,9 +102,9 @@ def promoted(x1, x2):
     """Both operands in the dtype in which they meet; numbers become 0-d arrays of it."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        d1 = _of_number(d2, type(x1), config.floatx())
+        d1 = _of_number(d2, type(x1), defaults.floatx())
     elif d2 is None:
-        d2 = _of_number(d1, type(x2), config.floatx())
+        d2 = _of_number(d1, type(x2), defaults.floatx())
     elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray:
         return x1, x2
     meet = _meet(d1, d2)
@@ -121,14 +121,14 @@ def together(xs):
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if x.dtype in FLOATING else x.astype(config.floatx())
+    return x if x.dtype in FLOATING else x.astype(defaults.floatx())
 
 
 def floating(ufunc):
     """A unary ufunc whose result is floating: integers and bools count as ``floatx``."""
 
     def kernel(x):
-        return ufunc(x if x.dtype in FLOATING else x.astype(config.floatx()))
+        return ufunc(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
 
     kernel.direct = ufunc
     return kernel

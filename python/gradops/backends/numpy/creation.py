@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ... import config
+from ... import defaults
 from .base import np_dtype
 
 
 def _dtype(name):
-    return np_dtype(name or config.floatx())
+    return np_dtype(name or defaults.floatx())
 
 
 def zeros(shape, dtype=None):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from ... import config
+from ... import defaults
 from .base import FLOATING, arithmetic, floating, floating_arithmetic, predicate
 
 add = arithmetic(np.add)
@@ -57,7 +57,7 @@ def negative(x):
 
 
 def reciprocal(x):
-    return np.reciprocal(x if x.dtype in FLOATING else x.astype(config.floatx()))
+    return np.reciprocal(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
 
 
 def sign(x):
@@ -89,7 +89,7 @@ def imag(x):
 
 
 def angle(x):
-    return np.angle(x if x.dtype in FLOATING else x.astype(config.floatx()))
+    return np.angle(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
 
 
 isnan = np.isnan

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import tensorflow as tf
 
-from ... import config, dtypes
+from ... import defaults, dtypes
 from ..numpy import base as _numpy
 
 
@@ -87,10 +87,10 @@ def promoted(x1, x2):
     """Both operands as tensors in the dtype in which they meet."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        meet = _meet_number(d2, type(x1), config.floatx())
+        meet = _meet_number(d2, type(x1), defaults.floatx())
         return _constant(x1, meet), tf.cast(x2, meet)
     if d2 is None:
-        meet = _meet_number(d1, type(x2), config.floatx())
+        meet = _meet_number(d1, type(x2), defaults.floatx())
         return tf.cast(x1, meet), _constant(x2, meet)
     meet = _meet(d1, d2)
     return tf.cast(x1, meet), tf.cast(x2, meet)
@@ -110,7 +110,7 @@ def is_floating(x) -> bool:
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if is_floating(x) else tf.cast(x, config.floatx())
+    return x if is_floating(x) else tf.cast(x, defaults.floatx())
 
 
 def floating(function):

@@ -3,12 +3,12 @@
 import numpy as np
 import tensorflow as tf
 
-from ... import config
+from ... import defaults
 from .base import tf_dtype
 
 
 def _dtype(name):
-    return tf_dtype(name or config.floatx())
+    return tf_dtype(name or defaults.floatx())
 
 
 def zeros(shape, dtype=None):
@@ -33,12 +33,12 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     values = [v.numpy().item() if isinstance(v, tf.Tensor) else v for v in (start, stop, step)]
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
     return tf.cast(tf.convert_to_tensor(np.arange(*values)), tf_dtype(dtype))
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    start, stop = (tf.cast(v, config.floatx()) for v in (start, stop))
+    start, stop = (tf.cast(v, defaults.floatx()) for v in (start, stop))
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     start, stop = start + tf.zeros_like(stop), stop + tf.zeros_like(start)
     ramp = tf.reshape(tf.cast(tf.range(num), start.dtype), [num] + [1] * start.shape.rank)

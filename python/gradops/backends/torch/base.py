@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from ... import config, dtypes
+from ... import defaults, dtypes
 from ...errors import JitError
 from ..numpy import base as _numpy
 
@@ -100,10 +100,10 @@ def promoted(x1, x2):
     """Both operands as tensors in the dtype in which they meet."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        meet = _meet_number(d2, type(x1), config.floatx())
+        meet = _meet_number(d2, type(x1), defaults.floatx())
         return torch.tensor(x1, dtype=meet, device=x2.device), x2.to(meet)
     if d2 is None:
-        meet = _meet_number(d1, type(x2), config.floatx())
+        meet = _meet_number(d1, type(x2), defaults.floatx())
         return x1.to(meet), torch.tensor(x2, dtype=meet, device=x1.device)
     meet = _meet(d1, d2)
     return x1.to(meet), x2.to(meet)
@@ -119,14 +119,14 @@ def together(xs):
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[config.floatx()])
+    return x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[defaults.floatx()])
 
 
 def floating(function):
     """A unary function whose result is floating: integers and bools count as ``floatx``."""
 
     def kernel(x):
-        return function(x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[config.floatx()]))
+        return function(x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[defaults.floatx()]))
 
     return kernel
 
@@ -140,9 +140,9 @@ def arithmetic(function, numbers: bool = False):
             if d1 is d2:
                 return function(x1, x2)
             if numbers:
-                if d2 is None and _meet_number(d1, type(x2), config.floatx()) is d1:
+                if d2 is None and _meet_number(d1, type(x2), defaults.floatx()) is d1:
                     return function(x1, x2)
-                if d1 is None and _meet_number(d2, type(x1), config.floatx()) is d2:
+                if d1 is None and _meet_number(d2, type(x1), defaults.floatx()) is d2:
                     return function(x1, x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:

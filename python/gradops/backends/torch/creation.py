@@ -2,12 +2,12 @@
 
 import torch
 
-from ... import config, dtypes
+from ... import defaults, dtypes
 from .base import DTYPES, torch_dtype
 
 
 def _dtype(name):
-    return torch_dtype(name or config.floatx())
+    return torch_dtype(name or defaults.floatx())
 
 
 def _shape(shape):
@@ -36,7 +36,7 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     values = [v.item() if isinstance(v, torch.Tensor) else v for v in (start, stop, step)]
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else config.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
     start, stop, step = values
     if step and (stop - start) / step <= 0:
         stop = start  # torch takes no range that runs the wrong way
@@ -45,7 +45,7 @@ def arange(start, stop=None, step=None, dtype=None):
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     target = _dtype(dtype)
-    start, stop = (torch.as_tensor(v).to(DTYPES[dtypes.promote(config.floatx(), "float32")]) for v in (start, stop))
+    start, stop = (torch.as_tensor(v).to(DTYPES[dtypes.promote(defaults.floatx(), "float32")]) for v in (start, stop))
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     start, stop = torch.broadcast_tensors(start, stop)
     ramp = torch.arange(num, dtype=step.dtype).reshape((num,) + (1,) * start.ndim)

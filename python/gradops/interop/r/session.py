@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from traceback import walk_stack
 
-from ...functional import _progress
+from ... import _progress
 from . import threads
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done, and where Python ignores
@@ -81,7 +81,7 @@ class _Bar:
     """A progress bar with the methods of rich's that are used, told R ten times a second."""
 
     def __init__(self, show: Callable):
-        self._show, self._done, self._next = show, 0, 0.0
+        self._show, self._next = show, 0.0
 
     def start(self) -> None:
         pass
@@ -89,11 +89,7 @@ class _Bar:
     def add_task(self, label: str, total: int) -> None:
         self._label, self._total = label, total
 
-    def advance(self, task, count: int) -> None:
-        self.update(task, self._done + count)
-
     def update(self, task, completed: int) -> None:
-        self._done = completed
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + 0.1
             self._show(self._label, self._total, completed)

@@ -1,0 +1,262 @@
+"""``gradcheck``: analytic derivatives beside numeric ones, on every backend.
+
+A function's Jacobian is found twice: row by row with vector-Jacobian products, and column by column with
+central differences. A complex number counts as two real ones throughout, so no assumption about
+holomorphy is made: gradients are those of real losses, dL/dRe + i dL/dIm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import backends, dtypes
+from ..._progress import track
+from ...errors import ArgumentError, GradientError
+from ...ops import conversion
+from ..variable import Variable, wrap
+from .analytic import analytic_jacobian, pull_back, puller
+from .comparison import compare
+from .numeric import moved, numeric_jacobians
+from .tensors import (
+    as_tuple,
+    checked_places,
+    evaluate,
+    is_differentiable,
+    kind_of,
+    overlaps,
+    random_array,
+    random_like,
+    real_count,
+    real_size,
+    reals,
+    to_numpy,
+)
+
+__all__ = ["gradcheck", "gradgradcheck"]
+
+_STEPS = {  # dtype of the parts: step, absolute and relative tolerance
+    "float64": (1e-6, 1e-5, 1e-3),
+    "float32": (5e-3, 1e-3, 1e-2),
+    "float16": (6e-2, 5e-2, 5e-2),
+    "bfloat16": (2e-1, 2e-1, 2e-1),
+}
+
+
+def gradcheck(
+    func: Callable,
+    inputs,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    fast_mode: bool = False,
+    progress: bool | None = None,
+) -> bool:
+    """Check the gradients of ``func`` against finite differences.
+
+    Args:
+        func: a function of tensors to a tensor or a tuple of them. An output that is a number, or an array beside
+            variables, counts as having gradient 0.
+        inputs: a tensor or a tuple: variables or torch tensors, of which those are checked that require a
+            gradient; or arrays of NumPy, JAX or TensorFlow, of which all floating ones are. What is no
+            tensor is passed on.
+        eps: the step; by default by the inputs' dtype, as are ``atol`` and ``rtol``.
+        atol, rtol: how far analytic and numeric may differ: ``atol + rtol * abs(numeric)``.
+        raise_exception: raise, or return False.
+        nondet_tol: how far two evaluations of the same may differ.
+        check_undefined_grad: also check that of several outputs some may have no gradient.
+        check_grad_dtypes: also check that gradients have their inputs' dtypes.
+        fast_mode: one random direction instead of each element: quick, and blind to what cancels out.
+        progress: show how far it is (with rich, if installed); by default on large inputs in a terminal.
+
+    Returns:
+        True, or False if wrong and ``raise_exception`` is false.
+
+    Raises:
+        GradientError: (a RuntimeError) a difference or NaN, with analytic beside numeric values; gradients that change
+            from call to call; undefined gradients that are not taken as zero.
+        ArgumentError: no input to check.
+
+    Gradient:
+        None; after ``torch.autograd.gradcheck``.
+    """
+    try:
+        _check(
+            func,
+            as_tuple(inputs),
+            eps,
+            atol,
+            rtol,
+            nondet_tol,
+            check_undefined_grad,
+            check_grad_dtypes,
+            fast_mode,
+            progress,
+        )
+    except GradientError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    fast_mode: bool = False,
+    progress: bool | None = None,
+) -> bool:
+    """Check the gradients of the gradients of ``func``, with respect to its inputs and the upstream gradients.
+
+    Args:
+        grad_outputs: upstream gradients to check at; random ones by default.
+        gen_non_contig_grad_outputs: make those random ones of NumPy arrays with gaps between the elements.
+
+    The rest is as of :func:`gradcheck`.
+    """
+    values = as_tuple(inputs)
+    kind = kind_of(values)
+    places = checked_places(values, kind)
+    outputs = as_tuple(evaluate(func, values))
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        grad_outputs = tuple(
+            random_like(rng, y, kind, gen_non_contig_grad_outputs) for y in outputs if is_differentiable(y)
+        )
+    upstream = as_tuple(grad_outputs)
+    count = len(values)
+
+    def first(*everything):
+        xs, gs = everything[:count], everything[count:]
+        gradients = pull_back(func, xs, places, kind, list(gs), create=True)
+        return tuple(gradients)
+
+    return gradcheck(
+        first,
+        (*values, *upstream),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        fast_mode=fast_mode,
+        progress=progress,
+    )
+
+
+def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress) -> None:
+    kind = kind_of(values)
+    if kind == "numpy":
+        values = tuple(wrap(v) if backends.of(v) is not None else v for v in values)
+        for v in values:
+            if isinstance(v, Variable) and is_differentiable(v):
+                v.requires_grad = True
+        kind = "variable"
+    places = checked_places(values, kind)
+    names = [dtypes.real_of(conversion.dtype(values[i])) for i in places]
+    worst = min(names, key=lambda n: _STEPS[n][0] * -1)
+    steps = _STEPS[worst]
+    eps, atol, rtol = (d if v is None else v for v, d in zip((eps, atol, rtol), steps))
+    outputs = as_tuple(evaluate(func, values))
+    flat = [to_numpy(y) for y in outputs]
+    again = [to_numpy(y) for y in as_tuple(evaluate(func, values))]
+    for i, (a, b) in enumerate(zip(flat, again)):
+        if not np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True):
+            raise GradientError(
+                f"gradcheck: output {i} differs from call to call by {np.max(np.abs(a - b)):.3g}: "
+                f"the function is not deterministic.",
+                hint="fix its random seed, or allow it with `nondet_tol`",
+            )
+    for i in places:
+        if overlaps(values[i]):
+            raise ArgumentError(f"gradcheck: input {i} shares memory between its elements.", argument="inputs")
+    # A float that is no tensor is off the tape: gradient 0, which is wrong if it depends on the inputs.
+    wanted = [k for k, y in enumerate(outputs) if is_differentiable(y) or isinstance(y, (float, complex))]
+    if not wanted:
+        return
+    if fast:
+        _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol)
+    else:
+        _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nondet_tol, grad_dtypes, progress)
+    if undefined and len(wanted) > 1:
+        _check_undefined(func, values, places, kind, flat, wanted, atol, rtol)
+
+
+def _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nondet_tol, grad_dtypes, progress) -> None:
+    sizes = [real_size(values[i]) for i in places]
+    rows = sum(real_count(flat[k]) for k in wanted)
+    total = 2 * sum(sizes) + 2 * rows
+    with track(total, "gradcheck", progress) as advance:
+        numeric = numeric_jacobians(func, values, places, flat, eps, advance)
+        for k in wanted:
+            analytic = analytic_jacobian(func, values, places, kind, flat, k, advance, grad_dtypes)
+            repeated = analytic_jacobian(func, values, places, kind, flat, k, advance, False)
+            for j, i in enumerate(places):
+                if not np.allclose(analytic[j], repeated[j], rtol=0, atol=nondet_tol, equal_nan=True):
+                    raise GradientError(
+                        f"gradcheck: the gradient of output {k} for input {i} differs from pass to pass by "
+                        f"{np.max(np.abs(analytic[j] - repeated[j])):.3g}: it is not deterministic.",
+                        hint="allow it with `nondet_tol`",
+                    )
+                compare(analytic[j], numeric[j][k], k, i, values[i], flat[k], atol, rtol)
+
+
+def _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol) -> None:
+    rng = np.random.default_rng(0)
+    upstream: list = [None] * len(flat)
+    for k in wanted:
+        upstream[k] = random_array(rng, flat[k].shape, np.iscomplexobj(flat[k]))
+    gradients = puller(func, values, places, kind)(upstream)
+    for i, g in zip(places, gradients):
+        direction = random_array(rng, tuple(values[i].shape), "complex" in conversion.dtype(values[i]))
+        direction /= max(1e-12, float(np.sqrt(np.sum(np.abs(direction) ** 2))))
+        up, down = (moved(func, values, i, s * eps * direction) for s in (1, -1))
+        numeric = sum(float(np.sum(reals(upstream[k]) * reals((up[k] - down[k]) / (2 * eps)))) for k in wanted)
+        analytic = 0.0 if g is None else float(np.sum(reals(to_numpy(g)) * reals(direction)))
+        size = sum(upstream[k].size for k in wanted)
+        if not abs(analytic - numeric) <= atol * max(1.0, size**0.5) + rtol * abs(numeric):
+            raise GradientError(
+                f"gradcheck: along a random direction of input {i} the derivative is wrong: "
+                f"analytic {analytic:.8g}, numeric {numeric:.8g}.",
+                hint="`fast_mode=False` shows where",
+            )
+
+
+def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> None:
+    """Of several outputs each may be without gradient, which must count as zero."""
+    rng = np.random.default_rng(0)
+    pull = puller(func, values, places, kind)
+    upstream = [random_array(rng, y.shape, np.iscomplexobj(y)) if k in wanted else None for k, y in enumerate(flat)]
+    for k in wanted:
+        without, zero = list(upstream), list(upstream)
+        without[k], zero[k] = None, 0 * upstream[k]
+        try:
+            first, second = pull(without), pull(zero)
+        except Exception as error:
+            raise GradientError(
+                f"gradcheck: a gradient that is undefined (of output {k}) is not taken: {error}"
+            ) from error
+        for i, a, b in zip(places, first, second):
+            a, b = (np.zeros(tuple(values[i].shape)) if g is None else to_numpy(g) for g in (a, b))
+            if not np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
+                raise GradientError(
+                    f"gradcheck: an undefined gradient of output {k} must count as zero; for input {i} it does not."
+                )

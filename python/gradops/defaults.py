@@ -1,0 +1,41 @@
+"""The default float type and the small number of normalisations: settings that need no backend."""
+
+from __future__ import annotations
+
+from .errors import ArgumentError
+
+FLOATS = ("bfloat16", "float16", "float32", "float64")
+
+_settings: dict = {"floatx": "float64", "epsilon": 1e-7}
+
+
+def floatx() -> str:
+    """The dtype of numbers without one of their own: ``"float64"`` unless set otherwise."""
+    return _settings["floatx"]
+
+
+def set_floatx(dtype: str) -> None:
+    """Set the default float type: one of ``"float16"``, ``"bfloat16"``, ``"float32"``, ``"float64"``.
+
+    Raises:
+        ArgumentError: any other dtype.
+    """
+    if dtype not in FLOATS:
+        raise ArgumentError(f"`dtype` must be one of {', '.join(FLOATS)}; got {dtype!r}.", argument="dtype")
+    _settings["floatx"] = dtype
+
+
+def epsilon() -> float:
+    """The small number that normalisations and losses add where nothing else is given: 1e-7."""
+    return _settings["epsilon"]
+
+
+def set_epsilon(value: float) -> None:
+    """Set :func:`epsilon`.
+
+    Raises:
+        ArgumentError: a value that is not a positive number.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ArgumentError(f"`value` must be a positive number; got {value!r}.", argument="value")
+    _settings["epsilon"] = float(value)
