@@ -96,28 +96,6 @@ op_moveaxis <- function(x, source, destination) {
   call_op("moveaxis", operand(x), source, destination)
 }
 
-#' `x` with elements added before and after it along each dimension
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @param pad_width How many: one number for all sides, a pair (before, after) for all dimensions, or a pair for
-#'   each.
-#' @param mode What is added: `"constant"` values; the `"edge"` value; what lies inside, mirrored without the edge
-#'   (`"reflect"`) or with it (`"symmetric"`); what lies at the other end (`"wrap"`); the `"maximum"`, `"minimum"`
-#'   or `"mean"` along the dimension.
-#' @param constant_values The constant, 0 by default; a 0-d tensor is differentiated too.
-#' @returns A tensor of `x`'s dtype.
-#' @section Errors:
-#' - `gradops_error_argument`: an unknown mode, negative widths, widths that do not fit the dimensions,
-#'   `constant_values` with another mode than constant, or an empty dimension with one.
-#' @section Gradient:
-#' The upstream gradient inside, plus that of the copies at the elements they are copied from.
-#' @examplesIf gradops_available()
-#' op_pad(c(1, 2, 3), 1)
-#' @export
-op_pad <- function(x, pad_width, mode = "constant", constant_values = NULL) {
-  call_op("pad", operand(x), pad_width, mode, operand(constant_values))
-}
-
 #' the tensor's elements in row-major order, as a vector
 #'
 #' @param x A tensor, a variable, or R numbers.
@@ -129,24 +107,6 @@ op_pad <- function(x, pad_width, mode = "constant", constant_values = NULL) {
 #' @export
 op_ravel <- function(x) {
   call_op("ravel", operand(x))
-}
-
-#' `x` with each element along an axis repeated in place; of the flattened tensor without one
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @param repeats How often, for all or for each element along the axis.
-#' @param axis A dimension, from 1; a negative one counts from the end.
-#' @returns A tensor.
-#' @section Errors:
-#' - `gradops_error_axis`: an axis out of range.
-#' - `gradops_error_argument`: a negative number, or not as many numbers as elements.
-#' @section Gradient:
-#' The upstream gradient, summed over each element's copies.
-#' @examplesIf gradops_available()
-#' op_repeat(c(1, 2, 3), 1)
-#' @export
-op_repeat <- function(x, repeats, axis = NULL) {
-  call_op("repeat", operand(x), repeats, axis)
 }
 
 #' the tensor's elements in row-major order, in another shape; one size may be -1
@@ -231,23 +191,6 @@ op_squeeze <- function(x, axis = NULL) {
 #' @export
 op_swapaxes <- function(x, axis1, axis2) {
   call_op("swapaxes", operand(x), axis1, axis2)
-}
-
-#' `x` laid side by side with itself, `repeats` times along each dimension
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @param repeats One number for each dimension, the last dimensions first served; more numbers than dimensions add
-#'   dimensions in front.
-#' @returns A tensor.
-#' @section Errors:
-#' - `gradops_error_argument`: a negative number.
-#' @section Gradient:
-#' The upstream gradient, summed over the copies.
-#' @examplesIf gradops_available()
-#' op_tile(c(1, 2, 3), 1)
-#' @export
-op_tile <- function(x, repeats) {
-  call_op("tile", operand(x), repeats)
 }
 
 #' `x` with its dimensions in the order `axes`; reversed without

@@ -8,6 +8,7 @@ backward trick", Townsend 2017).
 
 from __future__ import annotations
 
+from .. import dtypes
 from ..autodiff import engine
 from ..autodiff.graph import PICK, Node
 from ..autodiff.modes import recording
@@ -143,7 +144,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
     try:
         if node.shape is None:
             points = [
-                _point(owner.module.zeros(tuple(shape), conversion.dtypes.canonical(dtype)))
+                _point(owner.module.zeros(tuple(shape), dtypes.canonical(dtype)))
                 for shape, dtype, owner in node.extra
             ]
             pulled = node.rule.whole(list(points), saved, node)
@@ -194,4 +195,4 @@ def _zeros(node: Node, saved: tuple, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = t.data if isinstance(t, Variable) else t
     owner = engine.backends.of(data)
-    return owner.module.zeros(tuple(node.shape), conversion.dtypes.canonical(node.dtype))
+    return owner.module.zeros(tuple(node.shape), dtypes.canonical(node.dtype))

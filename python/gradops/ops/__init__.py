@@ -2,7 +2,7 @@
 
 # ruff: noqa: F401, F403, F405
 
-from . import _reasons, image, nn
+from . import _reasons, image, linalg, nn
 from .activations import *
 from .attention import *
 from .bitwise import *
@@ -15,13 +15,14 @@ from .conversion import *
 from .convolution import *
 from .creation import *
 from .ctc import *
+from .decompositions import *
 from .diagonals import *
 from .elementwise import *
 from .encoding import *
+from .extending import *
 from .fourier import *
 from .indexing import *
 from .joining import *
-from .linalg import *
 from .losses import *
 from .mapping import *
 from .nanstatistics import *
@@ -29,6 +30,7 @@ from .normalization import *
 from .norms import *
 from .pooling import *
 from .products import *
+from .properties import *
 from .quantiles import *
 from .rearranging import *
 from .reductions import *

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import backends, dtypes
 from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
+from .properties import dtype, ndim, shape
 
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
@@ -53,8 +54,6 @@ def _in_the_name_of(op, error: GradopsError) -> GradopsError:
 
 def diagnose(op, bound: dict[str, Any]) -> None:
     """Raise what is wrong with the arguments, as far as their annotations say."""
-    from .conversion import ndim, shape
-
     for name in op.tensors:
         value = bound[name]
         items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
@@ -120,8 +119,6 @@ def integer(op: str, value, name: str) -> int:
 
 def known(x) -> np.ndarray | None:
     """The values of a tensor, variable, number or list as a NumPy array; None inside a trace, where there are none."""
-    from .. import backends
-
     if hasattr(x, "requires_grad") and hasattr(x, "_node"):
         x = x.data
     owner = backends.of(x)
@@ -168,8 +165,6 @@ def choice(op: str, value, options, name: str):
 
 def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
     """Raise unless the kind of ``x``'s dtype (``dtypes.kind``) is one of ``kinds``."""
-    from .conversion import dtype
-
     try:
         kind = dtypes.kind(dtype(x))
     except Exception as error:
@@ -189,8 +184,6 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
     """The number of dimensions of ``x``, which must be in ``ranks`` (an int is a minimum)."""
     sizes = getattr(x, "shape", None)
     if sizes is None:
-        from .conversion import shape
-
         if not is_numeric(x):
             raise not_a_tensor(op, name, x)
         sizes = shape(x)
@@ -221,8 +214,6 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 
 def is_numeric(value) -> bool:
     """Whether a value is a tensor, a number, or nested lists of them that are not ragged."""
-    from .. import backends
-
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
         return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUV"
     if isinstance(value, (list, tuple)):
@@ -246,8 +237,6 @@ def describe(value) -> str:
     """What came, in a few words."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
-        from .conversion import dtype
-
         try:
             return f"of shape {tuple(shape)} and dtype {dtype(value)}"
         except Exception:

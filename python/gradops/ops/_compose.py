@@ -1,12 +1,9 @@
-"""What composed ops share: the dtype rule applied by hand, and lines of a tensor along one axis."""
+"""What composed ops share: the dtype rule applied by hand."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import config, dtypes
-from ._checks import check_axis
-from .conversion import cast, dtype, ndim
+from .conversion import cast, dtype
 
 NUMBERS = (bool, int, float, complex)
 
@@ -36,14 +33,3 @@ def meet(*xs, floating: bool = False) -> list:
 def is_complex(x) -> bool:
     """Whether ``x`` has a complex dtype."""
     return dtype(x) in dtypes.COMPLEX
-
-
-def lines(op: str, x, axis) -> tuple[Any, int]:
-    """``x`` and a non-negative axis; flattened, and 0, where ``axis`` is None."""
-    from .shaping import reshape
-
-    if axis is None:
-        return reshape(x, (-1,)), 0
-    rank = ndim(x)
-    axis = check_axis(op, axis, rank)
-    return (x, axis) if rank else (reshape(x, (1,)), 0)

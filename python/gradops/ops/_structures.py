@@ -10,6 +10,7 @@ from ..dtypes import promote_number
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from . import _checks
 from .conversion import dtype, shape
+from .shaping import reshape
 
 NUMBERS = (bool, int, float, complex)
 
@@ -172,7 +173,5 @@ def scalar(op: str, x, name: str):
     if shape(x) not in ((), (1,)):
         raise ShapeError(f"`{op}`: `{name}` must be a single value; got shape {shape(x)}.", argument=name)
     if shape(x) == (1,):
-        from .shaping import reshape
-
         return reshape(x, ())
     return x

@@ -33,7 +33,10 @@ from ._structures import (
     value_of,
 )
 from .conversion import dtype, shape
+from .elementwise import equal
+from .indexing import where
 from .joining import stack, unstack
+from .scattering import _zeros
 
 FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
 """The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
@@ -109,9 +112,6 @@ def _branch(op: str, index, functions: list) -> Structure:
     flat = [leaves_of(f) for f in functions]
     leaves = native(owner, "branch", [index], index, [traceable(f) for f in flat])
     if leaves is NotImplemented:  # variables: all are recorded, one is selected
-        from .elementwise import equal
-        from .indexing import where
-
         found.clear()
         choices = [f() for f in flat]
         leaves = choices[-1]
@@ -194,8 +194,6 @@ def scan(
 def _scan_in_python(step, carry, rows, count, reverse, owner):
     parts = [unstack(x) for x in rows]
     if not count:
-        from .scattering import _zeros
-
         # nothing to go through: one step on zeros, not kept, says what results would look like
         _, ys = step(carry, [_zeros(x, shape(x)[1:]) for x in rows])
         return carry, [_zeros(y, (0, *shape(y))) for y in ys]

@@ -1,12 +1,16 @@
-"""Conversion: between values and tensors, dtypes, and what a tensor says of itself."""
+"""Conversion: between values and tensors, and dtypes."""
 
 from __future__ import annotations
 
-import builtins
-
-from .. import backends, config, dtypes
+from .. import backends
 from ..annotations import DType, Tensor
+from ..errors import ArgumentError
 from ._dispatch import op
+from .properties import dtype, is_tensor, ndim, shape, size
+
+__all__ = [
+    "array", "cast", "convert_to_numpy", "convert_to_tensor", "copy", "dtype", "is_tensor", "ndim", "shape", "size",
+]  # fmt: skip
 
 
 @op
@@ -23,8 +27,6 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
         1, cast to ``x``'s dtype.
     """
     if sparse or ragged:
-        from ..errors import ArgumentError
-
         name = "sparse" if sparse else "ragged"
         raise ArgumentError(f"`convert_to_tensor`: `{name}` must be None; gradops has dense tensors.", argument=name)
     return x if dtype is None else cast(x, dtype)
@@ -61,46 +63,6 @@ def convert_to_numpy(x: Tensor):
         An array of the same shape and dtype (bfloat16 becomes float32). It has no gradient.
     """
     return backends.of(x).to_numpy(x)
-
-
-def is_tensor(x) -> bool:
-    """Whether ``x`` is a tensor of a backend or a variable."""
-    return backends.of(x) is not None or hasattr(x, "requires_grad")
-
-
-def shape(x: Tensor) -> tuple:
-    """The sizes of ``x``'s dimensions as a tuple; in TensorFlow graphs unknown ones are None."""
-    try:
-        return tuple(x.shape)
-    except (AttributeError, TypeError):
-        return tuple(config.default_backend().convert(x).shape)
-
-
-def ndim(x: Tensor) -> int:
-    """The number of ``x``'s dimensions."""
-    return len(shape(x))
-
-
-def size(x: Tensor) -> int:
-    """The number of ``x``'s elements."""
-    count = 1
-    for length in shape(x):
-        count *= length
-    return count
-
-
-def dtype(x: Tensor) -> str:
-    """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
-    owner = backends.of(x)
-    if owner is not None:
-        return owner.dtype_name(x)
-    data = getattr(x, "data", None)
-    if data is not None and hasattr(x, "requires_grad"):
-        return dtype(data)
-    kind = type(x)
-    if kind in (bool, builtins.int, builtins.float, builtins.complex):
-        return dtypes.promote_number("bool", kind, config.floatx())
-    return dtype(config.default_backend().convert(x))
 
 
 @op

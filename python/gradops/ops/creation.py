@@ -9,6 +9,12 @@ from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..errors import ArgumentError
 from ._checks import check_rank, choice, integer
 from ._dispatch import op
+from .conversion import cast, size
+from .conversion import dtype as dtype_of
+from .elementwise import add, divide, greater_equal, multiply, subtract
+from .indexing import get_item
+from .joining import stack
+from .shaping import broadcast_to, moveaxis, reshape
 
 
 @op
@@ -30,9 +36,6 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
     Gradient:
         The sum of the upstream gradient, to ``fill_value``.
     """
-    from .conversion import cast
-    from .shaping import broadcast_to
-
     return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
 
 
@@ -55,10 +58,6 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
     Gradient:
         The sum of the upstream gradient, to ``fill_value``; none to ``x``.
     """
-    from .conversion import cast
-    from .conversion import dtype as dtype_of
-    from .elementwise import add
-
     dtype = dtype or dtype_of(x)
     return cast(add(zeros_like(x, dtype), fill_value), dtype)
 
@@ -119,10 +118,6 @@ def linspace(
     Gradient:
         The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
     """
-    from .conversion import cast
-    from .elementwise import add, divide, multiply, subtract
-    from .shaping import moveaxis, reshape
-
     num = _count("linspace", num, "num")
     gaps = num - 1 if endpoint else num
     start, stop = multiply(start, 1.0), multiply(stop, 1.0)
@@ -153,10 +148,6 @@ def tri(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | Non
     Raises:
         ArgumentError: a negative size.
     """
-    from .conversion import cast
-    from .elementwise import greater_equal
-    from .shaping import reshape
-
     rows, columns = _count("tri", N, "N"), _count("tri", N if M is None else M, "M")
     below = greater_equal(reshape(arange(rows), (-1, 1)), arange(-int(k), columns - int(k)))
     return cast(below, dtype or config.floatx())
@@ -171,9 +162,6 @@ def _count(op: str, value, name: str) -> int:
 
 @op(name="meshgrid")
 def _meshgrid(x: Tensors, indexing: str) -> list:
-    from .conversion import size
-    from .shaping import broadcast_to, reshape
-
     choice("meshgrid", indexing, ("xy", "ij"), "indexing")
     places = list(range(len(x)))
     if indexing == "xy" and len(x) > 1:
@@ -223,10 +211,6 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
     Gradient:
         As of powers by repeated products, right where elements are 0.
     """
-    from .elementwise import multiply
-    from .indexing import get_item
-    from .joining import stack
-
     check_rank("vander", x, (1,))
     count = x.shape[0] if N is None else _count("vander", N, "N")
     columns = [ones_like(x)]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..annotations import Axis, Integer, Tensor
-from . import _checks
+from . import _checks, reductions
 from ._checks import check_axes, check_rank, integer
 from ._dispatch import op
-from .shaping import moveaxis, pad, ravel, reshape, roll
+from .conversion import ndim
+from .extending import pad
+from .indexing import take, where
+from .shaping import moveaxis, ravel, reshape, roll
 
 
 def _check_matrices(op, x, *rest) -> None:
@@ -26,8 +29,6 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
     Gradient:
         The upstream gradient on the diagonal, 0 elsewhere.
     """
-    from .indexing import take
-
     axes = check_axes("diagonal", (axis1, axis2), len(x.shape), "axis2")
     x = moveaxis(x, axes, (-2, -1))
     rows, columns = x.shape[-2:]
@@ -81,10 +82,8 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
     Gradient:
         The upstream gradient on the diagonal, 0 elsewhere.
     """
-    from .reductions import sum
-
     check_rank("trace", x, 2)
-    return sum(diagonal(x, offset, axis1, axis2), -1)
+    return reductions.sum(diagonal(x, offset, axis1, axis2), -1)
 
 
 @op(check=_check_matrices)
@@ -97,8 +96,6 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     Gradient:
         The upstream gradient on and below the diagonal, 0 above.
     """
-    from .indexing import where
-
     return where(_below(x, integer("tril", k, "k")), x, False)
 
 
@@ -112,8 +109,6 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
     Gradient:
         The upstream gradient on and above the diagonal, 0 below.
     """
-    from .indexing import where
-
     return where(_below(x, integer("triu", k, "k") - 1), False, x)
 
 
@@ -124,8 +119,6 @@ def _below(x, k: int) -> np.ndarray:
 
 
 def _explain_axes(op: str, x, offset, axis1, axis2) -> None:
-    from .conversion import ndim
-
     check_axes(op, (axis1, axis2), ndim(x), "axis2")
 
 

@@ -12,6 +12,9 @@ from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
 from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op
+from .conversion import cast, convert_to_tensor, shape, size
+from .elementwise import floor_divide, mod
+from .shaping import reshape
 
 RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
 """Ops whose results are positions (``where`` without ``x1`` and ``x2``): 1-based in R."""
@@ -68,9 +71,6 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
     Gradient:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
     """
-    from .conversion import convert_to_tensor
-    from .shaping import reshape
-
     if axis is None:
         x, indices, axis = reshape(x, (-1,)), reshape(indices, (-1,)), 0
     indices = convert_to_tensor(indices)
@@ -195,9 +195,6 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
     Raises:
         AxisError: a position out of range.
     """
-    from .conversion import cast, convert_to_tensor
-    from .elementwise import floor_divide, mod
-
     sizes = [int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     count = int(np.prod(sizes))
     indices = convert_to_tensor(indices)
@@ -205,16 +202,14 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
     rest = cast(indices, "int64")
     rest = where(rest < 0, rest + count, rest)
     found = []
-    for size in reversed(sizes):
-        found.append(mod(rest, builtins.max(size, 1)))
-        rest = floor_divide(rest, builtins.max(size, 1))
+    for length in reversed(sizes):
+        found.append(mod(rest, builtins.max(length, 1)))
+        rest = floor_divide(rest, builtins.max(length, 1))
     return tuple(reversed(found))
 
 
 def _explain_key(op: str, x, key, **rest) -> None:
     """Raise for the part of a key that a tensor does not have."""
-    from .conversion import shape
-
     sizes = shape(x)
     parts = parts_of(key)
     if builtins.sum(dimensions(p) for p in parts if p is not Ellipsis) > len(sizes):
@@ -237,8 +232,6 @@ def _explain_key(op: str, x, key, **rest) -> None:
 
 
 def _explain_axis(op: str, x, indices, axis) -> None:
-    from .conversion import shape, size
-
     check_positions(op, indices, size(x) if axis is None else shape(x)[axis])
     if op == "take_along_axis" and axis is not None and len(shape(x)) != len(shape(indices)):
         raise ShapeError(

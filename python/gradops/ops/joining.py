@@ -7,6 +7,7 @@ from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._checks import check_axis, check_rank, integer
 from ._dispatch import op
+from .conversion import shape
 from .shaping import expand_dims, ravel, reshape
 
 
@@ -70,8 +71,6 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
 
 
 def _shape(x) -> tuple:
-    from .conversion import shape
-
     return shape(x)
 
 

@@ -1,246 +1,32 @@
-"""Linear algebra: factorisations, determinants and inverses, of matrices in the last two dimensions.
-
-Also a namespace for those who look here: systems of equations, norms and products are in it too.
-Half-precision matrices are worked on in float32 and come back in their dtype.
-"""
-
-from __future__ import annotations
-
-from ..annotations import Tensor
-from . import _checks
-from ._compose import as_float
-from ._dispatch import op
-from ._matrices import adjoint, check_matrix, check_square, identity_like
-from .conversion import cast
-from .elementwise import equal, exp, log, multiply, subtract
-from .indexing import where
-from .norms import norm  # noqa: F401
-from .products import cross, matmul, outer, tensordot, vdot  # noqa: F401
-from .reductions import sum
-from .shaping import expand_dims
-from .systems import inv, lstsq, matrix_rank, pinv, solve, solve_triangular  # noqa: F401
-
-RETURNS_POSITIONS = ("lu_factor",)
-
-
-@op(check=check_square)
-def cholesky(x: Tensor, upper: bool = False) -> Tensor:
-    """Triangular factor of positive definite matrices: ``x = L @ L^H``, or with ``upper`` ``x = U^H @ U``.
-
-    Args:
-        x: symmetric (Hermitian) matrices; small asymmetries are averaged out.
-        upper: give ``U`` instead of ``L``.
-
-    Returns:
-        A tensor of ``x``'s shape, 0 in the other triangle, with a positive diagonal.
-
-    Raises:
-        ShapeError: matrices that are not square.
-        ArgumentError: matrices that are not symmetric or not positive definite (inside JAX's and
-            TensorFlow's traces, where values are unknown, the result is NaN instead).
-
-    Gradient:
-        ``L^-H P(L^H g) L^-1``, symmetric; ``P`` takes the lower triangle and half the diagonal (Murray 2016).
-    """
-    ...
-
-
-@op(check=check_square)
-def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
-    """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
-
-    Returns:
-        A symmetric (Hermitian) tensor of ``x``'s shape.
-
-    Raises:
-        ShapeError: matrices that are not square.
-        ArgumentError: a 0 on the diagonal.
-
-    Gradient:
-        Through the triangular solve.
-    """
-    x = as_float(x)
-    inverse = solve_triangular(x, identity_like(x), not upper)
-    return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)
-
-
-@op(check=check_square)
-def det(x: Tensor) -> Tensor:
-    """Determinant.
-
-    Returns:
-        A tensor of ``x``'s shape without the last two dimensions.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
-    """
-    ...
-
-
-@op(check=check_square)
-def adjugate(x: Tensor) -> Tensor:
-    """Adjugate matrix: ``det(x) * inv(x)``, and its limit where ``x`` is singular.
-
-    Returns:
-        A tensor of ``x``'s shape.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        Of products of singular values in the basis of the singular vectors, without division.
-    """
-    u, s, vh = svd(x)
-    zero = equal(s, 0)
-    logs = log(where(zero, 1.0, s))
-    zeros = cast(zero, "int64")
-    other_zeros = subtract(sum(zeros, -1, True), zeros)
-    others = where(equal(other_zeros, 0), exp(subtract(sum(logs, -1, True), logs)), 0.0)
-    turn = multiply(det(u), det(vh))
-    scaled = multiply(adjoint(vh), expand_dims(multiply(expand_dims(turn, -1), others), -2))
-    return matmul(scaled, adjoint(u))
-
-
-@op(check=check_square)
-def slogdet(x: Tensor) -> tuple:
-    """Sign and logarithm of the absolute value of the determinant, where the determinant itself may overflow.
-
-    Returns:
-        A pair of tensors of ``x``'s shape without the last two dimensions: the sign (of modulus 1, complex for
-        complex matrices; 0 for singular ones) and the real logarithm (``-inf`` for singular ones).
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        ``g * inv(x)^H`` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
-    """
-    ...
-
-
-@op(check=check_square)
-def logdet(x: Tensor) -> Tensor:
-    """Logarithm of the absolute value of the determinant: of the determinant, for positive definite matrices.
-
-    Returns:
-        A real tensor of ``x``'s shape without the last two dimensions; ``-inf`` for singular matrices.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        ``g * inv(x)^H``.
-    """
-    return slogdet(x)[1]
-
-
-@op(check=check_square)
-def eig(x: Tensor) -> tuple:
-    """Eigenvalues and right eigenvectors of general matrices: ``x @ v = v * w``.
-
-    Returns:
-        A pair: complex eigenvalues ``w`` of shape (..., n), in no particular order, and eigenvectors ``v``, of
-        length 1 and any phase, the columns of (..., n, n).
-
-    Raises:
-        ShapeError: matrices that are not square.
-        ArgumentError: NaN or infinite elements.
-
-    Gradient:
-        ``v^-H (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H`` (Giles 2008; Boeddeker
-        et al. 2017). The undefined part, between repeated eigenvalues, counts as 0.
-    """
-    ...
-
-
-@op(check=check_square)
-def eigh(x: Tensor) -> tuple:
-    """Eigenvalues and eigenvectors of symmetric (Hermitian) matrices: ``x = v @ diag(w) @ v^H``.
-
-    Args:
-        x: symmetric (Hermitian) matrices; small asymmetries are averaged out.
-
-    Returns:
-        A pair: real eigenvalues ``w`` of shape (..., n), ascending, and orthonormal eigenvectors ``v``, of any sign
-        or phase, the columns of (..., n, n).
-
-    Raises:
-        ShapeError: matrices that are not square.
-        ArgumentError: matrices that are not symmetric; NaN or infinite elements.
-
-    Gradient:
-        ``v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H``, symmetric (Giles 2008). The undefined part, between
-        repeated eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.
-    """
-    ...
-
-
-@op(check=check_matrix)
-def lu_factor(x: Tensor) -> tuple:
-    """Triangular factors by elimination with partial pivoting: ``P @ x = L @ U``.
-
-    Returns:
-        A pair: ``L`` below the diagonal (its own is 1) and ``U`` on and above it in one tensor of ``x``'s shape;
-        and int64 positions (..., min(m, n)): row i was exchanged with row ``pivots[i]``, in order.
-
-    Raises:
-        ShapeError: fewer than two dimensions.
-
-    Gradient:
-        ``P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H`` (de Hoog et al. 2011); of non-square matrices by blocks.
-    """
-    ...
-
-
-def _check_mode(op, x, mode) -> None:
-    check_matrix(op, x)
-    _checks.choice(op.name, mode, ("reduced", "complete"), "mode")
-
-
-@op(check=_check_mode)
-def qr(x: Tensor, mode: str = "reduced") -> tuple:
-    """Orthonormal and upper triangular factor: ``x = q @ r``.
-
-    Args:
-        mode: ``"reduced"``: ``q`` is (..., m, k) and ``r`` (..., k, n), with k the smaller of m and n;
-            ``"complete"``: (..., m, m) and (..., m, n).
-
-    Returns:
-        The pair of ``q`` and ``r``. The signs of ``r``'s diagonal are LAPACK's.
-
-    Raises:
-        ShapeError: fewer than two dimensions.
-        ArgumentError: an unknown ``mode``.
-
-    Gradient:
-        ``(g_q + q copyltu(r g_r^H - g_q^H q)) r^-H`` (Walter & Lehmann 2010); of wide matrices by blocks. In
-        mode "complete" of functions that depend on the extra columns of ``q`` through their span only.
-    """
-    ...
-
-
-@op(check=check_matrix)
-def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
-    """Singular value decomposition: ``x = u @ diag(s) @ vh``.
-
-    Args:
-        full_matrices: make ``u`` (..., m, m) and ``vh`` (..., n, n); else (..., m, k) and (..., k, n), with k the
-            smaller of m and n.
-        compute_uv: False to give the singular values alone.
-
-    Returns:
-        A triple of ``u``, the real singular values ``s``, descending, of shape (..., k), and ``vh``; or ``s``.
-        The singular vectors have any sign or phase.
-
-    Raises:
-        ShapeError: fewer than two dimensions.
-        ArgumentError: NaN or infinite elements.
-
-    Gradient:
-        By Wan & Zhang 2019 and Townsend 2016. The undefined parts, between repeated singular values and for
-        singular values of 0, count as 0, which is right for functions that do not tell their vectors apart.
-    """
-    ...
+"""Everything for linear algebra in one place: ``ops.linalg.solve`` is ``ops.solve``."""
+
+from .decompositions import adjugate, cholesky, det, eig, eigh, logdet, lu_factor, qr, slogdet, svd
+from .norms import norm
+from .products import cross, matmul, outer, tensordot, vdot
+from .systems import cholesky_inverse, inv, lstsq, matrix_rank, pinv, solve, solve_triangular
+
+__all__ = [
+    "adjugate",
+    "cholesky",
+    "cholesky_inverse",
+    "cross",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "logdet",
+    "lstsq",
+    "lu_factor",
+    "matmul",
+    "matrix_rank",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "tensordot",
+    "vdot",
+]

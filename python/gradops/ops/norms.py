@@ -11,6 +11,7 @@ from ._compose import as_float, is_complex, meet
 from ._dispatch import op
 from ._matrices import epsilon
 from .conversion import cast, dtype, shape
+from .decompositions import svd
 from .elementwise import add, equal, imag, less_equal, multiply, not_equal, power, real, sign, sqrt, square, subtract
 from .indexing import where
 from .reductions import max, min, sum
@@ -94,8 +95,6 @@ def _of_matrices(x, ord, axes, keepdims):
         summed, chosen = (row, column) if math.fabs(ord) == 1 else (column, row)
         y = (max if ord > 0 else min)(sum(_size(x), summed, True), chosen, True)
     else:
-        from .linalg import svd
-
         rest = [i for i in range(len(x.shape)) if i not in axes]
         s = svd(transpose(x, [*rest, row, column]), False, False)
         if 0 not in tuple(s.shape):  # what is 0 up to rounding has no direction

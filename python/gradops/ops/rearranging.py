@@ -9,6 +9,8 @@ from ..annotations import Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import integer
 from ._dispatch import op
+from .joining import stack
+from .shaping import reshape, transpose
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\s().]+|\.+)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -115,8 +117,6 @@ def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int
 
 @op(name="rearrange")
 def _rearrange(tensor: Tensor, pattern: str, axes_lengths) -> Tensor:
-    from .shaping import reshape, transpose
-
     left, right = _parse(pattern)
     names = {name for group in left for name in group}
     for name in axes_lengths:
@@ -161,7 +161,5 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
         The upstream gradient, rearranged back.
     """
     if isinstance(tensor, (list, tuple)):
-        from .joining import stack
-
         tensor = stack(tensor)
     return _rearrange(tensor, pattern, axes_lengths)

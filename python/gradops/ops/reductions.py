@@ -6,8 +6,9 @@ from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
-from ._compose import as_float, is_complex, lines
+from ._compose import as_float, is_complex
 from ._dispatch import op
+from ._lines import lines
 from .conversion import cast, ndim
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract

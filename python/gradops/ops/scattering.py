@@ -13,28 +13,25 @@ import numpy as np
 from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, ShapeError
-from . import _checks
+from . import _checks, reductions
 from ._checks import check_positions, check_rank, integer, known
 from ._dispatch import op
+from .conversion import cast, dtype, shape
+from .creation import ones_like, zeros_like
 from .indexing import add_at, get_item, set_at, take, where
+from .joining import concatenate, unstack
+from .shaping import broadcast_to, reshape
 
 _REDUCTIONS = (None, "add", "max", "min", "mul")
 
 
 def _zeros(x, shape):
     """Zeros of ``shape``, of ``x``'s backend and dtype."""
-    from .conversion import cast, dtype
-    from .creation import zeros_like
-    from .reductions import sum
-    from .shaping import broadcast_to
-
-    return broadcast_to(cast(sum(zeros_like(x)), dtype(x)), shape)
+    return broadcast_to(cast(reductions.sum(zeros_like(x)), dtype(x)), shape)
 
 
 def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
     """The columns of a tensor of positions, one a dimension, checked; as NumPy arrays where values are known."""
-    from .joining import unstack
-
     values = known(indices)
     sizes = tuple(indices.shape if values is None else values.shape)
     depth = sizes[-1] if sizes else 0
@@ -105,10 +102,6 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         To ``inputs`` and ``updates``: the upstream gradient where they stayed; for ``"max"`` and ``"min"``
         shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
     """
-    from .conversion import cast, dtype
-    from .joining import concatenate
-    from .shaping import reshape
-
     _checks.choice("scatter_update", reduction, _REDUCTIONS, "reduction")
     shape = tuple(inputs.shape)
     positions = _rows("scatter_update", indices, shape)
@@ -130,8 +123,6 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
 
 def _starts(op: str, start_indices, rank: int) -> list:
     """Where a block starts along each dimension: ints where known, else 0-d tensors."""
-    from .joining import unstack
-
     values = known(start_indices)
     if values is not None and values.dtype.kind in "iuf":
         starts = [integer(op, v, "start_indices") for v in np.atleast_1d(values).tolist()]
@@ -152,8 +143,6 @@ def _starts(op: str, start_indices, rank: int) -> list:
 
 def _block(op: str, x, start_indices, sizes) -> tuple:
     """Where a block starts, and its key: slices, or crossed index tensors where a start is not known."""
-    from .shaping import reshape
-
     starts = _starts(op, start_indices, len(x.shape))
     key = []
     for start, size, full in zip(starts, sizes, x.shape):
@@ -245,8 +234,6 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
 
 
 def _segments(op, data, segment_ids, num_segments, sorted) -> None:
-    from .conversion import shape
-
     sizes, ids = shape(data), shape(segment_ids)
     if not sizes or len(ids) != 1 or ids[0] != sizes[0]:
         raise ShapeError(
@@ -379,9 +366,6 @@ def segment_prod(
         any order: rows are multiplied in pairs, then pairs of those. (Inside a trace that hides the ids it is
         the library's own.)
     """
-    from .creation import ones_like
-    from .joining import concatenate
-
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(data, segment_ids, count)
     if known(ids) is None:

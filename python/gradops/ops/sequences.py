@@ -11,9 +11,10 @@ from ._compose import as_float
 from ._dispatch import op
 from .conversion import cast, dtype, is_tensor, shape
 from .elementwise import add, divide, greater, imag, multiply, real, square
+from .extending import pad
 from .fourier import check_length, check_real, check_spectrum, complex_of, irfft_complex, rfft_complex
 from .indexing import take, where
-from .shaping import broadcast_to, pad, reshape
+from .shaping import broadcast_to, reshape
 
 WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
 

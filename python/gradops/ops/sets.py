@@ -12,8 +12,9 @@ from ..annotations import Axis, Integer, Operand, Tensor
 from ..dtypes import is_floating
 from ..errors import ArgumentError
 from ._checks import check_axis, check_rank, integer, known
-from ._compose import lines, meet
+from ._compose import meet
 from ._dispatch import op
+from ._lines import lines
 from .conversion import cast, dtype, shape
 from .elementwise import equal, isnan, less, logical_and, logical_not, logical_or, minimum, subtract
 from .indexing import take, where

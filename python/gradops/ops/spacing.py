@@ -8,9 +8,9 @@ from .. import config
 from ..annotations import Axis, DType, Integer, Operand, Tensor
 from ..errors import ArgumentError
 from ._checks import integer, known
-from ._compose import meet
+from ._compose import is_complex, meet
 from ._dispatch import op
-from .conversion import cast, ndim
+from .conversion import cast, dtype, ndim
 from .creation import linspace
 from .elementwise import divide, multiply, power
 from .shaping import moveaxis, reshape
@@ -82,7 +82,4 @@ def geomspace(
 
 
 def _wider(y) -> str:
-    from ._compose import is_complex
-    from .conversion import dtype
-
     return dtype(y) if is_complex(y) else config.floatx()

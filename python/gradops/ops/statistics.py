@@ -20,7 +20,7 @@ from .indexing import add_at, where
 from .joining import concatenate, split
 from .products import matmul
 from .reductions import diff, max, mean, min, sum, wide
-from .shaping import broadcast_to, expand_dims, reshape
+from .shaping import broadcast_to, expand_dims, reshape, transpose
 from .sorting import searchsorted, sort
 
 
@@ -204,8 +204,6 @@ def corrcoef(x: Tensor) -> Tensor:
 
 
 def _turned(x):
-    from .shaping import transpose
-
     return transpose(x, (1, 0))
 
 

@@ -13,9 +13,11 @@ from ._matrices import (
     check_system,
     columns,
     epsilon,
+    identity_like,
     is_vector,
 )
 from .conversion import cast
+from .decompositions import svd
 from .elementwise import divide, greater, multiply
 from .indexing import where
 from .products import matmul
@@ -101,8 +103,6 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
     Gradient:
         At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
     """
-    from .linalg import svd
-
     x = as_float(x)
     u, s, vh = svd(x, False)
     if 0 in tuple(s.shape):
@@ -156,11 +156,28 @@ def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
     Raises:
         ShapeError: fewer than two dimensions.
     """
-    from .linalg import svd
-
     x = as_float(x)
     s = svd(x, False, False)
     if 0 in tuple(s.shape):
         return sum(cast(greater(s, 0), "int64"), -1)
     cut = multiply(max(s, -1, True), epsilon(x) * _larger(x)) if tol is None else tol
     return sum(cast(greater(s, cut), "int64"), -1)
+
+
+@op(check=check_square)
+def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
+    """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
+
+    Returns:
+        A symmetric (Hermitian) tensor of ``x``'s shape.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        ArgumentError: a 0 on the diagonal.
+
+    Gradient:
+        Through the triangular solve.
+    """
+    x = as_float(x)
+    inverse = solve_triangular(x, identity_like(x), not upper)
+    return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)

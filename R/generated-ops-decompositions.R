@@ -18,23 +18,6 @@ op_cholesky <- function(x, upper = FALSE) {
   call_op("cholesky", operand(x), upper)
 }
 
-#' Inverse of the matrices whose Cholesky factor is `x`: of `x @ x^H`, or with `upper` of `x^H @ x`
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @param upper `TRUE` or `FALSE`.
-#' @returns A symmetric (Hermitian) tensor of `x`'s shape.
-#' @section Errors:
-#' - `gradops_error_shape`: matrices that are not square.
-#' - `gradops_error_argument`: a 0 on the diagonal.
-#' @section Gradient:
-#' Through the triangular solve.
-#' @examplesIf gradops_available()
-#' op_cholesky_inverse(matrix(c(2, 1, 0, 2), 2))
-#' @export
-op_cholesky_inverse <- function(x, upper = FALSE) {
-  call_op("cholesky_inverse", operand(x), upper)
-}
-
 #' Determinant
 #'
 #' @param x A tensor, a variable, or R numbers.

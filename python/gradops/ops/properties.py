@@ -1,0 +1,48 @@
+"""What a tensor says of itself: whether it is one, its shape, size and dtype."""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import backends, config, dtypes
+from ..annotations import Tensor
+
+
+def is_tensor(x) -> bool:
+    """Whether ``x`` is a tensor of a backend or a variable."""
+    return backends.of(x) is not None or hasattr(x, "requires_grad")
+
+
+def shape(x: Tensor) -> tuple:
+    """The sizes of ``x``'s dimensions as a tuple; in TensorFlow graphs unknown ones are None."""
+    try:
+        return tuple(x.shape)
+    except (AttributeError, TypeError):
+        return tuple(config.default_backend().convert(x).shape)
+
+
+def ndim(x: Tensor) -> int:
+    """The number of ``x``'s dimensions."""
+    return len(shape(x))
+
+
+def size(x: Tensor) -> int:
+    """The number of ``x``'s elements."""
+    count = 1
+    for length in shape(x):
+        count *= length
+    return count
+
+
+def dtype(x: Tensor) -> str:
+    """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
+    owner = backends.of(x)
+    if owner is not None:
+        return owner.dtype_name(x)
+    data = getattr(x, "data", None)
+    if data is not None and hasattr(x, "requires_grad"):
+        return dtype(data)
+    kind = type(x)
+    if kind in (bool, builtins.int, builtins.float, builtins.complex):
+        return dtypes.promote_number("bool", kind, config.floatx())
+    return dtype(config.default_backend().convert(x))
