@@ -14,7 +14,7 @@ from ..autodiff.graph import PICK, Node
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed
 from ..autodiff.variable import Variable, differentiable, wrap
-from ..ops import conversion, elementwise, shaping
+from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
 
 
