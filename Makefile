@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick check lint bench docs site
+.PHONY: setup demo test quick test-long check lint bench docs site
 
 setup:
 	tools/setup
@@ -14,6 +14,11 @@ test:
 
 quick:
 	tools/test --quick
+
+# The random and long tests, which report their seeds: GRADOPS_LONG=<factor> makes them longer.
+test-long: export GRADOPS_LONG ?= 1
+test-long: setup
+	$(python) -m pytest -q -n 2 -p no:benchmark -m long -rA
 
 # R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
 check: export RETICULATE_PYTHON = $(CURDIR)/$(python)

@@ -144,8 +144,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
     try:
         if node.shape is None:
             points = [
-                _point(owner.module.zeros(tuple(shape), dtypes.canonical(dtype)))
-                for shape, dtype, owner in node.extra
+                _point(owner.module.zeros(tuple(shape), dtypes.canonical(dtype))) for shape, dtype, owner in node.extra
             ]
             pulled = node.rule.whole(list(points), saved, node)
         else:
