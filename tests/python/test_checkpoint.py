@@ -209,15 +209,15 @@ def test_the_tape_computes_again_once_a_pass():
         y, z = x * x, ops.sin(x)
     total = ops.sum(y * z * x)
 
-    from gradops.flow import recipes
+    from gradops.flow.checkpoint import plan
 
-    original = recipes.Step.run
+    original = plan.Step.run
 
-    def run(self, done):
-        calls.append(self.kernel)
-        return original(self, done)
+    def run(self, results):
+        calls.append(self.function)
+        return original(self, results)
 
-    recipes.Step.run = run
+    plan.Step.run = run
     try:
         del x, y, z
         total.backward(retain_graph=True)
@@ -226,7 +226,7 @@ def test_the_tape_computes_again_once_a_pass():
         total.backward()
         assert len(calls) == 2 * once
     finally:
-        recipes.Step.run = original
+        plan.Step.run = original
 
 
 def test_torch_computes_again_once_a_pass():
@@ -240,7 +240,7 @@ def test_torch_computes_again_once_a_pass():
             calls.append(func.overloadpacket.__name__)
             return func(*args, **(kwargs or {}))
 
-    from gradops.backends.torch import recipes
+    from gradops.flow.checkpoint import plan
 
     a, b, c = torch_leaves()
     with gradient_checkpoint_scope():
@@ -248,20 +248,20 @@ def test_torch_computes_again_once_a_pass():
         y, z = x * x, torch.sin(x)
     total = (y * z * x * c).sum()
     del x, y, z
-    original = recipes._Step.run
+    original = plan.Step.run
 
-    def run(self, done, copies):
-        calls.append(self.func.overloadpacket.__name__)
-        return original(self, done, copies)
+    def run(self, results):
+        calls.append(self.function.overloadpacket.__name__)
+        return original(self, results)
 
-    recipes._Step.run = run
+    plan.Step.run = run
     try:
         total.backward(retain_graph=True)
         assert sorted(calls) == ["erf", "mul", "mul", "sin"]
         total.backward()
         assert len(calls) == 8
     finally:
-        recipes._Step.run = original
+        plan.Step.run = original
 
 
 @pytest.mark.parametrize("kind", ["tape", "torch", "tensorflow", "jax"])
@@ -481,13 +481,13 @@ def nothing_left():
     import torch
 
     from gradops.autodiff import state
-    from gradops.backends.torch import recipes as native
-    from gradops.flow import recipes
+    from gradops.flow.checkpoint import tape
+    from gradops.flow.checkpoint import torch as native
 
     gc.collect()
-    assert recipes.current.get() is None
-    assert not recipes._made and not state.packers
-    assert native._local.recipe is None
+    assert tape.current.get() is None
+    assert not tape._made and not state.packers
+    assert native._local.plan is None and not native._passes
     assert native._local.lasting is None and native._top(False) is None
     torch.func.grad(lambda x: x * x)(torch.tensor(2.0))
 
@@ -668,7 +668,7 @@ def test_inference_mode():
 def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
     import torch
 
-    from gradops.backends.torch import recipes
+    from gradops.flow.checkpoint import plan
 
     weights = [torch.full((2, 2), 0.1 * i, requires_grad=True) for i in range(1, 7)]
 
@@ -680,8 +680,8 @@ def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
                     h = torch.tanh(h @ w)
         return torch.autograd.grad(h.sum(), weights)
 
-    want, run, steps = chain(contextlib.nullcontext), recipes._Step.run, []
-    monkeypatch.setattr(recipes._Step, "run", lambda self, *a: steps.append(self.func) or run(self, *a))
+    want, run, steps = chain(contextlib.nullcontext), plan.Step.run, []
+    monkeypatch.setattr(plan.Step, "run", lambda self, *a: steps.append(self.function) or run(self, *a))
     for got, expected in zip(chain(gradient_checkpoint_scope), want):
         np.testing.assert_array_equal(got, expected)
     assert len(steps) == 6  # of 12: the last layer of each scope is stored by the next one, or kept by the caller

@@ -4,14 +4,13 @@
 scope_state <- function() {
   module <- function(name) reticulate::import(paste0("gradops.", name), convert = FALSE)
   if (backend == "torch") {
-    reticulate::py_run_string("import gradops.backends.torch.recipes", local = TRUE)
-    recipe <- module("backends.torch.recipes")$`_local`$recipe
+    plan <- module("flow.checkpoint.torch")$`_local`$plan
   } else {
-    recipe <- module("flow.recipes")$current$get()
+    plan <- module("flow.checkpoint.tape")$current$get()
   }
   c(
     recording = (parameter(1) * 2)$requires_grad,
-    checkpointing = !is.null(reticulate::py_to_r(recipe)),
+    checkpointing = !is.null(reticulate::py_to_r(plan)),
     anomaly = reticulate::py_to_r(module("autodiff.anomaly")$`_settings`)$on,
     profiling = length(reticulate::py_to_r(module("autodiff.profiler")$`_active`)) > 0,
     backend = identical(config_backend(), "numpy")
@@ -112,8 +111,8 @@ test_that("a real interrupt ends the scopes: in R code and in ops", {
   skip_if(is_loaded_from_source(), "needs the installed package")
   out <- in_new_process(c(
     "p <- parameter(c(1, 2))",
-    "recipes <- reticulate::import('gradops.flow.recipes', convert = FALSE)",
-    "state <- function() c((p * 2)$requires_grad, is.null(reticulate::py_to_r(recipes$current$get())))",
+    "tape <- reticulate::import('gradops.flow.checkpoint.tape', convert = FALSE)",
+    "state <- function() c((p * 2)$requires_grad, is.null(reticulate::py_to_r(tape$current$get())))",
     "interrupted <- function(code) {",
     "  inside <- NULL",
     "  got <- tryCatch(",

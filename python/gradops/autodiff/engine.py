@@ -14,7 +14,7 @@ from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import conversion, elementwise, reductions, shaping
 from .graph import PICK, RESULT, Node, Parts
 from .modes import recording
-from .state import Packed, check_versions, hooks, observers, release, special, written
+from .state import Packed, check_versions, hooks, observers, special, written
 from .variable import Variable, attach, wrap
 
 
@@ -174,7 +174,7 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
         if start is not None:
             _pass_on(root._node or root, start, heap, pending, leaves)
     dtype, conjugate_dtype = None, False
-    recomputed: list = []
+    recomputed: dict = {}
     token = recording.set(bool(create_graph))
     quiet = np.errstate(all="ignore")
     quiet.__enter__()
@@ -252,7 +252,6 @@ def run(roots, starts, retain, create_graph, targets=None) -> tuple[dict, dict]:
     finally:
         quiet.__exit__(None, None, None)
         recording.reset(token)
-        release(recomputed)
     return leaves, results
 
 

@@ -39,7 +39,7 @@ packers: list[Callable] = []
 
 
 class Recomputed:
-    """Stands for a value that is computed again when needed: ``get(kept)``; ``kept`` is emptied after the pass."""
+    """Stands for a value that is computed again when needed: ``get(done)``; ``done`` is what the pass has so far."""
 
     __slots__ = ()
 
@@ -49,22 +49,14 @@ class Packed(tuple):
 
     __slots__ = ()
 
-    def unpack(self, kept: list) -> tuple:
-        return tuple(_unpack(v, kept) for v in self)
+    def unpack(self, done: dict) -> tuple:
+        return tuple(_unpack(v, done) for v in self)
 
 
-def _unpack(value, kept: list):
+def _unpack(value, done: dict):
     if isinstance(value, Recomputed):
-        return value.get(kept)  # type: ignore[attr-defined]
-    return [_unpack(v, kept) for v in value] if type(value) is list else value
-
-
-def release(kept: list) -> None:
-    """Let go of what a pass recomputed."""
-    for ref in kept:
-        handle = ref()
-        if handle is not None:
-            handle.value = None
+        return value.get(done)  # type: ignore[attr-defined]
+    return [_unpack(v, done) for v in value] if type(value) is list else value
 
 
 # Gradients that are no arrays

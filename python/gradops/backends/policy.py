@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextvars import ContextVar
 
 BEGIN, END = "gradops_checkpoint_begin", "gradops_checkpoint_end"
 """The names between which, in the order of a traced program, an operation is not saved."""
+
+
+derivative: ContextVar[str] = ContextVar("gradops_policy", default="off")
+"""``"ask"`` while a derivative could be taken again under the policy, ``"on"`` while it is."""
 
 
 class NeedsPolicy(BaseException):

@@ -72,7 +72,7 @@ def _through(node: Node, found: dict, create_graph: bool):
         from ..errors import GradientError
 
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
-    saved = node.saved.unpack([]) if node.saved.__class__ is Packed else node.saved
+    saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine._rejoin(node, saved)
     if node.rule.name in LINEAR and node.rule.parts is not None:

@@ -30,7 +30,7 @@ _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 _numbers = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
-"""What stands around kernels from the first checkpoint scope on (``flow/recipes.py``)."""
+"""What stands around kernels from the first checkpoint scope on (``flow/checkpoint/tape.py``)."""
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:

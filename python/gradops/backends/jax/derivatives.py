@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from contextvars import ContextVar
 
 import jax
 import jax.numpy as jnp
-from jax.ad_checkpoint import checkpoint_name
 
 from ... import _tree
 from ...errors import GradientError, JitError
-from ..policy import BEGIN, END, NeedsPolicy, checkpoint_policy
+from ..policy import NeedsPolicy, checkpoint_policy, derivative
 from . import traces
 from .traces import carried  # noqa: F401
 
@@ -30,38 +27,6 @@ def stopped():
 def _cut(apply, xs):
     out = apply([stop(x) if traces.is_tracer(x) else x for x in xs])
     return [stop(y) for y in out] if isinstance(out, (list, tuple)) else stop(out)
-
-
-_policy: ContextVar[str] = ContextVar("gradops_policy", default="off")
-"""``"ask"`` while a derivative could be taken again under the policy, ``"on"`` while it is."""
-
-
-@contextlib.contextmanager
-def checkpointed():
-    """A scope whose operations are marked for ``gradops.checkpoint_policy``."""
-    if not traces.tracing():
-        yield
-        return
-    if _policy.get() == "ask":
-        raise NeedsPolicy
-    with traces.watching(_mark):
-        yield
-
-
-def _mark(apply, xs):
-    xs = list(xs)
-    for i, x in enumerate(xs):
-        if isinstance(x, jax.Array) and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-            xs[i] = checkpoint_name(x, BEGIN)
-            break
-    out = apply(xs)
-    if isinstance(out, (list, tuple)):
-        return [_name_end(y) for y in out]
-    return _name_end(out)
-
-
-def _name_end(y):
-    return checkpoint_name(y, END) if isinstance(y, jax.Array) else y
 
 
 def checkpoint(run, inputs: list) -> list:
@@ -296,17 +261,17 @@ def value_and_grad(run, leaves: list) -> tuple:
         return y.reshape(()), (y, [x for x in leaves if isinstance(x, jax.Array)])
 
     both = functools.partial(jax.value_and_grad, argnums=tuple(range(len(leaves))), has_aux=True)
-    if _policy.get() == "on":
+    if derivative.get() == "on":
         (_, (value, arrays)), gradients = both(scalar)(*leaves)
     else:
-        token = _policy.set("ask")
+        token = derivative.set("ask")
         try:
             (_, (value, arrays)), gradients = both(scalar)(*leaves)
         except NeedsPolicy:
-            _policy.set("on")
+            derivative.set("on")
             (_, (value, arrays)), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
         finally:
-            _policy.reset(token)
+            derivative.reset(token)
     if "aux" in box:
         found = iter(arrays)
         box["aux"] = _tree.unflatten(rest["form"], [next(found) if x is None else x for x in rest["leaves"]])

@@ -19,6 +19,8 @@ try:
 except ImportError:
     record = op_callbacks = None
 
+sees_operations = op_callbacks is not None
+
 _RANDOM = re.compile("Random|TruncatedNormal|Multinomial|^StatefulUniform|^StatefulStandardNormal|^Rng")
 
 
@@ -111,7 +113,7 @@ def noting(drawn: list, used: dict):
             drawn.append(tuple(outputs))
         return None
 
-    with _callback(note):
+    with seeing(note):
         yield
 
 
@@ -125,12 +127,13 @@ def replaying(drawn: list):
             return list(next(left, outputs))
         return None
 
-    with _callback(replace):
+    with seeing(replace):
         yield
 
 
 @contextlib.contextmanager
-def _callback(function):
+def seeing(function):
+    """A scope in which ``function`` is called with each operation, and may give other results."""
     if op_callbacks is None:
         yield
         return

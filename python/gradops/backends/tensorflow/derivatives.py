@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ...errors import BackendError, JitError
+from ...errors import JitError
 from . import closures, tapes
-from .tapes import active, carried, gradient, stopped  # noqa: F401
+from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
 stop = tf.stop_gradient
@@ -84,17 +84,6 @@ def _custom_in_graph(run, inputs: list) -> list:
         return [tf.identity(v) for v in values], rule
 
     return list(call(*inputs))
-
-
-def check_checkpoint() -> None:
-    """Refuse a checkpoint scope where TensorFlow stores what it records."""
-    if tf.executing_eagerly() and not active():
-        return
-    where = "under an active `tf.GradientTape`" if tf.executing_eagerly() else "in a TensorFlow graph"
-    raise BackendError(
-        f"gradient_checkpoint_scope does not work {where}: TensorFlow stores what it records.",
-        hint="use `gradops.checkpoint(f)`, or make the inputs variables: `gradops.Variable(x, requires_grad=True)`",
-    )
 
 
 def checkpoint(run, inputs: list) -> list:

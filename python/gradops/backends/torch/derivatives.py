@@ -6,6 +6,7 @@ import contextlib
 
 import numpy as np
 import torch
+import torch.utils.checkpoint
 
 from ... import _tree
 from ...errors import GradientError
@@ -46,13 +47,6 @@ def carried():
     return scope
 
 
-def checkpointed():
-    """A scope whose tensors are computed again in the backward pass."""
-    from . import recipes
-
-    return recipes.scope()
-
-
 def checkpoint(run, inputs: list) -> list:
     """``run(*inputs)``, stored as its inputs, in torch.func's transforms: they take no hooks for saved tensors."""
     return custom(lambda *xs: (run(*xs), lambda ups: _again(run, xs, ups)), inputs)
@@ -60,23 +54,7 @@ def checkpoint(run, inputs: list) -> list:
 
 def checkpoint_whole(run, inputs: list):
     """``run(*inputs)``, of any structure, stored as its inputs."""
-    from torch.utils.checkpoint import checkpoint
-
-    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
-        return checkpoint(run, *inputs, use_reentrant=False)
-    from .recipes import Watched
-
-    used: list[Watched] = []
-
-    def watched(*xs):
-        if used:
-            used[0].check()
-            return run(*xs)
-        used.append(Watched())
-        with used[0]:
-            return run(*xs)
-
-    return checkpoint(watched, *inputs, use_reentrant=False)
+    return torch.utils.checkpoint.checkpoint(run, *inputs, use_reentrant=False)
 
 
 def takes_whole(inputs: list) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
 from collections.abc import Callable
 
 import numpy as np
 
-from .. import _tree, backends
-from ..autodiff.variable import Variable
-from ..backends.policy import checkpoint_policy
-from ..errors import ArgumentTypeError
-from . import recipes
-from .custom import _read
-from .scopes import _compiling, _in_use, _Scope
+from ... import _tree, backends
+from ...autodiff.variable import Variable
+from ...backends.policy import checkpoint_policy
+from ...errors import ArgumentTypeError
+from ..custom import _read
+from ..scopes import _compiling, _in_use, _Scope
+from . import tape
+from .plan import Drawn
 
 
 class gradient_checkpoint_scope(_Scope):
@@ -54,17 +56,20 @@ class gradient_checkpoint_scope(_Scope):
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
-            if recipes.current.get() is not None:
+            if tape.current.get() is not None:
                 return stack.pop_all()
-            if _in_use("tensorflow"):
-                backends.by_name("tensorflow").module.derivatives.check_checkpoint()
-            recipes.start()
-            recipes.current.set(recipes.Recipe())
-            stack.callback(recipes.current.set, None)
-            for name in ("torch", "jax"):
+            tape.start()
+            tape.current.set(tape.TapePlan())
+            stack.callback(tape.current.set, None)
+            for name in ("torch", "tensorflow", "jax"):
                 if _in_use(name):
-                    stack.enter_context(backends.by_name(name).module.derivatives.checkpointed())
+                    stack.enter_context(_library(name).scope())
             return stack.pop_all()
+
+
+def _library(name: str):
+    """The file here for a library that is in use."""
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def checkpoint(f: Callable) -> Callable:
@@ -99,26 +104,32 @@ def checkpoint(f: Callable) -> Callable:
         backend = backends.beside_text(kinds, "checkpoint")
         if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
             return _on_tape(f, args, kwargs)
-        restore = contextlib.nullcontext() if _compiling() else _Generators()
+        drawn: list[Drawn] = []
 
         def whole(*xs):
             filled = list(leaves)
             for i, x in zip(places, xs):
                 filled[i] = x
             a, k = _tree.unflatten(form, filled)
-            with restore:
+            if _compiling():
                 return f(*a, **k)
+            if drawn:
+                with drawn[0].again():
+                    return f(*a, **k)
+            drawn.append(Drawn(generators))
+            return f(*a, **k)
 
         native, inputs = backend.module.derivatives, [leaves[i] for i in places]
         if backend.name == "torch" and native.takes_whole(inputs):
-            return native.checkpoint_whole(whole, inputs)
+            run = whole if _compiling() else _library("torch").watched(whole)
+            return native.checkpoint_whole(run, inputs)
         box: dict = {}
 
-        def run(*xs):
+        def flat(*xs):
             values, box["form"] = _tree.flatten(whole(*xs))
             return values
 
-        values = native.checkpoint(run, inputs)
+        values = native.checkpoint(flat, inputs)
         return _tree.unflatten(box["form"], values)
 
     checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone
@@ -128,7 +139,7 @@ def checkpoint(f: Callable) -> Callable:
 def _on_tape(f: Callable, args: tuple, kwargs: dict):
     with gradient_checkpoint_scope():
         result = f(*args, **kwargs)
-    recipes.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])
+    tape.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])
     return result
 
 
@@ -141,25 +152,3 @@ def _numpy_state():
 
 generators: list[tuple[Callable, Callable]] = [(_numpy_state, np.random.set_state)]
 """Pairs of functions that get and set a generator's state, restored when :func:`checkpoint` runs a function again."""
-
-
-class _Generators:
-    """The generators' states at the first run, given again to the later ones and put back after them."""
-
-    def __init__(self):
-        self.first: list | None = None
-
-    def __enter__(self):
-        states = [get() for get, _ in generators]
-        self.now = None
-        if self.first is None:
-            self.first = states
-        else:
-            self.now = states
-            for (_, put), state in zip(generators, self.first):
-                put(state)
-
-    def __exit__(self, *error):
-        if self.now is not None:
-            for (_, put), state in zip(generators, self.now):
-                put(state)

@@ -1,0 +1,300 @@
+"""The plan of recomputation: how what a checkpoint scope made is made again, whatever the library.
+
+While a scope is open each operation is noted as a ``Step``: the function, its constants, and a ``Source`` for each
+array: an earlier step's ``Result``, or an ``Input`` from outside, which is stored. Whoever would store a result keeps
+a ``Handle`` instead, and the array is freed when the user drops it. The backward pass asks the handles; the first
+that is asked recomputes, once and in order, what all living handles of its plan need.
+
+Who owns what is what frees memory: a handle owns its step and a step its sources, nobody else does; what was
+recomputed belongs to the backward pass and goes with the handle that it is for. So a step goes with the last graph
+node that may ask for it, and a value as soon as the pass is through with it.
+
+A library says by a subclass of ``Plan`` what a version and a view of its arrays are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ...autodiff import state
+from ...errors import GradientError
+
+
+class Plan:
+    """What one scope made: the handles that may ask for it."""
+
+    def __init__(self):
+        self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
+        self.lock = threading.RLock()
+        self.clock = itertools.count(1).__next__
+
+    # What a library knows of its arrays
+
+    @staticmethod
+    def version(array) -> Any:
+        """What tells later whether ``array`` was written since."""
+        raise NotImplementedError
+
+    @staticmethod
+    def changed(array, version) -> bool:
+        """Whether ``array`` was written since it had that version."""
+        raise NotImplementedError
+
+    @staticmethod
+    def view(array, layout):
+        """The view of a recomputed array that ``layout`` describes."""
+        raise NotImplementedError
+
+    def recomputing(self) -> contextlib.AbstractContextManager:
+        """A scope in which operations are not noted."""
+        return contextlib.nullcontext()
+
+    # What is the same for all
+
+    def handle(self, result: Result, origin: Origin | None) -> Handle:
+        """What stands for ``result``: one handle, whoever would store it."""
+        key = (result.step, result.index, result.layout, result.after)
+        handle = self.handles.get(key)
+        if handle is None:
+            handle = self.handles[key] = Handle(self, result, origin)
+        return handle
+
+    def value(self, asked: Handle, done: dict) -> Any:
+        """What ``asked`` stands for; ``done`` is what the backward pass has, by plan and handle."""
+        value = asked.living()
+        if value is not None:
+            return value
+        with self.lock:
+            values = self.values(done)
+            if asked not in values:
+                self._recompute(asked, values)
+            return values[asked]
+
+    def values(self, done: dict) -> weakref.WeakKeyDictionary:
+        """What a backward pass has recomputed of this plan."""
+        values = done.get(self)
+        return done.setdefault(self, weakref.WeakKeyDictionary()) if values is None else values
+
+    def _recompute(self, asked: Handle, values) -> None:
+        """Fill in ``asked``, and with it every living handle that would ask next."""
+        if asked.stale:
+            raise GradientError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation "
+                "in the checkpoint scope that made it."
+            )
+        others = [h for h in list(self.handles.values()) if h not in values and not h.stale and h.living() is None]
+        wanted: dict[Step, list[Handle]] = {}
+        for handle in {asked, *others}:
+            wanted.setdefault(handle.result.ready(), []).append(handle)
+        ordered = _in_order(step for handles in wanted.values() for h in handles for step in h.result.steps())
+        over = _last_uses(ordered, wanted)
+        results: dict[Any, Sequence] = {}
+        with self.recomputing():
+            for step in ordered:
+                results[step] = step.run(results)
+                for handle in wanted.get(step, ()):
+                    values[handle] = handle.result.value(results)
+                for used in over[step]:
+                    del results[used]
+
+
+def _in_order(wanted) -> list[Step]:
+    """The steps that must run for the ``wanted`` ones, as they ran before."""
+    needed: set[Step] = set()
+    stack = list(wanted)
+    while stack:
+        step = stack.pop()
+        if step not in needed:
+            needed.add(step)
+            stack.extend(step.sources())
+    return sorted(needed, key=lambda step: step.seq)
+
+
+def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
+    """For each step those whose results nobody needs after it."""
+    last: dict[Step, Step] = {}
+    for step in ordered:
+        last[step] = step
+        for source in step.sources():
+            last[source] = step
+    for moment, handles in wanted.items():
+        for handle in handles:
+            step = handle.result.step
+            if last[step].seq < moment.seq:
+                last[step] = moment
+    over: dict[Step, list[Step]] = {step: [] for step in ordered}
+    for step, moment in last.items():
+        over[moment].append(step)
+    return over
+
+
+class Step:
+    """One operation: what to run again, on constants and on what its sources give."""
+
+    __slots__ = ("plan", "function", "args", "kwargs", "drawn", "seq", "__weakref__")
+
+    def __init__(self, plan: Plan, function: Callable, args, kwargs=None, drawn: Drawn | None = None):
+        self.plan = plan
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs or {}
+        self.drawn = drawn
+        self.seq = plan.clock()
+
+    def sources(self) -> list[Step]:
+        """The steps that must run before."""
+        return [s for x in leaves((self.args, *self.kwargs.values())) if isinstance(x, Source) for s in x.steps()]
+
+    def run(self, results: dict) -> list:
+        """Its results, from those of earlier steps."""
+        args = [_filled(a, results) for a in self.args]
+        kwargs = {name: _filled(a, results) for name, a in self.kwargs.items()}
+        with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
+            return list(leaves(self.function(*args, **kwargs)))
+
+
+def leaves(value) -> Iterator:
+    """What is in nested lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def mapped(value, function: Callable):
+    """Nested lists and tuples of what ``function`` makes of the leaves."""
+    if not isinstance(value, (list, tuple)):
+        return function(value)
+    items = [mapped(v, function) for v in value]
+    return items if isinstance(value, list) else tuple(items)
+
+
+def _filled(argument, results: dict):
+    return mapped(argument, lambda x: x.value(results) if isinstance(x, Source) else x)
+
+
+class Source:
+    """Where an argument of a step comes from."""
+
+    __slots__ = ()
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that must have run."""
+        return ()
+
+    def value(self, results: dict) -> Any:
+        raise NotImplementedError
+
+
+class Result(Source):
+    """A step's result, or with ``layout`` a view of it, as it is once the step ``after`` has written to it."""
+
+    __slots__ = ("step", "index", "layout", "after")
+
+    def __init__(self, step: Step, index: int, layout=None, after: Step | None = None):
+        self.step = step
+        self.index = index
+        self.layout = layout
+        self.after = after
+
+    def ready(self) -> Step:
+        """The step after which it can be taken."""
+        return self.step if self.after is None or self.after.seq < self.step.seq else self.after
+
+    def steps(self):
+        return (self.step,) if self.after is None else (self.step, self.after)
+
+    def value(self, results):
+        array = results[self.step][self.index]
+        return array if self.layout is None else self.step.plan.view(array, self.layout)
+
+
+class Input(Source):
+    """An array from outside: stored, and checked not to have been written since."""
+
+    __slots__ = ("plan", "array", "version")
+
+    def __init__(self, plan: Plan | type[Plan], array):
+        self.plan = plan
+        self.array = array
+        self.version = plan.version(array)
+
+    def value(self, results):
+        if self.plan.changed(self.array, self.version):
+            raise GradientError(
+                "an array that a checkpointed operation used was written in place, modified by an inplace operation "
+                "or otherwise; the operation cannot be recomputed.",
+                hint="write to a copy, or leave that operation out of the scope",
+            )
+        return self.array
+
+
+class Origin:
+    """The array that a handle stands for, while somebody keeps it as it was."""
+
+    __slots__ = ("plan", "ref", "version")
+
+    def __init__(self, plan: Plan, ref: weakref.ref, version):
+        self.plan = plan
+        self.ref = ref
+        self.version = version
+
+    def get(self) -> Any:
+        array = self.ref()
+        return None if array is None or self.plan.changed(array, self.version) else array
+
+
+class Handle(state.Recomputed):
+    """Stands for an array that was not stored.
+
+    ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it.
+    """
+
+    __slots__ = ("plan", "result", "origin", "stale", "__weakref__")
+
+    def __init__(self, plan: Plan, result: Result, origin: Origin | None):
+        self.plan = plan
+        self.result = result
+        self.origin = origin
+        self.stale = False
+
+    def living(self) -> Any:
+        """The array itself, while it is there."""
+        array = self.origin.get() if self.origin is not None else None
+        return array if array is None or self.result.layout is None else self.plan.view(array, self.result.layout)
+
+    def get(self, done: dict) -> Any:
+        return self.plan.value(self, done)
+
+
+class Drawn:
+    """The state of generators before something drew from them; ``again`` is a scope that starts from it.
+
+    Args:
+        generators: pairs of functions that get and set a generator's state.
+    """
+
+    __slots__ = ("generators", "states")
+
+    def __init__(self, generators: Sequence[tuple[Callable, Callable]]):
+        self.generators = tuple(generators)
+        self.states = [get() for get, _ in self.generators]
+
+    @contextlib.contextmanager
+    def again(self):
+        now = Drawn(self.generators)
+        self._put()
+        try:
+            yield
+        finally:
+            now._put()
+
+    def _put(self) -> None:
+        for (_, put), before in zip(self.generators, self.states):
+            put(before)

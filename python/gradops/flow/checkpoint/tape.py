@@ -1,0 +1,152 @@
+"""Checkpointing on the tape: kernels are noted, and nodes save handles in place of arrays.
+
+Arrays are known by ``id`` while they live, and NumPy's views by the array they are a view of. An array that another
+scope made is an input, and stays: what a scope stores is its inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from contextvars import ContextVar
+
+import numpy as np
+
+from ... import backends
+from ...autodiff import state
+from ...ops import _dispatch
+from .plan import Input, Origin, Plan, Result, Step, leaves, mapped
+
+
+class TapePlan(Plan):
+    """A version is a moment of the graph's clock, by which the engine knows writes too."""
+
+    @staticmethod
+    def version(array):
+        return state.clock()
+
+    @staticmethod
+    def changed(array, version):
+        return bool(state.written) and state.written_since(array, version)
+
+    @staticmethod
+    def view(array, layout):
+        shape, dtype, offset, strides = layout
+        return np.ndarray(shape, dtype, array, offset, strides)
+
+    @contextlib.contextmanager
+    def recomputing(self):
+        token = current.set(None)
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        finally:
+            current.reset(token)
+
+    def run(self, kernel, arguments: tuple):
+        """The result of ``kernel(*arguments)``, noted."""
+        token = current.set(None)
+        try:
+            result = kernel(*arguments)
+        finally:
+            current.reset(token)
+        step = Step(self, kernel, mapped(arguments, self._source))
+        for i, array in enumerate(leaves(result)):
+            if not any(array is a for a in arguments):
+                _remember(array, Result(step, i))
+        return result
+
+    def _source(self, value):
+        if backends.of(value) is None:
+            return value
+        found = _find(value)
+        return found[0] if found is not None and found[0].step.plan is self else Input(self, value)
+
+
+current: ContextVar[TapePlan | None] = ContextVar("gradops_plan", default=None)
+"""The plan of the open scope."""
+
+_made: dict[int, tuple[Result, weakref.ref, int]] = {}
+"""The arrays that open and past scopes made and that still live, by ``id``: how, and since when."""
+
+
+def _remember(array, result: Result) -> None:
+    key = id(array)
+    if backends.of(array) is None or key in _made and _made[key][1]() is array:
+        return
+    try:
+        ref = weakref.ref(array, lambda _, key=key: _forget(key))  # type: ignore[misc]
+    except TypeError:  # a NumPy scalar
+        return
+    _made[key] = result, ref, state.clock()
+    state.packers[:] = [pack]
+
+
+def _forget(key: int) -> None:
+    _made.pop(key, None)
+    if not _made:
+        state.packers.clear()
+
+
+def forget(arrays) -> None:
+    """Let ``arrays`` be stored again."""
+    for array in arrays:
+        _forget(id(array))
+
+
+def _find(array) -> tuple[Result, weakref.ref, int] | None:
+    """How an array was made, also a NumPy view of what was made; None if it was not, or was written since."""
+    known = _made.get(id(array))
+    if known is not None:
+        return known if known[1]() is array and not TapePlan.changed(array, known[2]) else None
+    base = getattr(array, "base", None) if array.__class__ is np.ndarray else None
+    known = _made.get(id(base)) if base is not None else None
+    if known is None or known[1]() is not base or base.__class__ is not np.ndarray:
+        return None
+    result, ref, since = known
+    if not (base.flags.c_contiguous or base.flags.f_contiguous) or TapePlan.changed(base, since):
+        return None
+    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return Result(result.step, result.index, (array.shape, array.dtype, offset, array.strides)), ref, since
+
+
+def pack(saved: tuple) -> tuple:
+    """What a node saves: handles in place of the arrays that a scope made."""
+    if not any(type(v) is list or id(v) in _made or getattr(v, "base", None) is not None for v in saved):
+        return saved
+    packed = [_packed(v) for v in saved]
+    return saved if all(p is v for p, v in zip(packed, saved)) else state.Packed(packed)
+
+
+def _packed(value):
+    if type(value) is list:
+        items = [_packed(v) for v in value]
+        return value if all(i is v for i, v in zip(items, value)) else items
+    found = None if value is None or backends.of(value) is None else _find(value)
+    if found is None:
+        return value
+    result, ref, since = found
+    plan, scope = result.step.plan, current.get()
+    if scope is not None and plan is not scope:
+        return value  # an input of the open scope, which stores it
+    return plan.handle(result, Origin(plan, ref, since))
+
+
+def observe(op, kernel, owner):
+    """``kernel``, noted where a scope is open; torch has a plan of its own."""
+    if owner is not None and owner.name == "torch":
+        return kernel
+
+    def noted(*arguments):
+        plan = current.get()
+        return kernel(*arguments) if plan is None else plan.run(kernel, arguments)
+
+    return noted
+
+
+def start() -> None:
+    """From here on every kernel is looked up through :func:`observe`."""
+    if _dispatch.observe is None:
+        _dispatch.observe = observe
+        for op in list(_dispatch.registry.values()):
+            op.kernels.clear()

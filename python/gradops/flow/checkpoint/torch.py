@@ -1,0 +1,174 @@
+"""Checkpointing on PyTorch: hooks save handles in place of the tensors that a scope made.
+
+One pair of saved-tensor hooks is the same for all scopes. The hooks stay after the scope while what it made lives, so
+that later consumers do not store it either, unless the caller's own hooks were on the stack before: then theirs hold
+again after the scope.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from ...errors import GradientError
+from .plan import Handle, Origin, Result
+from .torch_plan import Noting, Storage, TorchPlan, busy, key_of, layout_of, storages, watched  # noqa: F401
+
+
+class _Local(threading.local):
+    plan: TorchPlan | None = None
+    lasting: saved_tensors_hooks | None = None
+
+
+_local = _Local()
+_passes: dict[int, dict] = {}
+"""What the running backward passes have recomputed, by torch's number for the pass."""
+
+
+class _Stored:
+    """A tensor stored as it is, with the check for writes in place that torch leaves to hooks.
+
+    ``handles`` of other scopes stand for the same tensor: what is stored need not be computed again for them.
+    """
+
+    __slots__ = ("tensor", "version", "handles")
+
+    def __init__(self, tensor, handles):
+        self.tensor = tensor.detach()
+        self.version = tensor._version
+        self.handles = handles
+
+    def get(self, done: dict):
+        if self.tensor._version != self.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"{self.tensor.type()} of shape {list(self.tensor.shape)} is at version {self.tensor._version}; "
+                f"expected version {self.version} instead."
+            )
+        for handle in self.handles:
+            if not handle.stale:
+                handle.plan.values(done).setdefault(handle, self.tensor)
+        return self.tensor
+
+
+def _pack(t):
+    made = None if busy else storages.get(key_of(t))
+    same: list[Handle] = []
+    if made is not None and made.alive():
+        handle = _handle(made, t)
+        if handle is not None:
+            return handle
+        same = [h for h in made.handles if h.origin is not None and h.origin.get() is t]
+    with busy, torch.no_grad():
+        return _Stored(t, weakref.WeakSet(same) if same else ())
+
+
+def _handle(made: Storage, t) -> Handle | None:
+    layout, plan = layout_of(t), made.plan
+    inside = _local.plan is plan
+    if _local.plan is not None and not inside:
+        return None  # an input of the open scope, which stores it
+    for output in made.outputs:
+        same = output.tensor() is t
+        if not inside and output.version is not None and t._version != output.version:
+            return None  # written since
+        if same or layout[3:] == output.layout[3:]:
+            if not inside and not same and t._base is None:
+                return None  # a result of a write in place outside
+            result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
+            handle = plan.handle(result, Origin(plan, output.tensor, t._version) if same else None)
+            made.handles.add(handle)
+            return handle
+    return None
+
+
+def _unpack(stored):
+    with busy:
+        return stored.get(_pass()).detach()
+
+
+def _pass() -> dict:
+    """What the running backward pass has recomputed; outside of one somebody looks at a node."""
+    task = torch._C._current_graph_task_id()
+    if task == -1:
+        return {}
+    if task not in _passes:
+        torch.autograd.Variable._execution_engine.queue_callback(lambda: _passes.pop(task, None))
+    return _passes.setdefault(task, {})
+
+
+class scope:
+    """The outermost checkpoint scope of a thread."""
+
+    @torch.compiler.disable
+    def __enter__(self):
+        if not torch._C._autograd._saved_tensors_hooks_is_enabled():
+            raise GradientError(
+                "gradient_checkpoint_scope: torch.func's transforms do not take hooks for saved tensors.",
+                hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
+            )
+        _purge()
+        self.hooks, self.alone = None, False
+        if not _ours_on_top():
+            self.hooks = saved_tensors_hooks(_pack, _unpack)
+            self.alone = _top is not None and _top(False) is None
+            self.hooks.__enter__()
+        _local.plan = TorchPlan(_maybe_retire)
+        self.noting = Noting(_local.plan)
+        self.noting.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.noting.__exit__(*error)
+        _local.plan = None
+        alive = _purge()
+        plan = self.noting.plan
+        for made in list(storages.values()):
+            if made.plan is plan:
+                for output in made.outputs:
+                    t = output.tensor()
+                    if t is not None:
+                        output.version = t._version
+        plan.written.clear()
+        if self.hooks is not None:
+            if self.alone and alive and _local.lasting is None:
+                _local.lasting = self.hooks
+            else:
+                self.hooks.__exit__(None, None, None)
+        _maybe_retire()
+
+
+_top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+
+
+def _ours_on_top() -> bool:
+    top = _top(False) if _top is not None else None
+    return top is not None and top[0] is _pack
+
+
+def _purge() -> bool:
+    """Forget what is gone; whether anything is left that this thread's scopes made."""
+    for task, done in list(_passes.items()):
+        if not any(done.values()):  # of a pass that failed
+            _passes.pop(task, None)
+    here, mine = threading.get_ident(), False
+    for key, made in list(storages.items()):
+        if not made.alive() or all(output.tensor() is None for output in made.outputs):
+            storages.pop(key, None)
+        elif made.plan.thread == here:
+            mine = True
+    return mine
+
+
+def _maybe_retire(_=None) -> None:
+    """Take the hooks off the stack once nothing that a scope made lives."""
+    lasting = _local.lasting
+    if lasting is None or busy or _local.plan is not None or _purge() or not _ours_on_top():
+        return
+    if torch._C._current_graph_task_id() != -1:
+        return
+    _local.lasting = None
+    lasting.__exit__(None, None, None)
