@@ -290,7 +290,7 @@ def fit(g, edge):
     """
     data = edge.data if isinstance(edge, Variable) else edge
     if data.dtype in special:
-        return g
+        return special[data.dtype].fit(g, data)
     if g.shape != data.shape:
         g = sum_to(g, tuple(data.shape))
     if g.dtype is data.dtype:

@@ -69,11 +69,13 @@ class Special(NamedTuple):
         seed: ``(root, given)`` to the gradient that a pass starts from.
         convert: ``(value, role)`` to a gradient, of what a hook or a user's rule gave.
         accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
+        fit: ``(gradient, like)`` to the gradient of a leaf's data, or of a node.
     """
 
     seed: Callable
     convert: Callable
     accumulate: Callable
+    fit: Callable
 
 
 special: dict[Any, Special] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ... import backends
-from ...errors import BackendError
+from ...errors import ArgumentTypeError, AxisError, BackendError, ShapeError
 from . import values
-from .values import Feedback, Text, Texts, add, convert, feedback
+from .values import Feedback, Text, Texts, add, aligned, both, convert, feedback
 
 
 def _prepare(floatx: str) -> None:
@@ -19,50 +20,165 @@ def _prepare(floatx: str) -> None:
 
 
 def _sum(x, axis=None, keepdims=False):
-    return Text("".join(x), x.roles) if isinstance(x, Texts) else x
+    if isinstance(x, Feedback):
+        return x
+    rank = len(x.shape)
+    for one in () if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
+        if not -rank <= one < rank:
+            raise AxisError(f"`axis` {one} is out of range: {_sizes(x)}.", argument="axis", position=one, bound=rank)
+    if isinstance(x, Texts):
+        total = Text("".join(x), x.roles)
+        return Texts([total]) if keepdims else total
+    return x
 
 
 def _concatenate(xs, axis=0):
     if any(isinstance(x, Feedback) for x in xs):
-        return sum(map(feedback, xs), Feedback())
-    return Texts([t for x in xs for t in (x if isinstance(x, Texts) else (x,))])
+        return Feedback(said for x in xs for said in x)
+    if any(isinstance(x, Text) for x in xs):
+        raise ShapeError(
+            "`concatenate`: one text has no dimension to join along.",
+            argument="xs",
+            hint="`ops.stack` makes several texts of single ones, `text.join` one text",
+        )
+    return Texts([t for x in xs for t in x])
 
 
 def _split(x, indices_or_sections, axis=0):
-    if isinstance(x, Feedback):
-        several = indices_or_sections
-        return [x] * (several if isinstance(several, int) else len(several) + 1)
-    raise BackendError("`split`: use `gradops.autodiff.text.split` for text.")
+    if not isinstance(x, Feedback):
+        raise BackendError("`split`: use `gradops.autodiff.text.split` for text.")
+    count = indices_or_sections
+    edges = list(range(1, count)) if isinstance(count, int) else list(count)
+    starts, ends = [0, *edges], [*edges, None]
+    return [x.at(_between(start, end)) for start, end in zip(starts, ends)]
+
+
+def _between(start: int, end: int | None) -> Callable:
+    return lambda places: places and tuple(p - start for p in places if p >= start and (end is None or p < end))
 
 
 def _get_item(x, key):
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
+    if isinstance(x, Feedback):
+        return x.whole()
     if not isinstance(key, (int, slice)):
         places = np.asarray(key)
         if places.ndim and isinstance(x, Texts):
-            return type(x)([x[i] for i in np.arange(len(x))[places].tolist()])
+            return Texts([x[i] for i in np.arange(len(x))[places].tolist()])
+        if places.ndim or places.dtype.kind not in "iu":
+            raise AxisError("one text has positions of characters: a whole number or a slice.", argument="key")
         key = places.item()
+    if isinstance(key, int) and not -len(x) <= key < len(x):
+        raise AxisError(f"position {key} is out of range: {_sizes(x)}.", argument="key", position=key, bound=len(x))
     return x[key] if isinstance(x, Texts) else Text(str(x)[key], x.roles)
 
 
-def _compared(compare: Callable) -> Callable:
+def _add_at(x, key, updates):
+    """Of feedback: remarks on what was read at ``key`` are on those places."""
+    said = feedback(updates)
+    if isinstance(x, Feedback) and x.size is not None:
+        if isinstance(key, tuple) and len(key) == 1:
+            (key,) = key
+        read = np.arange(x.size)[key if isinstance(key, slice) else np.asarray(key)]
+        if read.ndim == 0:
+            said = said.at(lambda places: (int(read),))
+        else:
+            order = read.tolist()
+            said = said.at(lambda places: tuple(order if places is None else (order[p] for p in places)))
+        return both(x, said)
+    return both(feedback(x), said.whole())
+
+
+def _take(x, indices, axis=None):
+    if axis not in (None, 0, -1) or not x.shape:
+        raise AxisError(f"`axis` {axis} is out of range: {_sizes(x)}.", argument="axis", position=axis, bound=1)
+    return _get_item(x, indices)
+
+
+def _reshape(x, newshape):
+    shape = tuple(newshape) if isinstance(newshape, (tuple, list)) else (newshape,)
+    if isinstance(x, Feedback):
+        return x if shape else x.whole()
+    count = len(x) if isinstance(x, Texts) else 1
+    if shape == () and count == 1:
+        return x[0] if isinstance(x, Texts) else x
+    if shape in ((-1,), (count,)):
+        return x if isinstance(x, Texts) else Texts([x])
+    raise ShapeError(
+        f"`reshape`: {_sizes(x)} cannot have the shape {shape}.",
+        argument="newshape",
+        hint="texts are one or several, without further dimensions",
+    )
+
+
+def _broadcast_to(x, shape):
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if isinstance(x, Feedback):
+        return x.whole()
+    if shape == tuple(x.shape):
+        return x
+    if len(shape) == 1 and (isinstance(x, Text) or len(x) == 1):
+        return Texts([x if isinstance(x, Text) else x[0]] * shape[0])
+    raise ShapeError(f"`broadcast_to`: {_sizes(x)} cannot have the shape {shape}.", argument="shape")
+
+
+def _expand_dims(x, axis):
+    if isinstance(x, Feedback):
+        return x
+    if isinstance(x, Text) and axis in (0, -1, (0,), (-1,)):
+        return Texts([x])
+    raise AxisError(f"`axis` {axis} does not fit: {_sizes(x)}.", argument="axis")
+
+
+def _squeeze(x, axis=None):
+    if isinstance(x, (Feedback, Text)) and axis is None:
+        return x
+    if isinstance(x, Texts) and len(x) == 1 and axis in (None, 0, -1, (0,), (-1,)):
+        return x[0]
+    if isinstance(x, Texts) and axis is None:
+        return x
+    raise ShapeError(f"`squeeze`: {_sizes(x)} has no dimension {axis} of size 1.", argument="axis")
+
+
+def _transpose(x, axes=None):
+    if axes is None or isinstance(x, Feedback) or sorted(axes) == list(range(len(x.shape))):
+        return x
+    raise AxisError(f"`axes` {tuple(axes)} do not fit: {_sizes(x)}.", argument="axes")
+
+
+def _stack(xs, axis=0):
+    if any(isinstance(x, Feedback) for x in xs):
+        return Feedback(said.at((i,)) for i, x in enumerate(xs) for said in x)
+    if any(isinstance(x, Texts) for x in xs):
+        raise ShapeError("`stack`: single texts can be stacked; several are joined by `concatenate`.", argument="xs")
+    return Texts(xs)
+
+
+def _sizes(x) -> str:
+    return "this is one text" if isinstance(x, Text) else f"these are {len(x)} texts in one dimension"
+
+
+def _compared(name: str, compare: Callable) -> Callable:
     def kernel(x1, x2):
+        for x in (x1, x2):
+            if not isinstance(x, (Text, Texts)):
+                raise ArgumentTypeError(
+                    f"`{name}`: text compares with text only; got {type(x).__name__}.",
+                    hint="compare `x.item()`, or make a text of the number",
+                )
         if isinstance(x1, Texts) or isinstance(x2, Texts):
-            count = len(x1 if isinstance(x1, Texts) else x2)
-            pairs = zip(*(x if isinstance(x, Texts) else [x] * count for x in (x1, x2)))
-            return np.array([compare(str(a), str(b)) for a, b in pairs])
+            return np.array([compare(str(a), str(b)) for a, b in aligned(name, x1, x2)])
         return np.bool_(compare(str(x1), str(x2)))
 
     return kernel
 
 
-def _same(x, *_, **__):
-    return x
-
-
-def _nothing(*_, **__):
-    return Feedback()
+def _zeros(shape=(), *_, **__):
+    """No feedback, on as many texts."""
+    nothing = Feedback()
+    nothing.size = shape[0] if len(shape) else None
+    return nothing
 
 
 _module: Any = SimpleNamespace(
@@ -74,16 +190,25 @@ _module: Any = SimpleNamespace(
     add=add,
     sum=_sum,
     concatenate=_concatenate,
-    stack=lambda xs, axis=0: Texts(xs),
+    stack=_stack,
     split=_split,
+    take=_take,
     get_item=_get_item,
-    add_at=lambda x, key, updates: feedback(x) + feedback(updates),
-    zeros=_nothing,
-    zeros_like=_nothing,
-    equal=_compared(lambda a, b: a == b),
-    not_equal=_compared(lambda a, b: a != b),
-    less=_compared(lambda a, b: a < b),
-    greater=_compared(lambda a, b: a > b),
-    **dict.fromkeys(("copy", "reshape", "broadcast_to", "expand_dims", "squeeze", "transpose", "array"), _same),
+    add_at=_add_at,
+    zeros=_zeros,
+    zeros_like=lambda x, *_, **__: _zeros(x.shape),
+    equal=_compared("equal", operator.eq),
+    not_equal=_compared("not_equal", operator.ne),
+    less=_compared("less", operator.lt),
+    less_equal=_compared("less_equal", operator.le),
+    greater=_compared("greater", operator.gt),
+    greater_equal=_compared("greater_equal", operator.ge),
+    reshape=_reshape,
+    broadcast_to=_broadcast_to,
+    expand_dims=_expand_dims,
+    squeeze=_squeeze,
+    transpose=_transpose,
+    copy=lambda x: x,
+    array=lambda x, *_: x,
 )
 backends.register("text", _module, root=values.__name__)

@@ -23,14 +23,26 @@ def first_feedback(root: Variable, value) -> Feedback:
     return feedback(value, root.role)
 
 
-def merge(leaf: Variable, value) -> Variable:
-    """``leaf.grad`` with more feedback appended."""
+def merge(leaf: Variable, value) -> Variable | None:
+    """``leaf.grad`` with the feedback of a further pass: all of it, also what an earlier pass said in the same words.
+
+    Where nothing was said it stays as it was.
+    """
     said = feedback(value, leaf.role)
+    if not leaf.shape:
+        said = said.whole()
+    if not len(said):
+        return leaf._grad
     if leaf._grad is not None:
-        said = leaf._grad.data + said
+        said = Feedback((*leaf._grad.data, *said))
     grad = wrap(said)
     grad._role = f"feedback on {leaf.role}" if leaf.role else "feedback"
     return grad
 
 
-state.special[str] = state.Special(seed=first_feedback, convert=feedback, accumulate=merge)
+def fit(g, data):
+    """Feedback on one text has no places."""
+    return g if data.shape else feedback(g).whole()
+
+
+state.special[str] = state.Special(seed=first_feedback, convert=feedback, accumulate=merge, fit=fit)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any
 
 from ... import backends
 from ...errors import ArgumentTypeError, ShapeError
+from ..state import clock
 from ..variable import Variable
 
 
@@ -37,7 +40,45 @@ class Text(str):
 
 
 class Said(Text):
-    """One thing that was said; ``role`` is that of the text it was said of."""
+    """One remark.
+
+    Attributes:
+        role: that of the text it was said of.
+        places: which of several texts it is of; None for all of them, or for one text.
+        weight: how much it matters: the size of the number that a critic's remark came with.
+        order: when it was said; remarks are listed in this order.
+        source: what makes it one remark: the same by whichever paths it comes.
+    """
+
+    places: tuple[int, ...] | None = None
+    weight: float = 1.0
+    order: int
+    source: object
+
+    def __new__(cls, value: str = "", roles: tuple[str, ...] = (), order: int | None = None, weight: float = 1.0):
+        self = super().__new__(cls, value, roles)
+        self.order = clock() if order is None else order
+        self.source = object()
+        if weight != 1.0:
+            self.weight = weight
+        return self
+
+    def at(self, places: tuple[int, ...] | None) -> Said:
+        """The same remark, of others of several texts."""
+        if places == self.places:
+            return self
+        said = _again(str(self), self.__dict__)
+        said.places = places
+        return said
+
+    def __reduce__(self):
+        return _again, (str(self), {k: v for k, v in self.__dict__.items() if k != "source"})
+
+
+def _again(value: str, attributes: dict) -> Said:
+    said = Said(value)
+    said.__dict__.update(attributes)
+    return said
 
 
 class Texts(Sequence):
@@ -82,23 +123,60 @@ class Texts(Sequence):
 
 
 class Feedback(Texts):
-    """All that was said of a text: its gradient. What comes back by two paths was said once."""
+    """All that was said of a text: its gradient, remarks in order.
 
-    shape = ()  # type: ignore[assignment]
+    Adding two of one pass is having both; what comes by two paths was said once, of the places of both.
+    """
+
+    size: int | None = None
+    """Of the zeros of several texts: how many there are."""
+
+    @property
+    def shape(self) -> tuple:
+        """That of one text, where nothing is said of one of several."""
+        return () if all(said.places is None for said in self) else (len(self),)
 
     def __add__(self, other):
-        known = set(map(id, self))
-        return Feedback((*self, *(said for said in other if id(said) not in known)))
+        return both(self, other)
+
+    def of(self, place: int) -> Feedback:
+        """What concerns one of several texts."""
+        return Feedback(said.at(None) for said in self if said.places is None or place in said.places)
+
+    def at(self, where: Callable[[tuple[int, ...] | None], tuple[int, ...] | None]) -> Feedback:
+        """The remarks with other places, without those that then have none (an empty tuple)."""
+        moved = [(said, where(said.places)) for said in self]
+        return Feedback(said.at(places) for said, places in moved if places is None or places)
+
+    def whole(self) -> Feedback:
+        """The remarks as of one text."""
+        return self if all(said.places is None for said in self) else self.at(lambda places: None)
 
     def __repr__(self) -> str:
         return f"Feedback({[(str(said), said.role) for said in self]})"
 
 
-def feedback(value, role: str | None = None) -> Feedback:
+def both(first, second) -> Feedback:
+    """What was said in one and the other."""
+    if not len(first) or not len(second):
+        return first if len(first) else second
+    found: dict[int, Any] = {}
+    for feedback in (first, second):
+        for said in feedback:
+            known = found.get(id(said.source))
+            if known is not None and known.places != said.places:
+                together = None not in (known.places, said.places)
+                said = said.at(tuple(sorted({*known.places, *said.places})) if together else None)
+            found[id(said.source)] = said
+    return Feedback(sorted(found.values(), key=attrgetter("order")))
+
+
+def feedback(value, role: str | None = None, order: int | None = None) -> Feedback:
     """What was said, as a gradient: from a string, a text variable, a feedback, or a list of these.
 
     Args:
         role: the role of the text it is said of, for what does not say so itself.
+        order: when it was said; now by default.
 
     Raises:
         ArgumentTypeError: anything else.
@@ -110,9 +188,9 @@ def feedback(value, role: str | None = None) -> Feedback:
     if isinstance(value, Said):
         return Feedback((value,))
     if isinstance(value, str):
-        return Feedback((Said(value, () if role is None else (role,)),))
+        return Feedback((Said(str(value), () if role is None else (role,), order),))
     if isinstance(value, (list, tuple, Texts)):
-        return sum((feedback(v, role) for v in value), Feedback())
+        return Feedback(said for v in value for said in feedback(v, role, order))
     raise ArgumentTypeError(f"feedback on a text must be text; got {type(value).__name__}.", argument="gradient")
 
 
@@ -132,16 +210,29 @@ def add(x1, x2):
         return feedback(x1) + feedback(x2)
     for x in (x1, x2):
         if not isinstance(x, (Text, Texts)):
-            raise ArgumentTypeError(f"`add`: text joins with text only; got {type(x).__name__}.")
+            raise ArgumentTypeError(
+                f"`add`: text joins with text only; got {type(x).__name__}.",
+                hint='fill numbers in with `text.format("{} grams", x)`',
+            )
     if isinstance(x1, Texts) or isinstance(x2, Texts):
-        count = len(x1 if isinstance(x1, Texts) else x2)
-        first = x1 if isinstance(x1, Texts) else [x1] * count
-        second = x2 if isinstance(x2, Texts) else [x2] * count
-        if len(first) != len(second):
-            raise ShapeError(f"`add`: texts go elementwise; got {len(first)} and {len(second)}.", argument="x2")
-        return Texts([add(a, b) for a, b in zip(first, second)])
+        return Texts([add(a, b) for a, b in aligned("add", x1, x2)])
     return Text(str(x1) + str(x2), roles_of(x1, x2))
 
 
 def roles_of(*texts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for text in texts for role in text.roles))
+
+
+def aligned(name: str, *texts) -> list[tuple[Text, ...]]:
+    """Texts element by element; single ones, and several of length one, beside each of the others.
+
+    Raises:
+        ShapeError: different numbers of texts.
+    """
+    counts = {len(x) for x in texts if isinstance(x, Texts)} - {1} or {1}
+    if len(counts) > 1:
+        got = " and ".join(str(len(x)) for x in texts if isinstance(x, Texts))
+        raise ShapeError(f"`{name}`: texts go elementwise; got {got}.", argument="x2")
+    (count,) = counts
+    columns = [list(x) * (count if len(x) == 1 else 1) if isinstance(x, Texts) else [x] * count for x in texts]
+    return list(zip(*columns))
