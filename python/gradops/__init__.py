@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, functional, ops
+from . import autodiff, config, errors, functional, ops, text
 from .autodiff import Parameter, Variable
 from .flow import (
     checkpoint,
@@ -41,5 +41,6 @@ __all__ = [
     "set_requires_gradient",
     "stop_gradient",
     "stop_gradient_scope",
+    "text",
     "value_and_grad",
 ]

@@ -77,6 +77,18 @@ class ThreadError(GradopsError, RuntimeError):
     kind = "thread"
 
 
+class ModelError(GradopsError, RuntimeError):
+    """A language model that failed, said nothing, or was not recorded."""
+
+    kind = "model"
+
+
+class BudgetError(ModelError):
+    """A call of a language model that would go over its budget; it was not made."""
+
+    kind = "budget"
+
+
 class RError(GradopsError):
     """An error in an R function: R's message, the call it is from, and the classes of its condition."""
 

@@ -1,0 +1,223 @@
+"""``call``: a call of a model as an operation on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..autodiff.graph import Rule
+from ..autodiff.modes import recording
+from ..autodiff.record import record
+from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, convert, feedback
+from ..autodiff.variable import Variable, wrap
+from ..errors import ArgumentError, ArgumentTypeError
+from .each import each
+from .models import Messages, Model, as_model, ask, shortened
+from .prompts import chosen, fill, listed, places
+
+
+def call(
+    model,
+    prompt,
+    system=None,
+    *,
+    role: str | None = None,
+    critic=None,
+    prompts: Mapping[str, str] | None = None,
+    **fields,
+) -> Variable | Text | Texts:
+    """A model's answer to ``prompt``, as an operation: feedback on the answer becomes feedback on the inputs.
+
+    Args:
+        model: what :func:`as_model` takes.
+        prompt: a text, or messages: ``[{"role": "user", "content": text}, ...]``, whose content may be a list of texts.
+        system: a text for the system prompt.
+        role: what the answer is for; "answer" by default.
+        critic: the model that is asked for feedback; ``model`` by default.
+        prompts: other words for the request: ``{"feedback": ..., "feedback_system": ...}``; see ``prompts.PROMPTS``.
+        fields: what is filled into ``{name}`` in ``prompt`` and ``system``: texts and numbers. Only the names that are
+            given are places, and what is filled in is not looked at again. Without fields texts go as they are.
+
+    Texts may be variables, strings, or several texts: then there is a call for each, at once, and several answers.
+
+    Returns:
+        A text variable; a ``Text`` where no argument is a variable.
+
+    Raises:
+        ArgumentTypeError: a prompt that is no text.
+        ArgumentError: a field without a place in the prompt.
+        ShapeError: several texts of different numbers.
+        ModelError: the model failed or gave no text, with the answer's role and the inputs' roles.
+
+    Gradient:
+        For each input that requires feedback one request to ``critic``, with the call, the answer, and what was said
+        of it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
+        request that failed the pass can be taken up again, and does not repeat those that were answered.
+    """
+    asked = as_model(model)
+    made = _Call(_turns(prompt, system), fields, role or "answer", as_model(critic or asked), chosen(prompts))
+    answers = each(lambda messages: ask(asked, messages, made.title), made.conversations())
+    made.answers = list(map(str, answers))
+    texts = [Text(answer, (made.role,)) for answer in made.answers]
+    result = Texts(texts) if made.count is not None else texts[0]
+    variables = made.variables()
+    if not variables:
+        return result
+    edges = tuple(v._node or v if v.requires_grad else None for v in variables)
+    if recording.get() and any(edge is not None for edge in edges):
+        return record(_RULE, edges, (made,), result)
+    return wrap(result)
+
+
+def _turns(prompt, system) -> list[tuple[str, list]]:
+    """The messages as pairs of who speaks and a list of texts."""
+    turns = [] if system is None else [("system", [system])]
+    if _is_text(prompt):
+        return [*turns, ("user", [prompt])]
+    if not isinstance(prompt, (list, tuple)) or not prompt:
+        raise ArgumentTypeError(
+            f"`prompt` must be a text or messages; got {type(prompt).__name__}.",
+            argument="prompt",
+            hint='messages are `[{"role": "user", "content": text}]`; several texts are `Variable([...])`',
+        )
+    for message in prompt:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        parts = content if isinstance(content, (list, tuple)) else [content]
+        parts = [p.get("text") if isinstance(p, Mapping) else p for p in parts]
+        who = message.get("role") if isinstance(message, Mapping) else None
+        if not isinstance(who, str) or not all(map(_is_text, parts)):
+            raise ArgumentTypeError(
+                f"`prompt`: each message is a `role` and a `content` of texts; got {shortened(repr(message))}.",
+                argument="prompt",
+            )
+        turns.append((who, list(parts)))
+    return turns
+
+
+def _is_text(value) -> bool:
+    return isinstance(value, (str, Texts)) or isinstance(value, Variable) and value.dtype is str
+
+
+class _Call:
+    """One operation: what was asked, and what is needed to ask for feedback."""
+
+    def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
+        self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
+        self.inputs = [(_name(who, turns), part) for who, parts in turns for part in parts] + list(fields.items())
+        self.answers: list[str] = []
+        self.paid: dict[tuple, str] = {}
+        texts = [_value(part) for _, part in self.inputs]
+        several = [text for text in texts if isinstance(text, Texts)]
+        self.count = len(aligned("call", *several)) if several else None
+        self._check_places()
+
+    @property
+    def title(self) -> str:
+        roles = ", ".join(repr(_role(name, part)) for name, part in self.inputs)
+        return f"the call for {self.role!r} (of {roles})"
+
+    def variables(self) -> list[Variable]:
+        """The variables among the inputs, each once."""
+        return list({id(part): part for _, part in self.inputs if isinstance(part, Variable)}.values())
+
+    def conversations(self) -> list[Messages]:
+        return [self._messages(i) for i in range(self.count or 1)]
+
+    def _messages(self, i: int) -> Messages:
+        values = {name: _at(part, i) for name, part in self.fields.items()}
+        messages = []
+        for who, parts in self.turns:
+            texts = [_at(part, i) for part in parts]
+            messages.append({"role": who, "content": "\n".join(fill(t, values) if values else t for t in texts)})
+        return messages
+
+    def _check_places(self) -> None:
+        if not self.fields:
+            return
+        texts = [_at(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
+        there = {place for text in texts for place in places(text)}
+        for name in self.fields:
+            if name not in there:
+                raise ArgumentError(
+                    f"{self.title}: the prompt has no place for `{name}`.",
+                    argument=name,
+                    hint=f"write {{{name}}} in it where it belongs",
+                )
+
+    def feedback(self, g, seq: int, edges: Sequence) -> list[Feedback | None]:
+        """The feedback on each variable, of that on the answer."""
+        wanted = []
+        remarks = feedback(g, self.role)
+        for j, (variable, edge) in enumerate(zip(self.variables(), edges)):
+            if edge is None or variable.dtype is not str:
+                continue
+            for i in range(self.count or 1):
+                mine = remarks.of(i)
+                if len(mine):
+                    wanted.append((j, i, mine))
+        replies = each(self._ask, wanted)
+        found: list[list[Said]] = [[] for _ in edges]
+        for (j, i, mine), reply in zip(wanted, replies):
+            if reply.strip().strip("\"'.").lower() != "nothing":
+                name, variable = self._input(j)
+                said = Said(reply.strip(), (_role(name, variable),), seq, max(m.weight for m in mine))
+                several = isinstance(variable.data, Texts)
+                found[j].append(said.at((i if len(variable) > 1 else 0,)) if several else said)
+        self.paid.clear()
+        return [Feedback(said) if said else None for said in found]
+
+    def _ask(self, request: tuple) -> str:
+        """The answer to one request; paid for once, also where another of the same pass fails."""
+        j, i, remarks = request
+        key = (j, i, tuple(map(str, remarks)))
+        if key not in self.paid:
+            name, variable = self._input(j)
+            role = _role(name, variable)
+            values = {
+                "call": "\n".join(f"<{m['role']}>\n{m['content']}\n</{m['role']}>" for m in self._messages(i)),
+                "role": self.role,
+                "answer": self.answers[i],
+                "remarks": listed(remarks),
+                "input_role": role,
+                "input": _at(variable, i),
+            }
+            messages = [
+                {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
+                {"role": "user", "content": fill(self.prompts["feedback"], values)},
+            ]
+            self.paid[key] = str(ask(self.critic, messages, f"the request for feedback on {role!r}, of {self.title}"))
+        return self.paid[key]
+
+    def _input(self, j: int) -> tuple[str, Variable]:
+        variable = self.variables()[j]
+        return next((name, part) for name, part in self.inputs if part is variable)
+
+
+def _name(who: str, turns: list) -> str:
+    return {"user": "prompt", "system": "system prompt"}.get(who, f"{who}'s message")
+
+
+def _role(name: str, part) -> str:
+    return getattr(_value(part), "role", None) or (part.role if isinstance(part, Variable) else None) or name
+
+
+def _value(part):
+    value = part.data if isinstance(part, Variable) else part
+    return convert(value) if isinstance(value, str) else value
+
+
+def _at(part, i: int) -> str:
+    """The text of one of the calls; numbers as Python writes them."""
+    value = _value(part)
+    if isinstance(value, Texts):
+        return str(value[i if len(value) > 1 else 0])
+    if isinstance(value, str):
+        return str(value)
+    return str(part.item() if isinstance(part, Variable) else value)
+
+
+def _back(g, saved, node) -> list:
+    return saved[0].feedback(g, node.seq, node.edges)
+
+
+_RULE = Rule("call", whole=_back, slots=(None,))

@@ -1,0 +1,98 @@
+"""``each``: a batch at once, in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import copy_context
+from typing import Any
+
+from .._progress import track
+from ..errors import ArgumentError, ArgumentTypeError
+
+
+def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
+    """``[f(x, ...) for x, ... in zip(...)]``, at once on threads: for what waits for models.
+
+    Modes (``no_grad`` and the like) hold in the threads as they do here. ``each(Variable.backward, losses)`` runs
+    backward passes; the feedback arrives in the order of the batch, whichever pass was the first to end.
+
+    Args:
+        f: a function of one item, or of as many as there are iterables.
+        iterables: of equal lengths.
+        threads: how many calls run at once.
+        progress: show how far it is, as in ``gradcheck``; or a function of ``(done, total)`` to call.
+
+    Returns:
+        The results, in order.
+
+    Raises:
+        ArgumentError: iterables of different lengths.
+        Exception: the error of the first item that failed, after those that run have ended; what did not run yet is
+            left out. Backward passes then have added to no ``grad``, and the same call takes up where they stopped.
+
+    Gradient:
+        What ``f`` records.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+    columns = [list(column) for column in iterables]
+    sizes = [len(column) for column in columns]
+    if not columns or len(set(sizes)) > 1:
+        raise ArgumentError(f"`each` takes iterables of one length; got {sizes}.", argument="iterables")
+    if not isinstance(threads, int) or threads < 1:
+        raise ArgumentError(f"`threads` must be a positive whole number; got {threads!r}.", argument="threads")
+    rows = list(zip(*columns))
+    if callable(progress):
+        return _run(f, rows, threads, progress)
+    with track(len(rows), getattr(f, "__name__", "each"), progress or False) as advance:
+        return _run(f, rows, threads, lambda done, total: advance(1))
+
+
+def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
+    if len(rows) > 1 and threads > 1:
+        return _at_once(f, rows, threads, shown)
+    results = []
+    for row in rows:
+        results.append(f(*row))
+        shown(len(results), len(rows))
+    return results
+
+
+def _at_once(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
+    from concurrent.futures import ThreadPoolExecutor  # here, as it costs milliseconds
+
+    executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")
+    try:
+        futures = [executor.submit(copy_context().run, f, *row) for row in rows]
+        _watch(futures, shown)
+        for future in futures:
+            if not future.cancelled() and future.exception() is not None:
+                raise future.exception()  # type: ignore[misc]
+        return [future.result() for future in futures]
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _watch(futures: list, shown: Callable) -> None:
+    """Wait until all have ended; after a failure, for those that run."""
+    waiting: set = set(futures)
+    while waiting:
+        done, waiting = _wait(waiting)
+        if any(not future.cancelled() and future.exception() is not None for future in done):
+            for future in waiting:
+                future.cancel()
+        for i in range(len(done)):
+            shown(len(futures) - len(waiting) - len(done) + i + 1, len(futures))
+
+
+def _wait(futures: set) -> tuple[set, set]:
+    host = sys.modules.get("gradops.interop.r.threads")
+    if host is not None and host.is_current():  # R's thread serves the others' calls of R
+        host.wait_until(lambda: any(future.done() for future in futures), 0.02)
+        done = {future for future in futures if future.done()}
+        return done, futures - done
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    finished = wait(futures, return_when=FIRST_COMPLETED)
+    return finished.done, finished.not_done

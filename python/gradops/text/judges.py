@@ -1,0 +1,151 @@
+"""``judge``: a critic as an operation on the tape: a number, and a remark as its gradient."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.graph import Rule
+from ..autodiff.modes import no_grad, recording
+from ..autodiff.record import record
+from ..autodiff.text.values import Feedback, Said, Texts, aligned
+from ..autodiff.variable import Variable, wrap
+from ..errors import ArgumentTypeError
+
+
+def judge(f: Callable) -> Callable:
+    """Make ``f`` an evaluator of texts: a number that says how bad, with a remark that says what.
+
+    Args:
+        f: ``f(text, ...)``, a function of strings (of the values, for variables) that returns one of
+
+            - None: nothing to say; the number is 0;
+            - a remark, or a list of remarks: the number is 1;
+            - ``(number, remark)``: the remark None where there is nothing to say; a number alone is without remark.
+
+    Returns:
+        A function of texts, variables or strings, that gives a number: a variable where an argument is one. Several
+        texts are judged one by one, with the lists of strings beside them, and give a vector. ``backward()``
+        starts by itself, as from any number; weights and several critics are arithmetic:
+        ``exact(y, target) + 0.1 * style(y)``.
+
+    Raises:
+        ArgumentTypeError: ``f`` is no function, or returned something else.
+        ShapeError: several texts of different numbers.
+
+    Gradient:
+        The remark, to every text argument that requires it, with the size of the upstream number as its ``weight``;
+        none where that is 0, nor where ``f`` had nothing to say: what came before is then not asked for anything.
+        ``f`` runs without recording.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+    name = getattr(f, "__name__", type(f).__name__)
+
+    def judged(*arguments, **keywords):
+        names = [*range(len(arguments)), *keywords]
+        given = [*arguments, *keywords.values()]
+        values = [_plain(x) for x in given]
+        if any(isinstance(x, Texts) for x in values):
+            values = [Texts(x) if _is_list(x) else x for x in values]
+        several = [i for i, x in enumerate(values) if isinstance(x, Texts)]
+        rows = (
+            [values]
+            if not several
+            else [
+                [row[several.index(i)] if i in several else x for i, x in enumerate(values)]
+                for row in aligned(name, *(values[i] for i in several))
+            ]
+        )
+        with no_grad():
+            verdicts = [_verdict(name, f(*_positional(names, row), **_named(names, row))) for row in rows]
+        numbers = np.array([number for number, _ in verdicts])
+        result: Any = numbers if several else numbers[0]
+        variables = list({id(x): x for x in given if isinstance(x, Variable)}.values())
+        if not variables:
+            return result
+        result = np.asarray(result)
+        edges = tuple(v._node or v if v.requires_grad and v.dtype is str else None for v in variables)
+        if recording.get() and any(edge is not None for edge in edges):
+            sizes = [len(v) if v.shape else None for v in variables]
+            roles = [v.role for v in variables]
+            subject = next(v.role for v, edge in zip(variables, edges) if edge is not None)
+            rule = Rule(name, whole=_back, slots=(None, None, None, None))
+            return record(rule, edges, ([remarks for _, remarks in verdicts], sizes, roles, subject), result)
+        return wrap(result)
+
+    try:
+        return functools.wraps(f)(judged)
+    except AttributeError:
+        return judged
+
+
+def _plain(x):
+    """What ``f`` sees: strings for texts; several texts stay together."""
+    if isinstance(x, Variable):
+        return x.data if isinstance(x.data, Texts) else str(x.data) if x.dtype is str else x
+    return x
+
+
+def _is_list(x) -> bool:
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(isinstance(item, str) for item in x)
+
+
+def _positional(names: list, row: list) -> list:
+    return [_text(x) for key, x in zip(names, row) if isinstance(key, int)]
+
+
+def _named(names: list, row: list) -> dict:
+    return {key: _text(x) for key, x in zip(names, row) if not isinstance(key, int)}
+
+
+def _text(x):
+    return str(x) if isinstance(x, str) else x
+
+
+def _verdict(name: str, answer) -> tuple[float, tuple[str, ...]]:
+    if isinstance(answer, tuple) and len(answer) == 2 and _is_number(answer[0]):
+        return float(answer[0]), _remarks(name, answer[1])
+    if _is_number(answer):
+        return float(answer), ()
+    remarks = _remarks(name, answer)
+    return float(bool(remarks)), remarks
+
+
+def _is_number(x) -> bool:
+    return isinstance(x, (int, float, np.floating, np.integer)) and not isinstance(x, (bool, np.bool_))
+
+
+def _remarks(name: str, answer) -> tuple[str, ...]:
+    if answer is None:
+        return ()
+    if isinstance(answer, str):
+        return (str(answer),) if answer.strip() else ()
+    if isinstance(answer, (list, tuple)) and all(isinstance(a, str) for a in answer):
+        return tuple(str(a) for a in answer if a.strip())
+    raise ArgumentTypeError(
+        f"`{name}` must return None, a remark, or a number with a remark; got {answer!r}.",
+        argument="f",
+        hint='return None for a good text; for a bad one say why: `return "too long"`',
+    )
+
+
+def _back(g, saved, node) -> list:
+    verdicts, sizes, roles, subject = saved
+    weights = np.abs(np.asarray(g.data if isinstance(g, Variable) else g, float)).reshape(-1)
+    said = [
+        [Said(remark, (subject,) if subject else (), node.seq, float(weight)) for remark in remarks if weight]
+        for remarks, weight in zip(verdicts, np.broadcast_to(weights, len(verdicts)))
+    ]
+    found: list[Feedback | None] = []
+    for edge, size in zip(node.edges, sizes):
+        if edge is None:
+            found.append(None)
+            continue
+        rows = [(None if size is None else (i if size > 1 else 0,), row) for i, row in enumerate(said)]
+        placed = [remark.at(place) for place, row in rows for remark in row]
+        found.append(Feedback(placed) if placed else None)
+    return found

@@ -1,0 +1,275 @@
+"""Models: whatever answers a text, behind one call, ``model(prompt, system=None) -> str``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import ArgumentTypeError, BackendError, ModelError
+
+Messages = list[dict[str, str]]
+
+
+class Reply(str):
+    """An answer; ``tokens`` is what the call took, where the model says so."""
+
+    tokens: int | None = None
+
+    def __new__(cls, answer: str, tokens: int | None = None):
+        self = super().__new__(cls, answer)
+        self.tokens = tokens
+        return self
+
+
+class Model:
+    """A model as the layer calls it.
+
+    ``send(messages)`` answers messages (``{"role": "user", "content": "..."}``). ``secrets`` are never shown.
+    """
+
+    def __init__(self, send: Callable[[Messages], Any], name: str, secrets: Sequence[Any] = ()):
+        self.send = send
+        self.name = name
+        self._secrets = tuple(s for s in secrets if isinstance(s, str) and s)
+
+    def __call__(self, prompt: str | Messages, system: str | None = None) -> str:
+        """The answer to a prompt, or to messages."""
+        return ask(self, as_messages(prompt, system), f"the model {self.name}")
+
+    def __repr__(self) -> str:
+        return f"<model {self.name}>"
+
+    def without_secrets(self, message: str) -> str:
+        for secret in self._secrets:
+            message = message.replace(secret, "***")
+        return _SECRET.sub("***", message)
+
+
+_SECRET = re.compile(r"\b(?:sk|pk|gsk|key|xai|hf|AIza)[-_][\w*.-]{6,}|(?<=Bearer )\S+", re.IGNORECASE)
+
+
+def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
+    if not isinstance(prompt, str):
+        return [{"role": "system", "content": str(system)}] * (system is not None) + list(prompt)
+    user = {"role": "user", "content": str(prompt)}
+    return [user] if system is None else [{"role": "system", "content": str(system)}, user]
+
+
+def as_prompt(messages: Messages) -> tuple[str, str | None]:
+    """Messages as one prompt and one system prompt: a conversation is written out, turn by turn."""
+    system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
+    turns = [m for m in messages if m["role"] != "system"]
+    if len(turns) == 1:
+        return turns[0]["content"], system or None
+    return "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns), system or None
+
+
+def ask(model: Model, messages: Messages, what: str) -> Reply:
+    """The model's answer.
+
+    Raises:
+        ModelError: the model raised, or gave nothing or no text; ``what`` names the call. A failure that is
+            gradops' own (a budget, a callback of R) is raised as it is.
+    """
+    try:
+        answer = model.send(messages)
+    except ModelError as error:
+        raise type(error)(f"{what}: {error.message}", hint=error.hint) from error.__cause__
+    except Exception as error:
+        if hasattr(error, "gradops_key"):  # an R condition, which R shows itself
+            raise
+        shown = model.without_secrets(f"{type(error).__name__}: {error}")
+        hidden = shown != f"{type(error).__name__}: {error}"
+        raise ModelError(
+            f"{what}: the model failed. {shown}", hint="the pass can be taken up again: call `backward()` once more"
+        ) from (None if hidden else error)
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise ModelError(
+            f"{what}: the model is a coroutine function.", hint="use the client that is not async: calls run on threads"
+        )
+    if not isinstance(answer, str):
+        raise ModelError(f"{what}: the model returned {_kind(answer)}, which is no text.")
+    if not answer.strip():
+        raise ModelError(f"{what}: the model returned an empty text.")
+    return answer if isinstance(answer, Reply) else Reply(answer)
+
+
+def _kind(answer) -> str:
+    return "nothing" if answer is None else f"a {type(answer).__name__}"
+
+
+def as_model(x, model: str | None = None, **options) -> Model:
+    """Anything that answers texts, as a model: ``model(prompt, system=None) -> str``.
+
+    Args:
+        x: one of
+
+            - a function of ``(prompt, system)``, of ``(prompt, system_prompt=)``, or of the prompt alone, before which
+              the system prompt is then put;
+            - a client with ``chat.completions.create``, as that of ``openai`` and all that are compatible;
+            - the name of a model, which ``litellm`` calls: ``"anthropic/claude-..."``;
+            - a model already.
+        model: the name of the client's model.
+        options: what is sent with each call: ``temperature=0``, ``max_tokens=200``.
+
+    Raises:
+        ArgumentTypeError: what is none of these, a client without ``model``, or options for a plain function.
+        BackendError: a name, without litellm.
+
+    Gradient:
+        None by itself; :func:`call` makes a call an operation.
+    """
+    if isinstance(x, Model):
+        return _without(x, x, model, options)
+    if isinstance(x, str):
+        return _of_litellm(x, options)
+    completions = getattr(getattr(x, "chat", None), "completions", None)
+    if completions is not None and callable(getattr(completions, "create", None)):
+        return _of_client(x, completions.create, model, options)
+    if callable(x):
+        return _without(x, Model(_sender(x), getattr(x, "__name__", type(x).__name__)), model, options)
+    raise ArgumentTypeError(
+        f"a model must be a function, a client or a name; got {type(x).__name__}.",
+        argument="model",
+        hint="a function of a prompt and a system prompt that returns text will do: `lambda prompt, system: ...`",
+    )
+
+
+def _without(x, made: Model, model, options) -> Model:
+    if model is not None or options:
+        name = "model" if model is not None else next(iter(options))
+        raise ArgumentTypeError(
+            f"`{name}`: {type(x).__name__} takes no options here.",
+            argument=name,
+            hint="give them where the model is made, or in the function",
+        )
+    return made
+
+
+def _sender(function: Callable) -> Callable[[Messages], Any]:
+    way = _way(function)
+
+    def send(messages: Messages):
+        prompt, system = as_prompt(messages)
+        if way == "joined":
+            return function(prompt if system is None else f"{system}\n\n{prompt}")
+        return function(prompt, system) if way == "position" else function(prompt, **{way: system})
+
+    return send
+
+
+def _way(function: Callable) -> str:
+    """How a function takes the system prompt: by position, by a name, or ``"joined"`` to the prompt."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return "position"
+    names = [p.name for p in parameters]
+    for name in ("system", "system_prompt"):
+        if name in names[1:]:
+            return name
+    required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    needed = [p for p in required if p.default is p.empty]
+    return "position" if several or len(needed) == 2 else "joined"
+
+
+def _of_client(client, create: Callable, model: str | None, options: dict) -> Model:
+    if model is None:
+        raise ArgumentTypeError(
+            f"`model`: which of the models of the {type(client).__name__}?",
+            argument="model",
+            hint='`as_model(client, "name-of-the-model")`',
+        )
+    return Model(
+        lambda messages: _answer_of(create(model=model, messages=messages, **options)),
+        model,
+        [getattr(client, "api_key", None)],
+    )
+
+
+def _of_litellm(name: str, options: dict) -> Model:
+    try:
+        from litellm import completion  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise BackendError(
+            f"the model {name!r} is called through litellm, which is not installed.",
+            hint="pip install litellm; or pass a client or a function",
+        ) from None
+    return Model(
+        lambda messages: _answer_of(completion(model=name, messages=messages, **options)),
+        name,
+        [options.get("api_key")],
+    )
+
+
+def _answer_of(response) -> Reply | Any:
+    """The text of a chat completion."""
+    choices = getattr(response, "choices", None)
+    if not choices:
+        return None
+    answer = choices[0].message.content
+    tokens = getattr(getattr(response, "usage", None), "total_tokens", None)
+    return Reply(answer, tokens) if isinstance(answer, str) else answer
+
+
+def scripted(answers: Mapping[str, Any]) -> Model:
+    """A model for tests and documents: it answers by pattern, and calls nothing.
+
+    Args:
+        answers: regular expressions and what is answered where the first of them that is found in the prompt (the
+            system prompt before it) matches: a text; a list of texts, one for each call, the last from then on; or a
+            function of ``(prompt, system)``. Patterns are searched for with ``.`` matching newlines too.
+
+    Returns:
+        A model. ``model.calls`` are the ``(prompt, system)`` it was asked, in order.
+
+    Raises:
+        ArgumentTypeError: patterns or answers of other types.
+        ModelError: when called, for a prompt that no pattern matches.
+    """
+    if not isinstance(answers, Mapping):
+        raise ArgumentTypeError(
+            f"`answers` must be patterns with their answers; got {type(answers).__name__}.", argument="answers"
+        )
+    rows = []
+    for pattern, answer in answers.items():
+        several = isinstance(answer, (list, tuple)) and len(answer) > 0 and all(isinstance(a, str) for a in answer)
+        if not (isinstance(answer, str) or callable(answer) or several):
+            raise ArgumentTypeError(
+                f"`answers`: for {pattern!r} a text, a list of texts or a function; got {type(answer).__name__}.",
+                argument="answers",
+            )
+        rows.append((re.compile(pattern, re.DOTALL), answer, [0]))
+    calls: list[tuple[str, str | None]] = []
+    lock = threading.Lock()
+
+    def send(messages: Messages):
+        prompt, system = as_prompt(messages)
+        text = prompt if system is None else f"{system}\n\n{prompt}"
+        with lock:
+            calls.append((prompt, system))
+            for pattern, answer, count in rows:
+                if pattern.search(text):
+                    count[0] += 1
+                    if isinstance(answer, (list, tuple)):
+                        answer = answer[min(count[0], len(answer)) - 1]
+                    break
+            else:
+                raise ModelError(
+                    f"the script has no answer to {shortened(text)!r}.",
+                    hint=f"its patterns are {', '.join(repr(p.pattern) for p, _, _ in rows)}",
+                )
+        return answer if isinstance(answer, str) else answer(prompt, system)
+
+    model = Model(send, "scripted")
+    model.calls = calls  # type: ignore[attr-defined]
+    return model
+
+
+def shortened(text: str, size: int = 120) -> str:
+    return text if len(text) <= size else f"{text[: size - 20]} ... {text[-15:]}"

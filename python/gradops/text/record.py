@@ -1,0 +1,239 @@
+"""``remembered``: a model whose calls are recorded, repeated where they fail, and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, BudgetError, ModelError
+from .models import Messages, Model, Reply, as_model, as_prompt, shortened
+
+
+def remembered(
+    model,
+    path: str | os.PathLike | None = None,
+    *,
+    calls: int | None = None,
+    tokens: int | None = None,
+    retries: int = 5,
+    wait: float = 1.0,
+) -> Model:
+    """A model that remembers: what it was asked once it answers from memory, and from ``path`` in later sessions.
+
+    Args:
+        model: what :func:`as_model` takes; None to answer from the recording alone, and ask nothing.
+        path: a file of JSON lines, ``{"messages": [...], "answer": "...", "tokens": n}``, one a call, written as the
+            call ends, so that an interrupt loses nothing. None: memory alone.
+        calls, tokens: the most calls of ``model`` and the most tokens of them, over the life of this object; what
+            memory answers is free. Tokens are as the model says, else one for four characters.
+        retries: how often a call is repeated that failed for the moment: a rate limit, a timeout, a lost connection,
+            a server's error 5xx.
+        wait: the seconds before the first repetition, doubled for each further one; where the server says how long,
+            that long.
+
+    Returns:
+        A model. ``model.spent`` is ``{"calls": ..., "tokens": ..., "remembered": ...}``.
+
+    Raises:
+        ArgumentError: a recording with a line that is none; the last one, if an interrupt broke it off, is left out.
+        BudgetError: when called, for a call that would go over the budget; it is not made.
+        ModelError: when called without ``model``, for what was not recorded.
+
+    Calls at once from several threads are made once for each text. A record holds texts and counts, never keys.
+    """
+    if model is None and path is None:
+        raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
+    memory = _Memory(None if path is None else Path(path))
+    made = None if model is None else as_model(model)
+    budget = _Budget(calls, tokens)
+
+    def ask(messages: Messages) -> Reply:
+        if made is None:
+            prompt = as_prompt(messages)[0]
+            raise ModelError(
+                f"the recording has no answer to {shortened(prompt)!r}.",
+                hint="record with a model, with the same texts",
+            )
+        budget.take()
+        try:
+            answer = _repeated(lambda: made.send(messages), retries, wait)
+        except BaseException:
+            budget.give_back()
+            raise
+        if not isinstance(answer, str) or not answer.strip():
+            return answer  # an error for who asked, and nothing to remember
+        answer = answer if isinstance(answer, Reply) else Reply(answer)
+        if answer.tokens is None:
+            answer.tokens = (len(answer) + sum(len(m["content"]) for m in messages)) // 4
+        budget.used += answer.tokens
+        return answer
+
+    def send(messages: Messages):
+        return memory.get(messages, lambda: ask(messages))
+
+    wrapped = _Remembered(send, "remembered" if made is None else f"{made.name}, remembered", memory, budget, made)
+    return wrapped
+
+
+class _Remembered(Model):
+    def __init__(self, send, name: str, memory: _Memory, budget: _Budget, model: Model | None):
+        super().__init__(send, name, model._secrets if model is not None else ())
+        self._memory = memory
+        self._budget = budget
+
+    @property
+    def spent(self) -> dict[str, int]:
+        """Calls and tokens of the model, and how often memory answered."""
+        return {"calls": self._budget.made, "tokens": self._budget.used, "remembered": self._memory.hits}
+
+
+class _Budget:
+    """Calls are counted before they are made, so that threads cannot go over."""
+
+    def __init__(self, calls: int | None, tokens: int | None):
+        for name, most in (("calls", calls), ("tokens", tokens)):
+            if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or most < 0):
+                raise ArgumentError(f"`{name}` must be a number of {name}, or None; got {most!r}.", argument=name)
+        self.calls, self.tokens = calls, tokens
+        self.made = self.used = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        with self._lock:
+            for name, most, used in (("calls", self.calls, self.made), ("tokens", self.tokens, self.used)):
+                if most is not None and used >= most:
+                    raise BudgetError(
+                        f"the budget of {most} {name} is used up ({used}); the call was not made.",
+                        hint=f"`remembered(model, path, {name}=...)` with the same path goes on from here",
+                    )
+            self.made += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self.made -= 1
+
+
+class _Pending:
+    """An answer that another thread is asking for."""
+
+    def __init__(self):
+        self.done = threading.Event()
+        self.answer = None
+
+
+class _Memory:
+    def __init__(self, path: Path | None):
+        self.path = path
+        self.hits = 0
+        self._lock = threading.Lock()
+        self._answers: dict[str, Reply] = {}
+        self._pending: dict[str, _Pending] = {}
+        if path is not None and path.exists():
+            self._load(path)
+
+    def _load(self, path: Path) -> None:
+        content = path.read_bytes()
+        whole, _, rest = content.rpartition(b"\n")
+        lines = whole.decode().split("\n") if whole else []
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                self._learn(line, number)
+        if rest:  # a line without an end: a call whose writing was broken off, or a file made by hand
+            try:
+                self._learn(rest.decode(), len(lines) + 1)
+                ending = b"\n"
+            except (ArgumentError, UnicodeDecodeError):
+                ending = None
+            with path.open("r+b") as file:
+                if ending is None:
+                    file.truncate(len(content) - len(rest))
+                else:
+                    file.seek(0, os.SEEK_END)
+                    file.write(ending)
+
+    def _learn(self, line: str, number: int) -> None:
+        try:
+            row = json.loads(line)
+            key, answer, tokens = _key(row["messages"]), row["answer"], row.get("tokens")
+            if not isinstance(answer, str):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ArgumentError(f"`path`: line {number} of {self.path} is no recorded call.", argument="path") from None
+        self._answers[key] = Reply(answer, tokens)
+
+    def get(self, messages: Messages, ask: Callable[[], Reply]) -> Reply:
+        """The remembered answer, or that of ``ask``; a second thread with the same question waits for the first."""
+        key = _key(messages)
+        while True:
+            with self._lock:
+                if key in self._answers:
+                    self.hits += 1
+                    return self._answers[key]
+                pending = self._pending.get(key)
+                if pending is None:
+                    mine = self._pending[key] = _Pending()
+                    break
+            pending.done.wait()  # then it is remembered, or failed, and is this thread's to ask
+        try:
+            answer = ask()
+            if isinstance(answer, str) and answer.strip():
+                self._keep(key, messages, answer)
+            return answer
+        finally:
+            with self._lock:
+                del self._pending[key]
+            mine.done.set()
+
+    def _keep(self, key: str, messages: Messages, answer: Reply) -> None:
+        row = {"messages": messages, "answer": str(answer), "tokens": answer.tokens}
+        line = (json.dumps(row, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
+        with self._lock:
+            self._answers[key] = answer
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with self.path.open("ab", buffering=0) as file:
+                    file.write(line)  # one write: a line is there, or it is not
+
+
+def _key(messages) -> str:
+    return json.dumps([[m["role"], m["content"]] for m in messages], ensure_ascii=False)
+
+
+def _repeated(call: Callable[[], Any], retries: int, wait: float):
+    for attempt in range(retries + 1):
+        try:
+            return call()
+        except Exception as error:
+            if attempt == retries or not _passing(error):
+                raise
+            pause = _told(error)
+            time.sleep(wait * 2**attempt if pause is None else pause)
+    raise AssertionError  # not reached: the last attempt returns or raises
+
+
+_PASSING = ("ratelimit", "timeout", "connection", "overloaded", "unavailable", "internalserver", "toomanyrequests")
+
+
+def _passing(error: Exception) -> bool:
+    """Whether a failure is of the moment."""
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(status, int):
+        return status in (408, 409, 425, 429) or status >= 500
+    if isinstance(error, (TimeoutError, ConnectionError)):
+        return True
+    names = "".join(kind.__name__ for kind in type(error).__mro__).lower()
+    return any(word in names for word in _PASSING)
+
+
+def _told(error: Exception) -> float | None:
+    """The seconds that the server asks to wait."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    try:
+        return max(0.0, float(headers["retry-after"]))  # type: ignore[index]
+    except (TypeError, KeyError, ValueError):
+        return None

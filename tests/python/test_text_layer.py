@@ -1,0 +1,326 @@
+"""Text that learns: calls, judges, the optimiser, batches."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import Parameter, Variable, text
+from gradops.autodiff import is_grad_enabled, no_grad
+from gradops.autodiff.text import join
+from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, ModelError, ShapeError
+from gradops.text import prompts
+
+NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
+
+
+def said(variable):
+    return [] if variable.grad is None else [str(s) for s in variable.grad.data]
+
+
+def echo(prompt, system):
+    return f"{system}|{prompt}"
+
+
+def test_seven_names_and_no_more():
+    assert text.__all__ == NAMES and gradops.text is text
+
+
+def test_a_call_sends_what_it_is_given_and_nothing_else():
+    asked = []
+    model = text.as_model(lambda prompt, system: asked.append((prompt, system)) or "yes")
+    answer = text.call(model, Variable("Why {x}?"), "Be brief.", role="reply")
+    assert asked == [("Why {x}?", "Be brief.")]
+    assert answer.item() == "yes" and answer.role == "reply" and not answer.requires_grad
+    plain = text.call(model, "Why?")
+    assert plain == "yes" and type(plain).__name__ == "Text"
+
+
+def test_feedback_is_asked_for_once_for_each_input_that_wants_it():
+    critic = text.scripted({'<input role="solver">': "name the unit", 'role="question and hint">': "Nothing."})
+    solver = Parameter("Solve it.", role="solver")
+    hint, given = Parameter("Use feet.", role="hint"), Variable("How far?", role="question")
+    answer = text.call(echo, join([given, hint]), solver, role="answer", critic=critic)
+    answer.backward("no unit")
+    prompt, system = critic.calls[1]
+    assert len(critic.calls) == 2 and system == prompts.PROMPTS["feedback_system"]
+    for part in ("How far?Use feet.", "- no unit", '<answer role="answer">', "Solve it.|How far?Use feet."):
+        assert part in prompt
+    assert said(solver) == ["name the unit"] and solver.grad.data[0].role == "solver"
+    assert hint.grad is None  # "question and hint": the critic found it good
+
+
+def test_nothing_said_nothing_asked():
+    critic = text.scripted({})
+    solver = Parameter("Solve it.", role="solver")
+    answer = text.call(echo, "2 + 2", solver, critic=critic)
+    good = text.judge(lambda answer: None)
+    (good(answer) * 3 + 0.0 * text.judge(lambda answer: "bad")(answer)).backward()
+    assert solver.grad is None and critic.calls == []
+
+
+def test_fields_are_filled_in_once_and_get_their_own_feedback():
+    asked = []
+
+    def model(prompt, system=None):
+        asked.append(prompt)
+        found = re.search('<input role="(.*?)">', prompt)
+        return f"about {found[1]}" if found else "ok"
+
+    template = Parameter("Explain {topic} to {who} in {n} words, {as is}.", role="template")
+    topic, who = Parameter("{who} {0.__class__}", role="topic"), Variable("a child")
+    answer = text.call(model, template, topic=topic, who=who, n=Variable(3.0))
+    assert asked == ["Explain {who} {0.__class__} to a child in 3.0 words, {as is}."]
+    answer.backward("dull")
+    assert said(template) == ["about template"] and said(topic) == ["about topic"] and who.grad is None
+    with pytest.raises(ArgumentError, match="no place for `topics`"):
+        text.call(model, template, topics=topic)
+
+
+def test_messages():
+    asked = []
+    model = text.as_model(lambda prompt, system: asked.append((prompt, system)) or "ok")
+    p, q = Parameter("Be kind.", role="tone"), Parameter("Hello", role="greeting")
+    messages = [
+        {"role": "system", "content": p},
+        {"role": "user", "content": [q, "there"]},
+        {"role": "assistant", "content": "Hi"},
+        {"role": "user", "content": [{"type": "text", "text": q}]},
+    ]
+    text.call(model, messages)
+    assert asked == [("User: Hello\nthere\n\nAssistant: Hi\n\nUser: Hello", "Be kind.")]
+    critic = text.scripted({"Be kind.*greeting": "warmer", "tone": "softer"})
+    text.call(model, messages, critic=critic).backward("cold")
+    assert len(critic.calls) == 2 and said(p) and said(q)
+    for wrong in (3, [], [{"role": "user"}], [{"role": "user", "content": 3}], ["a", "b"]):
+        with pytest.raises(ArgumentTypeError, match="prompt"):
+            text.call(model, wrong)
+
+
+def test_several_texts_are_several_calls_and_remarks_know_their_place():
+    answers = {"improve": lambda p, s: "was " + re.search(r"- (.*)", p)[1], "": lambda p, s: p.upper()}
+    model = text.scripted(answers)
+    questions = Parameter(["a", "b", "c"], role="question")
+    solver = Parameter("Solve.", role="solver")
+    answers = text.call(model, questions, solver, role="answer")
+    assert answers.tolist() == ["A", "B", "C"] and answers[1].role == "answer"
+    losses = text.judge(lambda answer, target: None if answer == target else f"not {target}")(answers, ["A", "X", "Y"])
+    np.testing.assert_array_equal(losses.data, [0, 1, 1])
+    losses.sum().backward()
+    assert [(str(s), s.places) for s in questions.grad.data] == [("was not X", (1,)), ("was not Y", (2,))]
+    assert said(solver) == ["was not X", "was not Y"] and solver.grad.data[0].places is None
+    assert len(model.calls) == 3 + 4
+    with pytest.raises(ShapeError, match="elementwise"):
+        text.call(model, questions, Variable(["x", "y"]))
+
+
+def test_judges():
+    a = Parameter("aaa", role="word")
+    seen = []
+
+    @text.judge
+    def length(word, most, *, unit="letters"):
+        "Counts."
+        seen.append((word, most, unit, is_grad_enabled()))
+        return None if len(word) <= most else (len(word) - most, [f"too many {unit}", "shorter"])
+
+    loss = length(a, 1, unit="signs")
+    assert loss.item() == 2.0 and length.__name__ == "length" and length.__doc__ == "Counts."
+    assert seen == [("aaa", 1, "signs", False)] and type(seen[0][0]) is str
+    loss.backward()
+    assert said(a) == ["too many signs", "shorter"] and a.grad.data[0].role == "word"
+    assert length("aaa", 5) == 0 and not isinstance(length("aaa", 5), Variable)
+    assert length(a, most=9).item() == 0
+    for wrong in (True, 3j, object(), ("x", 3), {"a": 1}):
+        with pytest.raises(ArgumentTypeError, match="must return None, a remark"):
+            text.judge(lambda word, wrong=wrong: wrong)(a)
+
+
+def test_weights_and_several_critics_are_arithmetic():
+    a = Parameter("aaa", role="word")
+    exact, style = text.judge(lambda w: "wrong"), text.judge(lambda w: (0.5, "ugly"))
+    loss = exact(a) + 0.1 * style(a)
+    assert loss.item() == pytest.approx(1.05)
+    loss.backward()
+    assert [(str(s), s.weight) for s in a.grad.data] == [("wrong", 1.0), ("ugly", 0.1)]
+    with no_grad():
+        assert not exact(a).requires_grad
+
+
+# The optimiser.
+
+
+def test_descent_rewrites_what_got_feedback_in_order_and_leaves_the_rest():
+    model = text.scripted({'role="one"': "Sure!\n<text>\nfirst {x}\n</text>", 'role="two"': "second", "": "no"})
+    one, two, three = (Parameter(f"{w} {{x}}" if w == "one" else w, role=w) for w in ("one", "two", "three"))
+    optimizer = text.Descent([two, one, three], model, constraints="at most five words")
+    one.grad, two.grad = None, None
+    (two + one).backward("say more")
+    three.register_hook(lambda g: g)
+    optimizer.step()
+    assert (one.item(), two.item(), three.item()) == ("first {x}", "second", "three")
+    assert [one.role, two.role] == ["one", "two"] and one.requires_grad and one.is_leaf
+    assert 'role="two"' in model.calls[0][0] and len(model.calls) == 2
+    assert "at most five words" in model.calls[0][0] and "Keep {x} as it is." in model.calls[1][0]
+    optimizer.zero_grad()
+    assert one.grad is None
+    optimizer.step()
+    assert len(model.calls) == 2
+
+
+def test_memory_and_state():
+    model = text.scripted({"improve": ["v1", "v2", "v3", "v4"]})
+    p = Parameter("v0", role="p")
+    optimizer = text.Descent(p, model, memory=2)
+    for i in range(3):
+        p.backward(f"remark {i}")
+        optimizer.step()
+        optimizer.zero_grad()
+    assert "Earlier" not in model.calls[0][0]
+    assert "v0" in model.calls[2][0] and "- remark 1" in model.calls[2][0] and p.item() == "v3"
+    state = json.loads(json.dumps(optimizer.state_dict()))
+    assert state == {"past": [[["v1", ["remark 1"]], ["v2", ["remark 2"]]]]}
+    other = text.Descent(p, model, memory=2)
+    other.load_state_dict(state)
+    p.backward("remark 3")
+    other.step()
+    assert "v0" not in model.calls[3][0] and "v2" in model.calls[3][0] and "v3" in model.calls[3][0]
+    with pytest.raises(ArgumentError, match="1 parameters"):
+        other.load_state_dict({"past": []})
+
+
+def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
+    fail = [True]
+
+    def model(prompt, system):
+        calls.append(prompt)
+        if 'role="two"' in prompt and fail[0]:
+            raise ConnectionError("down")
+        return "new {x}"
+
+    calls: list[str] = []
+    one, two = Parameter("one", role="one"), Parameter("two {x}", role="two")
+    optimizer = text.Descent([one, two], model)
+    (one + two).backward("hm")
+    with pytest.raises(ModelError, match="rewrite 'two': the model failed. ConnectionError: down"):
+        optimizer.step()
+    assert (one.item(), two.item()) == ("one", "two {x}")
+    fail[0] = False
+    optimizer.step()
+    assert (one.item(), two.item()) == ("new {x}", "new {x}") and len(calls) == 3
+    two.backward("again")
+    with pytest.raises(ModelError, match=r"no place \{x\}"):
+        text.Descent([two], lambda p, s: "lost").step()
+    assert two.item() == "new {x}"
+
+
+def test_several_texts_are_rewritten_by_place():
+    words = Parameter(["a", "b", "c"], role="words")
+    words[2].backward("louder")
+    model = text.scripted({"": lambda p, s: re.search('<text role="words">\n(.*?)\n', p)[1].upper()})
+    text.Descent(words, model).step()
+    assert words.tolist() == ["a", "b", "C"] and words.role == "words" and len(model.calls) == 1
+
+
+def test_what_descent_takes():
+    for wrong in ([Variable("a")], [Parameter(1.0)], ["a"], [Parameter("a") + "b"]):
+        with pytest.raises(ArgumentTypeError, match=r"params\[0\]"):
+            text.Descent(wrong, echo)
+    p = Parameter("a")
+    with pytest.raises(ArgumentError, match="twice"):
+        text.Descent([p, p], echo)
+    with pytest.raises(ArgumentError, match="memory"):
+        text.Descent([p], echo, memory=-1)
+    with pytest.raises(ArgumentError, match="rewritten"):
+        text.Descent([p], echo, prompts={"rewritten": ""})
+
+
+def test_prompts_are_replaced_and_filled_once():
+    p = Parameter("{role}", role="{text}")
+    model = text.scripted({"": "new {role}"})
+    p.backward("{remarks} {model.__class__}")
+    text.Descent(p, model, prompts={"rewrite": "R {role} T {text} F {remarks}", "rewrite_system": "S"}).step()
+    assert model.calls == [("R {text} T {role} F - {remarks} {model.__class__}", "S")]
+    critic = text.scripted({"": "fb"})
+    answer = text.call(echo, p, critic=critic, prompts={"feedback": "{input_role}: {input} / {remarks}"})
+    answer.backward("x")
+    assert critic.calls[0][0] == "{text}: new {role} / - x"
+
+
+# Batches.
+
+
+def test_each_keeps_order_modes_and_runs_at_once():
+    started = threading.Barrier(4, timeout=10)
+
+    def f(x, y):
+        started.wait()
+        time.sleep(0.02 * (4 - x))
+        return x + y, is_grad_enabled()
+
+    seen = []
+    with no_grad():
+        out = text.each(f, range(4), [10] * 4, progress=lambda done, total: seen.append((done, total)))
+    assert out == [(x + 10, False) for x in range(4)] and seen[-1] == (4, 4)
+    assert text.each(lambda x: x, []) == [] and text.each(str, [1], threads=1) == ["1"]
+    with pytest.raises(ArgumentError, match="one length"):
+        text.each(f, [1, 2], [1])
+
+
+def test_each_raises_the_first_error_and_starts_no_more():
+    ran = []
+
+    def f(x):
+        ran.append(x)
+        if x == 2:
+            raise ValueError("two")
+        time.sleep(0.01)
+        return x
+
+    with pytest.raises(ValueError, match="two"):
+        text.each(f, range(100), threads=2)
+    assert len(ran) < 100
+
+
+# What models do wrong.
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (lambda p, s: None, "returned nothing, which is no text"),
+        (lambda p, s: 3, "returned a int, which is no text"),
+        (lambda p, s: " \n", "empty text"),
+        (lambda p, s: 1 / 0, "the model failed. ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_model_that_fails_is_named_with_the_call_and_the_inputs(model, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        text.call(model, Variable("q", role="question"), Parameter("s", role="instruction"), role="draft")
+    assert "the call for 'draft' (of 'instruction', 'question')" in str(caught.value)
+    answer = text.call(echo, Parameter("q", role="question"), role="draft", critic=model)
+    with pytest.raises(ModelError, match="feedback on 'question', of the call for 'draft'"):
+        answer.backward("hm")
+
+
+def test_coroutines_are_named():
+    async def model(prompt, system):
+        return "x"
+
+    with pytest.raises(ModelError, match="coroutine"):
+        text.call(model, "q")
+
+
+def test_budget_stops_before_the_call(tmp_path):
+    path = tmp_path / "calls.jsonl"
+    model = text.remembered(lambda p, s: p.upper(), path, calls=2)
+    assert text.call(model, "a") == "A" and text.call(model, "b") == "B" and text.call(model, "a") == "A"
+    with pytest.raises(BudgetError, match="budget of 2 calls is used up"):
+        text.call(model, "c")
+    assert model.spent["calls"] == 2 and len(path.read_text().splitlines()) == 2

@@ -1,0 +1,295 @@
+"""Models behind one call: adapters, recordings, budgets, retries, secrets."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import types
+
+import pytest
+
+from gradops import Parameter, text
+from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, BudgetError, ModelError
+from gradops.text import record
+
+KEY = "sk-proj-0123456789abcdef"
+
+
+def upper(prompt, system):
+    return f"{system}|{prompt}".upper()
+
+
+def completion(answer, tokens=7):
+    message = {"role": "assistant", "content": answer}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": tokens - 5, "total_tokens": tokens},
+    }
+
+
+# Adapters.
+
+
+def test_functions():
+    class Old:
+        def __call__(self, prompt, system_prompt=None):
+            return f"{system_prompt}/{prompt}"
+
+    joined = [lambda prompt: prompt, lambda *, prompt="p": prompt]
+    assert text.as_model(upper)("p", "s") == "S|P" and text.as_model(upper)("p") == "NONE|P"
+    assert text.as_model(Old())("p", "s") == "s/p"
+    assert text.as_model(joined[0])("p", "s") == "s\n\np" and text.as_model(joined[0])("p") == "p"
+    assert text.as_model(lambda prompt, temperature=1: prompt)("p", "s") == "s\n\np"
+    assert text.as_model(lambda *args: str(args))("p") == "('p', None)"
+    made = text.as_model(upper)
+    assert text.as_model(made) is made and repr(made) == "<model upper>"
+    for wrong in (3, None, object()):
+        with pytest.raises(ArgumentTypeError, match="a function, a client or a name"):
+            text.as_model(wrong)
+    with pytest.raises(ArgumentTypeError, match="`temperature`"):
+        text.as_model(upper, temperature=0)
+
+
+class Client:
+    """What compatible clients have in common."""
+
+    api_key = KEY
+
+    def __init__(self, answer):
+        self.asked = []
+        self.answer = answer
+        self.chat = types.SimpleNamespace(completions=self)
+
+    def create(self, **request):
+        self.asked.append(request)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        message = types.SimpleNamespace(content=self.answer)
+        return types.SimpleNamespace(choices=[types.SimpleNamespace(message=message)], usage=None)
+
+
+def test_compatible_clients():
+    client = Client("hello")
+    model = text.as_model(client, "small", temperature=0)
+    assert model("p", "s") == "hello"
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "p"}]
+    assert client.asked == [{"model": "small", "messages": messages, "temperature": 0}]
+    conversation = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    text.call(model, conversation)
+    assert client.asked[1]["messages"] == conversation
+    with pytest.raises(ArgumentTypeError, match="which of the models"):
+        text.as_model(client)
+    with pytest.raises(ModelError, match="returned nothing"):
+        text.as_model(Client(None), "small")("p")
+
+
+@pytest.fixture
+def openai_client():
+    openai = pytest.importorskip("openai")
+    httpx = sys.modules.get("httpx2") or pytest.importorskip("httpx")
+    requests = []
+
+    def client(*responses):
+        waiting = list(responses)
+
+        def respond(request):
+            requests.append(request)
+            status, content = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            return httpx.Response(status, json=content, headers={"retry-after": "0"})
+
+        transport = httpx.Client(transport=httpx.MockTransport(respond))
+        return openai.OpenAI(api_key=KEY, http_client=transport, max_retries=0), requests
+
+    return client
+
+
+def test_openai_by_its_own_mock_transport(openai_client, tmp_path):
+    client, requests = openai_client((429, {"error": {"message": "slow down"}}), (200, completion("Paris")))
+    path = tmp_path / "calls.jsonl"
+    model = text.remembered(text.as_model(client, "small", temperature=0), path)
+    answer = text.call(model, "Capital of France?", Parameter("Be brief.", role="instruction"), role="answer")
+    assert answer.item() == "Paris" and len(requests) == 2
+    sent = json.loads(requests[-1].content)
+    assert sent["model"] == "small" and sent["temperature"] == 0 and sent["messages"][0]["content"] == "Be brief."
+    assert model.spent == {"calls": 1, "tokens": 7, "remembered": 0}
+    assert requests[-1].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in path.read_text() + repr(model) + repr(answer)
+
+
+def test_openai_errors_show_no_key(openai_client):
+    client, _ = openai_client((401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}))
+    with pytest.raises(ModelError, match="AuthenticationError") as caught:
+        text.call(text.as_model(client, "small"), "q")
+    assert KEY not in str(caught.value) and "***" in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_names_go_through_litellm(monkeypatch):
+    client = Client("hi")
+    monkeypatch.setitem(sys.modules, "litellm", types.SimpleNamespace(completion=client.create))
+    model = text.as_model("anthropic/x", max_tokens=5, api_key="s3cret")
+    assert model("p") == "hi" and client.asked[0]["model"] == "anthropic/x" and client.asked[0]["max_tokens"] == 5
+    client.answer = ValueError("refused s3cret, sk-abcdef123456 and Bearer xyz")
+    with pytest.raises(ModelError, match="refused .* Bearer") as caught:
+        model("p")
+    assert not any(secret in str(caught.value) for secret in ("s3cret", "abcdef", "xyz"))
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    with pytest.raises(BackendError, match="pip install litellm"):
+        text.as_model("anthropic/x")
+
+
+def test_nothing_is_imported_before_a_model_is_passed():
+    import subprocess
+
+    code = "import sys, gradops; print([m for m in ('openai', 'litellm', 'httpx', 'torch') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_scripts():
+    model = text.scripted({"^a.*b$": "both", "one": ["1", "2"], "up": lambda prompt, system: prompt.upper()})
+    assert model("a\nb") == "both" and [model("one"), model("one"), model("one")] == ["1", "2", "2"]
+    assert model("x", "shut up") == "X" and model.calls[-1] == ("x", "shut up")
+    with pytest.raises(ModelError, match="no answer to 'zzz'"):
+        model("zzz")
+    for wrong in ("x", {"a": 3}, {"a": []}):
+        with pytest.raises(ArgumentTypeError, match="answers"):
+            text.scripted(wrong)
+
+
+# Recordings.
+
+
+def test_a_recording_replays_without_a_model(tmp_path):
+    path = tmp_path / "sub" / "calls.jsonl"
+    asked = []
+    model = text.remembered(lambda p, s: asked.append(p) or upper(p, s), path)
+    assert [model("ä\nb", "s"), model("ä\nb", "s"), model("ä\nb")] == ["S|Ä\nB", "S|Ä\nB", "NONE|Ä\nB"]
+    assert len(asked) == 2 and model.spent["remembered"] == 1
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows[0] == {
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "ä\nb"}],
+        "answer": "S|Ä\nB",
+        "tokens": 2,
+    }
+    replay = text.remembered(None, path)
+    assert replay("ä\nb", "s") == "S|Ä\nB" and replay.spent == {"calls": 0, "tokens": 0, "remembered": 1}
+    with pytest.raises(ModelError, match="the recording has no answer to 'other'"):
+        replay("other")
+    with pytest.raises(ArgumentError, match="path"):
+        text.remembered(None)
+
+
+def test_an_interrupt_loses_at_most_the_line_it_broke(tmp_path):
+    path = tmp_path / "calls.jsonl"
+    text.remembered(upper, path)("one")
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"messages": [{"role": "user", "content": "tw')
+    model = text.remembered(upper, path)
+    assert path.read_bytes() == whole
+    model("two")
+    assert text.remembered(None, path)("two") == "NONE|TWO"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    text.remembered(upper, path)("three")
+    assert len(path.read_text().splitlines()) == 3
+    path.write_bytes(b"no json\n" + whole)
+    with pytest.raises(ArgumentError, match="line 1 of .* is no recorded call"):
+        text.remembered(upper, path)
+
+
+def test_an_interrupted_call_is_asked_again():
+    stop = [True]
+
+    def model(prompt, system):
+        if stop[0]:
+            raise KeyboardInterrupt
+        return "ok"
+
+    memory = text.remembered(model)
+    with pytest.raises(KeyboardInterrupt):
+        memory("q")
+    stop[0] = False
+    assert memory("q") == "ok" and memory.spent["calls"] == 1
+
+
+def test_the_same_question_from_several_threads_is_asked_once():
+    asked, gate = [], threading.Event()
+
+    def slow(prompt, system):
+        asked.append(prompt)
+        gate.wait(5)
+        return prompt
+
+    model = text.remembered(slow)
+    threading.Timer(0.1, gate.set).start()
+    assert text.each(lambda i: str(model("q")), range(6)) == ["q"] * 6 and asked == ["q"]
+
+
+class RateLimitError(Exception):
+    pass
+
+
+class StatusError(Exception):
+    def __init__(self, status):
+        super().__init__(f"status {status}")
+        self.status_code = status
+
+
+@pytest.mark.parametrize("error", [RateLimitError("x"), StatusError(503), TimeoutError(), ConnectionResetError()])
+def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
+    waits, left = [], [3]
+    monkeypatch.setattr(record.time, "sleep", waits.append)
+
+    def model(prompt, system):
+        left[0] -= 1
+        if left[0]:
+            raise error
+        return "ok"
+
+    assert text.remembered(model, wait=0.5)("q") == "ok" and waits == [0.5, 1.0]
+    left[0] = 9
+    with pytest.raises(ModelError, match=type(error).__name__):
+        text.remembered(model, wait=0.5, retries=1)("q")
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), StatusError(400), StatusError(401)])
+def test_other_failures_are_not(monkeypatch, error):
+    waits = []
+    monkeypatch.setattr(record.time, "sleep", waits.append)
+
+    def model(prompt, system):
+        raise error
+
+    with pytest.raises(ModelError, match=type(error).__name__):
+        text.remembered(model)("q")
+    assert waits == []
+
+
+def test_budgets(tmp_path):
+    path = tmp_path / "calls.jsonl"
+    model = text.remembered(lambda p, s: "a" * 40, path, tokens=20)
+    model("q" * 40)
+    assert model.spent["tokens"] == 20
+    with pytest.raises(BudgetError, match="budget of 20 tokens is used up"):
+        model("r")
+    assert model("q" * 40) and text.remembered(None, path)("q" * 40)
+    calls = text.remembered(upper, calls=3)
+    with pytest.raises(BudgetError):
+        text.each(calls, [str(i) for i in range(10)])
+    assert calls.spent["calls"] == 3
+    for wrong in (-1, "3", True):
+        with pytest.raises(ArgumentError, match="calls"):
+            text.remembered(upper, calls=wrong)
+
+
+def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
+    evil = "{0.__class__} {x} ../../etc/passwd %s ${HOME}"
+    model = text.remembered(lambda p, s: evil, tmp_path / "c.jsonl")
+    draft = text.call(model, Parameter("q", role="q"), role="{role}")
+    seen = []
+    text.call(lambda p, s: seen.append(p) or "x", "Check: {draft}", draft=draft)
+    assert seen == ["Check: " + evil] and [p.name for p in tmp_path.iterdir()] == ["c.jsonl"]
