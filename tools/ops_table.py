@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/ops.md: each row of tools/ops.csv, how each backend has it and how it is differentiated.
 
-    tools/ops_table.py            write it
-    tools/ops_table.py --check    fail if it is stale
+    tools/ops_table.py            write it, and the column python_args of tools/ops.csv
+    tools/ops_table.py --check    fail if either is stale
     tools/ops_table.py --missing  list the rows without an op, or whose gradient, or a parity case of it, is missing
 
 Nothing in the table is written by hand: the kernels are those of the backends' modules, the rules those
@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import importlib
 import inspect
+import io
 import os
 import pathlib
 import pkgutil
@@ -24,6 +25,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+TABLE = ROOT / "tools" / "ops.csv"
 TARGET = ROOT / "docs" / "ops.md"
 
 HEAD = """\
@@ -41,8 +43,27 @@ Written by `tools/ops_table.py` from the code; do not edit.
 
 
 def rows() -> list[dict[str, str]]:
-    with open(ROOT / "tools" / "ops.csv", newline="") as file:
+    with open(TABLE, newline="") as file:
         return list(csv.DictReader(file))
+
+
+def with_arguments() -> str:
+    """tools/ops.csv, its column of Python's arguments as the functions' signatures have them."""
+    text = io.StringIO()
+    found = rows()
+    writer = csv.DictWriter(text, found[0], lineterminator="\r\n")
+    writer.writeheader()
+    for row in found:
+        function = lookup(row["python_name"])
+        writer.writerow({**row, "python_args": "" if function is None else arguments(function)})
+    return text.getvalue()
+
+
+def arguments(function: Any) -> str:
+    """The formals of a function, without annotations: ``x, axis=None``."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))[1:-1]
 
 
 def tested() -> set[str]:
@@ -125,13 +146,15 @@ def main() -> int:
     if "--missing" in sys.argv:
         print("\n".join(lacking) or "nothing is missing")
         return 0
+    written = {TABLE: with_arguments(), TARGET: page}
     if "--check" in sys.argv:
-        if not TARGET.exists() or TARGET.read_text() != page:
-            print(f"{TARGET.relative_to(ROOT)} is stale: run tools/ops_table.py", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(page)
+        stale = [path for path, text in written.items() if not path.exists() or path.read_bytes() != text.encode()]
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is stale: run tools/ops_table.py", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in written.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
     return 0
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
+import importlib.util
 import pathlib
 import pkgutil
 
@@ -140,7 +140,19 @@ def test_every_op_has_a_case(name):
     assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
 
 
-def test_the_public_names_are_those_of_the_table():
-    with open(ROOT / "tools" / "ops.csv", newline="") as table:
-        rows = {row["python_name"] for row in csv.DictReader(table)} - {""}
+def test_the_public_names_are_those_of_the_table(ops_table):
+    rows = {row["python_name"] for row in ops_table.rows()} - {""}
     assert {name for name in rows if "." not in name} | {"image", "nn"} == set(ops.__all__) == set(dir(ops))
+
+
+def test_the_arguments_are_those_of_the_table(ops_table):
+    assert ops_table.with_arguments().encode() == ops_table.TABLE.read_bytes(), "run tools/ops_table.py"
+
+
+@pytest.fixture(scope="module")
+def ops_table():
+    """The tool that writes docs/ops.md."""
+    spec = importlib.util.spec_from_file_location("ops_table", ROOT / "tools" / "ops_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -166,6 +166,7 @@ def assign(variable: Variable, key, value) -> None:
         from ..ops.indexing import set_at
 
         result = set_at(variable, key, value)
+        _supersede(data, result.data)
         variable.data = result.data
         if tracked:
             _become(variable, result._node)
@@ -239,6 +240,7 @@ def replace(variable: Variable, result) -> None:
         from ..ops.conversion import cast, dtype
 
         _check_dtype(data, value)
+        _supersede(data, value)
         variable.data = value if dtype(value) == dtype(data) else cast(value, dtype(data))
     if recording.get():
         if node is not None and not isinstance(node, Node):
@@ -246,6 +248,13 @@ def replace(variable: Variable, result) -> None:
         _propagate(variable, node)
     if isinstance(data, np.ndarray):
         bump(data)
+
+
+def _supersede(data, value) -> None:
+    """Tell an array that is being compiled that its variable has another: what shares its memory would change."""
+    superseded = getattr(data, "_superseded", None)
+    if superseded is not None:
+        superseded(value)
 
 
 def operate(variable: Variable, op: Callable, ufunc, other):

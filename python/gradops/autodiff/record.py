@@ -193,7 +193,11 @@ def _binary(op, rules, naive):
 
 def _aligned(data, y):
     """A saved operand in the result's dtype, so that rules can use Python's operators on all backends."""
-    if isinstance(data, (int, float, complex, str)) or isinstance(y, str) or data.dtype == y.dtype:
+    if isinstance(data, (int, float, complex, str)) or isinstance(y, str):
+        return data
+    if isinstance(data, (list, tuple)):
+        data = backends.of(y).convert(data, like=y)
+    if data.dtype == y.dtype:
         return data
     return conversion.cast(data, conversion.dtype(y))
 

@@ -118,13 +118,6 @@ class Variable:
         """The data's own dtype object; ``str`` for text."""
         return getattr(self.data, "dtype", str)
 
-    @property
-    def T(self):
-        """The transpose."""
-        from ..ops.shaping import transpose
-
-        return transpose(self)
-
     def detach(self) -> Variable:
         """A variable on the same data that is not connected to the graph."""
         return wrap(self.data)

@@ -20,11 +20,15 @@ import numpy as np
 
 from .. import backends
 from ..backends import numpy as _kernels
+from ..ops import numpy_functions, operators
 from ..ops._dispatch import registry
 
 
 class Refused(Exception):
     """What was asked of a batch cannot be told for all its members."""
+
+    def __init__(self, *_, **__):
+        super().__init__()
 
 
 class Batched:
@@ -32,7 +36,6 @@ class Batched:
 
     __slots__ = ("value", "__weakref__")
     __array_priority__ = 500
-    __array_ufunc__ = None
 
     def __init__(self, value: np.ndarray):
         self.value = value
@@ -52,7 +55,7 @@ class Batched:
         raise Refused
 
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
-    __setitem__ = _refuse
+    __setitem__ = _described = _constant = _write = _refuse
 
 
 def members(x, count: int) -> np.ndarray:
@@ -375,7 +378,6 @@ RULES: dict[str, Callable] = {
 @functools.cache
 def register() -> None:
     """Make batches a backend and give them operators."""
-    from ..jit.traced import give_operators
-
     backends.register("batched", sys.modules[__name__], root="gradops.functional.batched")
-    give_operators(Batched)
+    operators.give(Batched)
+    numpy_functions.give(Batched, Refused)

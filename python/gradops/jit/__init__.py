@@ -177,7 +177,12 @@ def _trace(f: Callable, tensors: list) -> Callable:
 
     traced.register()
     program = Program()
-    result = f(*[program.input(np.asarray(x)) for x in tensors])
+    try:
+        result = f(*[program.input(np.asarray(x)) for x in tensors])
+    except (TypeError, ValueError) as error:
+        if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with a sequence"
+            raise error.__cause__ from None
+        raise
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
     function = program.function(outputs)
@@ -189,6 +194,7 @@ def _trace(f: Callable, tensors: list) -> Callable:
     run.steps = function.steps  # type: ignore[attr-defined]
     program._values.clear()
     program._known.clear()
+    program._sharing.clear()
     return run
 
 
@@ -200,5 +206,7 @@ def _output(x, program: Program):
     if isinstance(x, Traced):
         if x.program is not program:
             raise JitError("a compiled function returned an array of another function being traced.")
+        if x.stale:
+            x.refuse_stale()
         return Place(x.place)
     return x

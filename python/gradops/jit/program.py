@@ -7,10 +7,13 @@ result over an operand that is not needed any more.
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 import numpy as np
 
+from .. import _source as sources
 from ..backends.numpy.base import owned
 
 
@@ -30,25 +33,66 @@ class Program:
         self.constants: dict[int, Any] = {}
         self._known: dict = {}
         self._values: dict[int, Any] = {}
+        self._given: set[int] = set()
+        self._sharing: dict[int, list[weakref.ref]] = {}
 
-    def _place(self, value):
-        from .traced import Traced
-
+    def _place(self, value, arguments=()):
         self.count += 1
         self._values[self.count] = value
-        return Traced(value, self, self.count)
+        return self._traced(value, self.count, arguments)
 
     def input(self, value):
         """A traced array for an argument."""
         traced = self._place(value)
+        self._given.add(traced.memory)
         self.inputs.append(traced.place)
         return traced
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""
         traced = self._place(array)
+        self._given.add(traced.memory)
         self.constants[traced.place] = array
         return traced
+
+    # Writes in place: which traced arrays are views of one array, as they are outside of a trace.
+
+    def _traced(self, value, place: int, arguments=()):
+        """A traced array; a view where its value is one of an argument's."""
+        from .traced import Traced
+
+        traced = Traced(value, self, place, 0)
+        owner = _owner(value)
+        viewed = (x for x in flat(arguments) if isinstance(x, Traced) and _owner(x.value) is owner)
+        source = next(viewed, None) if isinstance(owner, np.ndarray) else None
+        if source is None:
+            traced.memory = self.new_memory(traced)
+        else:
+            traced.memory = source.memory
+            self._sharing[source.memory].append(weakref.ref(traced))
+        return traced
+
+    def _again(self, known, arguments=()):
+        """A value that was computed before: an array of its own, as a write to the one is none to the other."""
+        if isinstance(known, (list, tuple)):
+            return type(known)(self._again(part, arguments) for part in known)
+        again = self._traced(known.value, known.place, arguments)
+        again.key = known.key
+        return again
+
+    def new_memory(self, traced) -> int:
+        """The number of a memory that only ``traced`` has."""
+        self._sharing[len(self._sharing)] = [weakref.ref(traced)]
+        return len(self._sharing) - 1
+
+    def is_given(self, traced) -> bool:
+        """Whether the memory is an argument's or a constant's."""
+        return traced.memory in self._given
+
+    def sharing(self, traced) -> list:
+        """The other traced arrays on the same memory that somebody holds."""
+        found = [seen() for seen in self._sharing[traced.memory]]
+        return [x for x in found if x is not None and x is not traced]
 
     def add(self, name: str, kernel, arguments, values, result):
         """Write down a call, or find the same one that was written before."""
@@ -61,14 +105,16 @@ class Program:
         spec = _placed(arguments)
         key = _key(name, spec)
         if key is not None and key in self._known:
-            return self._known[key]
+            return self._again(self._known[key], arguments)
         kernel = _direct(kernel, values)
         if isinstance(result, (list, tuple)):
-            out: Any = [self._place(r) for r in result]
+            out: Any = [self._place(r, arguments) for r in result]
             self.steps.append((name, kernel, spec, [t.place for t in out]))
             out = out if isinstance(result, list) else tuple(out)
         else:
-            out = self._place(np.asarray(result) if not isinstance(result, np.generic) else result)
+            out = self._place(np.asarray(result) if not isinstance(result, np.generic) else result, arguments)
+            if name == "get_item":
+                out.key = frozen(arguments[1])
             self.steps.append((name, kernel, spec, out.place))
         if key is not None:
             self._known[key] = out
@@ -81,7 +127,7 @@ class Program:
                 continue
             constant = self.constants.get(one.place) if hasattr(one, "place") else one
             if isinstance(constant, (np.ndarray, np.generic, float, int)) and np.all(constant == 1):
-                return other
+                return self._again(other)
         return None
 
     def function(self, outputs: list):
@@ -116,6 +162,22 @@ class Place:
         return hash(("place", self.index))
 
 
+def _owner(array):
+    """The array that owns the memory of one."""
+    while isinstance(getattr(array, "base", None), np.ndarray):
+        array = array.base
+    return array
+
+
+def flat(value):
+    """The items of lists and tuples, however nested."""
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from flat(item)
+        else:
+            yield item
+
+
 def _placed(value):
     from .traced import Traced
 
@@ -143,16 +205,17 @@ def _holds_arrays(value) -> bool:
 def _key(name: str, spec):
     """What tells a call from others, or None where an argument cannot be compared."""
     try:
-        key = (name, _frozen(spec))
+        key = (name, frozen(spec))
         hash(key)
         return key
     except TypeError:
         return None
 
 
-def _frozen(spec):
+def frozen(spec):
+    """A part of a call as what can be compared and hashed."""
     if isinstance(spec, (list, tuple)):
-        return (type(spec).__name__, *map(_frozen, spec))
+        return (type(spec).__name__, *map(frozen, spec))
     if isinstance(spec, slice):
         return ("slice", spec.start, spec.stop, spec.step)
     if isinstance(spec, np.ndarray):
@@ -230,10 +293,12 @@ def _written(program: Program, steps: list, outputs: list, wanted: set):
     body = "\n".join(lines) or "    pass"
     source = f"def program({parameters}):\n{body}\n    return {returned}\n"
     # constants live in the function's globals, so they must not be deleted or assigned
-    exec(compile(source, "<gradops program>", "exec"), scope)
-    scope["program"].source = source
-    scope["program"].steps = len(steps)
-    return scope["program"]
+    function: Any = sources.function(source, "program", f"program {next(_numbers)}", scope)
+    function.source, function.steps = source, len(steps)
+    return function
+
+
+_numbers = itertools.count(1)
 
 
 def _may_be_others(program: Program, outputs: list, own: set) -> bool:

@@ -10,23 +10,29 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import backends
+import numpy as np
+
+from .. import backends, ops
 from ..backends import numpy as _kernels
-from ..errors import JitError
-from .program import Program
+from ..errors import ArgumentTypeError, JitError
+from ..ops import numpy_functions, operators
+from ..ops.indexing import set_at as _set_at
+from .program import Program, flat, frozen
 
 
 class Traced:
     """A value of a function being traced."""
 
-    __slots__ = ("value", "program", "place", "__weakref__")
+    __slots__ = ("value", "program", "place", "memory", "key", "stale", "__weakref__")
     __array_priority__ = 500
-    __array_ufunc__ = None
 
-    def __init__(self, value, program: Program, place: int):
+    def __init__(self, value, program: Program, place: int, memory: int):
         self.value = value
         self.program = program
         self.place = place
+        self.memory = memory  # equal numbers for views of one array
+        self.key = None  # of the array that this is a view of
+        self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
 
     shape = property(lambda self: self.value.shape)
     dtype = property(lambda self: self.value.dtype)
@@ -37,9 +43,7 @@ class Traced:
         return len(self.value)
 
     def __iter__(self):
-        from ..ops.indexing import get_item
-
-        return (get_item(self, i) for i in range(len(self)))
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
 
     def __repr__(self) -> str:
         return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
@@ -52,7 +56,69 @@ class Traced:
         )
 
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
-    __setitem__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse
+    _constant = _refuse
+
+    def _described(self):
+        return self.value
+
+    def __setitem__(self, key, value) -> None:
+        self._write(_set_at(self, key, value))
+
+    def _write(self, result) -> None:
+        """Become ``result``, as by a write in place.
+
+        Raises:
+            JitError: an argument, or an array that was closed over: a program does not write to what is not its own.
+        """
+        if self.program.is_given(self):
+            raise JitError(
+                "a compiled function wrote in place to an argument, or to an array that it closes over.",
+                hint="write `x = x + y` for `x += y`; `ops.slice_update()` or `ops.scatter_update()` for `x[i] = y`; "
+                "or write to a copy",
+            )
+        if not isinstance(result, Traced):
+            result = self.program.constant(np.asarray(result))
+        if result.dtype != self.dtype:
+            result = ops.cast(result, self.dtype.name)
+        if result.shape != self.shape:
+            result = ops.broadcast_to(result, self.shape)
+        self._superseded(result)
+        self.value, self.place, self.stale = result.value, result.place, None
+        self.memory = self.program.new_memory(self)
+
+    def _superseded(self, result) -> None:
+        """Let nobody read what shares memory with this array, as a program does not write to it: ``result`` is new."""
+        for other in self.program.sharing(self):
+            other.stale = (result.place, self.key)
+
+    def refuse_stale(self, name: str = "", arguments: tuple = ()) -> None:
+        """Raise where a write to a view would have to be seen; ``x[key] = x[key] + 1`` brings it back itself."""
+        if name == "set_at" and arguments[0] is self:
+            _, key, updates = arguments
+            if isinstance(updates, Traced) and self.stale == (updates.place, frozen(key)):
+                return
+        raise JitError(
+            "a compiled function wrote in place to a view, and then read another array that shares its memory.",
+            hint="write to the array itself (`x[i] = y`, `x[i] += y`), or to a copy",
+        )
+
+
+def _in_place(op):
+    """``x op= y``; single numbers are bound anew, as NumPy's are."""
+
+    def operate(self, other):
+        result = op(self, other)
+        if not self.ndim or not isinstance(result, Traced):
+            return result
+        if result.shape != self.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
+            raise ArgumentTypeError(
+                f"`{op.__name__}` in place: a result of shape {result.shape} and dtype {result.dtype} "
+                f"does not fit into shape {self.shape} and dtype {self.dtype}."
+            )
+        self._write(result)
+        return self
+
+    return operate
 
 
 def is_tensor_type(kind: type) -> bool:
@@ -76,21 +142,11 @@ def convert(value, dtype=None, like=None):
     if isinstance(value, Traced):
         return value if dtype is None else _recorded("cast", _kernels.cast)(value, dtype)
     if isinstance(value, (list, tuple)):
-        found = next((v for v in _flat(value) if isinstance(v, Traced)), None)
+        found = next((v for v in flat(value) if isinstance(v, Traced)), None)
         if found is not None:
-            from ..ops.joining import stack
-
-            return stack([convert(v, dtype, found) for v in value])
+            return ops.stack([convert(v, dtype, found) for v in value])
     array = _kernels.convert(value, dtype)
     return array if like is None else like.program.constant(array)
-
-
-def _flat(value):
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            yield from _flat(item)
-        else:
-            yield item
 
 
 def __getattr__(name: str) -> Any:
@@ -111,12 +167,15 @@ def _recorded(name: str, kernel):
     def record(*arguments):
         if name in _CONSTANT:
             return kernel(*_values(arguments))
-        program = next((x.program for x in _flat(arguments) if isinstance(x, Traced)), None)
+        program = next((x.program for x in flat(arguments) if isinstance(x, Traced)), None)
         if _has_unknown_shape(name, arguments):
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
+        for x in flat(arguments):
+            if isinstance(x, Traced) and x.stale:
+                x.refuse_stale(name, arguments)
         values = _values(arguments)
         result = kernel(*values)
         return result if program is None else program.add(name, kernel, arguments, values, result)
@@ -127,7 +186,7 @@ def _recorded(name: str, kernel):
 def _has_unknown_shape(name: str, arguments) -> bool:
     """Whether a result has as many elements as a traced array has true ones."""
     if name == "get_item":
-        return any(isinstance(x, Traced) and x.dtype == bool for x in _flat(arguments[1:]))
+        return any(isinstance(x, Traced) and x.dtype == bool for x in flat(arguments[1:]))
     positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1
     return positions and isinstance(arguments[0], Traced)
 
@@ -160,36 +219,13 @@ class derivatives:
         return _on_tape(run, leaves)
 
 
-def give_operators(kind: Any) -> None:
-    """Python's operators, as ops."""
-    from .. import ops
-
-    for name, op in {
-        "add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "truediv": ops.divide, "pow": ops.power,
-        "matmul": ops.matmul, "floordiv": ops.floor_divide, "mod": ops.mod,
-    }.items():  # fmt: skip
-        setattr(kind, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
-        setattr(kind, f"__r{name}__", lambda self, other, op=op: _binary(op, other, self))
-    for name, op in {
-        "eq": ops.equal, "ne": ops.not_equal, "lt": ops.less, "le": ops.less_equal, "gt": ops.greater,
-        "ge": ops.greater_equal, "getitem": ops.get_item,
-    }.items():  # fmt: skip
-        setattr(kind, f"__{name}__", lambda self, other, op=op: _binary(op, self, other))
-    for name, op in {"neg": ops.negative, "abs": ops.abs}.items():
-        setattr(kind, f"__{name}__", lambda self, op=op: op(self))
-    kind.__hash__ = object.__hash__
-
-
-def _binary(op, first, second):
-    from ..autodiff.variable import Variable
-
-    return NotImplemented if isinstance(second, Variable) else op(first, second)
-
-
 @functools.cache
 def register() -> None:
     """Make traced arrays a backend and give them operators."""
     import sys
 
     backends.register("traced", sys.modules[__name__], root="gradops")
-    give_operators(Traced)
+    operators.give(Traced)
+    numpy_functions.give(Traced, JitError)
+    for name, op in operators.BINARY.items():
+        setattr(Traced, f"__i{name}__", _in_place(op))

@@ -19,9 +19,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .. import backends, config
+from .. import _source, backends, config
 from ..errors import ArgumentTypeError, BackendError, GradopsError
 from . import _checks
+from ._public import names
 
 F = TypeVar("F", bound=Callable)
 
@@ -182,13 +183,16 @@ def kind_of(value) -> Any:
     return frozenset(map(type, value)) if isinstance(value, (list, tuple)) else type(value)
 
 
-def op(function: F | None = None, *, name: str | None = None, differentiable: bool = True, check=None):
+def op(
+    function: F | None = None, *, name: str | None = None, public: bool = True, differentiable: bool = True, check=None
+):
     """Make a public op of a function: its signature, annotations and docstring are the op's.
 
     Args:
         function: the op; a body of ``...`` means that every backend has a kernel, any other body is the
             composed op, used where a backend has none.
         name: the op's name if it is not the function's (``image.resize``).
+        public: False for ops that the rules of the tape are made of, which users are not shown.
         differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
             variables they run on the data and give no gradient.
         check: ``check(op, **arguments)``, run before the kernel where a backend would accept what is wrong.
@@ -198,6 +202,8 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
         family = function.__module__.rpartition(".")[2]
         entry = Op(function, name or function.__name__, family, differentiable, check)
         registry[entry.name] = entry
+        if public:
+            names.add(entry.name)
         return entry.call  # type: ignore[return-value]
 
     return decorate if function is None else decorate(function)
@@ -206,6 +212,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
 def alias(name: str, target: Callable) -> Callable:
     """A second name of an op: the same function, found under both names."""
     registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]
+    names.add(name)
     return target
 
 
@@ -258,8 +265,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         "op": entry,
         **defaults,
     }
-    exec(compile(source, f"<gradops op {entry.name}>", "exec"), scope)
-    public: Any = scope[plain]
+    public: Any = _source.function(source, plain, f"op {entry.name}", scope)
     public.__module__, public.__qualname__ = function.__module__, function.__qualname__
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__

@@ -122,7 +122,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     return multiply(x, normal_cdf(x))
 
 
-@op
+@op(public=False)
 def normal_cdf(x: Tensor) -> Tensor:
     """The standard normal distribution function of each element, also accurate far below 0.
 
@@ -337,7 +337,7 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
     return where(support, subtract(x, level), 0.0)
 
 
-@op(differentiable=False)
+@op(public=False, differentiable=False)
 def sparsemax_support(x: Tensor, axis: Axis) -> Tensor:
     """Where :func:`sparsemax` is above 0, as bools; ``x`` must not be above 0."""
     ...

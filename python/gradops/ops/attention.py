@@ -120,7 +120,7 @@ def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
     return rounded(transpose(result, (0, 2, 1, 3)), final)
 
 
-@op
+@op(public=False)
 def attention_forward(
     query: Tensor,
     key: Tensor,

@@ -11,7 +11,7 @@ from ._spatial import is_channels_first, per_dimension, positions
 from .shaping import reshape, transpose
 
 
-@op
+@op(public=False)
 def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
     """The windows of an image with channels first, as columns.
 
@@ -21,7 +21,7 @@ def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
     ...
 
 
-@op
+@op(public=False)
 def column_sums(x: Tensor, sizes, window, strides, padding, dilation) -> Tensor:
     """Columns added up where their windows are, in an image of ``sizes``.
 

@@ -18,6 +18,7 @@ from .. import _tree, backends
 from ..annotations import Function, Index, Integer, Structure, Tensor
 from ..errors import ArgumentError, ArgumentTypeError
 from ._checks import integer
+from ._public import public
 from ._structures import (
     Recorded,
     State,
@@ -42,6 +43,7 @@ FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
 """The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
 
 
+@public
 def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
     """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; only the one is called where ``pred`` is known.
 
@@ -65,6 +67,7 @@ def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
     return _branch("cond", pred, [false_fn, true_fn])
 
 
+@public
 def switch(index: Index, branches: Structure, *operands: Structure) -> Structure:
     """The result of ``branches[index](*operands)``, the index clamped to the branches there are.
 
@@ -121,6 +124,7 @@ def _branch(op: str, index, functions: list) -> Structure:
     return _tree.unflatten(found[0], leaves)
 
 
+@public
 def scan(
     f: Function,
     init: Structure,
@@ -207,6 +211,7 @@ def _scan_in_python(step, carry, rows, count, reverse, owner):
     return carry, [stack(list(column)) for column in zip(*results)]
 
 
+@public
 def while_loop(
     cond: Function, body: Function, loop_vars: Structure, maximum_iterations: Integer | None = None
 ) -> Structure:
@@ -270,6 +275,7 @@ def while_loop(
     return state.pack(leaves)
 
 
+@public
 def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Structure) -> Structure:
     """Apply ``body_fun`` to a state for each whole number from ``lower`` up to but without ``upper``.
 

@@ -18,7 +18,7 @@ from ._spatial import is_channels_first, pads, per_dimension, positions, spatial
 from .shaping import reshape
 
 
-@op
+@op(public=False)
 def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, groups, channels_first) -> Tensor:
     """The convolution of inputs with a kernel of shape ``(*window, channels / groups, filters)``.
 
@@ -28,7 +28,7 @@ def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, g
     ...
 
 
-@op
+@op(public=False)
 def conv_to_inputs(
     outputs: Tensor, kernel: Tensor, sizes, strides, padding, dilation, groups, channels_first
 ) -> Tensor:
@@ -40,7 +40,7 @@ def conv_to_inputs(
     ...
 
 
-@op
+@op(public=False)
 def conv_to_kernel(
     inputs: Tensor, outputs: Tensor, sizes, strides, padding, dilation, groups, channels_first
 ) -> Tensor:

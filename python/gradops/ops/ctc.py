@@ -177,7 +177,7 @@ def _greedy(inputs, sequence_lengths, merge_repeated, mask_index):
     return expand_dims(labels, 0), scores
 
 
-@op(differentiable=False)
+@op(public=False, differentiable=False)
 def ctc_beams(inputs: Tensor, sequence_lengths: Tensor, beam_width, top_paths, mask_index) -> tuple:
     """:func:`ctc_decode` by beam search, on the host.
 

@@ -57,7 +57,7 @@ def det(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_square)
+@op(public=False, check=check_square)
 def adjugate(x: Tensor) -> Tensor:
     """Adjugate matrix: ``det(x) * inv(x)``, and its limit where ``x`` is singular.
 

@@ -69,7 +69,7 @@ def _transformed(x, dimensions: int, inverse: bool):
     return (real(y), imag(y)) if _is_pair(x) else y
 
 
-@op
+@op(public=False)
 def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Tensor:
     """Discrete Fourier transform of a complex tensor: what :func:`fft` and its family are made of.
 
@@ -86,7 +86,7 @@ def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Te
     ...
 
 
-@op
+@op(public=False)
 def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     """The half spectrum of a real tensor as a complex tensor: what :func:`rfft` is made of.
 
@@ -102,7 +102,7 @@ def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     ...
 
 
-@op
+@op(public=False)
 def irfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     """The real signal of a complex half spectrum: what :func:`irfft` is made of.
 
@@ -137,7 +137,7 @@ def fft(x: Tensors):
     return _transformed(x, 1, False)
 
 
-@op(check=_check_line)
+@op(public=False, check=_check_line)
 def ifft(x: Tensors):
     """Inverse discrete Fourier transform over the last dimension, divided by its size.
 

@@ -128,7 +128,7 @@ def nonzero(x: Tensor):
     ...
 
 
-@op
+@op(public=False)
 def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` added at ``key`` (as of :func:`get_item`); repeated positions add up.
 
@@ -141,7 +141,7 @@ def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(public=False)
 def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` at ``key`` (as of :func:`get_item`), in ``x``'s dtype; of a position's several the last.
 

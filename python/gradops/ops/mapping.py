@@ -10,6 +10,7 @@ from .. import _tree
 from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ShapeError
 from ._checks import broadcast_shapes, check_axis
+from ._public import public
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
 from .control import scan
 from .conversion import shape
@@ -21,6 +22,7 @@ FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
 """The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
 
 
+@public
 def map(f: Function, xs: Structure) -> Structure:
     """``f`` of each row of ``xs``, one after the other, stacked.
 
@@ -43,6 +45,7 @@ def map(f: Function, xs: Structure) -> Structure:
     return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
 
 
+@public
 def vectorized_map(function: Function, elements: Structure) -> Structure:
     """``function`` of each row of ``elements``, all at once where the library can, stacked.
 
@@ -86,6 +89,7 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
     return map(function, _tree.unflatten(structure, rows))
 
 
+@public
 def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) -> Function:
     """A function that applies ``pyfunc`` to each element of its arguments, broadcast, as ``numpy.vectorize``.
 
@@ -182,6 +186,7 @@ def _loop_shape(signature, tensors, cores) -> tuple:
     )
 
 
+@public
 def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis: Axis = 0) -> Structure:
     """Running results of an associative function along a dimension, in logarithmically many calls.
 

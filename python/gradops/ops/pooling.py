@@ -22,7 +22,7 @@ from .reductions import max as _largest
 from .shaping import broadcast_to, expand_dims, reshape
 
 
-@op
+@op(public=False)
 def window_max(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     """The largest element of each window.
 
@@ -32,7 +32,7 @@ def window_max(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(public=False, differentiable=False)
 def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_first) -> Tensor:
     """Where in the flattened ``x`` each window first has its element of ``y``; its first element if nowhere (NaN).
 
@@ -63,7 +63,7 @@ def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
     return np.where(outside, -1, flat)
 
 
-@op
+@op(public=False)
 def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     """The sum of each window.
 
@@ -73,7 +73,7 @@ def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     ...
 
 
-@op
+@op(public=False)
 def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) -> Tensor:
     """Each element of ``y`` added to all of its window, in zeros of spatial ``sizes``.
 
@@ -239,7 +239,7 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
     return take(reshape(x, (-1,)), adaptive_positions(x, output_size, first))
 
 
-@op(differentiable=False)
+@op(public=False, differentiable=False)
 def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
     """Where in the flattened ``x`` the largest elements of its parts are.
 

@@ -6,13 +6,16 @@ import builtins
 
 from .. import backends, config, dtypes
 from ..annotations import Tensor
+from ._public import public
 
 
+@public
 def is_tensor(x) -> bool:
     """Whether ``x`` is a tensor of a backend or a variable."""
     return backends.of(x) is not None or hasattr(x, "requires_grad")
 
 
+@public
 def shape(x: Tensor) -> tuple:
     """The sizes of ``x``'s dimensions as a tuple; in TensorFlow graphs unknown ones are None."""
     try:
@@ -21,11 +24,13 @@ def shape(x: Tensor) -> tuple:
         return tuple(config.default_backend().convert(x).shape)
 
 
+@public
 def ndim(x: Tensor) -> int:
     """The number of ``x``'s dimensions."""
     return len(shape(x))
 
 
+@public
 def size(x: Tensor) -> int:
     """The number of ``x``'s elements."""
     count = 1
@@ -34,6 +39,7 @@ def size(x: Tensor) -> int:
     return count
 
 
+@public
 def dtype(x: Tensor) -> str:
     """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
     owner = backends.of(x)

@@ -54,7 +54,7 @@ def _check_overlap(op, x, sequence_stride) -> None:
     check_length(op.name, sequence_stride, "sequence_stride")
 
 
-@op(check=_check_overlap)
+@op(public=False, check=_check_overlap)
 def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
     """Sequences laid out ``sequence_stride`` apart and added up: the transpose of :func:`extract_sequences`.
 

@@ -110,7 +110,7 @@ def i0(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(public=False, check=check_real)
 def i1(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 1, of each element.
 
@@ -123,7 +123,7 @@ def i1(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(public=False, check=check_real)
 def lgamma(x: Tensor) -> Tensor:
     """Logarithm of the absolute value of the gamma function at each element.
 
@@ -136,7 +136,7 @@ def lgamma(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(public=False, check=check_real)
 def polygamma(x: Tensor, n: int = 0) -> Tensor:
     """Derivative ``n`` of the digamma function, itself the derivative of ``lgamma``, at each element.
 

@@ -207,7 +207,7 @@ def _turned(x):
     return transpose(x, (1, 0))
 
 
-@op(name="sliding_product")
+@op(public=False, name="sliding_product")
 def sliding_product(x: Tensor, window: Tensor) -> Tensor:
     """Sums of products of a window with each stretch of a vector: ``y[i] = sum(x[i:i + m] * window)``.
 

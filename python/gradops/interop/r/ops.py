@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import gradops
 
-from ... import ops
+from ... import _source, ops
 from . import values
 from .errors import Failure
 
@@ -115,8 +115,7 @@ def op(name: str) -> Callable:
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
     scope = {**vars(values), "Failure": Failure, "_function": function}
-    exec(compile(source, f"<gradops op {name} for R>", "exec"), scope)
-    return scope["call"]
+    return _source.function(source, "call", f"op {name} for R", scope)
 
 
 _CALLED = {

@@ -1,0 +1,17 @@
+"""The names that users find in ``gradops.ops``; what else its modules define is for the rules of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+F = TypeVar("F", bound=Callable)
+
+names = {"custom_gradient", "image", "nn", "stop_gradient"}
+"""Every op as it is made; the two of gradops.flow, which are ops to users, and the namespaces."""
+
+
+def public(function: F) -> F:
+    """A function that is an op to users, though none to dispatch: it takes functions, or gives no tensor."""
+    names.add(function.__name__)
+    return function

@@ -1,0 +1,339 @@
+"""NumPy's functions on an array of gradops' own: each is the op of its name, its arguments renamed to the op's.
+
+A class that is given them says of its instances:
+
+- ``_described()``: an array of the same shape and dtype, for functions that ask no more;
+- ``_constant(losing=None)``: the array itself, for what is not recorded; an error where there is none to look at, or
+  where ``losing`` would lose a gradient;
+- ``_write(result)``: become ``result`` in place, for ``out=`` and the like; an error where that is not possible.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..errors import ArgumentError, ArgumentTypeError
+from . import _dispatch
+
+
+def give(kind: Any, error: type[Exception] = ArgumentTypeError) -> None:
+    """Let NumPy's functions on instances of a class be ops; ``error`` is raised for those that are none."""
+    kind._unrecorded = error
+    kind.__array_ufunc__ = _array_ufunc
+    kind.__array_function__ = _array_function
+
+
+def _is_ours(value) -> bool:
+    return hasattr(type(value), "_constant")
+
+
+def _constant(value, losing: str | None = None):
+    """A value, or a list or tuple of them, with the arrays themselves in the place of ours."""
+    if isinstance(value, (list, tuple)):
+        parts = [_constant(v, losing) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value._constant(losing) if _is_ours(value) else value
+
+
+def _described(value):
+    return value._described() if _is_ours(value) else value
+
+
+def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
+    """NumPy's ufuncs on ours are the ops of the same name, recorded."""
+    if not keywords and method == "__call__":
+        call = _ufunc_calls.get(ufunc)
+        if call is not None:
+            return call(*inputs)
+    return _any_ufunc(self, ufunc, method, inputs, keywords)
+
+
+_ufunc_calls: dict = {}
+"""Ufuncs that were met to what they are."""
+
+
+def _any_ufunc(self, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
+    out = keywords.pop("out", None)
+    if method == "at":
+        return _ufunc_at(self, ufunc, *inputs)
+    name = _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
+    if method == "reduce":
+        name = _REDUCTIONS.get(name, "")
+        if len(inputs) == 1 and "axis" not in keywords:
+            keywords["axis"] = 0
+        keywords = {k: v for k, v in keywords.items() if not (k in ("dtype", "initial") and v in (None, np._NoValue))}
+    elif method == "accumulate":
+        name = _ACCUMULATIONS.get(name, "")
+        keywords.setdefault("axis", 0)
+    elif method == "outer":
+        inputs = (ops.reshape(inputs[0], (*np.shape(inputs[0]), *(1,) * len(np.shape(inputs[1])))), inputs[1])
+    elif method != "__call__":
+        name = ""
+    known = _dispatch.registry.get(name)
+    if known is None or set(keywords) - set(known.parameters):
+        raise _unsupported(self, f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), keywords)
+    if method == "__call__":
+        _ufunc_calls[ufunc] = known.call
+    result = known.call(*inputs, **keywords)
+    return result if out is None else _into(out if isinstance(out, tuple) else (out,), result)
+
+
+def _ufunc_at(self, ufunc, target, key, *values):
+    name = f"numpy.{ufunc.__name__}.at"
+    if not _is_ours(target):
+        return ufunc.at(target, _constant(key), *_constant(values, name))
+    if ufunc not in (np.add, np.subtract):
+        raise _unsupported(self, name)
+    (value,) = values
+    target._write(ops.add_at(target, _constant(key), -value if ufunc is np.subtract else value))
+
+
+def _into(targets: tuple, result):
+    """Write a result to what ``out=`` names, recorded; never into an array that would lose its gradient."""
+    (target,) = targets
+    if _is_ours(target):
+        target._write(result)
+    else:
+        target[...] = _constant(result, "out=")
+    return target
+
+
+_UFUNC_NAMES = {
+    "true_divide": "divide",
+    "remainder": "mod",
+    "conjugate": "conj",
+    "absolute": "abs",
+    "fabs": "abs",
+    "pow": "power",
+    "float_power": "power",
+    "positive": "array",
+    "rint": "round",
+    "acos": "arccos",
+    "asin": "arcsin",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "acosh": "arccosh",
+    "asinh": "arcsinh",
+    "atanh": "arctanh",
+    "invert": "bitwise_not",
+    "radians": "deg2rad",
+    "degrees": "rad2deg",
+    "expit": "sigmoid",
+    "log_expit": "log_sigmoid",
+    "ndtr": "normal_cdf",
+    "psi": "digamma",
+}
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+_ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
+
+_FUNCTION_NAMES = {
+    "round_": "round",
+    "around": "round",
+    "amax": "max",
+    "amin": "min",
+    "concat": "concatenate",
+    "permute_dims": "transpose",
+    "rollaxis": "",
+}
+_SYNONYMS = {
+    "a": ("x", "x1", "a", "array"),
+    "b": ("x2", "b"),
+    "x": ("x", "x1"),
+    "y": ("x2", "y"),
+    "arr": ("x", "array"),
+    "ary": ("x",),
+    "array": ("x", "array"),
+    "m": ("x", "array"),
+    "v": ("x",),
+    "val": ("x",),
+    "arrays": ("xs",),
+    "tup": ("xs",),
+    "seq": ("xs",),
+    "x1": ("x1", "x"),
+    "x2": ("x2",),
+    "shape": ("newshape", "shape"),
+    "newshape": ("newshape",),
+    "a_min": ("x_min",),
+    "a_max": ("x_max",),
+    "min": ("x_min",),
+    "max": ("x_max",),
+    "reps": ("repeats",),
+    "n": ("n", "fft_length"),
+    "axis1": ("axis1",),
+    "axis2": ("axis2",),
+    "fweights": (),
+}
+_SHAPES = frozenset("shape ndim size result_type can_cast common_type iscomplexobj isrealobj".split())
+"""Functions that ask for shapes and dtypes alone."""
+_VALUES = frozenset(
+    """allclose array_equal array_equiv may_share_memory shares_memory min_scalar_type array_repr array_str
+    array2string isclose""".split()
+)
+"""Functions that say something of the values and have no derivative: they get the arrays."""
+
+
+def _array_function(self, function, types, arguments, keywords) -> Any:
+    """NumPy's other functions on ours are the ops of the same name, recorded."""
+    plan = _plans.get(function)
+    if plan is not None and len(arguments) <= plan[1]:
+        call, _, names = plan
+        try:
+            return call(*arguments, **{names[k]: v for k, v in keywords.items()}) if keywords else call(*arguments)
+        except KeyError:
+            pass
+    return _any_function(self, function, arguments, keywords)
+
+
+_plans: dict = {}
+"""Functions that were met to the op, how many leading parameters the two share, and other parameters' names."""
+
+
+def _plan(function, op) -> None:
+    """Note how a function's parameters go to the op's, for the calls where that is all there is to know."""
+    names = _parameters(function)
+    if names is None or op.name in ("where", "einsum", "svd", "eigh", "qr", "slogdet", "eig"):
+        return
+    renamed: dict[str, str] = {}
+    for i, name in enumerate(names):
+        options = (*_SYNONYMS.get(name, ()), name)
+        target = next((o for o in options if o in op.parameters and o not in renamed.values()), None)
+        if target is None and i == 0:
+            target = op.parameters[0]
+        if target is not None:
+            renamed[name] = target
+    shared = 0
+    for name, parameter in zip(names, op.parameters):
+        if renamed.get(name) != parameter:
+            break
+        shared += 1
+    required = sum(p.default is p.empty for p in op.signature.parameters.values())
+    if required <= 1:
+        _plans[function] = op.call, shared, renamed
+
+
+def _any_function(self, function, arguments: tuple, keywords) -> Any:
+    name = function.__name__
+    if name in _SHAPES:
+        return function(*map(_described, arguments), **keywords)
+    if name in _VALUES:
+        return function(*map(_constant, arguments), **{k: _constant(v) for k, v in keywords.items()})
+    if name == "copyto":
+        return _copy_to(self, *arguments, **keywords)
+    name = _FUNCTION_NAMES.get(name, name)
+    place = function.__module__.partition(".")[2]
+    known = _dispatch.registry.get(name) if place in ("", "linalg", "lib") or place.startswith("lib") else None
+    if known is None:
+        raise _unsupported(self, _full_name(function))
+    keywords = dict(keywords)
+    out = keywords.pop("out", None)
+    if name == "einsum":
+        keywords.pop("optimize", None)
+        if keywords or not isinstance(arguments[0], str):
+            raise _unsupported(self, "numpy.einsum", keywords or ("lists of subscripts",))
+        result = ops.einsum(*arguments)
+        return result if out is None else _into((out,), result)
+    result = known.call(*_renamed(self, function, known, arguments, keywords))
+    _plan(function, known)
+    if name in ("svd", "eigh", "qr", "slogdet", "eig") and isinstance(result, tuple):
+        result = _named(function, result)
+    return result if out is None else _into((out,), result)
+
+
+def _copy_to(self, target, value, **keywords):
+    if keywords:
+        raise _unsupported(self, "numpy.copyto", keywords)
+    if _is_ours(target):
+        target[...] = value
+    else:
+        target[...] = _constant(value, "numpy.copyto")
+
+
+def _named(function, parts: tuple):
+    """Several results as the named tuple that NumPy gives."""
+    kind = {"svd": "SVDResult", "eigh": "EighResult", "qr": "QRResult", "slogdet": "SlogdetResult", "eig": "EigResult"}
+    found = getattr(np.linalg._linalg, kind[function.__name__], None) if hasattr(np.linalg, "_linalg") else None
+    return parts if found is None or len(parts) != len(found._fields) else found(*parts)
+
+
+def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
+    """The arguments of a call of a NumPy function, in the order of the op's parameters."""
+    names = _parameters(function)
+    given = dict(zip(names, arguments)) if names is not None and len(arguments) <= len(names) else None
+    if given is None or op.name == "where":
+        if keywords:
+            raise _unsupported(self, _full_name(function), keywords)
+        return list(arguments)
+    given.update(keywords)
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is np._NoValue:
+            continue
+        options = (*_SYNONYMS.get(name, ()), name)
+        target = next((o for o in options if o in op.parameters and o not in found), None)
+        if target is None and names and name == names[0]:
+            target = op.parameters[0]
+        if target is None:
+            if value is None or name in ("subok", "order", "hermitian"):
+                continue
+            raise _unsupported(self, _full_name(function), {name: value})
+        found[target] = value
+    values = []
+    for parameter in op.signature.parameters.values():
+        if parameter.name in found:
+            values.append(found[parameter.name])
+        elif parameter.default is not parameter.empty:
+            values.append(parameter.default)
+        elif parameter.name in ("x_min", "x_max", "axis"):
+            values.append(None)
+        else:
+            raise ArgumentError(f"{_full_name(function)} needs an argument for `{parameter.name}`.")
+    return values
+
+
+@cache
+def _parameters(function: Callable) -> tuple | None:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return _POSITIONAL.get(function.__name__)
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        named = tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+        return _POSITIONAL.get(function.__name__, named or None)
+    return tuple(p.name for p in parameters)
+
+
+_POSITIONAL = {
+    "concatenate": ("arrays", "axis"),
+    "dot": ("a", "b"),
+    "vdot": ("a", "b"),
+    "inner": ("a", "b"),
+    "where": ("condition", "x", "y"),
+    "pad": ("array", "pad_width", "mode", "constant_values"),
+}
+
+
+def _full_name(function) -> str:
+    module = function.__module__
+    module = "numpy" if module.startswith("numpy.lib") or "._" in module else module
+    return f"{module}.{function.__name__}"
+
+
+def _unsupported(ours, name: str, keywords=()) -> Exception:
+    given = f" with {', '.join(f'`{k}`' for k in keywords)}" if keywords else ""
+    return ours._unrecorded(
+        f"{name}{given} is not recorded.",
+        hint="use the ops of `gradops.ops`, or `variable.detach().numpy()` for values without gradient",
+    )

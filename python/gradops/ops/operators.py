@@ -1,0 +1,95 @@
+"""What an array of gradops' own offers of Python's operators and of NumPy's methods: each is an op.
+
+One table for all of them: variables, arrays of a function being compiled, batches. What is written on one is
+written on all, so that ``jit`` runs what the tape runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops
+
+BINARY: dict[str, Callable] = {
+    "add": ops.add,
+    "sub": ops.subtract,
+    "mul": ops.multiply,
+    "truediv": ops.divide,
+    "floordiv": ops.floor_divide,
+    "mod": ops.mod,
+    "pow": ops.power,
+    "matmul": ops.matmul,
+    "and": ops.bitwise_and,
+    "or": ops.bitwise_or,
+    "xor": ops.bitwise_xor,
+    "lshift": ops.left_shift,
+    "rshift": ops.right_shift,
+}
+"""Operators whose array may stand on either side."""
+
+OPERATORS: dict[str, Callable] = {
+    "eq": ops.equal,
+    "ne": ops.not_equal,
+    "lt": ops.less,
+    "le": ops.less_equal,
+    "gt": ops.greater,
+    "ge": ops.greater_equal,
+    "neg": ops.negative,
+    "pos": lambda self: self,
+    "abs": ops.abs,
+    "invert": ops.bitwise_not,
+    "round": lambda self, decimals=0: ops.round(self, decimals),
+    "getitem": ops.get_item,
+}
+
+
+def _reshape(self, *shape):
+    """The same elements in another shape, given as one tuple or several ints."""
+    return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def _transpose(self, *axes):
+    """The dimensions in another order: reversed, or as given, in one tuple or several ints."""
+    if not axes:
+        return ops.transpose(self)
+    return ops.transpose(self, axes[0] if len(axes) == 1 else axes)
+
+
+METHODS: dict[str, Callable] = {
+    **{
+        name: getattr(ops, name)
+        for name in """abs all any argmax argmin argsort broadcast_to clip conj copy cos cumprod cumsum diagonal dot
+        exp expand_dims flip log matmul max mean min prod ravel repeat round sigmoid sin sort split sqrt square squeeze
+        std sum swapaxes take tanh trace var where""".split()
+    },
+    "astype": lambda self, dtype: ops.cast(self, dtype),
+    "flatten": lambda self: ops.copy(ops.reshape(self, (-1,))),
+    "reshape": _reshape,
+    "transpose": _transpose,
+}
+
+PROPERTIES: dict[str, Callable] = {
+    "T": ops.transpose,
+    "mT": lambda self: ops.swapaxes(self, -1, -2),
+    "real": ops.real,
+    "imag": ops.imag,
+}
+
+
+def give(kind: Any) -> None:
+    """Give a class all of them; comparisons stay apart from its hash, which is by identity."""
+    for name, op in BINARY.items():
+        setattr(kind, f"__{name}__", op)
+        setattr(kind, f"__r{name}__", _reflected(op))
+    for name, op in OPERATORS.items():
+        setattr(kind, f"__{name}__", op)
+    for name, op in METHODS.items():
+        setattr(kind, name, op)
+    for name, op in PROPERTIES.items():
+        setattr(kind, name, property(op))
+    kind.__hash__ = object.__hash__
+
+
+def _reflected(op: Callable) -> Callable:
+    return lambda self, other: op(other, self)
