@@ -1,35 +1,63 @@
 """A recorded program: NumPy calls in order, without dispatch, tape or the user's function.
 
-Written down while tracing, then made smaller (what nothing needs is left out, what was computed before
-is not computed again), then written as the source of one Python function, in which a ufunc may write its
-result over an operand that is not needed any more.
+Written down while tracing, where what was computed before is not computed again; :mod:`.emission` makes a Python
+function of it.
 """
 
 from __future__ import annotations
 
-import itertools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import _source as sources
-from ..backends.numpy.base import owned
+
+class Place:
+    """Stands for an earlier value in a step's arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Place) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(("place", self.index))
+
+
+class Step:
+    """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
+
+    Attributes:
+        several: whether the kernel gives several results, in a list or tuple; else ``places`` is of one.
+    """
+
+    __slots__ = ("name", "kernel", "arguments", "places", "several")
+
+    def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[int, ...], several: bool):
+        self.name = name
+        self.kernel = kernel
+        self.arguments = arguments
+        self.places = places
+        self.several = several
 
 
 class Program:
     """The steps of a traced function.
 
     Attributes:
-        steps: ``(kernel, arguments, place)`` or, for several results, a list of places; in the arguments
-            a :class:`Place` stands for an earlier value.
+        steps: what ran, in order.
+        inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, by place.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.inputs: list[int] = []
-        self.steps: list[tuple] = []
+        self.steps: list[Step] = []
         self.constants: dict[int, Any] = {}
         self._known: dict = {}
         self._values: dict[int, Any] = {}
@@ -109,13 +137,13 @@ class Program:
         kernel = _direct(kernel, values)
         if isinstance(result, (list, tuple)):
             out: Any = [self._place(r, arguments) for r in result]
-            self.steps.append((name, kernel, spec, [t.place for t in out]))
+            self.steps.append(Step(name, kernel, spec, tuple(t.place for t in out), True))
             out = out if isinstance(result, list) else tuple(out)
         else:
             out = self._place(np.asarray(result) if not isinstance(result, np.generic) else result, arguments)
             if name == "get_item":
                 out.key = frozen(arguments[1])
-            self.steps.append((name, kernel, spec, out.place))
+            self.steps.append(Step(name, kernel, spec, (out.place,), False))
         if key is not None:
             self._known[key] = out
         return out
@@ -130,36 +158,15 @@ class Program:
                 return self._again(other)
         return None
 
-    def function(self, outputs: list):
-        """The program as a Python function of the inputs, giving the list of outputs.
+    def value(self, place: int):
+        """The value at a place for the arguments that the function was traced with."""
+        return self._values[place]
 
-        Args:
-            outputs: places of traced arrays, or values that do not depend on the inputs.
-        """
-        wanted = {o.index for o in outputs if isinstance(o, Place)}
-        needed, kept = set(wanted), []
-        for name, kernel, spec, place in reversed(self.steps):
-            places = place if isinstance(place, list) else [place]
-            if needed.intersection(places):
-                kept.append((name, kernel, spec, place))
-                needed.update(p.index for p in _places(spec))
-        kept.reverse()
-        return _written(self, kept, outputs, wanted)
-
-
-class Place:
-    """Stands for an earlier value in a step's arguments."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int):
-        self.index = index
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Place) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return hash(("place", self.index))
+    def forget(self) -> None:
+        """Let go of what tracing and emission alone need."""
+        self._values.clear()
+        self._known.clear()
+        self._sharing.clear()
 
 
 def _owner(array):
@@ -188,12 +195,13 @@ def _placed(value):
     return value
 
 
-def _places(spec):
+def places(spec):
+    """The places in an argument, or in lists and tuples of them."""
     if isinstance(spec, Place):
         yield spec
     elif isinstance(spec, (list, tuple)):
         for item in spec:
-            yield from _places(item)
+            yield from places(item)
 
 
 def _holds_arrays(value) -> bool:
@@ -236,97 +244,3 @@ def _direct(kernel, values):
     if floating and numbers_only_weak and all(a.dtype == arrays[0].dtype for a in arrays):
         return direct
     return kernel
-
-
-def _written(program: Program, steps: list, outputs: list, wanted: set):
-    scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
-    last = {}
-    for i, (_, _, spec, _) in enumerate(steps):
-        for p in _places(spec):
-            last[p.index] = i
-    own: set[int] = set()  # places whose memory belongs to the program, and is not shared by a view
-    lines = []
-    for i, (_name, kernel, spec, place) in enumerate(steps):
-        scope[f"k{i}"] = kernel
-        call = [_source(a, scope, f"c{i}_{j}") for j, a in enumerate(spec)]
-        shared = {p.index for p in _places(spec)}
-        if isinstance(kernel, np.ufunc) and not isinstance(place, list):
-            value = program._values[place]
-            reusable = [
-                p.index
-                for p in spec
-                if isinstance(p, Place)
-                and p.index in own
-                and last[p.index] == i
-                and p.index not in wanted
-                and isinstance(value, np.ndarray)
-                and value.ndim
-                and program._values[p.index].shape == value.shape
-                and program._values[p.index].dtype == value.dtype
-            ]
-            if reusable:
-                call.append(f"out=v{reusable[0]}")
-            own.add(place)
-        else:
-            own -= shared  # the result may be a view of its operands
-        target = ", ".join(f"v{p}" for p in place) + "," if isinstance(place, list) else f"v{place}"
-        sign = OPERATORS.get(kernel) if isinstance(kernel, np.ufunc) else None
-        if sign is not None and _of_numbers(program, spec, place):
-            lines.append(f"    {target} = {sign.join(call) if len(call) > 1 else sign + call[0]}")
-        else:
-            lines.append(f"    {target} = k{i}({', '.join(call)})")
-        kept = (*wanted, *program.constants, *program.inputs)  # arguments are their caller's, too
-        over = [p for p in sorted(shared) if last[p] == i and p not in kept]
-        done = [f"v{p}" for p in over if getattr(program._values[p], "ndim", 0)]  # single numbers hold no memory
-        if done:
-            lines.append(f"    del {', '.join(done)}")
-    for place, array in program.constants.items():
-        scope[f"v{place}"] = array
-    results = [_source(o, scope, f"r{j}") for j, o in enumerate(outputs)]
-    parameters = ", ".join(f"v{p}" for p in program.inputs)
-    returned = f"[{', '.join(results)}]"
-    if _may_be_others(program, outputs, own):
-        taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
-        scope.update(owned=owned, taken=taken)
-        returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
-    lines = [line for line in lines if line]
-    body = "\n".join(lines) or "    pass"
-    source = f"def program({parameters}):\n{body}\n    return {returned}\n"
-    # constants live in the function's globals, so they must not be deleted or assigned
-    function: Any = sources.function(source, "program", f"program {next(_numbers)}", scope)
-    function.source, function.steps = source, len(steps)
-    return function
-
-
-_numbers = itertools.count(1)
-
-
-def _may_be_others(program: Program, outputs: list, own: set) -> bool:
-    """Whether an output may be an argument, a constant or another output, or share memory with one."""
-    places = [o.index for o in outputs if isinstance(o, Place)]
-    arrays = [p for p in places if isinstance(program._values[p], np.ndarray)]
-    constants = any(isinstance(o, np.ndarray) for o in outputs)
-    return constants or len(set(arrays)) < len(arrays) or not own.issuperset(arrays)
-
-
-OPERATORS = {np.add: " + ", np.subtract: " - ", np.multiply: " * ", np.true_divide: " / ", np.negative: "-"}
-"""Ufuncs that Python's operators do some times faster on single numbers, to the same bits."""
-
-
-def _of_numbers(program: Program, spec, place) -> bool:
-    """Whether a step is of single float64 numbers; two numbers of Python's own would do without NumPy's rules."""
-    values = [program._values[x.index] if isinstance(x, Place) else x for x in (*spec, Place(place))]
-    of_numpy = [x for x in values if isinstance(x, (np.ndarray, np.generic))]
-    return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
-
-
-def _source(value, scope: dict, name: str) -> str:
-    if isinstance(value, Place):
-        return f"v{value.index}"
-    if isinstance(value, (list, tuple)) and any(True for _ in _places(value)):
-        inner = [_source(v, scope, f"{name}_{j}") for j, v in enumerate(value)]
-        return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)},)"
-    if value is None or isinstance(value, (bool, int)):
-        return repr(value)
-    scope[name] = value
-    return name

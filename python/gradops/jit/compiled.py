@@ -1,0 +1,221 @@
+"""A compiled function: which program a call needs, and how it is made."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, backends, config
+from ..autodiff.variable import Variable
+from ..errors import ArgumentTypeError, JitError
+from . import emission
+from .captured import Captured, lost_gradient
+from .program import Place, Program
+
+_NUMBERS = (bool, int, float, complex)
+_MOST = 256
+"""How many programs are held; a number that is another at each call would make ever more."""
+
+
+class Compiled:
+    """A function that is traced once for each signature of its arguments.
+
+    Attributes:
+        programs: what was compiled, each a function of a list of tensors, by signature.
+    """
+
+    def __init__(self, f: Callable, static: tuple[int, ...]):
+        functools.update_wrapper(self, f, updated=())
+        self.f = f
+        self.static = static
+        self.programs: dict[Any, Callable] = {}
+        self.captured: Captured | None = None
+
+    def __call__(self, *args, **kwargs):
+        if self.captured is not None and self.captured.changed():
+            self.programs.clear()
+        if not kwargs and not self.static:
+            for x in args:
+                if type(x) is not np.ndarray:
+                    break
+            else:
+                program = self.programs.get(_of_arrays(args))
+                if program is not None:
+                    return program(args)
+        return self._called(Signature(args, kwargs, self.static))
+
+    def __get__(self, instance, owner=None):
+        """A method, where the function is one."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def _called(self, signature: Signature):
+        if signature.is_recorded:
+            return self.f(*signature.args, **signature.kwargs)
+        program = self.programs.get(signature.key)
+        if program is None:
+            program = self._compile(signature)
+        return program(signature.tensors)
+
+    def _compile(self, signature: Signature) -> Callable:
+        if len(self.programs) >= _MOST:
+            del self.programs[next(iter(self.programs))]
+
+        arguments = signature.arguments()
+
+        def f(*tensors):
+            return self._traced(*arguments(tensors))
+
+        if signature.backend.name != "numpy":
+            compiled = signature.backend.module.derivatives.compile(f)
+            program = self.programs[signature.key] = lambda tensors: compiled(*tensors)
+            return program
+        program = self.programs[signature.key] = trace(f, signature.tensors)
+        if signature.is_of_arrays:
+            self.programs[_of_arrays(signature.args)] = program
+        return program
+
+    def _traced(self, args: list, kwargs: dict):
+        """``f``, which is called to be traced only.
+
+        Raises:
+            JitError: random numbers were drawn, or the result carries a gradient to what is no argument.
+        """
+        captured = Captured(self.f)
+        before = captured.random_state()
+        result = self.f(*args, **kwargs)
+        if captured.random_state() != before:
+            raise JitError(
+                "a compiled function drew random numbers while it was traced; they would be the same at each call.",
+                hint="draw them outside and pass them as an argument",
+            )
+        if lost_gradient(result):
+            raise JitError(
+                "the result of a compiled function depends on a variable that requires a gradient and is no argument; "
+                "the gradient would be lost.",
+                hint="pass the variable as an argument, or use `variable.detach()`",
+            )
+        captured.forget_own_changes()
+        self.captured = captured
+        return result
+
+
+def _of_arrays(arrays) -> tuple:
+    """The signature of arrays alone, which is quick to tell."""
+    return (config.floatx(), *[(x.shape, x.dtype) for x in arrays])
+
+
+class Signature:
+    """What tells a call from others: its backend, structure, shapes and dtypes, numbers and static arguments.
+
+    Python's numbers are part of it, as they take the dtype of what they meet and so are none of the tensors.
+
+    Raises:
+        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
+    """
+
+    def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...]):
+        self.args, self.kwargs, self.static = args, kwargs, static
+        dynamic = [x for i, x in enumerate(args) if i not in static]
+        self.leaves, self.form = _tree.flatten((dynamic, kwargs))
+        found = backends.common([type(x.data if isinstance(x, Variable) else x) for x in self.leaves], "jit")
+        self.backend = found or config.default_backend()
+        self.is_recorded = self.backend.name == "traced" or any(isinstance(x, Variable) for x in self.leaves)
+        if self.is_recorded:
+            return
+        self.is_number = [type(x) in _NUMBERS for x in self.leaves]
+        self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
+        self.is_of_arrays = not kwargs and not static and all(type(x) is np.ndarray for x in args)
+        compared = [_compared(args[i], i) for i in static if i < len(args)]
+        compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
+        shapes = [(x.shape, x.dtype) for x in self.tensors] if self.backend.name == "numpy" else []
+        self.key = (self.backend.name, self.form, *compared, config.floatx(), *shapes)
+
+    def arguments(self) -> Callable:
+        """A function that puts tensors in the place of the call's, which it does not hold."""
+        form, is_number, count = self.form, self.is_number, len(self.args)
+        numbers = [x if number else None for x, number in zip(self.leaves, is_number)]
+        chosen = {i: self.args[i] for i in self.static if i < count}
+
+        def arguments(tensors) -> tuple[list, dict]:
+            given = iter(tensors)
+            leaves = [x if number else next(given) for x, number in zip(numbers, is_number)]
+            dynamic, kwargs = _tree.unflatten(form, leaves)
+            queue = iter(dynamic)
+            return [chosen[i] if i in chosen else next(queue) for i in range(count)], kwargs
+
+        return arguments
+
+
+def _as_tensor(value, backend):
+    if backends.of(value) is backend:
+        return value
+    try:
+        return backend.convert(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"an argument of a compiled function must be a tensor, a number or a structure of them; "
+            f"got {type(value).__name__}.",
+            hint="name its position in `static_argnums`",
+        ) from error
+
+
+def _compared(value, position: int):
+    """A static argument as what tells it from others."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return ("array", value.shape, value.dtype, value.tobytes())
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[_compared(item, position) for item in value])
+    if isinstance(value, dict):
+        return ("dict", *[(key, _compared(item, position)) for key, item in value.items()])
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"the static argument {position} must be hashable, or an array, list or dict of what is; "
+            f"got {type(value).__name__}.",
+            argument="static_argnums",
+        ) from error
+    if isinstance(value, (float, complex)):
+        return (type(value), repr(value))  # 0.0 is equal to -0.0
+    return (type(value), value)
+
+
+def trace(f: Callable, tensors: list) -> Callable:
+    """The program of one call of ``f`` on NumPy's arrays."""
+    from . import traced  # with it NumPy's kernels, which the first op loads
+
+    traced.register()
+    program = Program()
+    try:
+        result = f(*[program.input(np.asarray(x)) for x in tensors])
+    except (TypeError, ValueError) as error:
+        if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with a sequence"
+            raise error.__cause__ from None
+        raise
+    leaves, form = _tree.flatten(result)
+    function = emission.function(program, [_output(x, program) for x in leaves])
+
+    def run(values):
+        return _tree.unflatten(form, function(*values))
+
+    run.source = function.source  # type: ignore[attr-defined]
+    run.steps = function.steps  # type: ignore[attr-defined]
+    program.forget()
+    return run
+
+
+def _output(x, program: Program):
+    from .traced import Traced
+
+    if isinstance(x, Variable):
+        x = x.data
+    if not isinstance(x, Traced):
+        return x
+    if x.program is not program:
+        raise JitError("a compiled function returned an array of another function being traced.")
+    if x.stale:
+        x.refuse_stale()
+    return Place(x.place)

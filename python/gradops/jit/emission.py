@@ -1,0 +1,156 @@
+"""A recorded program as the source of one Python function: liveness, then reuse of memory, then the lines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from .. import _source
+from ..backends.numpy.base import owned
+from .program import Place, Program, Step, places
+
+_numbers = itertools.count(1)
+
+
+def function(program: Program, outputs: list) -> Any:
+    """The program as a function of its inputs that gives the list of outputs.
+
+    Args:
+        outputs: places of traced arrays, or values that do not depend on the inputs.
+
+    Returns:
+        A function with its ``source`` and its number of ``steps``.
+    """
+    wanted = {o.index for o in outputs if isinstance(o, Place)}
+    steps = needed_steps(program.steps, wanted)
+    last = last_uses(steps)
+    over, own = reuse(program, steps, last, wanted)
+    source, scope = emit(program, steps, outputs, last, over, own)
+    made: Any = _source.function(source, "program", f"program {next(_numbers)}", scope)
+    made.source, made.steps = source, len(steps)
+    return made
+
+
+# Liveness.
+
+
+def needed_steps(steps: list[Step], wanted: set[int]) -> list[Step]:
+    """The steps that the wanted places need, in order."""
+    needed, found = set(wanted), []
+    for step in reversed(steps):
+        if needed.intersection(step.places):
+            found.append(step)
+            needed.update(p.index for p in places(step.arguments))
+    return found[::-1]
+
+
+def last_uses(steps: list[Step]) -> dict[int, int]:
+    """Of each place that steps use, the last of them."""
+    return {p.index: i for i, step in enumerate(steps) for p in places(step.arguments)}
+
+
+# Reuse.
+
+
+def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set[int]) -> tuple[dict[int, int], set]:
+    """Which ufunc may write its result over which operand, by step; and the places whose memory is the program's alone.
+
+    Such memory was made by a ufunc, and no other step took it, whose result could be a view of it.
+    """
+    over: dict[int, int] = {}
+    own: set[int] = set()
+    for i, step in enumerate(steps):
+        if not isinstance(step.kernel, np.ufunc) or step.several:
+            own.difference_update(p.index for p in places(step.arguments))
+            continue
+        for p in step.arguments:
+            if not isinstance(p, Place) or p.index not in own or p.index in wanted or last[p.index] != i:
+                continue
+            if _fits(program.value(p.index), program.value(step.places[0])):
+                over[i] = p.index
+                break
+        own.add(step.places[0])
+    return over, own
+
+
+def _fits(operand, result) -> bool:
+    """Whether the one can be written over the other; single numbers have no memory."""
+    return (
+        isinstance(result, np.ndarray)
+        and result.ndim > 0
+        and operand.shape == result.shape
+        and operand.dtype == result.dtype
+    )
+
+
+# Lines.
+
+OPERATORS = {np.add: " + ", np.subtract: " - ", np.multiply: " * ", np.true_divide: " / ", np.negative: "-"}
+"""Ufuncs that Python's operators do some times faster on single numbers, to the same bits."""
+
+
+def emit(
+    program: Program, steps: list[Step], outputs: list, last: dict[int, int], over: dict[int, int], own: Collection[int]
+) -> tuple[str, dict[str, Any]]:
+    """The source, and the values that it names: kernels, constants, arguments that are no places."""
+    scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
+    wanted = {o.index for o in outputs if isinstance(o, Place)}
+    held = {*wanted, *program.constants, *program.inputs}  # what stays: arguments are their caller's, too
+    lines = []
+    for i, step in enumerate(steps):
+        call = [_source_of(a, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
+        target = ", ".join(f"v{p}" for p in step.places) + ("," if step.several else "")
+        sign = OPERATORS.get(step.kernel) if isinstance(step.kernel, np.ufunc) else None
+        if sign is not None and _of_numbers(program, step):
+            lines.append(f"{target} = {sign.join(call) if len(call) > 1 else sign + call[0]}")
+        else:
+            scope[f"k{i}"] = step.kernel
+            if i in over:
+                call.append(f"out=v{over[i]}")
+            lines.append(f"{target} = k{i}({', '.join(call)})")
+        used = sorted({p.index for p in places(step.arguments)})
+        done = [p for p in used if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
+        if done:
+            lines.append(f"del {', '.join(f'v{p}' for p in done)}")
+    for place, array in program.constants.items():
+        scope[f"v{place}"] = array  # globals of the function, so they must not be deleted or assigned
+    parameters = ", ".join(f"v{p}" for p in program.inputs)
+    results = ", ".join(_source_of(o, scope, f"r{j}") for j, o in enumerate(outputs))
+    returned = f"[{results}]"
+    if _may_be_others(program, outputs, own):
+        taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
+        scope.update(owned=owned, taken=taken)
+        returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
+    lines.append(f"return {returned}")
+    return f"def program({parameters}):\n" + "".join(f"    {line}\n" for line in lines), scope
+
+
+def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> bool:
+    """Whether an output may be an argument, a constant or another output, or share memory with one."""
+    indices = [o.index for o in outputs if isinstance(o, Place)]
+    arrays = [p for p in indices if isinstance(program.value(p), np.ndarray)]
+    constants = any(isinstance(o, np.ndarray) for o in outputs)
+    return constants or len(set(arrays)) < len(arrays) or not set(own).issuperset(arrays)
+
+
+def _of_numbers(program: Program, step: Step) -> bool:
+    """Whether a step is of single float64 numbers; two numbers of Python's own would do without NumPy's rules."""
+    operands = [program.value(x.index) if isinstance(x, Place) else x for x in step.arguments]
+    of_numpy = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
+    return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
+
+
+def _source_of(value, scope: dict, name: str) -> str:
+    """An argument as source; what cannot be written goes into the scope under ``name``."""
+    if isinstance(value, Place):
+        return f"v{value.index}"
+    if isinstance(value, (list, tuple)) and any(True for _ in places(value)):
+        inner = [_source_of(v, scope, f"{name}_{j}") for j, v in enumerate(value)]
+        return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)},)"
+    if value is None or isinstance(value, (bool, int)):
+        return repr(value)
+    scope[name] = value
+    return name
