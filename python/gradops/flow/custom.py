@@ -50,7 +50,8 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
 
     Gradient:
         The gradient function's, once a backward pass. On JAX it is traced when the function is
-        differentiated (``jax.custom_gradient``), so it cannot branch on values there.
+        differentiated (``jax.custom_gradient``), so it cannot branch on values there. Under ``torch.func`` and in
+        forward mode both functions run again for each derivative; forward mode is the gradient function's transpose.
     """
     if not callable(f):
         raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 
 import tensorflow as tf
 
@@ -16,8 +17,9 @@ from ...errors import GradientError
 try:
     from tensorflow.python.eager import record
     from tensorflow.python.framework import op_callbacks
+    from tensorflow.python.ops.parallel_for import pfor
 except ImportError:
-    record = op_callbacks = None
+    record = op_callbacks = pfor = None
 
 sees_operations = op_callbacks is not None
 
@@ -91,6 +93,48 @@ def may_need_gradient(x, seen: set | None = None) -> bool:
                 return True
         stack.extend(x.op.inputs)
     return False
+
+
+class Row(threading.local):
+    """Whether the rows of an ``ops.vectorized_map`` are computed here, and may be differentiated after it."""
+
+    differentiable = False
+
+
+rows = Row()
+
+
+class RuleWouldBeLost(Exception):
+    """A row has a rule of its own, which ``tf.vectorized_map`` loses: the rows are taken one after the other."""
+
+
+def refuse_rows() -> None:
+    if rows.differentiable:
+        raise RuleWouldBeLost
+
+
+def guarded(value):
+    """``value``, whose own derivative is an error: its rule is on the way to who uses it, or was lost on it."""
+    if not differentiable(value):
+        return tf.identity(value)
+    return tf.raw_ops.PreventGradient(input=value, message=_LOST)
+
+
+_LOST = (
+    "gradops: TensorFlow has lost a custom or scaled gradient here, by tf.vectorized_map or by importing a graph. "
+    "Use gradops.ops.vectorized_map or gradops.ops.map, or take the derivative inside the function that is vectorized."
+)
+
+
+def _guarded_rows(pfor_input):
+    return pfor.wrap(tf.raw_ops.PreventGradient(input=pfor_input.stacked_input(0), message=_LOST), True)
+
+
+if pfor is not None and hasattr(pfor, "RegisterPFor"):
+    try:
+        pfor.RegisterPFor("PreventGradient")(_guarded_rows)
+    except Exception:  # somebody else registered one
+        pass
 
 
 def _is_random(op_type) -> bool:

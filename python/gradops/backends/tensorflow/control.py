@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from . import closures
+
 
 def concrete(x, kind):
     """A 0-d tensor's value, or None where a graph computes it later."""
@@ -54,4 +56,9 @@ def while_loop(holds, step, leaves, bound):
 
 
 def vectorized_map(function, rows):
-    return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)
+    before = closures.rows.differentiable
+    closures.rows.differentiable = before or not tf.executing_eagerly() or closures.may_record()
+    try:
+        return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)
+    finally:
+        closures.rows.differentiable = before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ...errors import JitError
+from ...errors import GradientError, JitError
 from . import closures, tapes
 from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
@@ -15,10 +15,49 @@ stop = tf.stop_gradient
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     inputs = list(map(tf.convert_to_tensor, inputs))  # a tf.Variable is read, and recorded by active tapes
-    if not tf.executing_eagerly():
-        return _custom_in_graph(run, inputs)
-    if not closures.may_record():
+    eager = tf.executing_eagerly()
+    if eager and not closures.may_record():
         return run(*inputs)[0]
+    accumulators = tapes.forward_mode()
+    with tapes.forward_mode_paused():
+        results = (_custom_eagerly if eager else _custom_in_graph)(run, inputs)
+    for i, accumulator in enumerate(accumulators):
+        tangents = [accumulator.jvp(x) for x in inputs]
+        if any(t is not None for t in tangents):
+            with tapes.forward_mode_paused(i):
+                moved = _transposed(run, inputs, tangents, results)
+            tapes.set_tangents(accumulator, results, moved)
+    return results
+
+
+def _transposed(run, inputs: list, tangents: list, results: list) -> list:
+    """The tangents of the results: ``d/du <pull(u), tangents>``, at 0 as a gradient function is linear in ``u``."""
+    points = [tf.zeros_like(y) for y in results]
+    with tf.GradientTape() as tape:
+        tape.watch([u for u in points if closures.differentiable(u)])
+        pulled = _again(run, inputs, points)
+    pairs = [(tf.convert_to_tensor(g), t) for g, t in zip(pulled, tangents) if g is not None and t is not None]
+    with tapes.quietly():
+        return tape.gradient(
+            [g for g, _ in pairs], points, [t for _, t in pairs], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+
+def _again(run, inputs: list, upstreams) -> list:
+    """The gradients from running ``run`` anew, in forward mode: what its gradient function closes over has tangents."""
+    drawn: list = []
+    with closures.noting(drawn, {}):
+        pull = run(*inputs)[1]
+    if drawn:
+        raise GradientError(
+            "a function with a custom gradient draws random numbers; forward mode would draw others.",
+            argument="f",
+            hint="draw them outside and pass them as an argument, or use reverse mode",
+        )
+    return pull(_dense(upstreams))
+
+
+def _custom_eagerly(run, inputs: list) -> list:
     inner = [tf.stop_gradient(x) for x in inputs]
     # ``run`` is recorded on a tape of its own: what the active tapes then still watch came in another way.
     tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
@@ -28,7 +67,12 @@ def custom(run, inputs: list) -> list:
     if closures.watched(values):
         raise closures.error()
 
-    return _attached(values, inputs, lambda *ups: _linked(tape, inner, inputs, pull, _dense(ups)))
+    def rule(*upstreams):
+        if tapes.forward_mode():
+            return _again(run, inputs, upstreams)
+        return _linked(tape, inner, inputs, pull, _dense(upstreams))
+
+    return _attached(values, inputs, rule)
 
 
 def _attached(values: list, inputs: list, rule) -> list:
@@ -67,6 +111,8 @@ def _linked(tape, inner: list, outer, compute, upstreams):
 
 
 def _custom_in_graph(run, inputs: list) -> list:
+    closures.refuse_rows()
+
     @tf.custom_gradient
     def call(*xs):
         graph = tf.compat.v1.get_default_graph()
@@ -81,13 +127,15 @@ def _custom_in_graph(run, inputs: list) -> list:
                 raise closures.error()
             return tuple(pull(_dense(upstreams)))
 
-        return [tf.identity(v) for v in values], rule
+        return [closures.guarded(v) for v in values], rule
 
     return list(call(*inputs))
 
 
 def checkpoint(run, inputs: list) -> list:
     """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
+    if tapes.forward_mode():
+        return run(*inputs)
     drawn: list = []
     used: dict = {}
     if tf.executing_eagerly():

@@ -99,13 +99,38 @@ def carried():
 
 
 @contextlib.contextmanager
-def stopped():
-    """A scope whose operations give no gradient to any active tape, accumulator, or graph being built."""
+def tapes_stopped():
+    """A scope whose operations no active tape records."""
     with contextlib.ExitStack() as stack:
         for tape in active():
             stack.enter_context(tape.stop_recording())
-        for accumulator in _recording(tf.autodiff.ForwardAccumulator):
+        yield
+
+
+def forward_mode() -> list:
+    """The forward accumulators that are active in this thread."""
+    return _recording(tf.autodiff.ForwardAccumulator)
+
+
+@contextlib.contextmanager
+def forward_mode_paused(start: int = 0):
+    """A scope whose operations no active accumulator follows, from the one at ``start`` to the innermost."""
+    with contextlib.ExitStack() as stack:
+        for accumulator in reversed(forward_mode()[start:]):
             stack.enter_context(_paused(accumulator))
+        yield
+
+
+def set_tangents(accumulator, tensors: list, tangents: list) -> None:
+    if not hasattr(accumulator, "_watch"):
+        raise BackendError(f"TensorFlow {tf.__version__} has no forward mode for custom gradients.")
+    accumulator._watch(tensors, tangents)
+
+
+@contextlib.contextmanager
+def stopped():
+    """A scope whose operations give no gradient to any active tape, accumulator, or graph being built."""
+    with tapes_stopped(), forward_mode_paused(), contextlib.ExitStack() as stack:
         if not tf.executing_eagerly():
             stack.enter_context(_cut_in_graph(tf.compat.v1.get_default_graph()))
         yield
@@ -115,8 +140,8 @@ def stopped():
 def _paused(accumulator):
     if not (hasattr(accumulator, "_pop_accumulator") and hasattr(accumulator, "_push_accumulator")):
         raise BackendError(
-            f"stop_gradient_scope: TensorFlow {tf.__version__} does not let a ForwardAccumulator pause.",
-            hint="use `stop_gradient()` on what is made in the scope",
+            f"TensorFlow {tf.__version__} does not let a ForwardAccumulator pause for a scope or a custom gradient.",
+            hint="use reverse mode, and `stop_gradient()` on what is made in a scope",
         )
     accumulator._pop_accumulator()
     try:
@@ -127,19 +152,36 @@ def _paused(accumulator):
 
 @contextlib.contextmanager
 def _cut_in_graph(graph):
-    """What is added to ``graph`` inside has no derivative, for gradients taken through the function."""
+    """What is added to ``graph`` inside has no derivative, for gradients taken through the function.
+
+    The operations take what comes from outside through ``tf.stop_gradient``, which vectorising, saving and
+    importing the graph keep; what reads a variable has no derivative of its own.
+    """
     start = len(graph.get_operations())
     try:
         yield
     finally:
-        for operation in graph.get_operations()[start:]:
-            if operation.inputs:
-                if not hasattr(operation, "_gradient_function"):
-                    raise BackendError(
-                        f"stop_gradient_scope: TensorFlow {tf.__version__} does not let a graph be cut.",
-                        hint="use `stop_gradient()` on what is made in the scope",
-                    )
+        inside = graph.get_operations()[start:]
+        names = {operation.name for operation in inside if not _reads(operation)}
+        cut: dict = {}
+        for operation in inside:
+            if not (hasattr(operation, "_gradient_function") and hasattr(operation, "_update_input")):
+                raise BackendError(
+                    f"stop_gradient_scope: TensorFlow {tf.__version__} does not let a graph be cut.",
+                    hint="use `stop_gradient()` on what is made in the scope",
+                )
+            for i, x in enumerate(operation.inputs):
+                if x.op.name not in names and (x.dtype.is_floating or x.dtype.is_complex):
+                    if x.name not in cut:
+                        with graph.as_default(), tf.control_dependencies(None):
+                            cut[x.name] = tf.stop_gradient(x)
+                    operation._update_input(i, cut[x.name])
+            if _reads(operation):
                 operation._gradient_function = _nothing
+
+
+def _reads(operation) -> bool:
+    return any(x.dtype in (tf.resource, tf.variant) for x in operation.inputs)
 
 
 def _nothing(operation, *upstreams):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 
 import numpy as np
 import torch
@@ -57,7 +56,7 @@ def to_numpy(x) -> np.ndarray:
         raise looked_at_a_value()
     if x.dtype is torch.bfloat16:
         x = x.float()
-    return x.resolve_conj().resolve_neg().cpu().numpy()
+    return x.numpy(force=True)
 
 
 def looked_at_a_value() -> JitError:
@@ -86,26 +85,26 @@ def copy(x):
     return x.clone()
 
 
-@cache
-def _meet(first: torch.dtype, second: torch.dtype) -> torch.dtype:
-    return DTYPES[dtypes.promote(NAMES[first], NAMES[second])]
-
-
-@cache
-def _meet_number(dtype: torch.dtype, number: type, floatx: str) -> torch.dtype:
-    return DTYPES[dtypes.promote_number(NAMES[dtype], number, floatx)]
+_meets = {(a, b): DTYPES[dtypes.promote(NAMES[a], NAMES[b])] for a in NAMES for b in NAMES}
+_meets_number = {
+    (dtype, number, floatx): DTYPES[dtypes.promote_number(NAMES[dtype], number, floatx)]
+    for dtype in NAMES
+    for number in (bool, int, float, complex)
+    for floatx in defaults.FLOATS
+}
+"""Tables, as ``torch.compile`` looks into no cache: the dtype in which two tensors, or one and a number, meet."""
 
 
 def promoted(x1, x2):
     """Both operands as tensors in the dtype in which they meet."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        meet = _meet_number(d2, type(x1), defaults.floatx())
+        meet = _meets_number[d2, type(x1), defaults.floatx()]
         return torch.tensor(x1, dtype=meet, device=x2.device), x2.to(meet)
     if d2 is None:
-        meet = _meet_number(d1, type(x2), defaults.floatx())
+        meet = _meets_number[d1, type(x2), defaults.floatx()]
         return x1.to(meet), torch.tensor(x2, dtype=meet, device=x1.device)
-    meet = _meet(d1, d2)
+    meet = _meets[d1, d2]
     return x1.to(meet), x2.to(meet)
 
 
@@ -113,7 +112,7 @@ def together(xs):
     """Tensors in the dtype in which they all meet."""
     meet = xs[0].dtype
     for x in xs[1:]:
-        meet = _meet(meet, x.dtype)
+        meet = _meets[meet, x.dtype]
     return [x.to(meet) for x in xs]
 
 
@@ -140,9 +139,9 @@ def arithmetic(function, numbers: bool = False):
             if d1 is d2:
                 return function(x1, x2)
             if numbers:
-                if d2 is None and _meet_number(d1, type(x2), defaults.floatx()) is d1:
+                if d2 is None and _meets_number[d1, type(x2), defaults.floatx()] is d1:
                     return function(x1, x2)
-                if d1 is None and _meet_number(d2, type(x1), defaults.floatx()) is d2:
+                if d1 is None and _meets_number[d2, type(x1), defaults.floatx()] is d2:
                     return function(x1, x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:

@@ -10,6 +10,7 @@ import torch.utils.checkpoint
 
 from ... import _tree
 from ...errors import GradientError
+from . import transforms
 from .base import looked_at_a_value
 
 
@@ -49,7 +50,7 @@ def carried():
 
 def checkpoint(run, inputs: list) -> list:
     """``run(*inputs)``, stored as its inputs, in torch.func's transforms: they take no hooks for saved tensors."""
-    return custom(lambda *xs: (run(*xs), lambda ups: _again(run, xs, ups)), inputs)
+    return transforms.again(run, lambda xs, upstreams: _again(run, xs, upstreams), inputs, _reaches_others)
 
 
 def checkpoint_whole(run, inputs: list):
@@ -58,7 +59,7 @@ def checkpoint_whole(run, inputs: list):
 
 
 def takes_whole(inputs: list) -> bool:
-    return torch.compiler.is_compiling() or not _in_transform(inputs)
+    return torch.compiler.is_compiling() or not (transforms.transforming() or any(map(transforms.is_dual, inputs)))
 
 
 def _again(run, xs, upstreams) -> list:
@@ -93,10 +94,8 @@ class _Custom(torch.autograd.Function):
         return (None, None, *ctx.pull(list(upstreams)))
 
 
-class _CustomInTransform(torch.autograd.Function):
-    """The same for torch.func, which asks for two functions and takes longer."""
-
-    generate_vmap_rule = True
+class _Compiled(torch.autograd.Function):
+    """The same for ``torch.compile``, which asks for two functions."""
 
     @staticmethod
     def forward(pull, count, *tensors):
@@ -113,32 +112,46 @@ class _CustomInTransform(torch.autograd.Function):
 
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
+    if torch.compiler.is_compiling():
+        return _custom_compiled(run, inputs)
+    if transforms.active() and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
+        return transforms.custom(run, inputs, _reaches_others)
     values, pull = run(*inputs)
+    if transforms.active() and any(map(transforms.is_dual, values)):
+        raise transforms.closure_error()
     if not torch.is_grad_enabled():
         return values
-    if torch.compiler.is_compiling():
-        if _transforms_active():
-            raise GradientError(
-                "torch.compile of a torch.func transform ignores custom gradients.",
-                argument="f",
-                hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
-            )
-        inputs = [x.view_as(x) if any(x is y for y in inputs[:i]) else x for i, x in enumerate(inputs)]
-        return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
     if _reaches_others(values, inputs):
-        raise GradientError(
-            "a function with a custom gradient uses a tensor that requires a gradient but is not an argument; "
-            "its gradient would be lost.",
-            argument="f",
-            hint="pass the tensor as an argument, or use `stop_gradient()` on it",
-        )
+        raise transforms.closure_error()
     if not any(x.requires_grad for x in inputs):
         return values
-    if _in_transform(inputs):
-        return list(_CustomInTransform.apply(pull, len(values), *(v.detach() for v in values), *inputs))
     return list(_Custom.apply(pull, values, *inputs))
 
 
+def _custom_compiled(run, inputs: list) -> list:
+    if _transforms_active():
+        raise GradientError(
+            "torch.compile of a torch.func transform ignores custom gradients.",
+            argument="f",
+            hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
+        )
+    values, pull = run(*inputs)
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+    if _exporting():
+        if wanted:
+            raise GradientError(
+                "torch.export keeps values and no custom or scaled gradients.",
+                argument="f",
+                hint="export it under `torch.no_grad()`, or take the derivative inside the exported function",
+            )
+        return [v.detach() for v in values]  # better no gradient than another
+    if not wanted:
+        return values
+    inputs = [x.view_as(x) if any(x is y for y in inputs[:i]) else x for i, x in enumerate(inputs)]
+    return list(_Compiled.apply(pull, len(values), *(v.detach() for v in values), *inputs))
+
+
+_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
 _transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 
@@ -150,7 +163,7 @@ def gradient(y, xs: list):
 
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
-    if torch.compiler.is_compiling() or _in_transform(leaves):
+    if torch.compiler.is_compiling() or _in_transform(leaves) or any(map(transforms.is_dual, leaves)):
 
         def twice(*xs):
             y = _tensor(run(*xs), xs[0])
@@ -244,7 +257,7 @@ def _tensor(y, like):
 
 
 def _in_transform(leaves: list) -> bool:
-    return any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in leaves)
+    return any(map(transforms.wrapped, leaves))
 
 
 def _reaches_others(ys: list, inputs: list) -> bool:
@@ -267,12 +280,13 @@ def _reaches_others(ys: list, inputs: list) -> bool:
 def compile(f):
     """``f`` as graphs of torch operations, one for each signature of shapes, dtypes and devices.
 
-    Tensors that require gradients go to ``f`` itself: a graph has lost what is custom about its gradients.
+    Tensors that require gradients, or belong to a transformation, go to ``f`` itself: a graph has lost what is
+    custom about its gradients.
     """
     graphs: dict = {}
 
     def call(*tensors):
-        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors) or transforms.active():
             return f(*tensors)
         key = tuple((x.shape, x.dtype, x.device) for x in tensors)
         graph = graphs.get(key)

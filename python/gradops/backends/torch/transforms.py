@@ -1,0 +1,226 @@
+"""PyTorch: custom gradients in ``torch.func``'s transformations and in forward mode.
+
+There a function is run again wherever its derivative is needed, from its inputs alone: what a gradient function
+closes over belongs to a transformation that is over by then. So a rule is a function of inputs and upstream
+gradients, which PyTorch vectorises and differentiates as any other; forward mode takes its transpose
+(Townsend 2017). Random numbers are the same in each run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch.autograd import forward_ad
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from ...errors import GradientError
+
+_functorch = torch._C._functorch
+wrapped = _functorch.is_functorch_wrapped_tensor
+transforming = getattr(torch._C, "_are_functorch_transforms_active", _functorch.peek_interpreter_stack)
+
+
+def active() -> bool:
+    """Whether a transformation of ``torch.func`` runs, or a level of forward mode is open."""
+    return forward_ad._current_level >= 0 or bool(transforming())
+
+
+def is_dual(x) -> bool:
+    """Whether a tensor, or what it is a row of, has a tangent."""
+    if forward_ad._current_level < 0:
+        return False
+    while _functorch.is_batchedtensor(x):  # PyTorch does not unpack rows
+        x = _functorch.get_unwrapped(x)
+    return forward_ad.unpack_dual(x).tangent is not None
+
+
+def _primal(x):
+    """A tensor without its tangent."""
+    if forward_ad._current_level < 0:
+        return x
+    if _functorch.is_batchedtensor(x):
+        whole = _primal(_functorch.get_unwrapped(x))
+        return _functorch._add_batch_dim(whole, _functorch.maybe_get_bdim(x), _functorch.maybe_get_level(x))
+    return forward_ad.unpack_dual(x).primal
+
+
+def custom(run, inputs: list, reaches_others) -> list:
+    """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative in every direction."""
+    home = _batches()
+
+    def rule(xs, upstreams):
+        with _unmixed([*xs, *upstreams], home):
+            return run(*xs)[1](upstreams)
+
+    return again(lambda *xs: run(*xs)[0], rule, inputs, reaches_others)
+
+
+def again(run, rule, inputs: list, reaches_others) -> list:
+    """The values of ``run(*inputs)``, with ``rule(inputs, upstreams)`` as their derivative in every direction."""
+    primals = [_primal(x) for x in inputs]
+    numbers = _Numbers(inputs)
+    values = run(*primals)
+    numbers.compare()
+    mine = _layers(primals)
+    others = any(reaches_others(xs, mine.get(level, [])) for level, xs in _layers(values).items())
+    if others or any(map(is_dual, values)):
+        raise closure_error()
+    results = _Rule.apply(numbers.replayed(rule), len(values), *(v.detach() for v in values), *inputs)
+    if not torch.is_grad_enabled():  # which PyTorch heeds at the innermost level alone
+        results = [y.clone() for y in results]
+    for mode in _checks:
+        mode.know(results)
+    return list(results)
+
+
+def closure_error() -> GradientError:
+    return GradientError(
+        "a function with a custom gradient uses a tensor that requires a gradient but is not an argument; "
+        "its gradient would be lost.",
+        argument="f",
+        hint="pass the tensor as an argument, or use `stop_gradient()` on it",
+    )
+
+
+class _Rule(torch.autograd.Function):
+    """Values that came from elsewhere, with ``rule`` as their derivative for the inputs."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(rule, count, *tensors):
+        return tuple(v.clone() for v in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.rule, ctx.count, *tensors = inputs
+        ctx.looks = [(v.shape, v.dtype, v.device) for v in output]
+        ctx.save_for_backward(*tensors[ctx.count :])
+        ctx.save_for_forward(*tensors[ctx.count :])
+
+    @staticmethod
+    def backward(ctx, *upstreams):
+        return (None, None, *([None] * ctx.count), *ctx.rule(ctx.saved_tensors, list(upstreams)))
+
+    @staticmethod
+    def jvp(ctx, _rule, _count, *tangents):
+        with forward_ad._set_fwd_grad_enabled(True):  # PyTorch's is off here: forward mode in forward mode would be 0
+            return _transposed(ctx.rule, [_primal(x) for x in ctx.saved_tensors], tangents[ctx.count :], ctx.looks)
+
+
+def _transposed(rule, xs, tangents, looks: list) -> tuple:
+    """The tangents of the results: ``d/du <rule(xs, u), tangents>``, at 0 as the rule is linear in ``u``."""
+    zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in looks]
+    smooth = [i for i, z in enumerate(zeros) if z.is_floating_point() or z.is_complex()]
+    pairs: list = []
+
+    def pulled(*some):
+        upstreams = list(zeros)
+        for i, u in zip(smooth, some):
+            upstreams[i] = u
+        pairs[:] = [(g, t) for g, t in zip(rule(xs, upstreams), tangents) if g is not None and t is not None]
+        return tuple(g for g, _ in pairs)
+
+    pull = torch.func.vjp(pulled, *(zeros[i] for i in smooth))[1]
+    if pairs:
+        for i, t in zip(smooth, pull(tuple(t for _, t in pairs))):
+            zeros[i] = t
+    return tuple(z if i in smooth else None for i, z in enumerate(zeros))
+
+
+# What a rule may use --------------------------------------------------------------------------------------------------
+
+
+def _layers(xs) -> dict:
+    """Tensors by the level of the transformation they belong to, with those inside them."""
+    found: dict[int, list] = {}
+    for x in map(_functorch.unwrap_if_dead, xs):
+        while wrapped(x):
+            found.setdefault(_functorch.maybe_get_level(x), []).append(x)
+            x = _functorch.get_unwrapped(x)
+        found.setdefault(0, []).append(x)
+    return found
+
+
+def _batches() -> tuple:
+    """The levels and sizes of the active ``torch.func.vmap``s."""
+    vmap = _functorch.TransformType.Vmap
+    stack = [level for level in _functorch.get_interpreter_stack() or () if level.key() == vmap]
+    return tuple((level.level(), _functorch.CVmapInterpreterPtr(level).batchSize()) for level in stack)
+
+
+def _unmixed(known: list, home: tuple):
+    """A scope that refuses rows of a ``vmap`` that is over where PyTorch would take them for another's."""
+    return contextlib.nullcontext() if not home or home == _batches() else _Unmixed(known)
+
+
+class _Unmixed(TorchFunctionMode):
+    def __init__(self, known: list):
+        super().__init__()
+        self.known: dict = {}
+        self.know(known)
+
+    def know(self, tensors) -> None:
+        self.known.update((id(x), x) for x in tensors)
+
+    def __enter__(self):
+        _checks.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        _checks.remove(self)
+        return super().__exit__(*error)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        for x in tree_leaves((args, kwargs)):
+            if isinstance(x, torch.Tensor) and id(x) not in self.known and _holds_rows(x):
+                raise GradientError(
+                    "a function with a custom gradient uses a row of a `vmap` that is not an argument, and its "
+                    "gradient is taken after the `vmap`.",
+                    argument="f",
+                    hint="pass the tensor as an argument",
+                )
+        result = func(*args, **(kwargs or {}))
+        self.know(x for x in tree_leaves(result) if isinstance(x, torch.Tensor))
+        return result
+
+
+_checks: list[_Unmixed] = []
+
+
+def _holds_rows(x) -> bool:
+    x = _functorch.unwrap_if_dead(x)
+    while wrapped(x):
+        if _functorch.is_batchedtensor(x):
+            return True
+        x = _functorch.get_unwrapped(x)
+    return False
+
+
+class _Numbers:
+    """The states of torch's random generators before a function ran, for the later runs where it drew any."""
+
+    def __init__(self, inputs: list):
+        self.devices = {x.device for x in inputs if x.device.type == "cuda"}
+        self.before = self._states()
+
+    def _states(self) -> list:
+        return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self.devices)]
+
+    def compare(self) -> None:
+        self.drawn = not all(map(torch.equal, self.before, self._states()))
+
+    def replayed(self, rule):
+        if not self.drawn:
+            return rule
+
+        def replaying(xs, upstreams):
+            with torch.random.fork_rng(self.devices):
+                torch.set_rng_state(self.before[0])
+                for device, state in zip(self.devices, self.before[1:]):
+                    torch.cuda.set_rng_state(state, device)
+                return rule(xs, upstreams)
+
+        return replaying

@@ -1,0 +1,477 @@
+"""Rules that differ from the natural derivative, under every transformation of each library.
+
+A table: each flow below (a custom, scaled or stopped gradient, a checkpoint) through each way of a library to
+vectorise, differentiate, compile and export it. What cannot be is an error, asserted here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import backends, functional, ops
+
+X = np.array([0.3, -0.7, 1.2])
+V = np.array([1.0, -2.0, 0.5])
+
+
+@gradops.custom_gradient
+def own(x):
+    e = ops.exp(x)
+    return ops.sin(x), lambda upstream: upstream * e * 3.0
+
+
+@gradops.custom_gradient
+def of_its_value(x):
+    y = ops.exp(x)
+    return y, lambda upstream: upstream * y * 2.0
+
+
+@gradops.custom_gradient
+def several(x):
+    return (ops.sin(x), ops.cos(x)), lambda a, b: a * 2.0 + b * x
+
+
+@gradops.custom_gradient
+def of_two(x, y):
+    return x * y, lambda upstream: (upstream * 5.0, upstream * x)
+
+
+def scope(x):
+    with gradops.stop_gradient_scope():
+        h = ops.exp(x) * x
+    return h * x
+
+
+FLOWS = {
+    "custom": (own, 3 * np.exp(X), 3 * np.exp(X)),
+    "custom of its value": (of_its_value, 2 * np.exp(X), 2 * np.exp(X)),
+    "custom of several": (lambda x: sum(several(x)), 2 + X, 1 + 0 * X),
+    "custom of two": (lambda x: of_two(x, x * 2.0), 5 + 2 * X, 2 + 0 * X),
+    "custom in custom": (
+        lambda x: own(own(x)),
+        9 * np.exp(np.sin(X) + X),
+        9 * np.exp(np.sin(X) + X) * (3 * np.exp(X) + 1),
+    ),
+    "scaled": (lambda x: gradops.scaled_gradient(ops.sin(x), -2.0), -2 * np.cos(X), 2 * np.sin(X)),
+    "reversed": (lambda x: ops.square(gradops.scaled_gradient(x, -1.0)), -2 * X, 2 + 0 * X),
+    "stopped": (lambda x: gradops.stop_gradient(ops.exp(x)) * x, np.exp(X), 0 * X),
+    "scope": (scope, np.exp(X) * X, 0 * X),
+    "checkpoint": (gradops.checkpoint(own), 3 * np.exp(X), 3 * np.exp(X)),
+}
+"""Elementwise functions, with their first derivative and the derivative of that."""
+CUSTOM = frozenset(FLOWS) - {"stopped", "scope"}
+
+
+def table(ways: dict):
+    return pytest.mark.parametrize("flow, way", [(f, w) for w in ways for f in FLOWS], ids=lambda x: x)
+
+
+def check(ways: dict, flow: str, way: str, backend: str):
+    """What a way gives is a derivative of the flow, told by its shape and the vector it is multiplied by."""
+    run, wanted, *refusal = ways[way]
+    f, first, second = FLOWS[flow]
+    convert = backends.by_name(backend).convert
+    expectation = contextlib.nullcontext()
+    for flows, error, message in refusal:
+        if flow in flows:
+            expectation = pytest.raises(error, match=message)
+    with expectation:
+        got = np.asarray(ops.convert_to_numpy(run(f, convert(X), convert(V))))
+        np.testing.assert_allclose(got, wanted(first, second), rtol=1e-9, atol=1e-12)
+
+
+def once(first, second):
+    return first
+
+
+def twice(first, second):
+    return second
+
+
+def matrix(first, second):
+    return np.diag(first)
+
+
+def second_matrix(first, second):
+    return np.diag(second)
+
+
+def product(first, second):
+    return first * V
+
+
+def second_product(first, second):
+    return second * V
+
+
+# PyTorch --------------------------------------------------------------------------------------------------------------
+
+
+def _torch_ways() -> dict:
+    import torch
+    from torch.autograd import forward_ad
+    from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap  # noqa: F401
+
+    def backward(f, x, v=None):
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(f(x).sum(), x)[0]
+
+    def double_backward(f, x, v=None):
+        x = x.clone().requires_grad_()
+        g = torch.autograd.grad(f(x).sum(), x, create_graph=True)[0]
+        return torch.autograd.grad(g.sum(), x)[0] if g.requires_grad else torch.zeros_like(x)
+
+    def dual(f, x, v):
+        with forward_ad.dual_level():
+            t = forward_ad.unpack_dual(f(forward_ad.make_dual(x, v))).tangent
+            return torch.zeros_like(x) if t is None else t + 0.0
+
+    def dual_of_backward(f, x, v):
+        with forward_ad.dual_level():
+            z = forward_ad.make_dual(x.clone().requires_grad_(), v)
+            g = torch.autograd.grad(f(z).sum(), z, create_graph=True)[0]
+            t = forward_ad.unpack_dual(g).tangent
+            return torch.zeros_like(x) if t is None else t.detach()
+
+    def backward_of_dual(f, x, v):
+        z = x.clone().requires_grad_()
+        t = dual(f, z, v)
+        return torch.autograd.grad(t.sum(), z)[0] if t.requires_grad else torch.zeros_like(x)
+
+    def without_grad(f, x, v):
+        with torch.no_grad():
+            return dual(f, x, v)
+
+    def total(f):
+        return lambda x: f(x).sum()
+
+    def module(f):
+        class Module(torch.nn.Module):
+            def forward(self, x):
+                return f(x)
+
+        return Module()
+
+    def exported(f, x, v):
+        return backward(torch.export.export(module(f), (x.clone().requires_grad_(),)).module(), x)
+
+    def exported_values(f, x, v):
+        with torch.no_grad():
+            program = torch.export.export(module(f), (x,)).module()
+        torch.testing.assert_close(program(x), f(x))
+        y = program(x.clone().requires_grad_())
+        return y.requires_grad
+
+    def compiled(f, x, v=None):
+        torch._dynamo.reset()
+        return backward(torch.compile(f, fullgraph=True, backend="aot_eager"), x)
+
+    lost = (CUSTOM, gradops.errors.GradientError, "torch.export keeps values")
+    return {
+        "backward": (backward, once),
+        "double backward": (double_backward, twice),
+        "func.grad": (lambda f, x, v: grad(total(f))(x), once),
+        "func.grad of func.grad": (lambda f, x, v: grad(lambda z: grad(total(f))(z).sum())(x), twice),
+        "func.vjp": (lambda f, x, v: vjp(f, x)[1](v)[0], product),
+        "func.jvp": (lambda f, x, v: jvp(f, (x,), (v,))[1], product),
+        "func.jvp of func.jvp": (
+            lambda f, x, v: jvp(lambda z: jvp(f, (z,), (0 * v + 1,))[1], (x,), (v,))[1],
+            second_product,
+        ),
+        "func.linearize": (lambda f, x, v: linearize(f, x)[1](v), product),
+        "jacrev": (lambda f, x, v: jacrev(f)(x), matrix),
+        "jacfwd": (lambda f, x, v: jacfwd(f)(x), matrix),
+        "hessian": (lambda f, x, v: hessian(total(f))(x), second_matrix),
+        "jacfwd of jacfwd": (lambda f, x, v: jacfwd(jacfwd(total(f)))(x), second_matrix),
+        "jacrev of jacfwd": (lambda f, x, v: jacrev(jacfwd(total(f)))(x), second_matrix),
+        "jacrev of jacrev": (lambda f, x, v: jacrev(jacrev(total(f)))(x), second_matrix),
+        "backward of vmap": (lambda f, x, v: backward(vmap(f), x), once),
+        "double backward of vmap": (lambda f, x, v: double_backward(vmap(f), x), twice),
+        "func.grad of vmap": (lambda f, x, v: grad(total(vmap(f)))(x), once),
+        "func.grad of vmap of vmap": (lambda f, x, v: grad(total(vmap(vmap(f))))(x[None])[0], once),
+        "func.grad of vmap of func.grad": (lambda f, x, v: grad(total(vmap(grad(f))))(x), twice),
+        "vmap of func.grad": (lambda f, x, v: vmap(grad(f))(x), once),
+        "vmap of func.grad of func.grad": (lambda f, x, v: vmap(grad(grad(f)))(x), twice),
+        "vmap of func.jvp": (lambda f, x, v: vmap(lambda a, b: jvp(f, (a,), (b,))[1])(x, v), product),
+        "func.jvp of vmap": (lambda f, x, v: jvp(vmap(f), (x,), (v,))[1], product),
+        "jacfwd of vmap": (lambda f, x, v: jacfwd(vmap(f))(x), matrix),
+        "jacrev of vmap": (lambda f, x, v: jacrev(vmap(f))(x), matrix),
+        "backward of ops.vectorized_map": (lambda f, x, v: backward(lambda z: ops.vectorized_map(f, z), x), once),
+        "gradops.grad of ops.vectorize": (
+            lambda f, x, v: gradops.grad(lambda z: ops.sum(ops.vectorize(f)(z)))(x),
+            once,
+        ),
+        "vmap of gradops.grad": (lambda f, x, v: vmap(gradops.grad(f))(x), once),
+        "func.jvp of gradops.grad": (lambda f, x, v: jvp(gradops.grad(total(f)), (x,), (v,))[1], second_product),
+        "forward_ad": (dual, product),
+        "forward_ad without grad": (without_grad, product),
+        "forward_ad of vmap": (lambda f, x, v: dual(vmap(f), x, v), product),
+        "forward_ad of backward": (dual_of_backward, second_product),
+        "forward_ad of gradops.grad": (lambda f, x, v: dual(gradops.grad(total(f)), x, v), second_product),
+        "backward of forward_ad": (backward_of_dual, second_product),
+        "jacobian, vectorized": (lambda f, x, v: functional.jacobian(f, x, vectorize=True), matrix),
+        "jacobian, forward": (
+            lambda f, x, v: functional.jacobian(f, x, vectorize=True, strategy="forward-mode"),
+            matrix,
+        ),
+        "jacobian of vmap": (lambda f, x, v: functional.jacobian(vmap(f), x, vectorize=True), matrix),
+        "hessian, forward": (
+            lambda f, x, v: functional.hessian(total(f), x, outer_jacobian_strategy="forward-mode"),
+            second_matrix,
+        ),
+        "functional.jvp": (lambda f, x, v: functional.jvp(f, x, v)[1], product),
+        "functional.hvp": (lambda f, x, v: functional.hvp(total(f), x, v)[1], second_product),
+        "gradops.jit, backward": (lambda f, x, v: backward(gradops.jit(f), x), once),
+        "gradops.jit, vmap": (lambda f, x, v: backward(vmap(gradops.jit(f)), x), once),
+        "gradops.jit, forward_ad": (lambda f, x, v: dual(gradops.jit(f), x, v), product),
+        "gradops.jit of grad": (lambda f, x, v: gradops.jit(gradops.grad(total(f)))(x), once),
+        "torch.compile": (compiled, once),
+        "torch.export": (exported, once, lost),
+        "torch.export of values": (exported_values, lambda first, second: False),
+    }
+
+
+TORCH = _torch_ways() if backends.installed("torch") else {}
+
+
+@table(TORCH)
+def test_torch(flow, way):
+    if way == "torch.export of values" and flow in (
+        "stopped",
+        "scope",
+        "reversed",
+        "custom of two",
+        "custom in custom",
+    ):
+        pytest.skip("its graph has a gradient of another part")
+    check(TORCH, flow, way, "torch")
+
+
+def test_a_row_of_another_vmap_is_no_row_of_this():
+    """Rows that a gradient function closes over are refused where PyTorch would take them for those of another vmap."""
+    import torch
+    from torch.func import grad, jacrev, vmap
+
+    x, y = torch.tensor(X), torch.tensor(V)
+
+    def row(a, b):
+        return gradops.custom_gradient(lambda q: (q * b, lambda upstream: upstream * b * 10.0))(a)
+
+    np.testing.assert_allclose(vmap(grad(row))(x, y), 10 * V)
+    np.testing.assert_allclose(grad(lambda z: vmap(row)(z, y).sum())(x), 10 * V)
+    with pytest.raises(gradops.errors.GradientError, match="a row of a `vmap` that is not an argument"):
+        jacrev(lambda z: vmap(row)(z, y))(x)
+
+
+@pytest.mark.parametrize("closed", ["vmap", "grad", "jvp", "forward_ad"])
+def test_what_a_custom_gradient_closes_over_is_refused(closed):
+    import torch
+    from torch.autograd import forward_ad
+    from torch.func import grad, jvp, vmap
+
+    x, w = torch.tensor(X), torch.tensor(2.0, dtype=torch.float64)
+
+    def f(w):
+        return gradops.custom_gradient(lambda q: (q * w, lambda upstream: upstream))
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(pytest.raises(gradops.errors.GradientError, match="is not an argument"))
+        if closed == "forward_ad":
+            stack.enter_context(forward_ad.dual_level())
+        if closed == "vmap":
+            vmap(f(w.requires_grad_()))(x)
+        elif closed == "grad":
+            grad(lambda w: grad(f(w))(x[0]))(w)
+        elif closed == "jvp":
+            jvp(lambda w: f(w)(x), (w,), (w,))
+        else:
+            f(forward_ad.make_dual(w, w))(x)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_random_numbers_are_drawn_once(randomness):
+    import torch
+
+    @gradops.custom_gradient
+    def noisy(x):
+        noise = torch.randn((), dtype=x.dtype)
+        return x * noise, lambda upstream: upstream * noise * 7.0
+
+    x = torch.tensor(X).requires_grad_()
+    y = torch.func.vmap(noisy, randomness=randomness)(x)
+    after = torch.get_rng_state()
+    (g,) = torch.autograd.grad(y.sum(), x)
+    np.testing.assert_allclose(g * x.detach(), 7 * y.detach())
+    assert torch.equal(after, torch.get_rng_state())
+
+
+def test_complex_numbers_in_forward_mode():
+    import torch
+
+    f = gradops.custom_gradient(lambda z: (z * (1 + 2j), lambda upstream: upstream * (3 - 4j)))
+    z, v = torch.tensor([1 + 1j, 2 - 1j]), torch.tensor([0.5 + 0j, 1j])
+    np.testing.assert_allclose(torch.func.jvp(f, (z,), (v,))[1], v * (3 + 4j))
+
+
+# TensorFlow -----------------------------------------------------------------------------------------------------------
+
+
+def _tensorflow_ways(folder) -> dict:
+    import tensorflow as tf
+
+    def backward(f, x, v=None):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(f(x))
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    def double_backward(f, x, v=None):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(backward(f, x))
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    def forward(f, x, v):
+        with tf.autodiff.ForwardAccumulator(x, v) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y, unconnected_gradients="zero")
+
+    def graph(f):
+        return tf.function(f, autograph=False)
+
+    def total(f):
+        return lambda x: tf.reduce_sum(f(x))
+
+    def taped(f, x, vectorized: bool):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x, experimental_use_pfor=vectorized)
+
+    def saved(f, x, v=None):
+        module = tf.Module()
+        module.f = tf.function(f, input_signature=[tf.TensorSpec([None], tf.float64)], autograph=False)
+        tf.saved_model.save(module, str(folder))
+        return backward(tf.saved_model.load(str(folder)).f, x)
+
+    def rows(f):
+        return lambda x: tf.vectorized_map(f, x, warn=False)
+
+    def own_rows(f):
+        return lambda x: ops.vectorized_map(f, x)
+
+    lost = (CUSTOM, LookupError, "gradops: TensorFlow has lost a custom or scaled gradient")
+    return {
+        "tape": (backward, once),
+        "tape of tape": (double_backward, twice),
+        "tape of tf.function": (lambda f, x, v: backward(graph(f), x), once),
+        "tf.function of tape": (lambda f, x, v: graph(lambda z: backward(f, z))(x), once),
+        "tf.function of tape of tape": (lambda f, x, v: graph(lambda z: double_backward(f, z))(x), twice),
+        "tf.function with XLA": (
+            lambda f, x, v: tf.function(lambda z: backward(f, z), autograph=False, jit_compile=True)(x),
+            once,
+        ),
+        "tf.gradients": (lambda f, x, v: graph(lambda z: tf.gradients(f(z), z)[0])(x), once),
+        "accumulator": (forward, product),
+        "accumulator of tf.function": (lambda f, x, v: forward(graph(f), x, v), product),
+        "accumulator in tf.function": (lambda f, x, v: graph(lambda z: forward(f, z, v))(x), product),
+        "accumulator of tape": (lambda f, x, v: forward(lambda z: backward(f, z), x, v), second_product),
+        "tape of accumulator": (lambda f, x, v: backward(lambda z: forward(f, z, v), x), second_product),
+        "tape of tf.vectorized_map": (lambda f, x, v: backward(rows(f), x), once, lost),
+        "tape of tf.vectorized_map of tf.function": (lambda f, x, v: backward(rows(graph(f)), x), once, lost),
+        "tf.vectorized_map of tape": (lambda f, x, v: rows(lambda z: backward(f, z))(x), once),
+        "tape of ops.vectorized_map": (lambda f, x, v: backward(own_rows(f), x), once),
+        "tape of ops.vectorized_map in tf.function": (lambda f, x, v: backward(graph(own_rows(f)), x), once),
+        "ops.vectorized_map of tape": (lambda f, x, v: own_rows(lambda z: backward(f, z))(x), once),
+        "gradops.grad of ops.vectorize": (
+            lambda f, x, v: gradops.grad(lambda z: ops.sum(ops.vectorize(f)(z)))(x),
+            once,
+        ),
+        "tape.jacobian": (lambda f, x, v: taped(f, x, False), matrix),
+        "tape.jacobian, vectorized": (lambda f, x, v: taped(f, x, True), matrix),
+        "jacobian, vectorized": (lambda f, x, v: functional.jacobian(f, x, vectorize=True), matrix),
+        "jacobian, forward": (lambda f, x, v: functional.jacobian(f, x, strategy="forward-mode"), matrix),
+        "hessian": (lambda f, x, v: functional.hessian(total(f), x), second_matrix),
+        "functional.hvp": (lambda f, x, v: functional.hvp(total(f), x, v)[1], second_product),
+        "gradops.jit": (lambda f, x, v: backward(gradops.jit(f), x), once),
+        "saved_model": (saved, once),
+    }
+
+
+TENSORFLOW = _tensorflow_ways(None) if backends.installed("tensorflow") else {}
+
+
+@table(TENSORFLOW)
+def test_tensorflow(flow, way, tmp_path):
+    check(_tensorflow_ways(tmp_path), flow, way, "tensorflow")
+
+
+# JAX and NumPy --------------------------------------------------------------------------------------------------------
+
+
+def _jax_ways() -> dict:
+    import jax
+    from jax import export
+
+    def total(f):
+        return lambda x: f(x).sum()
+
+    def exported(f, x, v):
+        program = export.export(jax.jit(f))(jax.ShapeDtypeStruct(x.shape, x.dtype)).serialize(vjp_order=1)
+        return jax.grad(total(export.deserialize(program).call))(x)
+
+    reverse_only = (CUSTOM, TypeError, "forward-mode autodiff")
+    return {
+        "grad": (lambda f, x, v: jax.grad(total(f))(x), once),
+        "grad of grad": (lambda f, x, v: jax.grad(total(jax.grad(total(f))))(x), twice),
+        "jit of grad": (lambda f, x, v: jax.jit(jax.grad(total(f)))(x), once),
+        "grad of jit": (lambda f, x, v: jax.grad(total(jax.jit(f)))(x), once),
+        "grad of vmap": (lambda f, x, v: jax.grad(total(jax.vmap(f)))(x), once),
+        "vmap of grad": (lambda f, x, v: jax.vmap(jax.grad(f))(x), once),
+        "vmap of grad of grad": (lambda f, x, v: jax.vmap(jax.grad(jax.grad(f)))(x), twice),
+        "grad of vmap of vmap": (lambda f, x, v: jax.grad(total(jax.vmap(jax.vmap(f))))(x[None])[0], once),
+        "jacrev": (lambda f, x, v: jax.jacrev(f)(x), matrix),
+        "jacrev of jacrev": (lambda f, x, v: jax.jacrev(jax.jacrev(total(f)))(x), second_matrix),
+        "hessian": (lambda f, x, v: jax.hessian(total(f))(x), second_matrix, reverse_only),
+        "grad of ops.vectorized_map": (lambda f, x, v: jax.grad(lambda z: ops.vectorized_map(f, z).sum())(x), once),
+        "grad of scan": (lambda f, x, v: jax.grad(lambda z: jax.lax.map(f, z).sum())(x), once),
+        "jvp": (lambda f, x, v: jax.jvp(f, (x,), (v,))[1], product, reverse_only),
+        "jacfwd": (lambda f, x, v: jax.jacfwd(f)(x), matrix, reverse_only),
+        "gradops.jit": (lambda f, x, v: jax.grad(total(gradops.jit(f)))(x), once),
+        "export": (exported, once),
+    }
+
+
+JAX = _jax_ways() if backends.installed("jax") else {}
+
+
+@table(JAX)
+def test_jax(flow, way):
+    check(JAX, flow, way, "jax")
+
+
+NUMPY = {
+    "grad": (lambda f, x, v: gradops.grad(lambda z: ops.sum(f(z)))(x), once),
+    "grad of grad": (
+        lambda f, x, v: gradops.grad(lambda y: ops.sum(gradops.grad(lambda z: ops.sum(f(z)))(y)))(x),
+        twice,
+    ),
+    "grad of vectorized_map": (lambda f, x, v: gradops.grad(lambda z: ops.sum(ops.vectorized_map(f, z)))(x), once),
+    "vectorized_map of grad": (lambda f, x, v: ops.vectorized_map(gradops.grad(f), x), once),
+    "grad of vectorize": (lambda f, x, v: gradops.grad(lambda z: ops.sum(ops.vectorize(f)(z)))(x), once),
+    "jit of grad": (lambda f, x, v: gradops.jit(gradops.grad(lambda z: ops.sum(f(z))))(x), once),
+    "jvp": (lambda f, x, v: functional.jvp(f, x, v)[1], product),
+    "hvp": (lambda f, x, v: functional.hvp(lambda z: ops.sum(f(z)), x, v)[1], second_product),
+    "jacobian, vectorized": (lambda f, x, v: functional.jacobian(f, x, vectorize=True), matrix),
+    "jacobian, forward": (lambda f, x, v: functional.jacobian(f, x, strategy="forward-mode"), matrix),
+    "hessian": (lambda f, x, v: functional.hessian(lambda z: ops.sum(f(z)), x), second_matrix),
+}
+
+
+@table(NUMPY)
+def test_numpy(flow, way):
+    check(NUMPY, flow, way, "numpy")
