@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 
-from gradops import Variable, ops
+from gradops import Variable, gradient, ops
 from gradops.autodiff import backward, grad, no_grad
 from gradops.errors import ArgumentError, GradientError, ShapeError
 
@@ -99,6 +102,108 @@ def test_graphs_are_freed():
     h.sum().backward()
     with pytest.raises(RuntimeError, match="freed"):
         (h * 2).sum().backward()
+
+
+def freed(library: str):
+    """A leaf, a graph that was freed, and one on a branch of its own beside it."""
+    if library == "torch":
+        x, w = (torch.tensor([float(i), 2.0], dtype=torch.float64, requires_grad=True) for i in (1, 3))
+        sin = torch.sin
+    else:
+        make = {"numpy": np.array, "jax": lambda a: _jax(a), "tensorflow": lambda a: _tensorflow(a)}[library]
+        x, w = (Variable(make([float(i), 2.0]), requires_grad=True) for i in (1, 3))
+        sin = ops.sin
+    y = sin(x)
+    y.sum().backward()
+    return x, w, y
+
+
+def _jax(values):
+    return pytest.importorskip("jax.numpy").asarray(values)
+
+
+def _tensorflow(values):
+    return pytest.importorskip("tensorflow").constant(values)
+
+
+LIBRARIES = ["numpy", "torch", "jax", "tensorflow"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_freed_graph_is_an_error_whoever_asks(library):
+    x, w, y = freed(library)
+    loss = (y * w).sum()
+    with pytest.raises(RuntimeError, match="freed|second time"):
+        gradient(loss, x)
+    with pytest.raises(RuntimeError, match="freed|second time"):
+        grad(loss, x, retain_graph=True, materialize_grads=True)
+    with pytest.raises(RuntimeError, match="freed|second time"):
+        grad(loss, [w, x], retain_graph=True, allow_unused=True)
+    with pytest.raises(RuntimeError, match="freed|second time"):
+        backward(loss, retain_graph=True, inputs=[x])
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_freed_branch_beside_the_way_is_no_error(library):
+    x, w, y = freed(library)
+    before = np.array(ops.convert_to_numpy(x.grad))
+    loss = (y * w).sum()
+    backward(loss, retain_graph=True, inputs=[w])
+    np.testing.assert_allclose(ops.convert_to_numpy(w.grad), np.sin([1.0, 2.0]), rtol=1e-6)
+    np.testing.assert_allclose(ops.convert_to_numpy(grad(loss, w)[0].detach()), np.sin([1.0, 2.0]), rtol=1e-6)
+    np.testing.assert_array_equal(ops.convert_to_numpy(x.grad), before)
+
+
+def test_hooks_off_the_way_do_not_run():
+    """As in PyTorch: a pass for some inputs is no pass through the rest."""
+    for make in (lambda v: Variable(np.array(v), requires_grad=True), lambda v: torch.tensor(v, requires_grad=True)):
+        x, w, calls = make([1.0, 2.0]), make([3.0, 4.0]), []
+        a, b = x * 2.0, w * 3.0
+        for name, v in (("x", x), ("w", w), ("a", a), ("b", b)):
+            v.register_hook(lambda g, name=name, calls=calls: calls.append(name))
+        loss = (a * b).sum()
+        backward(loss, retain_graph=True, inputs=[w])
+        assert calls == ["b", "w"]
+        grad(loss, [a], retain_graph=True)
+        assert calls == ["b", "w", "a"]
+        loss.backward()
+        assert sorted(calls) == ["a", "a", "b", "b", "w", "w", "x"]
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
+@pytest.mark.parametrize("retained", [False, True])
+def test_threads_lose_no_gradient(library, retained):
+    """Several threads that call ``backward()`` to one leaf, or to one retained result."""
+    make = {"numpy": np.array, "jax": _jax, "tensorflow": _tensorflow}[library]
+    leaf = Variable(make([1.0, 2.0]), requires_grad=True)
+    x = leaf * 1.0 if retained else leaf
+    if retained:
+        x.retain_grad()
+    count, rounds = 8, 40 if library == "numpy" else 10
+    start = threading.Barrier(count)
+    failed = []
+
+    def work():
+        start.wait()
+        try:
+            for _ in range(rounds):
+                backward((x * 3.0).sum(), retain_graph=True)
+        except BaseException as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed
+    np.testing.assert_array_equal(ops.convert_to_numpy(leaf.grad), [3.0 * count * rounds] * 2)
+    np.testing.assert_array_equal(ops.convert_to_numpy(x.grad), [3.0 * count * rounds] * 2)
 
 
 def test_create_graph():

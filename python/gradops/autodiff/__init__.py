@@ -3,8 +3,8 @@
 from . import operators, profiler, record, rules, text  # noqa: F401
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .checking import gradcheck, gradgradcheck
-from .engine import backward, grad
 from .function import Function, once_differentiable
+from .gradients import backward, grad
 from .inspection import draw, to_dot
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable

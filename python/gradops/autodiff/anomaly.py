@@ -1,7 +1,7 @@
 """Anomaly mode: which forward call made the gradient that failed, and NaN found where it first appears.
 
 While the mode is on, every recorded operation remembers where it was called, and every step of a
-backward pass is checked. Off, it costs nothing: switching it on replaces what makes nodes.
+backward pass is checked. Off, it costs nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ import numpy as np
 
 from .. import backends
 from ..errors import GradientError
-from . import graph, state
+from . import state, torch_tape
 from .variable import Variable
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _calls: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _settings = {"on": False, "check_nan": True}
-_plain_init = graph.Node.__init__
 call_site: Callable[[], str | None] | None = None
 """Set by R: a function that describes the R call being evaluated, shown instead of Python's stack."""
 
@@ -116,23 +115,23 @@ def forward_call(node) -> str | None:
 
 def _switch(on: bool, check_nan: bool) -> None:
     _settings.update(on=on, check_nan=check_nan)
-    graph.Node.__init__ = _traced_init if on else _plain_init  # type: ignore[method-assign]
-    if _observe in state.observers:
-        state.observers.remove(_observe)
-    if on:
-        state.observers.append(_observe)
+    for attached, function in ((state.watchers, _note_call), (state.observers, _observe)):
+        if function in attached:
+            attached.remove(function)
+        if on:
+            attached.append(function)
 
 
 def _torch_state() -> tuple | None:
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "is_anomaly_enabled"):
+    torch = torch_tape.loaded()
+    if torch is None:
         return None
     return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
 
 def _switch_torch(on: bool, check_nan: bool) -> None:
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "set_anomaly_enabled"):
+    torch = torch_tape.loaded()
+    if torch is None:
         return
     torch.set_anomaly_enabled(on, check_nan)
     if call_site is not None:
@@ -149,36 +148,7 @@ def _torch_stack() -> list[str]:
     return _torch_format["stack"]() if described is None else [described]
 
 
-def run_torch(step: Callable, *arguments, **keywords) -> Any:
-    """A step of torch's engine; in anomaly mode what torch warns of, the forward call, is part of the error.
-
-    Raises:
-        GradientError: in anomaly mode, for a gradient that failed or is NaN.
-    """
-    if not _torch_state()[0]:  # type: ignore[index]
-        return step(*arguments, **keywords)
-    result, failure, where = None, None, None
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        try:
-            result = step(*arguments, **keywords)
-        except RuntimeError as error:
-            failure = error
-    for warning in heard:
-        _, found, rest = str(warning.message).partition("Traceback of forward call that caused the error:")
-        if failure is not None and found:
-            where = rest.partition(" (Triggered internally")[0].strip("\n")
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    if where is not None:
-        raise GradientError(f"{failure} Its forward call:\n{where}") from failure
-    if failure is not None:
-        raise failure
-    return result
-
-
-def _traced_init(self, *arguments) -> None:
-    _plain_init(self, *arguments)
+def _note_call(node) -> None:
     described: Any = call_site() if call_site is not None else None
     if described is None:
         frames: list = []
@@ -189,7 +159,7 @@ def _traced_init(self, *arguments) -> None:
                 frames.append((frame, frame.f_lineno))
             frame = frame.f_back
         described = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)
-    _calls[self] = described
+    _calls[node] = described
 
 
 def _observe(node, apply):

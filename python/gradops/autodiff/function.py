@@ -10,10 +10,11 @@ import numpy as np
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
-from . import engine, inplace, state
-from .graph import PICK, Node, Parts, Rule
+from . import inplace, state
+from .cotangents import sum_to
+from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
-from .variable import Variable, attach, differentiable, wrap
+from .variable import Variable, attach, attach_new, differentiable, wrap
 
 
 class Context:
@@ -209,7 +210,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
 
     def whole(g, values, node):
         given: list = [None] * count
-        if type(g) is Parts:
+        if type(g) is Cotangents:
             for position, part in g.items():
                 given[position] = part
         elif single:
@@ -224,7 +225,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         return _gradients(cls, result, about, node)
 
     single = count == 1 and len(places) == 1
-    rule = Rule(cls.__name__, whole=whole, slots=(None,) * len(saved))
+    rule = Rule(cls.__name__, vjp=whole, slots=(None,) * len(saved))
     if single:
         node = Node(rule, edges, tuple(saved), data[0].shape, data[0].dtype)
     else:
@@ -318,7 +319,7 @@ def _gradient(cls, i: int, g, about, edge):
     elif isinstance(g, Variable) and not recording.get():
         g = g.data
     try:
-        return engine.sum_to(g, shape)
+        return sum_to(g, shape)
     except ShapeError:
         raise ShapeError(
             f"{cls.__name__}.backward returned a gradient of shape {tuple(g.shape)} for input {i} of shape {shape}."
@@ -344,13 +345,13 @@ def once_differentiable(backward: Callable) -> Callable:
         edges = tuple(g._node or g for g in inputs if isinstance(g, Variable) and g.requires_grad)
         if not recording.get() or not edges:
             return result
-        rule = Rule("once_differentiable", whole=_refuse)
+        rule = Rule("once_differentiable", vjp=_refuse)
 
         def cut(g):
             if g is None or isinstance(g, str):
                 return g
             data = g.data if isinstance(g, Variable) else g
-            return attach(data, Node(rule, edges, (), data.shape, data.dtype))
+            return attach_new(data, rule, edges, ())
 
         return type(result)(map(cut, result)) if isinstance(result, (tuple, list)) else cut(result)
 

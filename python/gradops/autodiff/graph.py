@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .state import clock, packers
+from .state import clock, packers, watchers
 
 
 class Node:
@@ -33,10 +33,19 @@ class Node:
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule
         self.edges = edges
-        self.saved = packers[0](saved) if packers else saved
+        self.saved = saved
         self.seq = clock()
         self.shape = shape
         self.dtype = dtype
+        if packers or watchers:
+            self.made()
+
+    def made(self) -> None:
+        """Let those who attach themselves to nodes see this one."""
+        for pack in packers:
+            self.saved = pack(self.saved)
+        for watch in watchers:
+            watch(self)
 
     @property
     def name(self) -> str:
@@ -50,6 +59,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} backward>"
+
+
+def key(edge) -> int:
+    """What tells edges apart: of a node its ``seq``, of a leaf its identity, negative."""
+    return edge.seq if edge.__class__ is Node else -id(edge)
 
 
 class AccumulateGrad:
@@ -66,41 +80,49 @@ class AccumulateGrad:
 
 
 class Rule:
-    """How a gradient goes back through an operation.
+    """How a gradient goes back through an operation: its vector-Jacobian product.
 
-    Exactly one of the two is given. ``parts`` has for each edge a function ``(g, saved, edge)`` to the
-    gradient for that edge; ``whole`` is one function ``(g, saved, node)`` to
+    Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
+    gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to
     the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
-    gradient is itself differentiated. ``naive`` rules are written without conjugates, as for a
-    holomorphic function; the engine conjugates around them. ``elementwise`` rules are also their own
-    transposes, which forward mode uses.
+    gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
+    conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses.
     """
 
-    __slots__ = ("name", "parts", "whole", "slots", "naive", "elementwise")
+    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise")
 
     def __init__(
-        self, name: str, parts=None, whole=None, slots: tuple = (), naive: bool = False, elementwise: bool = False
+        self, name: str, vjps=None, vjp=None, slots: tuple = (), holomorphic: bool = False, elementwise: bool = False
     ):
         self.name = name
-        self.parts = parts
-        self.whole = whole
+        self.vjps = vjps
+        self.vjp = vjp
         self.slots = slots
-        self.naive = naive
+        self.holomorphic = holomorphic
         self.elementwise = elementwise
+
+    def pull(self, g, saved, node):
+        """The gradients for all edges of a node."""
+        if self.vjp is not None:
+            return self.vjp(g, saved, node)
+        return [None if edge is None else vjp(g, saved, edge) for vjp, edge in zip(self.vjps, node.edges)]
 
 
 RESULT = -1
 
 
-class Parts(dict):
+class Cotangents(dict):
     """The gradient of a node of several results: the results' positions to their gradients."""
 
     __slots__ = ()
 
 
-def _pick_part(g, saved, edge) -> Any:
-    return Parts({saved[0]: g})
+def _pick_vjp(g, saved, edge) -> Any:
+    return Cotangents({saved[0]: g})
 
 
-PICK = Rule("pick", parts=(_pick_part,), slots=(None,))
+PICK = Rule("pick", vjps=(_pick_vjp,), slots=(None,))
+"""The rule of one result among a node's several."""
+ALIAS = Rule("alias", vjps=(lambda g, saved, edge: g,), elementwise=True)
+"""The rule of another name for a value."""

@@ -13,7 +13,7 @@ from itertools import count
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, ShapeError
 from . import state
-from .variable import Variable, wrap
+from .variable import Variable, method, wrap
 
 _ids = count()
 
@@ -36,6 +36,7 @@ class Handle:
         self.remove()
 
 
+@method("register_hook")
 def register(variable: Variable, hook: Callable) -> Handle:
     """Call ``hook(gradient)`` whenever a backward pass knows the gradient of ``variable``.
 
@@ -75,6 +76,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
     return _add(_place(variable), checked)
 
 
+@method("register_post_accumulate_grad_hook")
 def register_after(leaf: Variable, hook: Callable) -> Handle:
     """Call ``hook(leaf)`` after a backward pass has added to its ``grad``, e.g. to step and forget it at once.
 
@@ -92,6 +94,7 @@ def register_after(leaf: Variable, hook: Callable) -> Handle:
     return _add(leaf._after, hook)
 
 
+@method("retain_grad")
 def retain(variable: Variable) -> None:
     """Keep the gradient of a result in its ``grad``, after its other hooks; see ``Variable.retain_grad``."""
     if not variable.requires_grad:
@@ -102,7 +105,9 @@ def retain(variable: Variable) -> None:
 
     def store(gradient):
         target = keep()
-        if target is not None:
+        if target is None:
+            return
+        with state.accumulating:
             old = target._grad
             if old is not None:
                 gradient = old + gradient

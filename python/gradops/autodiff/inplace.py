@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
+from .. import backends, dtypes
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
-from . import engine
-from .graph import Node, Rule
+from ..ops import conversion, indexing, shaping
+from . import hooks
+from .cotangents import sum_to
+from .graph import ALIAS, Node, Rule
 from .modes import recording
 from .state import buffer, bump, clock, written
 from .variable import Variable, attach
@@ -127,9 +129,6 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state["_writable"], state["_time"] = writable, clock()
 
 
-ALIAS = Rule("alias", parts=(lambda g, saved, edge: g,), elementwise=True)
-
-
 def assign(variable: Variable, key, value) -> None:
     """``variable[key] = value``, recorded.
 
@@ -163,9 +162,7 @@ def assign(variable: Variable, key, value) -> None:
     if isinstance(data, np.generic):
         data = variable.data = np.array(data)
     if not isinstance(data, np.ndarray):
-        from ..ops.indexing import set_at
-
-        result = set_at(variable, key, value)
+        result = indexing.set_at(variable, key, value)
         _supersede(data, result.data)
         variable.data = result.data
         if tracked:
@@ -185,7 +182,7 @@ def assign(variable: Variable, key, value) -> None:
         if _is_everything(key):
             edge_before = None
         if edge_before is not None or edge is not None:
-            rule = Rule("set_item", whole=_set_item_gradient(key, np.shape(other), data.shape))
+            rule = Rule("set_item", vjp=_set_item_gradient(key, np.shape(other), data.shape))
             node = Node(rule, (edge_before, edge), (), data.shape, data.dtype)
         _propagate(variable, node)
     bump(data)
@@ -193,18 +190,14 @@ def assign(variable: Variable, key, value) -> None:
 
 def _set_item_gradient(key, value_shape: tuple, shape: tuple) -> Callable:
     def whole(g, saved, node):
-        from ..ops import reshape
-        from ..ops.indexing import set_at
-        from .rules.indexing import _set_updates
-
         before, value = node.edges
-        to_before = None if before is None else set_at(g, key, 0.0)
+        to_before = None if before is None else indexing.set_at(g, key, 0.0)
         if value is None:
             return to_before, None
-        to_value = _set_updates(g, np.broadcast_to(0, shape), key)
+        to_value = indexing.effective_updates(g, shape, key)
         if len(value_shape) > len(to_value.shape):
             kept = value_shape[len(value_shape) - len(to_value.shape) :]
-            to_value = reshape(engine.sum_to(to_value, kept), value_shape)
+            to_value = shaping.reshape(sum_to(to_value, kept), value_shape)
         return to_before, to_value
 
     return whole
@@ -237,11 +230,10 @@ def replace(variable: Variable, result) -> None:
         data = _own(variable)
         data[...] = value
     else:
-        from ..ops.conversion import cast, dtype
-
         _check_dtype(data, value)
         _supersede(data, value)
-        variable.data = value if dtype(value) == dtype(data) else cast(value, dtype(data))
+        dtype = conversion.dtype(data)
+        variable.data = value if conversion.dtype(value) == dtype else conversion.cast(value, dtype)
     if recording.get():
         if node is not None and not isinstance(node, Node):
             node = Node(ALIAS, (node,), (), value.shape, value.dtype)
@@ -343,7 +335,7 @@ def _propagate(variable: Variable, node: Node | None) -> None:
         if node is None and before is None:
             variable = source
             continue
-        rule = Rule("set_view", whole=_set_view_gradient(look, source.shape))
+        rule = Rule("set_view", vjp=_set_view_gradient(look, source.shape))
         node = Node(rule, (before, node), (), source.data.shape, source.data.dtype)
         variable = source
     _become(variable, node)
@@ -351,14 +343,12 @@ def _propagate(variable: Variable, node: Node | None) -> None:
 
 def _set_view_gradient(look: Callable, shape: tuple) -> Callable:
     def whole(g, saved, node):
-        from ..ops import where
-
         before, value = node.edges
         to_before = None
         if before is not None:
             mask = np.zeros(shape, bool)
             look(mask)[...] = True
-            to_before = where(mask, 0.0, g)
+            to_before = indexing.where(mask, 0.0, g)
         return to_before, None if value is None else look(g)
 
     return whole
@@ -369,9 +359,7 @@ def _become(variable: Variable, node: Node | None) -> None:
     variable._node = node
     variable._active = node is not None
     if variable.retains_grad and node is not None:
-        from .hooks import moved
-
-        moved(variable, before)
+        hooks.moved(variable, before)
 
 
 def _library(data) -> str:
@@ -394,14 +382,12 @@ def _is_everything(key) -> bool:
 
 
 def _check_dtype(data, value) -> None:
-    from .. import dtypes
-    from ..ops.conversion import dtype
-
     kind = 3 if isinstance(value, complex) else 0
     if backends.of(value) is not None:
-        kind = dtypes.kind(dtype(value))
-    if kind == 3 and dtypes.kind(dtype(data)) < 3:
-        raise ArgumentTypeError(f"a complex value does not fit in place into dtype {dtype(data)}.", argument="value")
+        kind = dtypes.kind(conversion.dtype(value))
+    dtype = conversion.dtype(data)
+    if kind == 3 and dtypes.kind(dtype) < 3:
+        raise ArgumentTypeError(f"a complex value does not fit in place into dtype {dtype}.", argument="value")
 
 
 def _explained(error: ValueError, data, key, value) -> Exception:

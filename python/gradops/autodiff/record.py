@@ -27,9 +27,10 @@ from ..ops import _dispatch, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
 from .modes import recording
-from .variable import Variable, attach, differentiable, wrap
+from .variable import Variable, attach_new, differentiable, wrap
 
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
+_several: set[str] = set()
 
 
 def derivative(op: str, *, complex_aware: bool = False, several: bool = False, **rules: Callable) -> None:
@@ -44,7 +45,7 @@ def derivative(op: str, *, complex_aware: bool = False, several: bool = False, *
         raise TypeError(f"{op} has no tensor argument {', '.join(sorted(unknown))}")
     _derivatives[entry.name] = (rules, not complex_aware)
     if several:
-        _MULTIPLE.add(entry.name)
+        _several.add(entry.name)
     entry.kernels.clear()
 
 
@@ -64,36 +65,31 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
         return _on_data(op)
     if op.name not in _derivatives:
         return _composed(op)
-    rules, naive = _derivatives[op.name]
-    if op.many:
-        return _of_many(op, rules, naive)
-    if op.name in _MULTIPLE:
-        return _of_several(op, rules, naive)
-    only_tensors = len(op.parameters) == len(op.tensors)
-    if len(op.tensors) == 1 and op.positions == (0,):
-        return _unary(op, rules, naive) if only_tensors else _with_settings(op, rules, naive)
-    if only_tensors and len(op.tensors) == 2:
-        variables = [issubclass(k, Variable) for k in kinds]
-        if all(variables):
-            return _binary(op, rules, naive)
-        return _with_constant(op, rules, naive, variables.index(True), kinds[variables.index(False)])
-    return _of_several(op, rules, naive)
+    rules, holomorphic = _derivatives[op.name]
+    if op.name not in _several and not op.many:
+        if op.positions == (0,):
+            return _of_one(op, rules, holomorphic)
+        if op.positions == (0, 1) == tuple(range(len(op.parameters))):
+            return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
+    return _of_any(op, rules, holomorphic)
 
 
-_MULTIPLE: set[str] = set()
 _ELEMENTWISE = ("bounds", "elementwise", "special")
 """The families whose rules of tensors alone act on each element by itself."""
 
 
-def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
-    """A rule as a function of ``(g, saved, edge)``, and the positions of ``saved`` that it reads."""
+def _vjp(op: _dispatch.Op, rules: dict, name: str) -> tuple[Callable, set[int]]:
+    """The rule of an argument as a function of ``(g, saved, edge)``, and the positions of ``saved`` that it reads."""
+    if name not in rules:
+        return (lambda g, saved, edge: None), set()
+    rule = rules[name]
     places: list[Any] = []
-    for name in list(inspect.signature(rule).parameters)[1:]:
-        if name in ("shape", "shapes"):
-            places.append(name)
+    for parameter in list(inspect.signature(rule).parameters)[1:]:
+        if parameter in ("shape", "shapes"):
+            places.append(parameter)
         else:
-            is_result = name == "y" and "y" not in op.parameters
-            places.append(len(op.parameters) if is_result else op.parameters.index(name))
+            is_result = parameter == "y" and "y" not in op.parameters
+            places.append(len(op.parameters) if is_result else op.parameters.index(parameter))
     needed = {p for p in places if isinstance(p, int)}
     if not places:
         return (lambda g, saved, edge: rule(g)), needed
@@ -108,87 +104,84 @@ def _part(op: _dispatch.Op, rule: Callable) -> tuple[Callable, set[int]]:
         i, j = places
         return (lambda g, saved, edge: rule(g, saved[i], saved[j])), needed
 
-    def part(g, saved, edge):
+    def vjp(g, saved, edge):
         found = {"shapes": lambda: edge, "shape": lambda: edge.shape}
         return rule(g, *[saved[p] if isinstance(p, int) else found[p]() for p in places])
 
-    return part, needed
+    return vjp, needed
 
 
-def _unary(op, rules, naive):
+def _of_one(op, rules, holomorphic):
+    """An op of one tensor, its first argument, and settings."""
     kernels = op.kernels
-    part, needed = _part(op, rules[op.tensors[0]])
-    keep_x, keep_y = 0 in needed, 1 in needed
-    rule = Rule(op.name, parts=(part,), slots=(0, RESULT), naive=naive, elementwise=op.family in _ELEMENTWISE)
+    last = len(op.parameters)
+    vjp, needed = _vjp(op, rules, op.tensors[0])
+    keep_x, keep_y = 0 in needed, last in needed
+    elementwise = last == 1 and op.family in _ELEMENTWISE
+    slots = (0, *(None,) * (last - 1), RESULT)
+    rule = Rule(op.name, vjps=(vjp,), slots=slots, holomorphic=holomorphic, elementwise=elementwise)
     is_recording = recording.get
 
     def recorded(x):
         data = x.data
         y = kernels[type(data)](data)
         if x._active and is_recording():
-            return attach(
-                y, Node(rule, (x._node or x,), (data if keep_x else None, y if keep_y else None), y.shape, y.dtype)
-            )
+            saved = (data if keep_x else None, y if keep_y else None)
+            return attach_new(y, rule, (x._node or x,), saved)
         return wrap(y)
 
-    return recorded
-
-
-def _with_constant(op, rules, naive, position, constant_kind):
-    """A binary op of a variable and something that is none."""
-    kernels = op.kernels
-    name = op.tensors[position]
-    part, needed = _part(op, rules[name]) if name in rules else (_nothing, set())
-    keep1, keep2, keep_y = (i in needed for i in range(3))
-    slots = (0, None, RESULT) if position == 0 else (None, 0, RESULT)
-    rule = Rule(op.name, parts=(part,), slots=slots, naive=naive, elementwise=op.family in _ELEMENTWISE)
-    is_recording = recording.get
-
-    def recorded(x1, x2):
-        if position:
-            x, data1, data2 = x2, x1, x2.data
-            y = kernels[constant_kind, type(data2)](data1, data2)
-        else:
-            x, data1, data2 = x1, x1.data, x2
-            y = kernels[type(data1), constant_kind](data1, data2)
-        if x._active and is_recording():
-            if y.__class__ is not ndarray and (keep1 or keep2):
-                data1, data2 = _aligned(data1, y), _aligned(data2, y)
-            saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
-            return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
+    def recorded_with_settings(x, *settings):
+        data = x.data
+        y = kernels[type(data)](data, *settings)
+        if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
+            saved = (data if keep_x else None, *settings, y if keep_y else None)
+            return attach_new(y, rule, (x._node or x,), saved)
         return wrap(y)
 
-    return recorded
+    return recorded if last == 1 else recorded_with_settings
 
 
-def _binary(op, rules, naive):
+def _of_two(op, rules, holomorphic, variables):
+    """An op of two tensors alone, of which one may be a constant."""
     kernels = op.kernels
-    parts, needs = [], []
-    for name in op.tensors:
-        part, needed = _part(op, rules[name]) if name in rules else (_nothing, set())
-        parts.append(part)
-        needs.append(needed)
-    rule = Rule(op.name, parts=tuple(parts), slots=(0, 1, RESULT), naive=naive, elementwise=op.family in _ELEMENTWISE)
+    first, second = variables
+    (vjp1, needs1), (vjp2, needs2) = (_vjp(op, rules, name) for name in op.tensors)
+    vjps = tuple(vjp for vjp, given in zip((vjp1, vjp2), variables) if given)
+    slots = (0 if first else None, int(first) if second else None, RESULT)
+    elementwise = op.family in _ELEMENTWISE
+    rule = Rule(op.name, vjps=vjps, slots=slots, holomorphic=holomorphic, elementwise=elementwise)
     is_recording = recording.get
     keeps = {
-        (a, b): tuple(i in ((needs[0] if a else set()) | (needs[1] if b else set())) for i in range(3))
-        for a in (False, True)
-        for b in (False, True)
+        (on1, on2): tuple(i in ((needs1 if on1 else set()) | (needs2 if on2 else set())) for i in range(3))
+        for on1 in (False, True)
+        for on2 in (False, True)
     }
+    keep = keeps[first, second]
 
     def recorded(x1, x2):
-        data1, active1, data2, active2 = x1.data, x1._active, x2.data, x2._active
+        data1, on1, data2, on2 = x1.data, x1._active, x2.data, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
-        if (active1 or active2) and is_recording():
-            keep1, keep2, keep_y = keeps[active1, active2]
-            if y.__class__ is not ndarray and (keep1 or keep2):
-                data1, data2 = _aligned(data1, y), _aligned(data2, y)
-            edges = (x1._node or x1 if active1 else None, x2._node or x2 if active2 else None)
-            saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
-            return attach(y, Node(rule, edges, saved, y.shape, y.dtype))
+        if (on1 or on2) and is_recording():
+            edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
+            return attached(data1, data2, y, edges, keeps[on1, on2])
         return wrap(y)
 
-    return recorded
+    def recorded_with_constant(x1, x2):
+        x = x1 if first else x2
+        data1, data2 = (x.data, x2) if first else (x1, x.data)
+        y = kernels[type(data1), type(data2)](data1, data2)
+        if x._active and is_recording():
+            return attached(data1, data2, y, (x._node or x,), keep)
+        return wrap(y)
+
+    def attached(data1, data2, y, edges, keep):
+        keep1, keep2, keep_y = keep
+        if y.__class__ is not ndarray and (keep1 or keep2):
+            data1, data2 = _aligned(data1, y), _aligned(data2, y)
+        saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
+        return attach_new(y, rule, edges, saved)
+
+    return recorded if first and second else recorded_with_constant
 
 
 def _aligned(data, y):
@@ -202,115 +195,73 @@ def _aligned(data, y):
     return conversion.cast(data, conversion.dtype(y))
 
 
-def _with_settings(op, rules, naive):
-    """An op of one tensor, its first argument, and settings."""
-    kernels = op.kernels
-    part, needed = _part(op, rules[op.tensors[0]])
+def _of_any(op, rules, holomorphic):
+    """An op of any number of tensors, also in lists, of settings, and with any number of results."""
+    vjps = [_vjp(op, rules, name) for name in op.tensors]
     last = len(op.parameters)
-    keep_x, keep_y = 0 in needed, last in needed
-    rule = Rule(op.name, parts=(part,), slots=(0, *(None,) * (last - 1), RESULT), naive=naive)
-    is_recording = recording.get
-
-    def recorded(x, *settings):
-        data = x.data
-        y = kernels[type(data)](data, *settings)
-        if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
-            saved = (data if keep_x else None, *settings, y if keep_y else None)
-            return attach(y, Node(rule, (x._node or x,), saved, y.shape, y.dtype))
-        return wrap(y)
-
-    return recorded
-
-
-def _of_several(op, rules, naive):
-    """An op of any number of tensors, of settings, and with any number of results."""
-    parts = [_part(op, rules[name]) if name in rules else (_nothing, set()) for name in op.tensors]
-    slots: list = [None] * len(op.parameters) + [RESULT]
-    for edge, position in enumerate(op.positions):
-        slots[position] = edge
-    settings = {i for i, slot in enumerate(slots) if slot is None}  # small, and forward mode reads them
-    functions = tuple(part for part, _ in parts)
-    if op.name in _MULTIPLE:
-
-        def whole(g, saved, node):
-            return [None if edge is None else part(g, saved, edge) for part, edge in zip(functions, node.edges)]
-
-        rule = Rule(op.name, whole=whole, slots=tuple(slots), naive=naive)
-    else:
-        rule = Rule(op.name, parts=functions, slots=tuple(slots), naive=naive)
+    settings = frozenset(range(last)) - frozenset(op.positions)  # small, and forward mode reads them
+    tensors = tuple([(p, name in rules, name in op.many) for p, name in zip(op.positions, op.tensors)])
     kernels, first, alone = op.kernels, op.positions[0], len(op.positions) == 1
-    tensors = tuple(zip(op.positions, [name in rules for name in op.tensors]))
 
     @cache
-    def kept(*active):
-        """Which values to save where these of the tensors are differentiated."""
-        needed = settings.union(*(need for (_, need), on in zip(parts, active) if on))
-        return tuple(i in needed for i in range(len(slots)))
+    def plan(counts: tuple, active: tuple) -> tuple[Rule, tuple]:
+        """The rule, and which values to save, for lists of these lengths (None: no list) and differentiated so."""
+        slots: list = [None] * last + [RESULT]
+        start = 0
+        for (position, *_), count in zip(tensors, counts):
+            slots[position] = start if count is None else tuple(range(start, start + count))
+            start += 1 if count is None else count
+        needed = settings.union(*(needs for (_, needs), on in zip(vjps, active) if on))
+        keep = tuple(i in needed for i in range(last + 1))
+        if all(count is None for count in counts):
+            functions = tuple(vjp for vjp, _ in vjps)
+            return Rule(op.name, vjps=functions, slots=tuple(slots), holomorphic=holomorphic), keep
+
+        def vjp_of_all(g, saved, node):
+            gradients: list = []
+            shapes = iter(saved[last + 1 :])
+            for (vjp, _), count, on in zip(vjps, counts, active):
+                like = node.edges[len(gradients)] if count is None else next(shapes)
+                found = vjp(g, saved, like) if on else None
+                gradients += [found] if count is None else [None] * count if found is None else found
+            return gradients
+
+        return Rule(op.name, vjp=vjp_of_all, slots=tuple(slots), holomorphic=holomorphic), keep
 
     def recorded(*arguments):
         data = list(arguments)
         edges: list = []
-        for position, has_rule in tensors:
+        counts: list = []
+        active: list = []
+        shapes: list = []  # of what is in each list
+        for position, has_rule, many in tensors:
             value, edge = arguments[position], None
+            if many and isinstance(value, (list, tuple)):
+                data[position] = values = [v.data if isinstance(v, Variable) else v for v in value]
+                found = [v._node or v if has_rule and isinstance(v, Variable) and v._active else None for v in value]
+                edges += found
+                counts.append(len(found))
+                active.append(any(edge is not None for edge in found))
+                shapes.append([getattr(v, "shape", ()) for v in values])
+                continue
             if isinstance(value, Variable):
                 data[position] = value.data
                 if has_rule and value._active:
                     edge = value._node or value
-            edges.append(edge)
-        y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
-        active = [edge is not None for edge in edges]
-        if not (any(active) and recording.get()):
-            return _wrap_all(y)
-        saved = tuple([v if keep else None for v, keep in zip((*data, y), kept(*active))])
-        return record(rule, tuple(edges), saved, y)
-
-    return recorded
-
-
-def _nothing(g, saved, edge):
-    """The rule of an argument without one."""
-
-
-def _of_many(op, rules, naive):
-    """An op that takes tensors in a list."""
-    parts = {name: _part(op, rule) for name, rule in rules.items()}
-    last = len(op.parameters)
-    settings = frozenset(range(last)) - frozenset(op.positions)
-
-    def recorded(*arguments):
-        data = list(arguments)
-        edges: list = []
-        groups: list[tuple] = []  # argument, its edges from and to, the shapes in its list
-        slots: list = [None] * last + [RESULT]
-        for name, position in zip(op.tensors, op.positions):
-            value, start, shapes = arguments[position], len(edges), None
-            if name in op.many and isinstance(value, (list, tuple)):
-                data[position] = [v.data if isinstance(v, Variable) else v for v in value]
-                edges.extend(_edge(v) if name in parts else None for v in value)
-                slots[position] = tuple(range(start, len(edges)))
-                shapes = [getattr(v, "shape", ()) for v in data[position]]
-            else:
+            elif isinstance(value, (list, tuple)):
                 data[position] = unwrap(value)
-                edges.append(_edge(value) if name in parts else None)
-                slots[position] = start
-            if any(e is not None for e in edges[start:]):
-                groups.append((name, start, len(edges), shapes))
-        y = op.call(*data)
-        if not (groups and recording.get()):
+            edges.append(edge)
+            counts.append(None)
+            active.append(edge is not None)
+        if op.many:
+            y = op.call(*data)
+        else:
+            y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
+        if True not in active or not recording.get():
             return _wrap_all(y)
-        needed = settings.union(*(parts[name][1] for name, *_ in groups))
-        saved = tuple([v if i in needed else None for i, v in enumerate((*data, y))])
-
-        def whole(g, values, node):
-            gradients = [None] * len(node.edges)
-            for name, start, stop, shapes in groups:
-                if shapes is None:
-                    gradients[start] = parts[name][0](g, values, node.edges[start])
-                else:
-                    gradients[start:stop] = parts[name][0](g, values, shapes)
-            return gradients
-
-        return record(Rule(op.name, whole=whole, slots=tuple(slots), naive=naive), tuple(edges), saved, y)
+        rule, keep = plan(tuple(counts), tuple(active))
+        saved = tuple([v if kept else None for v, kept in zip((*data, y), keep)])
+        return record(rule, tuple(edges), (*saved, *shapes) if shapes else saved, y)
 
     return recorded
 
@@ -318,10 +269,10 @@ def _of_many(op, rules, naive):
 def record(rule: Rule, edges: tuple, saved: tuple, y):
     """The variable, or list or tuple of variables, of a recorded result."""
     if not isinstance(y, (list, tuple)):
-        return attach(y, Node(rule, edges, saved, y.shape, y.dtype))
+        return attach_new(y, rule, edges, saved)
     node = Node(rule, edges, saved, None, None)
     node.extra = [(part.shape, part.dtype, backends.of(part)) for part in y]
-    picked = [attach(part, Node(PICK, (node,), (i,), part.shape, part.dtype)) for i, part in enumerate(y)]
+    picked = [attach_new(part, PICK, (node,), (i,)) for i, part in enumerate(y)]
     return rebuild(y, picked)
 
 
@@ -330,12 +281,6 @@ def rebuild(like, parts):
     if isinstance(like, list):
         return list(parts)
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
-
-
-def _edge(value):
-    if isinstance(value, Variable) and value.requires_grad:
-        return value._node or value
-    return None
 
 
 def unwrap(value):

@@ -2,6 +2,7 @@
 
 - ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
+- ``watchers``: functions that see each node as it is made (anomaly mode);
 - ``packers``: what saves handles in place of arrays that are to be recomputed (checkpoints);
 - ``special``: dtypes whose gradients are no arrays (text);
 - versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
@@ -11,6 +12,7 @@ Where nothing is attached each costs one look at an empty container.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -31,8 +33,15 @@ observers: list[Callable] = []
 """Functions ``(node, apply)`` to the gradients ``apply()``, around each step of a pass."""
 
 
-# What nodes save
+accumulating = threading.RLock()
+"""Held while something is added to a ``grad``, so that threads lose none; never while a user's function runs."""
 
+
+# Nodes as they are made
+
+
+watchers: list[Callable] = []
+"""Functions that see each node as it is made."""
 
 packers: list[Callable] = []
 """At most one function: what a node saves to what it keeps, while arrays live that are to be recomputed."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import copy as _copy
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from .. import backends, config
+import numpy as np
+
+from .. import backends, config, dtypes
 from ..errors import ArgumentTypeError, BackendError, GradientError, ShapeError
+from ..ops import conversion
+from . import state
 from .graph import Node
 from .modes import recording
+from .state import clock, packers, watchers
 
 
 class Variable:
@@ -41,6 +47,12 @@ class Variable:
     _node: Node | None = None
     _hooks: dict | None = None
     _after: dict | None = None
+
+    # Methods of the floors above, which put them here with :func:`method`.
+    backward: Callable[..., None]
+    register_hook: Callable[..., Any]
+    register_post_accumulate_grad_hook: Callable[..., Any]
+    retain_grad: Callable[..., None]
 
     def __init__(self, data, requires_grad: bool = False, role: str | None = None):
         self.data = _as_data(data)
@@ -109,9 +121,7 @@ class Variable:
 
     @property
     def size(self) -> int:
-        from ..ops.conversion import size
-
-        return size(self)
+        return conversion.size(self)
 
     @property
     def dtype(self):
@@ -154,48 +164,20 @@ class Variable:
         self._active = bool(requires_grad)
         return self
 
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-        """:func:`gradops.autodiff.backward` from this variable."""
-        from .engine import backward
-
-        backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
-
-    def register_hook(self, hook):
-        """Call ``hook(gradient)`` when this variable's gradient is known; see :func:`.hooks.register`."""
-        from .hooks import register
-
-        return register(self, hook)
-
-    def register_post_accumulate_grad_hook(self, hook):
-        """Call ``hook(variable)`` after a backward pass has added to this leaf's ``grad``."""
-        from .hooks import register_after
-
-        return register_after(self, hook)
-
-    def retain_grad(self) -> None:
-        """Keep the gradient of this result in its ``grad`` too; nothing for a leaf, whose is kept anyway."""
-        from .hooks import retain
-
-        retain(self)
-
     def zero_grad(self) -> None:
         """Forget the accumulated gradient."""
         self._grad = None
 
     def clone(self) -> Variable:
         """A copy with memory of its own, connected to the graph."""
-        from ..ops.conversion import copy
-
-        return copy(self)
+        return conversion.copy(self)
 
     copy = clone
 
     @property
     def _version(self) -> int:
         """How often the data was written in place by recorded operations, or inside :class:`no_grad`."""
-        from .state import version
-
-        return version(self.data)
+        return state.version(self.data)
 
     def numpy(self):
         """The data as a NumPy array.
@@ -344,6 +326,17 @@ def _rebuild(kind: type, state: dict) -> Variable:
     return out
 
 
+def method(name: str) -> Callable:
+    """Make a function a method of variables: how the floors above reach down."""
+
+    def put(function: Callable) -> Callable:
+        function.__name__, function.__qualname__ = name, f"Variable.{name}"
+        setattr(Variable, name, function)
+        return function
+
+    return put
+
+
 class Parameter(Variable):
     """A :class:`Variable` that requires a gradient unless told otherwise: what a model learns."""
 
@@ -363,6 +356,24 @@ def wrap(data) -> Variable:
 
 def attach(data, node: Node) -> Variable:
     """The variable of a recorded result."""
+    out = _new(Variable)
+    out.data = data
+    out._node = node
+    out._active = True
+    return out
+
+
+def attach_new(data, rule, edges, saved) -> Variable:
+    """The variable of a result, recorded as a node: :func:`attach` to a new ``Node``, at the speed that ops need."""
+    node = _new(Node)
+    node.rule = rule
+    node.edges = edges
+    node.saved = saved
+    node.seq = clock()
+    node.shape = data.shape
+    node.dtype = data.dtype
+    if packers or watchers:
+        node.made()
     out = _new(Variable)
     out.data = data
     out._node = node
@@ -396,15 +407,10 @@ def _as_data(data) -> Any:
 
 def differentiable(data) -> bool:
     """Whether data of its dtype has gradients: floating and complex numbers, and text."""
-    from .. import dtypes
-    from ..ops.conversion import dtype
-
-    return getattr(data, "dtype", None) is str or dtypes.is_floating(dtype(data))
+    return getattr(data, "dtype", None) in state.special or dtypes.is_floating(conversion.dtype(data))
 
 
 def _array_text(owner, data) -> str:
-    import numpy as np
-
     name = owner.dtype_name(data)
     try:
         body = np.array2string(owner.to_numpy(data), separator=", ", threshold=100, prefix="Variable(")

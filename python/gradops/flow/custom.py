@@ -379,7 +379,7 @@ def _fit(g, x):
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
     if not _is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
         g = _like(g, data)
-    from ..autodiff.engine import sum_to
+    from ..autodiff.cotangents import sum_to
 
     try:
         g = sum_to(g, tuple(data.shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _tree, backends
-from ..autodiff import engine
+from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError
@@ -171,7 +171,7 @@ def gradient(y, x):
 
 def _gradients(y, leaves: list):
     if isinstance(y, Variable):
-        return engine.grad(y, leaves, retain_graph=True, create_graph=recording.get(), allow_unused=True)
+        return gradients.grad(y, leaves, retain_graph=True, create_graph=recording.get(), allow_unused=True)
     backend = backends.of(y)
     if backend is None or backend.name in ("numpy", "jax"):
         came = "a number" if backend is None else f"a {backend.name} array"

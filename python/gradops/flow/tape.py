@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..autodiff import graph
-from ..autodiff.engine import _materialize
+from ..autodiff.cotangents import materialize
 from ..autodiff.modes import recording
 from ..autodiff.record import record
 from ..autodiff.variable import Variable
@@ -25,12 +25,12 @@ def custom(run, inputs: list) -> list:
         return pull(g if isinstance(g, list) else [g])
 
     def whole_parts(g, saved, node):
-        return pull(_materialize(g, node) if isinstance(g, graph.Parts) else g)
+        return pull(materialize(g, node) if isinstance(g, graph.Cotangents) else g)
 
     data = [v.data if isinstance(v, Variable) else v for v in values]
     if len(data) == 1:
-        return [record(graph.Rule("custom_gradient", whole=whole), edges, (), data[0])]
-    return record(graph.Rule("custom_gradient", whole=whole_parts), edges, (), data)
+        return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
+    return record(graph.Rule("custom_gradient", vjp=whole_parts), edges, (), data)
 
 
 def _check_closure(values: list, edges: tuple, start: int) -> None:

@@ -8,9 +8,9 @@ backward trick", Townsend 2017).
 
 from __future__ import annotations
 
-from .. import dtypes
-from ..autodiff import engine
-from ..autodiff.graph import PICK, Node
+from .. import backends, dtypes
+from ..autodiff import cotangents, engine, gradients
+from ..autodiff.graph import PICK, Node, key
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed
 from ..autodiff.variable import Variable, differentiable, wrap
@@ -24,21 +24,16 @@ def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False
     Returns:
         Raw data, or variables with ``create_graph``; None for an output that depends on no input.
     """
-    known = {_key(x._node or x): t for x, t in zip(inputs, tangents)}
+    known = {key(x._node or x): t for x, t in zip(inputs, tangents)}
     found: dict[int, object] = dict(known)
     for node in nodes_of(outputs, {x._node.seq for x in inputs if x._node is not None}):
         if node.seq not in known:
             found[node.seq] = _through(node, found, create_graph)
     token = recording.set(create_graph)
     try:
-        return [_match(found.get(_key(y._node or y)), y) for y in outputs]
+        return [_match(found.get(key(y._node or y)), y) for y in outputs]
     finally:
         recording.reset(token)
-
-
-def _key(edge) -> int:
-    """A node by its clock, a leaf by its identity (negative, so that the two never meet)."""
-    return edge.seq if edge.__class__ is Node else -id(edge)
 
 
 def _match(tangent, y):
@@ -65,7 +60,7 @@ def _through(node: Node, found: dict, create_graph: bool):
     if node.rule is PICK:
         parts = found.get(node.edges[0].seq)
         return None if parts is None else parts[node.saved[0]]
-    incoming = [None if edge is None else found.get(_key(edge)) for edge in node.edges]
+    incoming = [None if edge is None else found.get(key(edge)) for edge in node.edges]
     if all(t is None for t in incoming):
         return None
     if node.saved is None:
@@ -74,13 +69,13 @@ def _through(node: Node, found: dict, create_graph: bool):
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:
-        saved = engine._rejoin(node, saved)
-    if node.rule.name in LINEAR and node.rule.parts is not None:
+        saved = engine.rejoin(node, saved)
+    if node.rule.name in LINEAR and node.rule.vjps is not None:
         return _linear(node, saved, incoming, create_graph)
-    if node.rule.name in BILINEAR and node.rule.parts is not None:
+    if node.rule.name in BILINEAR and node.rule.vjps is not None:
         return _bilinear(node, saved, incoming, create_graph)
-    is_complex = [engine._is_complex[x.dtype] for x in (node, *incoming) if x is not None]
-    if node.rule.parts is not None and node.rule.elementwise and not any(is_complex):
+    is_complex = [cotangents.is_complex(x.dtype) for x in (node, *incoming) if x is not None]
+    if node.rule.vjps is not None and node.rule.elementwise and not any(is_complex):
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)
 
@@ -125,7 +120,7 @@ def _diagonal(node: Node, saved: tuple, incoming: list, create_graph: bool):
     token = recording.set(create_graph)
     try:
         total = None
-        for part, edge, t in zip(node.rule.parts, node.edges, incoming):
+        for part, edge, t in zip(node.rule.vjps, node.edges, incoming):
             if t is None:
                 continue
             if tuple(t.shape) != tuple(node.shape):
@@ -143,28 +138,23 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
     token = recording.set(True)
     try:
         if node.shape is None:
-            points = [
-                _point(owner.module.zeros(tuple(shape), dtypes.canonical(dtype))) for shape, dtype, owner in node.extra
-            ]
-            pulled = node.rule.whole(list(points), saved, node)
+            points = [_point(cotangents.zeros(template)) for template in node.extra]
+            pulled = node.rule.pull(list(points), saved, node)
         else:
             points = [_point(_zeros(node, saved, incoming))]
-            g = elementwise.conj(points[0]) if node.rule.naive else points[0]
-            if node.rule.parts is None:
-                pulled = node.rule.whole(g, saved, node)
-            else:
-                pulled = [None if e is None else p(g, saved, e) for p, e in zip(node.rule.parts, node.edges)]
-            if node.rule.naive:
+            g = elementwise.conj(points[0]) if node.rule.holomorphic else points[0]
+            pulled = node.rule.pull(g, saved, node)
+            if node.rule.holomorphic:
                 pulled = [None if p is None else elementwise.conj(p) for p in pulled]
         pairs = [
-            (engine.fit(p, edge) if edge.__class__ is not Node or edge.shape is not None else p, t)
+            (cotangents.fit(p, edge) if edge.__class__ is not Node or edge.shape is not None else p, t)
             for p, edge, t in zip(pulled, node.edges, incoming)
             if t is not None and isinstance(p, Variable) and p.requires_grad
         ]
         if not pairs:
             return None
         result = iter(
-            engine.grad(
+            gradients.grad(
                 [p for p, _ in pairs],
                 [p for p in points if p.requires_grad],
                 [_as_variable(t) for _, t in pairs],
@@ -193,5 +183,5 @@ def _as_variable(t):
 def _zeros(node: Node, saved: tuple, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = t.data if isinstance(t, Variable) else t
-    owner = engine.backends.of(data)
+    owner = backends.of(data)
     return owner.module.zeros(tuple(node.shape), dtypes.canonical(node.dtype))

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import backends
 from .._progress import track
-from ..autodiff import engine, record, state
+from ..autodiff import gradients, record, state
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
@@ -368,7 +368,7 @@ def _pull(point: _Point, outputs, variables, weights, keep: bool, strict: bool) 
         if strict:
             raise GradientError(f"`{point.name}`: the output does not depend on the inputs.", argument="func")
         return [creation.zeros_like(x.data) for x in variables]
-    gradients = engine.grad(
+    found = gradients.grad(
         [y for y, _ in pairs],
         variables,
         [w for _, w in pairs],
@@ -376,10 +376,10 @@ def _pull(point: _Point, outputs, variables, weights, keep: bool, strict: bool) 
         create_graph=keep,
         allow_unused=True,
     )
-    for i, g in enumerate(gradients):
+    for i, g in enumerate(found):
         if g is None and strict:
             raise GradientError(f"`{point.name}`: the output does not depend on input {i}.", argument="func")
-    return [creation.zeros_like(x.data) if g is None else g for g, x in zip(gradients, variables)]
+    return [creation.zeros_like(x.data) if g is None else g for g, x in zip(found, variables)]
 
 
 def _push(point: _Point, outputs, variables, tangents, keep: bool, strict: bool) -> list:
@@ -426,7 +426,7 @@ def _batchable(nodes: list, variables: list) -> bool:
     """Whether unit vectors may pass together: every rule is gradops' own, and nobody watches."""
     if state.hooks or state.observers or any(type(x.data) is not np.ndarray for x in variables):
         return False
-    return all(n.rule.whole is None or n.rule.whole.__module__ == record.__name__ for n in nodes)
+    return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
 
 
 def _by_element(source, others: list, move: Callable, chunk: int, advance: Callable) -> list:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _tree, backends, config, dtypes
-from ..autodiff import engine
-from ..autodiff.graph import Node, Rule
+from ..autodiff.gradients import grad as tape_grad
+from ..autodiff.graph import ALIAS, Node
 from ..autodiff.modes import enable_grad, recording
 from ..autodiff.variable import Variable, attach, wrap
 from ..backends.numpy.base import owned
@@ -166,9 +166,6 @@ def _engine(backend: backends.Backend, leaves: list) -> Callable:
     return backend.module.derivatives.value_and_grad
 
 
-ALIAS = Rule("input", parts=(lambda g, saved, edge: g,), elementwise=True)
-
-
 def _on_tape(run: Callable, leaves: list) -> tuple:
     """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
     tracked = [x for x in leaves if isinstance(x, Variable)]
@@ -184,11 +181,11 @@ def _on_tape(run: Callable, leaves: list) -> tuple:
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
         nested = outside and (any(x.requires_grad for x in tracked) or _reaches_others(y, inputs))
         if not nested:
-            gradients = engine.grad(y, inputs, materialize_grads=True)
+            gradients = tape_grad(y, inputs, materialize_grads=True)
             if tracked:
                 return wrap(y.data), list(gradients)
             return y.data, owned([g.data for g in gradients], {id(x.data) for x in inputs})
-        gradients = engine.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
+        gradients = tape_grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         return y, list(gradients)

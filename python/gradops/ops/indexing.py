@@ -7,7 +7,7 @@ import builtins
 import numpy as np
 
 from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor, Tensors
-from ..backends._keys import dimensions, expanded, is_array, is_mask, parts_of
+from ..backends._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
 from ._checks import check_axis, check_positions, check_rank
@@ -206,6 +206,23 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
         found.append(mod(rest, builtins.max(length, 1)))
         rest = floor_divide(rest, builtins.max(length, 1))
     return tuple(reversed(found))
+
+
+def effective_updates(g, shape: tuple, key):
+    """``g`` at the positions of ``key`` in a tensor of that shape, as far as an update there is not overwritten.
+
+    Where a position is named several times the last update stays; what is for the others is 0.
+    """
+    chosen = get_item(g, key)
+    if distinct(key):
+        return chosen
+    parts = tuple(_checks.known(p) if hasattr(p, "shape") else p for p in parts_of(key))
+    if any(p is None and q is not None for p, q in zip(parts, parts_of(key))):
+        return chosen
+    flat = np.arange(int(np.prod(shape))).reshape(shape)[parts]
+    stayed = np.zeros(flat.size, bool)
+    stayed[last_of_each(flat.reshape(-1))] = True
+    return where(stayed.reshape(flat.shape), chosen, 0.0)
 
 
 def _explain_key(op: str, x, key, **rest) -> None:

@@ -220,4 +220,4 @@ def _back(g, saved, node) -> list:
     return saved[0].feedback(g, node.seq, node.edges)
 
 
-_RULE = Rule("call", whole=_back, slots=(None,))
+_RULE = Rule("call", vjp=_back, slots=(None,))

@@ -73,7 +73,7 @@ def judge(f: Callable) -> Callable:
             sizes = [len(v) if v.shape else None for v in variables]
             roles = [v.role for v in variables]
             subject = next(v.role for v, edge in zip(variables, edges) if edge is not None)
-            rule = Rule(name, whole=_back, slots=(None, None, None, None))
+            rule = Rule(name, vjp=_back, slots=(None, None, None, None))
             return record(rule, edges, ([remarks for _, remarks in verdicts], sizes, roles, subject), result)
         return wrap(result)
 

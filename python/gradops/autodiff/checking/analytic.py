@@ -10,7 +10,7 @@ from ... import backends
 from ...errors import GradientError
 from ...ops import conversion
 from ...ops.creation import zeros_like
-from ..engine import grad
+from ..gradients import grad
 from ..modes import enable_grad
 from ..variable import wrap
 from .numeric import directions

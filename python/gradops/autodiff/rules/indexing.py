@@ -2,12 +2,9 @@
 
 import math
 
-import numpy as np
-
 from ... import backends
-from ...backends._keys import distinct, last_of_each, parts_of
-from ...ops import _checks, dtype, reshape, where
-from ...ops.indexing import add_at, get_item, set_at
+from ...ops import dtype, reshape, where
+from ...ops.indexing import add_at, effective_updates, get_item, set_at
 from ..record import derivative
 
 
@@ -28,17 +25,7 @@ def _get_item(g, key, shape):
 
 
 def _set_updates(g, x, key):
-    """The gradient at the positions; where one is set several times, only to the last, which stayed."""
-    chosen = get_item(g, key)
-    if distinct(key):
-        return chosen
-    parts = tuple(_checks.known(p) if hasattr(p, "shape") else p for p in parts_of(key))
-    if any(p is None and q is not None for p, q in zip(parts, parts_of(key))):
-        return chosen
-    flat = np.arange(int(np.prod(x.shape))).reshape(x.shape)[parts]
-    stayed = np.zeros(flat.size, bool)
-    stayed[last_of_each(flat.reshape(-1))] = True
-    return where(stayed.reshape(flat.shape), chosen, 0.0)
+    return effective_updates(g, tuple(x.shape), key)
 
 
 derivative("get_item", x=_get_item)

@@ -100,7 +100,7 @@ def _recorded(name: str, inputs: list, result):
         return result
     edges = tuple(x._node or x if x.requires_grad else None for x in variables)
     if recording.get() and any(edge is not None for edge in edges):
-        rule = Rule(name, whole=_to_all if not isinstance(result, list) else _parts_to_all)
+        rule = Rule(name, vjp=_to_all if not isinstance(result, list) else _parts_to_all)
         return record(rule, edges, (), result)
     return [wrap(part) for part in result] if isinstance(result, list) else wrap(result)
 

@@ -1,0 +1,143 @@
+"""``backward`` and ``grad``: a pass from results, with its gradients added to leaves or returned."""
+
+from __future__ import annotations
+
+from .. import backends
+from ..errors import ArgumentError, GradientError
+from ..ops import creation
+from . import engine, torch_tape
+from .graph import key
+from .variable import Variable, method, wrap
+
+
+def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Compute gradients of ``variables`` and add them to the ``grad`` of the leaves they depend on.
+
+    Args:
+        variables: a variable or several (or torch tensors, for which torch's own engine runs).
+        grad_variables: for each the gradient to start from, of its shape; may be left out for
+            scalars (then 1), and None for those.
+        retain_graph: keep the graph for another pass; by default what ``create_graph`` is.
+        create_graph: record the pass, so that gradients can be differentiated.
+        inputs: add to the ``grad`` of these leaves only, and go through the graph no further than they need.
+
+    Raises:
+        GradientError: (a RuntimeError) a non-scalar without ``grad_variables``; a variable that requires
+            no gradient; a graph that was freed; ``inputs`` that are not leaves.
+        ShapeError: a gradient of another shape than its variable.
+
+    Gradient:
+        As ``torch.autograd.backward`` (Paszke et al. 2017). Safe to call from several threads: each adds its own.
+    """
+    roots, given = _sequence(variables), None if grad_variables is None else _sequence(grad_variables)
+    if any(map(_is_torch, roots)):
+        torch_tape.backward(roots, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        return
+    wanted = None if inputs is None else _leaves(inputs)
+    seeds = _seeds(roots, given, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    for leaf, g in engine.run(roots, seeds, retain, create_graph, wanted).values():
+        engine.accumulate(leaf, g, create_graph)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    allow_unused=None,
+    materialize_grads=False,
+) -> tuple:
+    """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
+
+    Args:
+        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves.
+        grad_outputs, retain_graph, create_graph: as of :func:`backward`.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        materialize_grads: give zeros instead of None.
+
+    Returns:
+        A tuple of variables (torch tensors for torch tensors), one for each input. No ``grad`` changes.
+
+    Raises:
+        GradientError: (a RuntimeError) as :func:`backward`, and for an unused input unless allowed.
+
+    Gradient:
+        As ``torch.autograd.grad``; differentiable with ``create_graph=True``.
+    """
+    roots, targets = _sequence(outputs), _sequence(inputs)
+    given = None if grad_outputs is None else _sequence(grad_outputs)
+    if allow_unused is False and materialize_grads:
+        raise ArgumentError("`allow_unused` must not be False with `materialize_grads`.", argument="allow_unused")
+    allowed = materialize_grads if allow_unused is None else allow_unused
+    if any(map(_is_torch, roots)):
+        passing = {"retain_graph": retain_graph, "create_graph": create_graph}
+        unused = {"allow_unused": allowed, "materialize_grads": materialize_grads}
+        return torch_tape.grad(roots, targets, given, **passing, **unused)
+    for i, target in enumerate(targets):
+        if not isinstance(target, Variable) or not target.requires_grad:
+            raise GradientError(f"`inputs[{i}]` does not require a gradient.", argument="inputs")
+    seeds = _seeds(roots, given, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    ends = engine.run(roots, seeds, retain, create_graph, targets)
+    return tuple(_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets))
+
+
+def _found(i: int, x: Variable, ends: dict, allowed: bool, materialize: bool) -> Variable | None:
+    """The gradient of the i-th input, from the ends of a pass."""
+    _, g = ends.get(key(x._node or x), (None, None))
+    if g is None and not allowed:
+        raise GradientError(
+            f"`inputs[{i}]` was not used in the graph of the outputs.",
+            argument="inputs",
+            hint="set `allow_unused=True` if that is intended",
+        )
+    if g is None and materialize:
+        g = creation.zeros_like(x.data)
+    return g if g is None or isinstance(g, Variable) else wrap(g)
+
+
+def _leaves(inputs) -> list:
+    leaves = _sequence(inputs)
+    if not leaves:
+        raise GradientError("`inputs` must not be empty.", argument="inputs")
+    if any(not isinstance(v, Variable) or not v.is_leaf for v in leaves):
+        raise GradientError("`inputs` must be leaf variables.", argument="inputs")
+    return leaves
+
+
+def _seeds(roots: list, given: list | None, create_graph: bool) -> list:
+    if not roots:
+        raise ArgumentError("`variables` must not be empty.", argument="variables")
+    given = [None] * len(roots) if given is None else given
+    if len(given) != len(roots):
+        raise ArgumentError(
+            f"`grad_variables` must have one entry for each variable: expected {len(roots)}, got {len(given)}.",
+            argument="grad_variables",
+        )
+    for root in roots:
+        if not isinstance(root, Variable):
+            raise GradientError(
+                f"expected variables or torch tensors; got {type(root).__name__}.",
+                argument="variables",
+                hint="wrap the input: `x = gradops.Variable(x, requires_grad=True)`",
+            )
+        if not root.requires_grad:
+            raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument="variables")
+    return [engine.seed(root, g, create_graph) for root, g in zip(roots, given)]
+
+
+def _sequence(value) -> list:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _is_torch(value) -> bool:
+    owner = backends.of(value)
+    return owner is not None and owner.name == "torch"
+
+
+@method("backward")
+def _backward(self: Variable, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """:func:`gradops.autodiff.backward` from this variable."""
+    backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
