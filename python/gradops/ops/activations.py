@@ -1,20 +1,37 @@
 """Activations: functions of each element, and those that normalise along an axis.
 
 Kinks are written with ``where``, so the derivative at one is the same on every backend: that of the
-side where the function is flat, or of the left side where neither is.
+side where the function is flat, or of the left side where neither is. A condition says where the function
+is *not* its argument's, so that NaN stays NaN.
 """
 
 from __future__ import annotations
+
+import math
 
 from ..annotations import Axes, Axis, Tensor
 from ..errors import ShapeError
 from ._checks import check_axis, check_rank
 from ._dispatch import alias, op
-from .elementwise import abs, add, divide, expm1, greater, multiply, negative, sqrt, square, subtract, tanh
+from .elementwise import (
+    abs,
+    add,
+    divide,
+    expm1,
+    greater,
+    greater_equal,
+    less_equal,
+    multiply,
+    negative,
+    square,
+    subtract,
+    tanh,
+)
 from .indexing import where
 from .joining import split
 from .reductions import max as _largest
 from .reductions import sum
+from .special import hypot
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
@@ -48,7 +65,7 @@ def relu6(x: Tensor) -> Tensor:
     Gradient:
         1 between 0 and 6, else 0 (also at both).
     """
-    return where(x < 6, relu(x), 6)
+    return where(greater_equal(x, 6), 6, relu(x))
 
 
 @op
@@ -190,10 +207,10 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     Gradient:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
     """
-    root = sqrt(add(square(x), float(b)))
+    root = hypot(x, math.sqrt(b))
     # Below 0 the sum cancels; this is the same number.
     below = divide(0.5 * b, add(root, abs(x)))
-    return where(greater(0, x), below, multiply(add(x, root), 0.5))
+    return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
 
 
 @op
@@ -203,7 +220,7 @@ def hard_sigmoid(x: Tensor) -> Tensor:
     Gradient:
         1/6 between -3 and 3, else 0 (also at both).
     """
-    return where(greater(x, -3), where(greater(3, x), add(divide(x, 6.0), 0.5), 1.0), 0.0)
+    return where(less_equal(x, -3), 0.0, where(greater_equal(x, 3), 1.0, add(divide(x, 6.0), 0.5)))
 
 
 @op
@@ -226,7 +243,7 @@ def hard_tanh(x: Tensor) -> Tensor:
     Gradient:
         1 between -1 and 1, else 0 (also at both).
     """
-    return where(greater(x, -1), where(greater(1, x), x, 1), -1)
+    return where(less_equal(x, -1), -1, where(greater_equal(x, 1), 1, x))
 
 
 @op
@@ -246,7 +263,7 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
     """
-    return where(greater(abs(x), threshold), x, 0)
+    return where(less_equal(abs(x), threshold), 0, x)
 
 
 @op
@@ -256,8 +273,8 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
     """
-    above = where(greater(x, threshold), subtract(x, threshold), 0)
-    return where(greater(negative(x), threshold), add(x, threshold), above)
+    moved = where(greater(x, 0), subtract(x, threshold), add(x, threshold))
+    return where(less_equal(abs(x), threshold), 0, moved)
 
 
 @op
@@ -267,8 +284,8 @@ def sparse_plus(x: Tensor) -> Tensor:
     Gradient:
         :func:`sparse_sigmoid`.
     """
-    middle = where(greater(1, x), multiply(square(add(x, 1)), 0.25), x)
-    return where(greater(x, -1), middle, 0.0)
+    middle = where(greater_equal(x, 1), x, multiply(square(add(x, 1)), 0.25))
+    return where(less_equal(x, -1), 0.0, middle)
 
 
 @op
@@ -278,7 +295,7 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
     Gradient:
         1/2 between -1 and 1, else 0 (also at both).
     """
-    return where(greater(x, -1), where(greater(1, x), multiply(add(x, 1), 0.5), 1.0), 0.0)
+    return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
 
 
 @op
@@ -288,7 +305,7 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
     Gradient:
         1 where ``x`` is above ``threshold``, else 0.
     """
-    return where(greater(x, threshold), x, default_value)
+    return where(less_equal(x, threshold), default_value, x)
 
 
 @op

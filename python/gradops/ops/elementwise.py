@@ -593,9 +593,19 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
         ShapeError: shapes that do not broadcast.
 
     Gradient:
-        ``exp(x1 - y)`` and ``exp(x2 - y)``, summed over broadcast dimensions.
+        ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over
+        broadcast dimensions.
     """
-    ...
+    from ._compose import meet
+    from .activations import softplus
+    from .indexing import where
+
+    x1, x2 = meet(x1, x2, floating=True)
+    first = greater_equal(x1, x2)
+    infinite = logical_and(equal(x1, x2), isinf(x1))  # their difference would be NaN
+    high, low = where(first, x1, x2), where(first, x2, x1)
+    high = where(infinite, add(multiply(x1, 0.5), multiply(x2, 0.5)), high)
+    return add(high, softplus(where(infinite, 0.0, subtract(low, high))))
 
 
 @op(differentiable=False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 from ..annotations import Operand, Tensor
+from ..backends._series import I1_OVER_X, power_series
 from ._checks import check_kind, check_real
 from ._compose import as_float, meet
 from ._dispatch import op
-from .elementwise import abs, divide, less, logaddexp, multiply, power, reciprocal, sign, sin, sqrt, square
+from .elementwise import abs, divide, less, logaddexp, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
 
 
@@ -29,7 +30,9 @@ def cbrt(x: Tensor) -> Tensor:
         ``1 / (3 * cbrt(x)**2)``; infinite at 0.
     """
     x = as_float(x)
-    return multiply(sign(x), power(abs(x), 1 / 3))
+    below = less(x, 0)
+    root = power(where(below, negative(x), x), 1 / 3)
+    return where(below, negative(root), root)
 
 
 @op
@@ -118,9 +121,16 @@ def i1(x: Tensor) -> Tensor:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
-        ``i0(x) - i1(x) / x``; 1/2 at 0.
+        ``i0(x) - i1(x) / x``; 1/2 at 0, and right near it to all orders.
     """
     ...
+
+
+def i1_over_x(x):
+    """``i1(x) / x``; near 0 the power series, which has derivatives there."""
+    near = less(abs(x), 0.1)
+    far = where(near, 1.0, x)
+    return where(near, power_series(square(where(near, x, 0.0)), I1_OVER_X), divide(i1(far), far))
 
 
 @op(public=False, check=check_real)
@@ -161,10 +171,7 @@ def sinc(x: Tensor) -> Tensor:
     """
     z = multiply(as_float(x), math.pi)
     near = less(abs(z), 0.1)
-    t = square(where(near, z, 0.0))
-    series = t * (1 / 362880) - 1 / 5040
-    for c in (1 / 120, -1 / 6, 1.0):
-        series = series * t + c
+    series = power_series(square(where(near, z, 0.0)), [1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880])
     far = where(near, 1.0, z)
     return where(near, series, divide(sin(far), far))
 

@@ -20,13 +20,16 @@ from ...ops import (
     exp,
     floor,
     greater,
+    isinf,
     less,
     log,
+    logical_and,
     multiply,
     negative,
     not_equal,
     power,
     real,
+    sigmoid,
     sign,
     sin,
     sinh,
@@ -46,12 +49,18 @@ def _half_at_ties(wins, x1, x2, g):
 def _power_base(g, x1, x2):
     if isinstance(x2, (int, float)):
         return multiply(g, multiply(power(x1, x2 - 1), x2) if x2 else 0.0)
-    return multiply(g, multiply(x2, power(x1, where(equal(x2, 0), 1.0, subtract(x2, 1)))))
+    one = logical_and(equal(x1, 0), equal(x2, 0))  # where it would be 0 * inf
+    return multiply(g, multiply(x2, power(x1, where(one, 1.0, subtract(x2, 1)))))
 
 
 def _power_exponent(g, y, x1):
     safe = where(equal(x1, 0), 1.0, x1)
     return multiply(g, multiply(y, log(safe)))
+
+
+def _gap(x1, x2):
+    """``x1 - x2``, 0 where both are the same infinity."""
+    return where(logical_and(equal(x1, x2), isinf(x1)), 0.0, subtract(x1, x2))
 
 
 derivative("add", x1=lambda g: g, x2=lambda g: g)
@@ -77,8 +86,8 @@ derivative(
 )
 derivative(
     "logaddexp",
-    x1=lambda g, x1, y: multiply(g, exp(subtract(x1, y))),
-    x2=lambda g, x2, y: multiply(g, exp(subtract(x2, y))),
+    x1=lambda g, x1, x2: multiply(g, sigmoid(_gap(x1, x2))),
+    x2=lambda g, x1, x2: multiply(g, sigmoid(_gap(x2, x1))),
 )
 
 derivative("negative", x=lambda g: -g)
@@ -86,7 +95,7 @@ derivative("reciprocal", x=lambda g, y: negative(g * square(y)))
 derivative("square", x=lambda g, x: g * (x + x))
 derivative("exp", x=lambda g, y: g * y)
 derivative("exp2", x=lambda g, y: g * (y * math.log(2)))
-derivative("expm1", x=lambda g, y: g * (y + 1))
+derivative("expm1", x=lambda g, x: g * exp(x))  # y + 1 would cancel far below 0
 derivative("log", x=lambda g, x: g / x)
 derivative("log2", x=lambda g, x: divide(g, x * math.log(2)))
 derivative("log10", x=lambda g, x: divide(g, x * math.log(10)))

@@ -3,18 +3,19 @@
 import math
 
 from ...ops import cast, divide, equal, exp, i0, i1, ldexp, multiply, negative, polygamma, square, subtract, where
+from ...ops.special import i1_over_x
 from ..record import derivative
 
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def _i1(g, x, y):
-    zero = equal(x, 0)
-    return multiply(g, subtract(i0(x), where(zero, 0.5, divide(y, where(zero, 1.0, x)))))
+def _i1(g, x):
+    return multiply(g, subtract(i0(x), i1_over_x(x)))
 
 
 def _part(g, x, y):
-    return multiply(g, divide(x, where(equal(y, 0), 1.0, y)))
+    zero = equal(y, 0)
+    return multiply(g, where(zero, 0.0, divide(x, where(zero, 1.0, y))))
 
 
 derivative("cbrt", x=lambda g, y: divide(g, square(y) * 3))

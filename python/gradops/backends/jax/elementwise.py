@@ -3,19 +3,17 @@
 import jax
 import jax.numpy as jnp
 
-from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate
+from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate, promoted
 
 add = arithmetic(jnp.add)
 subtract = arithmetic(jnp.subtract)
 multiply = arithmetic(jnp.multiply)
-power = arithmetic(jnp.power)
 floor_divide = arithmetic(jnp.floor_divide)
 mod = arithmetic(jnp.mod)
 maximum = arithmetic(jnp.maximum)
 minimum = arithmetic(jnp.minimum)
 divide = floating_arithmetic(jnp.divide)
 arctan2 = floating_arithmetic(jnp.arctan2)
-logaddexp = floating_arithmetic(jnp.logaddexp)
 
 equal = predicate(jnp.equal)
 not_equal = predicate(jnp.not_equal)
@@ -45,10 +43,8 @@ arcsinh = floating(jnp.arcsinh)
 arccosh = floating(jnp.arccosh)
 arctanh = floating(jnp.arctanh)
 reciprocal = floating(jnp.reciprocal)
-angle = floating(jnp.angle)
 erf = floating(jax.scipy.special.erf)
 
-abs = jnp.abs
 square = jnp.square
 conj = jnp.conj
 real = jnp.real
@@ -62,12 +58,44 @@ logical_or = jnp.logical_or
 logical_xor = jnp.logical_xor
 
 
+_power = arithmetic(jnp.power)
+
+
+def power(x1, x2):
+    if isinstance(x2, (int, float)) and x2 or isinstance(x1, (int, float)):
+        return _power(x1, x2)
+    number = isinstance(x2, (int, float))
+    x1, x2 = promoted(x1, x2)
+    if x1.dtype.kind != "f":
+        return jnp.power(x1, x2)
+    if number:
+        return jnp.ones_like(x1)
+    zero = x2 == 0  # where the library's derivative at 0 is NaN
+    base = jnp.where(zero & (x1 > 0) & jnp.isfinite(x1), x1, 1)
+    near = jnp.exp(jnp.where(zero, x2, 0) * jnp.log(base))
+    return jnp.where(zero, near, jnp.power(x1, jnp.where(zero, 1, x2)))
+
+
+def abs(x):
+    if x.dtype.kind != "f":
+        return jnp.abs(x)
+    return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
+
+
+@floating
+def angle(x):
+    if x.dtype.kind == "c":
+        return jnp.angle(x)
+    return jnp.arctan2(jnp.zeros_like(x), jax.lax.stop_gradient(x))
+
+
 def negative(x):
     return jnp.negative(x if x.dtype != bool else x.astype("int64"))
 
 
 def sign(x):
-    return jnp.sign(x if x.dtype != bool else x.astype("int64"))
+    y = jnp.sign(x if x.dtype != bool else x.astype("int64"))
+    return jax.lax.stop_gradient(y) if x.dtype.kind == "c" else y
 
 
 def _whole(function):

@@ -3,14 +3,36 @@
 import jax
 import jax.numpy as jnp
 
+from .. import _series
 from .base import floating, floating_arithmetic, floats
 
 cbrt = floating(jnp.cbrt)
 erfc = floating(jax.scipy.special.erfc)
 erfinv = floating(jax.scipy.special.erfinv)
 rsqrt = floating(jax.lax.rsqrt)
-i0 = floating(jax.scipy.special.i0)
-i1 = floating(jax.scipy.special.i1)
+
+
+def _with_slope(function, slope):
+    """A unary function with a derivative of ours, in either mode; settings follow ``x``."""
+    ours = jax.custom_jvp(function, nondiff_argnums=tuple(range(1, function.__code__.co_argcount)))
+
+    def jvp(*arguments):
+        *settings, (x,), (dx,) = arguments
+        return ours(x, *settings), dx * slope(x, *settings)
+
+    ours.defjvp(jvp)
+    return ours
+
+
+def _i1_over_x(x):
+    near = jnp.abs(x) < 0.1
+    far = jnp.where(near, 1.0, x)
+    return jnp.where(near, _series.power_series(jnp.square(jnp.where(near, x, 0.0)), _series.I1_OVER_X), _i1(far) / far)
+
+
+_i0 = _with_slope(lambda x: jax.scipy.special.i0(x), lambda x: _i1(x))
+_i1 = _with_slope(lambda x: jax.scipy.special.i1(x), lambda x: _i0(x) - _i1_over_x(x))
+i0, i1 = floating(_i0), floating(_i1)
 
 
 @floating_arithmetic
@@ -19,7 +41,8 @@ def hypot(x1, x2):
     scale = jnp.where((scale == 0) | jnp.isinf(scale), 1.0, scale)
     squares = jnp.square(x1 / scale) + jnp.square(x2 / scale)
     zero = squares == 0  # where the derivative would be 0 / 0
-    return jnp.where(zero, 0.0, scale * jnp.sqrt(jnp.where(zero, 1.0, squares)))
+    y = jnp.where(zero, 0.0, scale * jnp.sqrt(jnp.where(zero, 1.0, squares)))
+    return jnp.where(jnp.isinf(x1) | jnp.isinf(x2), jnp.inf, y)  # also beside NaN
 
 
 def ldexp(x1, x2):
@@ -27,9 +50,22 @@ def ldexp(x1, x2):
     return x1 * jnp.ldexp(jnp.ones((), x1.dtype), half) * jnp.ldexp(jnp.ones((), x1.dtype), x2 - half)
 
 
-lgamma = floating(jax.scipy.special.gammaln)
+def _any_polygamma(x, n):
+    if n == 0:
+        zero = x == 0  # where the library's is NaN
+        return jnp.where(zero, -1 / x, jax.scipy.special.digamma(jnp.where(zero, 1.0, x)))
+    below, far = x <= 0, x > 1e16
+    positive = jnp.where(below, 1 - x, jnp.where(far, 1.0, x))
+    y = jax.scipy.special.polygamma(n, positive)
+    # The library's is wrong below 0: reflected, by the derivatives of pi * cot(pi * x).
+    cotangent = 1 / jnp.tan(jnp.pi * jnp.where(below, x - jnp.round(x), 0.5))
+    reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _series.power_series(cotangent, _series.cotangents(n))
+    return jnp.where(below, reflected, jnp.where(far, _series.polygamma_far(jnp.where(far, x, 1.0), n), y))
+
+
+_polygamma = _with_slope(_any_polygamma, lambda x, n: _polygamma(x, n + 1))
+lgamma = floating(_with_slope(lambda x: jax.scipy.special.gammaln(x), lambda x: _polygamma(x, 0)))
 
 
 def polygamma(x, n):
-    x = floats(x)
-    return jax.scipy.special.polygamma(n, x) if n else jax.scipy.special.digamma(x)
+    return _polygamma(floats(x), n)

@@ -17,7 +17,9 @@ def ldexp(x1, x2):
     return np.ldexp(floats(np.asarray(x1)), np.clip(x2, -(2**20), 2**20).astype(np.int32))
 
 
-lgamma = floating(special.gammaln)
+@floating
+def lgamma(x):
+    return np.where(np.isneginf(x), np.inf, special.gammaln(x))  # SciPy has -inf there
 
 
 def polygamma(x, n):

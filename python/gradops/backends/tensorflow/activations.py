@@ -29,7 +29,6 @@ def log_softmax(x, axis=-1):
 relu6 = tf.nn.relu6
 silu = floating(tf.nn.silu)
 log_sigmoid = floating(tf.math.log_sigmoid)
-softsign = floating(tf.nn.softsign)
 
 
 def leaky_relu(x, negative_slope=0.2):

@@ -9,7 +9,6 @@ from .base import arithmetic, floating, floating_arithmetic, floats, predicate, 
 add = arithmetic(tf.math.add)
 subtract = arithmetic(tf.math.subtract)
 multiply = arithmetic(tf.math.multiply)
-floor_divide = arithmetic(tf.math.floordiv)
 mod = arithmetic(tf.math.floormod)
 divide = floating_arithmetic(tf.math.truediv)
 arctan2 = floating_arithmetic(tf.math.atan2)
@@ -38,7 +37,6 @@ tanh = floating(tf.math.tanh)
 arcsinh = floating(tf.math.asinh)
 arccosh = floating(tf.math.acosh)
 arctanh = floating(tf.math.atanh)
-erf = floating(tf.math.erf)
 reciprocal = floating(tf.math.reciprocal)
 log2 = floating(lambda x: tf.math.log(x) / _number(x, math.log(2)))
 log10 = floating(lambda x: tf.math.log(x) / _number(x, math.log(10)))
@@ -65,16 +63,36 @@ def _number(x, value):
 
 
 def power(x1, x2):
+    number = isinstance(x2, (int, float))
+    plain = number and x2 != 0 or isinstance(x1, (int, float))
     x1, x2 = promoted(x1, x2)
-    return tf.math.pow(x1, x2)
+    if plain or not x1.dtype.is_floating:
+        return tf.math.pow(x1, x2)
+    zero = tf.equal(x2, 0)
+    if number:
+        return tf.where(zero, tf.ones_like(x1), x1)
+    one, positive = tf.ones_like(x2), tf.logical_and(x1 > 0, tf.math.is_finite(x1))
+    base = tf.where(tf.logical_and(zero, positive), x1, one)  # where the library's derivative at 0 is NaN
+    near = tf.exp(tf.where(zero, x2, tf.zeros_like(x2)) * tf.math.log(base))
+    return tf.where(zero, near, tf.math.pow(x1, tf.where(zero, one, x2)))
 
 
-@floating_arithmetic
-def logaddexp(x1, x2):
-    infinite = tf.logical_and(tf.equal(x1, x2), tf.math.is_inf(x1))  # their difference would be NaN
-    first = x1 >= x2
-    high, low = tf.where(first, x1, x2), tf.where(first, x2, x1)
-    return high + tf.math.softplus(tf.where(infinite, tf.zeros_like(high), low - high))
+@arithmetic
+def floor_divide(x1, x2):
+    if not x1.dtype.is_floating:
+        return tf.math.floordiv(x1, x2)
+    x1, x2 = tf.stop_gradient(x1), tf.stop_gradient(x2)  # as NumPy: by the remainder, which is exact
+    rest = tf.truncatemod(x1, x2)
+    y = (x1 - rest) / x2
+    y = tf.where(tf.logical_and(rest != 0, (rest < 0) != (x2 < 0)), y - 1, y)
+    whole = tf.floor(y)
+    return tf.where(tf.equal(x2, 0), x1 / x2, tf.where(y - whole > 0.5, whole + 1, whole))
+
+
+@floating
+def erf(x):
+    far = tf.abs(x) > 40  # where the library's is NaN
+    return tf.where(far, tf.sign(x), tf.math.erf(tf.where(far, tf.zeros_like(x), x)))
 
 
 def abs(x):
@@ -101,7 +119,7 @@ def angle(x):
     x = floats(x)
     if x.dtype.is_complex:
         return tf.math.angle(x)
-    return tf.where(x < 0, tf.constant(math.pi, x.dtype), tf.zeros_like(x))
+    return tf.math.atan2(tf.zeros_like(x), tf.stop_gradient(x))
 
 
 def negative(x):
@@ -111,7 +129,8 @@ def negative(x):
 def sign(x):
     if x.dtype.is_unsigned:
         return tf.cast(tf.not_equal(x, 0), x.dtype)
-    return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
+    y = tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
+    return tf.stop_gradient(y) if x.dtype.is_complex else y
 
 
 def _whole(function):

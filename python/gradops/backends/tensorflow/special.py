@@ -1,14 +1,48 @@
 """TensorFlow kernels: special functions."""
 
+import math
+
 import tensorflow as tf
 
+from .. import _series
 from .base import floating, floating_arithmetic, floats
 
 erfc = floating(tf.math.erfc)
-erfinv = floating(tf.math.erfinv)
 rsqrt = floating(tf.math.rsqrt)
-i0 = floating(tf.math.bessel_i0)
-i1 = floating(tf.math.bessel_i1)
+
+
+@floating
+def erfinv(x):
+    return _erfinv(x)
+
+
+@tf.custom_gradient
+def _erfinv(x):
+    """The library's, and one step of Newton's, which makes tiny numbers right."""
+    y = tf.math.erfinv(x)
+    inside = tf.abs(x) < 0.5
+    z = tf.where(inside, y, tf.zeros_like(y))
+    y = tf.where(inside, z - (tf.math.erf(z) - x) * tf.exp(tf.square(z)) * _HALF_ROOT_PI, y)
+    return y, lambda g: g * tf.exp(tf.square(_erfinv(x))) * _HALF_ROOT_PI
+
+
+_HALF_ROOT_PI = math.sqrt(math.pi) / 2
+
+
+def _bessel(function, near_0):
+    """A Bessel function by its power series near 0, where the library's own derivatives are wrong."""
+
+    @floating
+    def kernel(x):
+        near = tf.abs(x) < 0.1
+        zero, one = tf.zeros_like(x), tf.ones_like(x)
+        return tf.where(near, near_0(tf.where(near, x, zero)), function(tf.where(near, one, x)))
+
+    return kernel
+
+
+i0 = _bessel(tf.math.bessel_i0, lambda x: _series.power_series(tf.square(x), _series.I0))
+i1 = _bessel(tf.math.bessel_i1, lambda x: x * _series.power_series(tf.square(x), _series.I1_OVER_X))
 
 
 @floating_arithmetic
@@ -18,7 +52,9 @@ def hypot(x1, x2):
     scale = tf.where(plain, tf.ones_like(scale), scale)
     squares = tf.square(x1 / scale) + tf.square(x2 / scale)
     zero = squares == 0  # where the derivative would be 0 / 0
-    return tf.where(zero, tf.zeros_like(squares), scale * tf.sqrt(tf.where(zero, tf.ones_like(squares), squares)))
+    y = tf.where(zero, tf.zeros_like(squares), scale * tf.sqrt(tf.where(zero, tf.ones_like(squares), squares)))
+    infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # also beside NaN
+    return tf.where(infinite, tf.constant(math.inf, y.dtype), y)
 
 
 def ldexp(x1, x2):
@@ -32,4 +68,10 @@ lgamma = floating(tf.math.lgamma)
 
 def polygamma(x, n):
     x = floats(x)
-    return tf.math.polygamma(tf.constant(n, x.dtype), x) if n else tf.math.digamma(x)
+    if n == 0:
+        zero = tf.equal(x, 0)  # where the library's is NaN
+        one = tf.ones_like(x)
+        return tf.where(zero, -1 / tf.where(zero, x, one), tf.math.digamma(tf.where(zero, one, x)))
+    y = tf.math.polygamma(tf.constant(n, x.dtype), x)
+    pole = tf.logical_and(x <= 0, tf.equal(x, tf.floor(x)))
+    return tf.where(pole, tf.constant(_series.polygamma_sign(n) * math.inf, x.dtype), y)

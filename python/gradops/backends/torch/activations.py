@@ -1,17 +1,18 @@
 """PyTorch kernels: activations."""
 
+import math
+
 import torch
 
 from .base import axes_of, floating, floats
 
 sigmoid = floating(torch.sigmoid)
 relu = torch.relu
-normal_cdf = floating(torch.special.ndtr)
+normal_cdf = floating(lambda x: 0.5 * torch.erfc(x * -math.sqrt(0.5)))  # torch.special.ndtr is 0 far below 0
 
 
 def softplus(x):
-    x = floats(x)
-    return torch.logaddexp(x, torch.zeros((), dtype=x.dtype, device=x.device))
+    return torch.nn.functional.softplus(floats(x), threshold=40)  # beyond, of float64 too, it is x
 
 
 def softmax(x, axis=-1):
@@ -41,12 +42,9 @@ def leaky_relu(x, negative_slope=0.2):
     return torch.nn.functional.leaky_relu(floats(x), negative_slope)
 
 
-def elu(x, alpha=1.0):
-    return torch.nn.functional.elu(floats(x), alpha)
-
-
 def gelu(x, approximate=True):
-    return torch.nn.functional.gelu(floats(x), approximate="tanh" if approximate else "none")
+    x = floats(x)
+    return torch.nn.functional.gelu(x, approximate="tanh") if approximate else x * normal_cdf(x)
 
 
 def sparsemax_support(x, axis):

@@ -1,6 +1,8 @@
 """PyTorch kernels: elementwise ops."""
 
+import math
 import operator
+from functools import partial
 
 import torch
 
@@ -10,11 +12,9 @@ add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
 multiply = arithmetic(operator.mul, numbers=True)
 divide = floating_arithmetic(operator.truediv)
-power = arithmetic(operator.pow, numbers=True)
-floor_divide = arithmetic(torch.floor_divide)
+floor_divide = arithmetic(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # has a gradient, of 0
 mod = arithmetic(torch.remainder)
 arctan2 = floating_arithmetic(torch.arctan2)
-logaddexp = floating_arithmetic(torch.logaddexp)
 maximum = arithmetic(torch.maximum)
 minimum = arithmetic(torch.minimum)
 
@@ -47,7 +47,6 @@ arccosh = floating(torch.arccosh)
 arctanh = floating(torch.arctanh)
 erf = floating(torch.erf)
 reciprocal = floating(torch.reciprocal)
-angle = floating(torch.angle)
 
 square = torch.square
 isnan = torch.isnan
@@ -59,12 +58,28 @@ logical_or = torch.logical_or
 logical_xor = torch.logical_xor
 
 
+@partial(arithmetic, numbers=True)
+def power(x1, x2):
+    if not isinstance(x2, torch.Tensor) or not isinstance(x1, torch.Tensor) or not x2.is_floating_point():
+        return x1**x2
+    zero = x2 == 0  # where the library's mixed second derivative is 0
+    base = torch.where(zero & (x1 > 0) & torch.isfinite(x1), x1, 1.0)
+    near = torch.exp(torch.where(zero, x2, 0.0) * torch.log(base))
+    return torch.where(zero, near, x1 ** torch.where(zero, 1.0, x2))
+
+
 def abs(x):
     return torch.abs(x) if x.dtype is not torch.bool else x
 
 
 def negative(x):
     return torch.neg(x if x.dtype is not torch.bool else x.to(torch.int64))
+
+
+@floating
+def angle(x):
+    y = torch.angle(x)
+    return y if x.is_complex() else torch.where((x == 0) & torch.signbit(x), math.pi, y)
 
 
 def conj(x):
@@ -81,9 +96,9 @@ def imag(x):
 
 def sign(x):
     if x.is_complex():
-        return torch.sgn(x)
+        return torch.sgn(x.detach())
     if x.is_floating_point():
-        return torch.where(torch.isnan(x), x, torch.sign(x))
+        return torch.where(torch.isnan(x), x.detach(), torch.sign(x))
     return torch.sign(x if x.dtype is not torch.bool else x.to(torch.int64))
 
 

@@ -2,13 +2,20 @@
 
 import torch
 
+from .. import _series
 from .base import floating, floating_arithmetic, floats
 
 erfc = floating(torch.erfc)
 erfinv = floating(torch.erfinv)
 rsqrt = floating(torch.rsqrt)
 i0 = floating(torch.special.i0)
-i1 = floating(torch.special.i1)
+
+
+@floating
+def i1(x):
+    near = torch.abs(x) < 0.1  # where the library's own second derivative is 0
+    series = x * _series.power_series(torch.square(torch.where(near, x, 0.0)), _series.I1_OVER_X)
+    return torch.where(near, series, torch.special.i1(torch.where(near, 1.0, x)))
 
 
 @floating_arithmetic
@@ -27,5 +34,10 @@ lgamma = floating(torch.lgamma)
 
 def polygamma(x, n):
     x = floats(x)
+    if n == 0:
+        return torch.digamma(x)
+    far = x > 1e16  # where the library's is NaN at infinity
+    inner = torch.where(far, 1.0, x)
     # torch.polygamma(1) is right to nine digits only
-    return torch.special.zeta(2.0, x) if n == 1 else torch.polygamma(n, x) if n else torch.digamma(x)
+    y = torch.special.zeta(2.0, inner) if n == 1 else torch.polygamma(n, inner)
+    return torch.where(far, _series.polygamma_far(torch.where(far, x, 1.0), n), y)

@@ -1,0 +1,239 @@
+"""Values and both derivatives of elementwise ops where formulas go wrong, each library's own against the tape's.
+
+Where a value or a first derivative is not finite, what comes after it is not compared: there is none. NumPy's values are
+SciPy's and NumPy's, so an error that all share would be one of theirs; finite differences guard the derivatives.
+"""
+
+import numpy as np
+import pytest
+from parity import BACKENDS, numpy, tensors
+
+from gradops import Variable, autodiff, backends, ops
+
+backends.by_name("jax").prepare("float64")
+MAGNITUDES = [1e-300, 1e-160, 1e-30, 1e-8, 1e-3, 0.03, 0.5, 1.0, 2.0, 3.0, 6.0, 10.0, 30.0, 100.0, 700.0, 740.0]
+MAGNITUDES += [1e4, 1e9, 1e155, 1e300]
+POINTS = np.array([0.0, *MAGNITUDES, *(-x for x in MAGNITUDES), np.inf, -np.inf, np.nan, -2.5, -8.6, -37.5])
+SOME = [0.0, 1.0, -1.0, 0.5, 2.5, -3.0, 1e-30, -1e-30, 1e-8, 50.0, -50.0, -740.0, 800.0, 1e9, 1e155, -1e155]
+PAIRS = [x.ravel() for x in np.meshgrid([*SOME, np.inf, -np.inf, np.nan], [*SOME, np.inf, -np.inf, np.nan])]
+
+UNARY = {
+    name: getattr(ops, name)
+    for name in (
+        "abs angle arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil celu conj cos cosh deg2rad elu erf erfc "
+        "erfinv exp exp2 expm1 fabs floor gelu hard_shrink hard_sigmoid hard_silu hard_tanh i0 imag leaky_relu "
+        "log log10 log1p log2 log_sigmoid nan_to_num negative rad2deg real reciprocal relu relu6 round "
+        "rsqrt selu sigmoid sign silu sin sinc sinh soft_shrink softplus softsign sparse_plus sparse_sigmoid sqrt square "
+        "squareplus tan tanh tanh_shrink trunc"
+    ).split()
+}
+UNARY |= {
+    "clip": lambda x: ops.clip(x, -1, 1),
+    "gelu, exact": lambda x: ops.gelu(x, approximate=False),
+    "i1": ops.special.i1,
+    "lgamma": ops.special.lgamma,
+    "polygamma 0": lambda x: ops.special.polygamma(x, 0),
+    "polygamma 1": lambda x: ops.special.polygamma(x, 1),
+    "polygamma 2": lambda x: ops.special.polygamma(x, 2),
+    "power 0": lambda x: ops.power(x, 0.0),
+    "power 2": lambda x: ops.power(x, 2),
+    "power 3.0": lambda x: ops.power(x, 3.0),
+    "normal_cdf": ops.activations.normal_cdf,
+}
+BINARY = {
+    name: getattr(ops, name)
+    for name in (
+        "add arctan2 divide divide_no_nan floor_divide fmax fmin fmod heaviside hypot logaddexp logaddexp2 maximum "
+        "minimum mod multiply nextafter power subtract"
+    ).split()
+}
+# Where a library's function has fewer digits (TensorFlow's and JAX's error functions and logarithms of gamma), or where
+# what is compared is the small difference of large numbers.
+LOOSE = {
+    "lgamma": 1e-14,
+    "softplus": 2e-15,
+    "log_sigmoid": 2e-15,
+    "gelu": 1e-13,
+    "i0": 1e-13,
+    "i1": 1e-13,
+    "polygamma 0": 1e-14,
+    "silu": 1e-13,
+}
+
+
+def derivatives(f, xs, backend):
+    """The value, the derivatives by each argument, and by each those of their sum; on the tape on NumPy."""
+    zeros = [np.zeros(np.broadcast_shapes(*map(np.shape, xs)))] * len(xs)
+    if backend == "numpy":
+        leaves = [Variable(x, requires_grad=True) for x in xs]
+        y = f(*leaves)
+        if not y.requires_grad:
+            return [numpy(y), *zeros, *zeros]
+        first = autodiff.grad(ops.sum(y), leaves, create_graph=True, materialize_grads=True)
+        linked = [g for g in first if g.requires_grad]
+        second = autodiff.grad(ops.sum(sum(linked)), leaves, materialize_grads=True) if linked else zeros
+    elif backend == "torch":
+        import torch
+
+        leaves = [tensors(x, backend).requires_grad_() for x in xs]
+        y = f(*leaves)
+        if not y.requires_grad:
+            return [numpy(y), *zeros, *zeros]
+        options = {"allow_unused": True, "materialize_grads": True}
+        first = torch.autograd.grad(y.sum(), leaves, create_graph=True, **options)
+        linked = [g for g in first if g.requires_grad]
+        second = torch.autograd.grad(sum(linked).sum(), leaves, **options) if linked else zeros
+    elif backend == "jax":
+        import jax
+
+        every = tuple(range(len(xs)))
+        slopes = jax.grad(lambda *x: ops.sum(f(*x)), every)
+        curvatures = jax.grad(lambda *x: ops.sum(sum(slopes(*x))), every)
+        y, first, second = jax.jit(lambda *x: (f(*x), slopes(*x), curvatures(*x)))(*[tensors(x, backend) for x in xs])
+    else:
+        import tensorflow as tf
+
+        leaves = [tensors(x, backend) for x in xs]
+        with tf.GradientTape() as outer:
+            outer.watch(leaves)
+            with tf.GradientTape() as inner:
+                inner.watch(leaves)
+                y = f(*leaves)
+            first = inner.gradient(y, leaves, unconnected_gradients="zero")
+        second = outer.gradient(first, leaves, unconnected_gradients="zero")
+    return [numpy(y), *map(numpy, first), *map(numpy, second)]
+
+
+def compare(got, want, xs, name, backend, unlike=None):
+    """Equal wherever the value, then the first derivatives, are finite (the second: at finite arguments)."""
+    n, tolerance = len(xs), LOOSE.get(name, 1e-15)
+    defined = np.isfinite(want[0]) & np.isfinite(got[0])
+    twice = defined & np.all([np.isfinite(v) for v in (*want[1 : n + 1], *got[1 : n + 1], *xs)], 0)
+    where = [np.full(defined.shape, True), *[defined] * n, *[twice] * n]
+    for order, (g, w, here) in enumerate(zip(got, want, where)):
+        here = here if unlike is None else here & ~unlike
+        small = 1e-100 if order == 0 and name != "lgamma" else tolerance
+        wrong = here & ~np.isclose(g, w, rtol=2e-5 if name == "gelu" else 2e-6, atol=small, equal_nan=True)
+        assert not wrong.any(), (f"{name} on {backend}, {order}", *[v[wrong] for v in (*xs, w, g)])
+        assert g.dtype == w.dtype == "float64"
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_one_argument(name):
+    """Zero, tiny, huge, infinite, NaN: value, slope and curvature on each backend are the tape's."""
+    with np.errstate(all="ignore"):
+        want = derivatives(UNARY[name], [POINTS], "numpy")
+        for backend in BACKENDS[1:]:
+            got = derivatives(UNARY[name], [POINTS], backend)
+            unlike = np.isneginf(POINTS) if name.startswith("polygamma") else None  # infinitely many poles on the way
+            compare(got, want, [POINTS], name, backend, unlike)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_two_arguments(name):
+    """The same of two arguments: ties, gaps that overflow, infinities beside NaN."""
+    a, b = PAIRS
+    with np.errstate(all="ignore"):
+        want = derivatives(BINARY[name], PAIRS, "numpy")
+        for backend in BACKENDS[1:]:
+            got = derivatives(BINARY[name], PAIRS, backend)
+            compare(got, want, PAIRS, name, backend, UNLIKE.get(name, lambda a, b: None)(a, b))
+
+
+UNLIKE = {  # what differs, each with its row in docs/differences.md
+    "power": lambda a, b: (a <= 0) | (b == 0) & ~np.isfinite(a) | (np.abs(b) > 1e9) | (a == b) & (a == 1e-30),
+    "arctan2": lambda a, b: (a == 0) & (b == 0),
+    # quotients that underflow
+    "mod": lambda a, b: (np.abs(a) > 1e9) | (np.abs(b) > 1e9),
+    "fmod": lambda a, b: (np.abs(a) > 1e9) | (np.abs(b) > 1e9),
+    "floor_divide": lambda a, b: (np.abs(a) > 1e9) | (np.abs(b) > 1e9) & np.isfinite(b),
+    "hypot": lambda a, b: (np.abs(a) == np.abs(b)) & (np.abs(a) < 1e-3) & (a != 0),  # differences of 1e30
+    "divide": lambda a, b: (np.abs(a) > 1e9) & (np.abs(b) > 1e9),
+    "divide_no_nan": lambda a, b: (np.abs(a) > 1e9) & (np.abs(b) > 1e9),
+}
+SMOOTH = np.array([0.31, 0.47, 0.73, 0.88])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", UNARY)
+def test_finite_differences_of_one_argument(name, backend):
+    """At smooth points the derivatives are those of the values that the library itself gives."""
+    f, x = UNARY[name], SMOOTH + (0.9 if name == "arccosh" else 0)
+    x = -x if name == "elu" else x
+
+    def value(at):
+        return numpy(f(tensors(at, backend)))
+
+    h = 1e-4
+    _, slope, curvature = derivatives(f, [x], backend)
+    np.testing.assert_allclose(slope, (value(x + h) - value(x - h)) / (2 * h), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(curvature, (value(x + h) - 2 * value(x) + value(x - h)) / h**2, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "f, at, want",  # value, slope, curvature
+    [
+        (ops.softplus, -740.0, [4.199557e-322, 4.199557e-322, 4.199557e-322]),
+        (lambda x: ops.logaddexp(x, 1000.0), 0.0, [1000, 0, 0]),
+        (lambda x: ops.logaddexp(x, 0.0), 1e9, [1e9, 1, 0]),
+        (lambda x: ops.logaddexp(x, -np.inf), -np.inf, [-np.inf, 0.5, None]),
+        (lambda x: ops.gelu(x, approximate=False), -10.0, [-7.61985302416e-23, -7.618404e-22, -7.540660e-21]),
+        (ops.squareplus, 1e155, [1e155, 1, 0]),
+        (ops.squareplus, -1e155, [1e-155, 0, 0]),
+        (ops.erfinv, 1e-30, [8.86226925452758e-31, 0.886226925452758, 1.39208e-30]),
+        (ops.i0, 0.0, [1, 0, 0.5]),
+        (ops.special.i1, 0.0, [0, 0.5, 0]),
+        (ops.special.i1, 1e-8, [5e-9, 0.5, 3.75e-9]),
+        (lambda x: ops.special.polygamma(x, 1), -8.6, [10.8018, -22.2883, 283.6]),
+        (ops.elu, 0.0, [0, 1, 1]),
+        (ops.softsign, 0.5, [1 / 3, 1 / 2.25, -2 / 3.375]),
+        (ops.softsign, 0.0, [0, 1, 0]),
+        (ops.erf, np.inf, [1, 0, None]),
+        (ops.abs, 0.0, [0, 0, 0]),
+        (ops.cbrt, 0.0, [0, np.inf, None]),
+    ],
+)
+def test_known_values(f, at, want, backend):
+    """Values by arbitrary precision (mpmath) and closed forms."""
+    for got, wanted in zip(derivatives(f, [np.array([at])], backend), want):
+        if wanted is not None:
+            np.testing.assert_allclose(got, [wanted], rtol=1e-5, atol=1e-200 if abs(at) > 700 else 1e-100)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_mixed_derivative_of_a_power_at_exponent_0(backend):
+    """d2/dx dy of ``x ** y`` is 1 / x at ``y = 0``; by ``y`` twice it is ``log(x) ** 2``."""
+    x, y = np.array([0.5, 2.0]), np.zeros(2)
+    *_, by_x, by_y = derivatives(ops.power, [x, y], backend)
+    np.testing.assert_allclose(by_x, 1 / x, rtol=1e-12)
+    np.testing.assert_allclose(by_y, 1 / x + np.log(x) ** 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "name", "relu6 hard_sigmoid hard_tanh hard_shrink soft_shrink sparse_plus sparse_sigmoid hard_silu".split()
+)
+def test_nan_is_no_number(name, backend):
+    assert np.isnan(numpy(getattr(ops, name)(tensors(np.array([np.nan]), backend)))).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ops_without_gradient_have_none(backend):
+    """``floor_divide`` and ``nextafter`` pass nothing on, in a differentiated program too."""
+    x = np.array([2.5, -3.0])
+    for f in (lambda x: ops.floor_divide(x, 2.0) * x, lambda x: ops.nextafter(x, 9.0) * x):
+        value, slope, _ = derivatives(f, [x], backend)
+        np.testing.assert_allclose(slope, value / x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_signed_zero(backend):
+    np.testing.assert_array_equal(numpy(ops.angle(tensors(np.array([-0.0, 0.0, -1.0]), backend))), [np.pi, 0, np.pi])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_denormal_numbers(backend):
+    """TensorFlow and JAX take them for 0."""
+    got = numpy(ops.sqrt(tensors(np.array([1e-310]), backend)))
+    np.testing.assert_allclose(got, [0.0 if backend in ("jax", "tensorflow") else 1e-155])
