@@ -1,7 +1,7 @@
 """Values and both derivatives of elementwise ops where formulas go wrong, each library's own against the tape's.
 
-Where a value or a first derivative is not finite, what comes after it is not compared: there is none. NumPy's values are
-SciPy's and NumPy's, so an error that all share would be one of theirs; finite differences guard the derivatives.
+Where a value or a first derivative is not finite, what comes after it is not compared: there is none. NumPy's values
+are SciPy's and NumPy's, so an error that all share would be one of theirs; finite differences guard the derivatives.
 """
 
 import numpy as np
@@ -23,8 +23,8 @@ UNARY = {
         "abs angle arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil celu conj cos cosh deg2rad elu erf erfc "
         "erfinv exp exp2 expm1 fabs floor gelu hard_shrink hard_sigmoid hard_silu hard_tanh i0 imag leaky_relu "
         "log log10 log1p log2 log_sigmoid nan_to_num negative rad2deg real reciprocal relu relu6 round "
-        "rsqrt selu sigmoid sign silu sin sinc sinh soft_shrink softplus softsign sparse_plus sparse_sigmoid sqrt square "
-        "squareplus tan tanh tanh_shrink trunc"
+        "rsqrt selu sigmoid sign silu sin sinc sinh soft_shrink softplus softsign sparse_plus sparse_sigmoid sqrt "
+        "square squareplus tan tanh tanh_shrink trunc"
     ).split()
 }
 UNARY |= {

@@ -90,3 +90,20 @@ def cuts(positions, size: int) -> list[int]:
     if found != sorted(found):
         raise ValueError(f"the positions to cut at must ascend; got {list(positions)}")
     return found
+
+
+def turns(shift, axis) -> tuple:
+    """``shift`` and ``axis`` of ``roll``, as two numbers or as two tuples of one length, broadcast to each other.
+
+    Raises:
+        ValueError: lengths that do not broadcast.
+    """
+    shift = tuple(shift) if isinstance(shift, (tuple, list)) else shift
+    if axis is None or not isinstance(shift, tuple) and not isinstance(axis, tuple):
+        return (sum(shift) if isinstance(shift, tuple) else shift), axis
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    length = max(len(shifts), len(axes))
+    if {len(shifts), len(axes)} - {1, length}:
+        raise ValueError(f"{len(shifts)} shifts do not go with {len(axes)} axes")
+    return shifts * (length // len(shifts)), axes * (length // len(axes))

@@ -89,7 +89,8 @@ def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
     axis = integer(op, axis, name)
     if not -max(rank, 1) <= axis < max(rank, 1):
         raise AxisError(
-            f"`{op}`: `{name}` must be between {-rank} and {rank - 1} for a tensor of {rank} dimensions; got {axis}.",
+            f"`{op}`: `{name}` must be between {-max(rank, 1)} and {max(rank, 1) - 1} "
+            f"for a tensor of {rank} dimensions; got {axis}.",
             argument=name,
             position=axis,
             bound=rank,
@@ -98,13 +99,13 @@ def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
 
 
 def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
-    """Axes as a tuple of distinct non-negative ints; None is all of them."""
+    """Axes as a tuple of distinct non-negative ints; None is all of them, and 0 of a tensor without dimensions none."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(check_axis(op, a, rank, name) for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
     if len(set(found)) != len(found):
         raise AxisError(f"`{op}`: `{name}` must not name a dimension twice; got {axes}.", argument=name)
-    return found
+    return found if rank else ()
 
 
 def integer(op: str, value, name: str) -> int:
@@ -153,6 +154,52 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
             position=first,
             bound=size,
         )
+
+
+def whole(op, value, name: str):
+    """An ``Axis`` or ``Integer`` as an int; what has no value yet (a traced size) as it is.
+
+    Raises:
+        ArgumentTypeError: anything else, bools too.
+    """
+    if isinstance(value, (bool, str, bytes, list, tuple, dict, complex, np.bool_)):
+        raise ArgumentTypeError(f"`{op.name}`: `{name}` must be a whole number; got {value!r}.", argument=name)
+    return integer(op.name, value, name) if isinstance(value, (int, float, np.number)) else value
+
+
+def _axes(op, axes, name: str):
+    """``Axes`` as an int or a tuple of ints; what is no list as it is."""
+    if isinstance(axes, (list, tuple)):
+        return tuple([a if a.__class__ is int else whole(op, a, name) for a in axes])
+    return whole(op, axes, name)
+
+
+def _sizes(op, shape, name: str):
+    """A ``Shape`` as a tuple of ints (of one of them: the int); -1 and None are left to the op.
+
+    Raises:
+        ArgumentTypeError: sizes that are not whole numbers.
+    """
+    if isinstance(shape, (list, tuple)):
+        return tuple([n if n.__class__ is int or n is None else whole(op, n, name) for n in shape])
+    if shape is None or isinstance(shape, (str, bytes, dict, set)):
+        raise ArgumentTypeError(f"`{op.name}`: `{name}` must be of whole numbers; got {shape!r}.", argument=name)
+    return whole(op, shape, name)
+
+
+def _integers(op, value, name: str):
+    """``Integers``: one as an int; several as they are."""
+    return value if isinstance(value, (list, tuple)) else whole(op, value, name)
+
+
+NORMALISE: dict[str, Callable] = {
+    "Axis": whole,
+    "Integer": whole,
+    "Integers": _integers,
+    "Axes": _axes,
+    "Shape": _sizes,
+}
+"""By annotation, what a public op makes of an argument before its kernel; plain ints and None pass."""
 
 
 def choice(op: str, value, options, name: str):
@@ -215,7 +262,7 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 def is_numeric(value) -> bool:
     """Whether a value is a tensor, a number, or nested lists of them that are not ragged."""
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
-        return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUV"
+        return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUVmM"
     if isinstance(value, (list, tuple)):
         return all(map(is_numeric, value))
     return hasattr(value, "data") and hasattr(value, "requires_grad")

@@ -244,6 +244,11 @@ def _public(entry: Op, function: Callable) -> Callable:
             text += f"=default_{parameter.name}"
         parts.append(text)
         call.append(parameter.name)
+    made = []
+    for name, kind in entry.annotations.items():
+        if kind in _checks.NORMALISE:
+            quick = "" if kind == "Shape" else f"if {name}.__class__ is not int and {name} is not None: "
+            made.append(f"    {quick}{name} = {kind}(op, {name}, '{name}')\n")
     keys = [f"kind_of({t})" if t in entry.many else f"type({t})" for t in entry.tensors]
     key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
     if len(keys) == 1 and entry.many:
@@ -252,7 +257,7 @@ def _public(entry: Op, function: Callable) -> Callable:
     source = _TEMPLATE.format(
         name=plain,
         signature=", ".join(parts),
-        prologue=f"    check(op, {', '.join(call)})\n" if entry.check else "",
+        prologue="".join(made) + (f"    check(op, {', '.join(call)})\n" if entry.check else ""),
         key=key,
         call=", ".join(call),
         tuple="".join(f"{c}, " for c in call),
@@ -263,6 +268,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         "explain": _checks.explain,
         "check": entry.check,
         "op": entry,
+        **_checks.NORMALISE,
         **defaults,
     }
     public: Any = _source.function(source, plain, f"op {entry.name}", scope)

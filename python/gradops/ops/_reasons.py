@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..errors import ArgumentError, ShapeError
-from ._checks import check_axes, reasons
+from ._checks import check_axes, check_rank, reasons
 from .conversion import ndim, shape
 
 
@@ -61,6 +61,13 @@ def _reshape(op, x, newshape):
 
 
 reasons["reshape"] = _reshape
+
+
+def _has_dimensions(op, x, **_):
+    check_rank(op, x, 1)
+
+
+reasons["unstack"] = reasons["repeat"] = _has_dimensions
 
 
 def _transpose(op, x, axes=None):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from ..numpy.base import axes_of
 from .base import floating, floats
 
 sigmoid = floating(jax.nn.sigmoid)
@@ -15,11 +16,11 @@ def softplus(x):
 
 
 def softmax(x, axis=-1):
-    return jax.nn.softmax(floats(x), axis)
+    return jax.nn.softmax(floats(x), axes_of(x, axis))
 
 
 def log_softmax(x, axis=-1):
-    return jax.nn.log_softmax(floats(x), axis)
+    return jax.nn.log_softmax(floats(x), axes_of(x, axis))
 
 
 silu = floating(jax.nn.silu)

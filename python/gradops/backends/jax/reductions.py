@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from ..numpy.base import axes_of
 from .base import floats, jax_dtype
 
 
@@ -21,49 +22,56 @@ _wide_of: dict = {}
 def sum(x, axis=None, keepdims=False):
     wide = _wide(x)
     if wide is None and not keepdims:
-        return jnp.sum(x, axis)
-    return jnp.sum(x, axis, dtype=wide, keepdims=keepdims)
+        return jnp.sum(x, axes_of(x, axis))
+    return jnp.sum(x, axes_of(x, axis), dtype=wide, keepdims=keepdims)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    return jnp.prod(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype), keepdims=keepdims)
+    return jnp.prod(x, axes_of(x, axis), dtype=_wide(x) if dtype is None else jax_dtype(dtype), keepdims=keepdims)
 
 
 def mean(x, axis=None, keepdims=False):
-    return jnp.mean(floats(x), axis, keepdims=keepdims)
+    return jnp.mean(floats(x), axes_of(x, axis), keepdims=keepdims)
 
 
 def max(x, axis=None, keepdims=False, initial=None):
-    return jnp.max(x, axis, keepdims=keepdims, initial=initial)
+    return jnp.max(x, axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 
 def min(x, axis=None, keepdims=False, initial=None):
-    return jnp.min(x, axis, keepdims=keepdims, initial=initial)
+    return jnp.min(x, axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 
 def all(x, axis=None, keepdims=False):
-    return jnp.all(x, axis, keepdims=keepdims)
+    return jnp.all(x, axes_of(x, axis), keepdims=keepdims)
 
 
 def any(x, axis=None, keepdims=False):
-    return jnp.any(x, axis, keepdims=keepdims)
+    return jnp.any(x, axes_of(x, axis), keepdims=keepdims)
 
 
 def argmax(x, axis=None, keepdims=False):
-    return jnp.argmax(x, axis, keepdims=keepdims)
+    return jnp.argmax(x, axes_of(x, axis) if x.ndim else axes_of(x, axis) or None, keepdims=keepdims)
 
 
 def argmin(x, axis=None, keepdims=False):
-    return jnp.argmin(x, axis, keepdims=keepdims)
+    return jnp.argmin(x, axes_of(x, axis) if x.ndim else axes_of(x, axis) or None, keepdims=keepdims)
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    return jax.scipy.special.logsumexp(floats(x), axis, keepdims=keepdims)
+    return jax.scipy.special.logsumexp(floats(x), axes_of(x, axis), keepdims=keepdims)
 
 
-def cumsum(x, axis=None, dtype=None):
-    return jnp.cumsum(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype))
+def _running(function):
+    def kernel(x, axis=None, dtype=None):
+        dtype = _wide(x) if dtype is None else jax_dtype(dtype)
+        if x.ndim or axis is None:
+            return function(x, axis, dtype=dtype)
+        axes_of(x, axis)
+        return function(x, None, dtype=dtype).reshape(())
+
+    return kernel
 
 
-def cumprod(x, axis=None, dtype=None):
-    return jnp.cumprod(x, axis, dtype=_wide(x) if dtype is None else jax_dtype(dtype))
+cumsum = _running(jnp.cumsum)
+cumprod = _running(jnp.cumprod)

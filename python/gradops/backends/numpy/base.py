@@ -120,15 +120,23 @@ def together(xs):
 
 
 def floats(x):
-    """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if x.dtype in FLOATING else x.astype(defaults.floatx())
+    """``x`` if floating or complex, else cast to ``floatx``.
+
+    Raises:
+        TypeError: what is no number: dates, objects, text.
+    """
+    if x.dtype in FLOATING:
+        return x
+    if x.dtype.kind not in "biuf":
+        raise TypeError(f"an array of dtype {x.dtype} is not numeric")
+    return x.astype(defaults.floatx())
 
 
 def floating(ufunc):
     """A unary ufunc whose result is floating: integers and bools count as ``floatx``."""
 
     def kernel(x):
-        return ufunc(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
+        return ufunc(x if x.dtype in FLOATING else floats(x))
 
     kernel.direct = ufunc
     return kernel
@@ -176,6 +184,20 @@ def floating_arithmetic(ufunc):
 def predicate(ufunc):
     """A binary ufunc whose result is bool."""
     return arithmetic(ufunc)
+
+
+def axes_of(x, axis):
+    """The axes to reduce: of a tensor without dimensions none, where its only one is named.
+
+    Raises:
+        IndexError: an axis that it does not have.
+    """
+    if axis is None or x.ndim:
+        return axis
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if len(axes) > 1 or axes and axes[0] not in (0, -1):
+        raise IndexError(f"axis {axis} is out of range for 0 dimensions")
+    return ()
 
 
 def copy(x) -> np.ndarray:

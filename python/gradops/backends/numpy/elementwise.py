@@ -3,8 +3,7 @@
 import numpy as np
 from scipy import special
 
-from ... import defaults
-from .base import FLOATING, arithmetic, floating, floating_arithmetic, predicate
+from .base import FLOATING, arithmetic, floating, floating_arithmetic, floats, predicate
 
 add = arithmetic(np.add)
 subtract = arithmetic(np.subtract)
@@ -57,7 +56,7 @@ def negative(x):
 
 
 def reciprocal(x):
-    return np.reciprocal(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
+    return np.reciprocal(floats(x))
 
 
 def sign(x):
@@ -89,7 +88,7 @@ def imag(x):
 
 
 def angle(x):
-    return np.angle(x if x.dtype in FLOATING else x.astype(defaults.floatx()))
+    return np.angle(floats(x))
 
 
 isnan = np.isnan

@@ -1,14 +1,15 @@
 """NumPy kernels: reductions. ``axis`` is None, an int or a tuple."""
 
 import numpy as np
-from scipy import special
 
-from .base import FLOATING, floats
+from .base import FLOATING, axes_of, floats
 
 
 def _wide(x):
     """Bools and small integers add up in 64 bits."""
     kind = x.dtype.kind
+    if kind not in "biufc":
+        raise TypeError(f"an array of dtype {x.dtype} is not numeric")
     if kind == "b" or kind == "i" and x.dtype.itemsize < 8:
         return "int64"
     if kind == "u" and x.dtype.itemsize < 8:
@@ -17,35 +18,35 @@ def _wide(x):
 
 
 def sum(x, axis=None, keepdims=False):
-    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=None if x.dtype in FLOATING else _wide(x))
+    return np.add.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=None if x.dtype in FLOATING else _wide(x))
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or _wide(x))
+    return np.multiply.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=dtype or _wide(x))
 
 
 def mean(x, axis=None, keepdims=False):
-    return np.mean(floats(x), axis=axis, keepdims=keepdims)
+    return np.mean(floats(x), axis=axes_of(x, axis), keepdims=keepdims)
 
 
 def max(x, axis=None, keepdims=False, initial=None):
     if initial is None:
-        return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
-    return np.maximum.reduce(x, axis=axis, keepdims=keepdims, initial=initial)
+        return np.maximum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
+    return np.maximum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 
 def min(x, axis=None, keepdims=False, initial=None):
     if initial is None:
-        return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
-    return np.minimum.reduce(x, axis=axis, keepdims=keepdims, initial=initial)
+        return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
+    return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 
 def all(x, axis=None, keepdims=False):
-    return np.all(x, axis=axis, keepdims=keepdims)
+    return np.all(x, axis=axes_of(x, axis), keepdims=keepdims)
 
 
 def any(x, axis=None, keepdims=False):
-    return np.any(x, axis=axis, keepdims=keepdims)
+    return np.any(x, axis=axes_of(x, axis), keepdims=keepdims)
 
 
 def argmax(x, axis=None, keepdims=False):
@@ -57,15 +58,19 @@ def argmin(x, axis=None, keepdims=False):
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    x = floats(x)
-    if not x.size:  # SciPy takes no empty matrices
-        return np.full_like(np.sum(x, axis=axis, keepdims=keepdims), -np.inf)
-    return special.logsumexp(x, axis=axis, keepdims=keepdims)
+    x, axis = floats(x), axes_of(x, axis)
+    top = np.max(x.real, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, x.real.dtype.type(0))
+    with np.errstate(divide="ignore", over="ignore"):
+        y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return y if keepdims else np.squeeze(y, axis)
 
 
 def cumsum(x, axis=None, dtype=None):
-    return np.cumsum(x, axis=axis, dtype=dtype or _wide(x))
+    y = np.cumsum(x, axis=axis, dtype=dtype or _wide(x))
+    return y if x.ndim or axis is None else y.reshape(())
 
 
 def cumprod(x, axis=None, dtype=None):
-    return np.cumprod(x, axis=axis, dtype=dtype or _wide(x))
+    y = np.cumprod(x, axis=axis, dtype=dtype or _wide(x))
+    return y if x.ndim or axis is None else y.reshape(())

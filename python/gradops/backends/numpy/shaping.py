@@ -3,10 +3,13 @@
 import numpy as np
 
 from ... import dtypes
-from .base import np_dtype
+from .._keys import turns
+from .base import axes_of, np_dtype
 
 
 def reshape(x, newshape):
+    if newshape.__class__ is tuple and newshape and min(newshape) < -1:
+        raise ValueError("NumPy takes any negative size for -1")
     return x.reshape(newshape)
 
 
@@ -31,11 +34,11 @@ def broadcast_to(x, shape):
 
 
 def flip(x, axis=None):
-    return np.flip(x, axis)
+    return np.flip(x, axes_of(x, axis))
 
 
 def roll(x, shift, axis=None):
-    return np.roll(x, shift, axis)
+    return np.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
 
 
 def view(x, dtype=None):

@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from .base import floating, floats
+from .base import existing, floating, floats
 
 sigmoid = floating(tf.math.sigmoid)
 relu = tf.nn.relu
@@ -14,16 +14,16 @@ softplus = floating(tf.math.softplus)
 
 def softmax(x, axis=-1):
     x = floats(x)
-    if isinstance(axis, int):
+    if isinstance(axis, int) and x.shape.rank:
         return tf.nn.softmax(x, axis)
     return tf.exp(log_softmax(x, axis))
 
 
 def log_softmax(x, axis=-1):
     x = floats(x)
-    if isinstance(axis, int):
+    if isinstance(axis, int) and x.shape.rank:
         return tf.nn.log_softmax(x, axis)
-    return x - tf.reduce_logsumexp(x, axis, keepdims=True)
+    return x - tf.reduce_logsumexp(x, existing(x, axis), keepdims=True)
 
 
 relu6 = tf.nn.relu6

@@ -168,3 +168,8 @@ def axes_of(x, axis):
     if len(set(found)) != len(found) or not all(-bound <= a < bound for a in axes):
         raise IndexError(f"axis {axis} is out of range or named twice for {rank} dimensions")
     return found if rank else []
+
+
+def existing(x, axis):
+    """The axes to reduce: of a tensor without dimensions none, where its only one is named."""
+    return axis if axis is None or x.shape.rank else axes_of(x, axis)

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import axes_of, floats, tf_dtype
+from .base import axes_of, existing, floats, tf_dtype
 
 
 def _widened(x):
@@ -10,11 +10,11 @@ def _widened(x):
 
 
 def sum(x, axis=None, keepdims=False):
-    return tf.reduce_sum(_widened(x), axis, keepdims)
+    return tf.reduce_sum(_widened(x), existing(x, axis), keepdims)
 
 
 def mean(x, axis=None, keepdims=False):
-    return tf.reduce_mean(floats(x), axis, keepdims)
+    return tf.reduce_mean(floats(x), existing(x, axis), keepdims)
 
 
 def _extreme(reduce, bound):
@@ -22,7 +22,7 @@ def _extreme(reduce, bound):
         axes = axes_of(x, axis)
         if initial is None and 0 in [x.shape[a] for a in axes]:
             raise ValueError("nothing to reduce: a dimension is empty and there is no `initial`")
-        y = reduce(x, axis, keepdims)
+        y = reduce(x, existing(x, axis), keepdims)
         return y if initial is None else bound(y, tf.constant(initial, x.dtype))
 
     return kernel
@@ -33,17 +33,17 @@ min = _extreme(tf.reduce_min, tf.minimum)
 
 
 def all(x, axis=None, keepdims=False):
-    return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
+    return tf.reduce_all(tf.cast(x, tf.bool), existing(x, axis), keepdims)
 
 
 def any(x, axis=None, keepdims=False):
-    return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
+    return tf.reduce_any(tf.cast(x, tf.bool), existing(x, axis), keepdims)
 
 
 def _position(function):
     def kernel(x, axis=None, keepdims=False):
         x = x if x.dtype != tf.bool else tf.cast(x, tf.int8)
-        if axis is None:
+        if existing(x, axis) is None or not x.shape.rank:
             y = function(tf.reshape(x, [-1]), 0, tf.int64)
             return tf.reshape(y, [1] * x.shape.rank) if keepdims else y
         y = function(x, axis, tf.int64)
@@ -57,11 +57,11 @@ argmin = _position(tf.argmin)
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    return tf.reduce_logsumexp(floats(x), axis, keepdims)
+    return tf.reduce_logsumexp(floats(x), existing(x, axis), keepdims)
 
 
 def cumsum(x, axis=None, dtype=None):
     x = _widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype))
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0
-    return tf.cumsum(x, axis)
+    return tf.cumsum(x, axis) if existing(x, axis) != [] else x

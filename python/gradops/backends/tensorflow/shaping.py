@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from .base import axes_of, tf_dtype
+from .._keys import turns
+from .base import axes_of, existing, tf_dtype
 
 
 def _sizes(shape):
@@ -41,6 +42,7 @@ def flip(x, axis=None):
 
 
 def roll(x, shift, axis=None):
+    shift, axis = turns(shift, existing(x, axis) or None)
     if axis is None:
         return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), tf.shape(x))
     return tf.roll(x, shift, axis)

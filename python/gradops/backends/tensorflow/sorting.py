@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import promoted
+from .base import existing, promoted
 
 
 def _key(x):
@@ -16,7 +16,7 @@ def _key(x):
 
 def _line(x, axis):
     """``x`` with the axis last, and how to undo that."""
-    if axis is None or x.shape.rank == 0:
+    if existing(x, axis) is None or x.shape.rank == 0:
         return tf.reshape(x, [-1]), lambda y: y if axis is None else tf.reshape(y, [])
     rank = x.shape.rank
     if not -rank <= axis < rank:

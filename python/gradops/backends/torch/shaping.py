@@ -2,6 +2,7 @@
 
 import torch
 
+from .._keys import turns
 from .base import axes_of, torch_dtype
 
 
@@ -46,7 +47,7 @@ def flip(x, axis=None):
 
 
 def roll(x, shift, axis=None):
-    return torch.roll(x, shift, axis)
+    return torch.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
 
 
 def view(x, dtype=None):

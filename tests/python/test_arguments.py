@@ -1,0 +1,145 @@
+"""Axes, shapes and whole numbers mean the same on every backend, and what is none of them is an error of ours."""
+
+import datetime
+import fractions
+
+import numpy as np
+import pytest
+from parity import BACKENDS, numpy, tensors
+
+from gradops import Variable, config, gradient, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError
+
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
+REDUCTIONS = (
+    "sum mean prod max min amax amin all any std var median logsumexp ptp nansum nanmean nanmax nanmin nanprod nanstd "
+    "nanvar nanmedian"
+).split()
+RUNNING = "cumsum cumprod nancumsum nancumprod sort flip softmax log_softmax squeeze".split()
+MATRIX = np.arange(6.0).reshape(2, 3) / 7
+
+
+def result(f, x, backend):
+    with config.use_backend(backend):
+        return numpy(f(tensors(np.asarray(x), backend)))
+
+
+@everywhere
+@pytest.mark.parametrize("axis", [None, 0, -1, (), (0,), (-1,), [0]], ids=str)
+def test_tensors_without_dimensions(axis, backend):
+    """Axis 0 and -1 of a number are none: the same as leaving nothing out."""
+    for name in REDUCTIONS if axis == 0 else ("mean", "logsumexp", "nanmax"):
+        f = getattr(ops, name)
+        for keepdims in (False, True) if name in ("sum", "logsumexp") else (True,):
+            got = result(lambda x: f(x, axis=axis, keepdims=keepdims), 3.0, backend)  # noqa: B023
+            assert got.shape == (), name
+            np.testing.assert_allclose(got, result(f, 3.0, "numpy"), err_msg=name)
+    if isinstance(axis, int):
+        for name in RUNNING:
+            got = result(lambda x: getattr(ops, name)(x, axis=axis), 3.0, backend)  # noqa: B023
+            assert got.shape == (), name
+            np.testing.assert_allclose(got, {"softmax": 1.0, "log_softmax": 0.0}.get(name, 3.0))
+        for name in ("argmax", "argmin", "nanargmax", "nanargmin", "argsort"):
+            assert result(lambda x: getattr(ops, name)(x, axis=axis), 3.0, backend) == 0  # noqa: B023
+        assert result(lambda x: ops.roll(x, 2, axis), 3.0, backend) == 3
+
+
+@everywhere
+def test_gradients_of_tensors_without_dimensions(backend):
+    from gradops import grad
+
+    for name in ("sum", "mean", "max", "logsumexp", "cumsum", "cumprod", "prod", "flip", "nansum"):
+        slope = grad(lambda x: ops.sum(getattr(ops, name)(x, axis=0)))(tensors(np.array(3.0), backend))  # noqa: B023
+        np.testing.assert_array_equal(numpy(slope), 1.0, err_msg=name)
+
+
+@everywhere
+@pytest.mark.parametrize("name", [*REDUCTIONS, *RUNNING, "roll", "unstack", "repeat", "argmax"])
+def test_axes_that_there_are_not(name, backend):
+    f = getattr(ops, name)
+    more = (1,) if name in ("roll", "repeat") else ()
+    with pytest.raises(AxisError, match=name):
+        result(lambda x: f(x, *more, axis=1), 3.0, backend)
+    for axis in (True, "a", 0.5, b"a", 1j):
+        with pytest.raises(ArgumentTypeError, match=f"{name}.*axis.*whole number"):
+            result(lambda x: f(x, *more, axis=axis), MATRIX, backend)  # noqa: B023
+
+
+@everywhere
+@pytest.mark.parametrize("name", "sum std logsumexp nanmax median softmax log_softmax flip normalize average".split())
+def test_lists_of_axes(name, backend):
+    f = getattr(ops, name)
+    for axes in ([0, 1], [np.int64(1)]):
+        want = result(lambda x: f(x, axis=tuple(map(int, axes))), MATRIX, "numpy")  # noqa: B023
+        np.testing.assert_allclose(result(lambda x: f(x, axis=axes), MATRIX, backend), want)  # noqa: B023
+    with pytest.raises(AxisError, match=name):
+        result(lambda x: f(x, axis=[0, -2]), MATRIX, backend)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    "shift, axis",
+    [(1, (0, 1)), (1, [0]), ((1,), (0, 1)), ((1, 2), 0), ((1, 2), (0, 1)), ((1, 2), (0, 0)), (1, None), ((1, 2), None)],
+)
+def test_roll_broadcasts_shifts_and_axes(shift, axis, backend):
+    want = np.roll(MATRIX, shift, tuple(axis) if isinstance(axis, list) else axis)
+    np.testing.assert_array_equal(result(lambda x: ops.roll(x, shift, axis), MATRIX, backend), want)
+    with pytest.raises(ArgumentError, match="roll"):
+        result(lambda x: ops.roll(x, (1, 2, 3), (0, 1)), MATRIX, backend)
+    with pytest.raises(ArgumentTypeError, match="roll"):
+        result(lambda x: ops.roll(x, 1.5, 0), MATRIX, backend)
+
+
+@everywhere
+def test_roll_of_several_axes_is_rolled_back_in_gradients(backend):
+    w = Variable(MATRIX, requires_grad=True)
+    weights = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(
+        numpy(gradient(ops.sum(ops.roll(w, 1, (0, 1)) * weights), w)), np.roll(weights, -1, (0, 1))
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("shape", [(-2, 3), (-1, -1), (-2, 5), (2.5, 2), "ab", b"ab", b"\x06", (True, 6), None, {6}])
+def test_shapes_that_are_none(shape, backend):
+    with pytest.raises(GradopsError, match="`reshape`"):
+        result(lambda x: ops.reshape(x, shape), MATRIX, backend)
+
+
+@everywhere
+def test_shapes_of_any_whole_numbers(backend):
+    for shape in ((3, 2), [3, 2], (np.int64(3), -1), (3.0, 2)):
+        assert result(lambda x: ops.reshape(x, shape), MATRIX, backend).shape == (3, 2)  # noqa: B023
+    assert result(lambda x: ops.reshape(x, 6), MATRIX, backend).shape == (6,)
+
+
+NONSENSE = {
+    "eye": lambda: ops.eye(3.5),
+    "eye of bytes": lambda: ops.eye(b"3"),
+    "identity": lambda: ops.identity("3"),
+    "zeros of bytes": lambda: ops.zeros(b"\x02\x03"),
+    "zeros of text": lambda: ops.zeros("23"),
+    "ones of halves": lambda: ops.ones((2.5,)),
+    "full of bytes": lambda: ops.full(b"\x02", 1.0),
+    "a date": lambda: ops.exp(np.array(["2020-01-01"], "datetime64[D]")),
+    "a day": lambda: ops.exp(datetime.date(2020, 1, 1)),
+    "a duration": lambda: ops.add(np.array([1], "timedelta64[s]"), 1),
+    "durations beside numbers": lambda: ops.add(np.ones(1), np.array([1], "timedelta64[s]")),
+    "objects": lambda: ops.sum(np.array([1.0, None], object)),
+    "objects as numbers": lambda: ops.sum(np.array([1.0, 2.0], object)),
+    "objects beside numbers": lambda: ops.add(np.ones(2), np.array([1.0, None], object)),
+    "None in a list": lambda: ops.sum([1.0, None]),
+    "records": lambda: ops.sum(np.zeros(2, [("a", float)])),
+    "text": lambda: ops.exp(np.array(["a"])),
+    "bytes": lambda: ops.exp(b"abc"),
+    "a fraction": lambda: ops.exp(fractions.Fraction(1, 2)),
+    "a dtype of dates": lambda: ops.cast(np.ones(2), "datetime64[D]"),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("what", NONSENSE)
+def test_nonsense_is_refused(what, backend):
+    """Whatever NumPy would make of it: what is no number is an error of ours, on every backend."""
+    with config.use_backend(backend), pytest.raises(GradopsError):
+        NONSENSE[what]()
