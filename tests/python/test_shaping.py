@@ -29,7 +29,7 @@ BAD = [
     (lambda t: ops.tile(t, -1), ArgumentError, "must not be negative"),
     (lambda t: ops.repeat(t, -1), ArgumentError, "at least 0"),
     (lambda t: ops.repeat(t, [1, 2], 0), ArgumentError, "3 for a dimension of 3; got 2"),
-    (lambda t: ops.repeat(t, 1.5), ArgumentError, "whole numbers"),
+    (lambda t: ops.repeat(t, 1.5), ArgumentTypeError, "whole number"),
     (lambda t: ops.pad(t, -1), ArgumentError, "at least 0"),
     (lambda t: ops.pad(t, [[1, 2]] * 3), ArgumentError, "each of the 2 dimensions"),
     (lambda t: ops.pad(t, 1, "mirror"), ArgumentError, "`mode` must be one of 'constant'"),
