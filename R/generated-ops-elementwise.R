@@ -481,7 +481,8 @@ op_log2 <- function(x) {
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
-#' `exp(x1 - y)` and `exp(x2 - y)`, summed over broadcast dimensions.
+#' `sigmoid(x1 - x2)` and `sigmoid(x2 - x1)`, so half to each at ties, infinite ones too. Summed over broadcast
+#'   dimensions.
 #' @examplesIf gradops_available()
 #' op_logaddexp(c(1, 2, 3), c(4, 5, 6))
 #' @export
