@@ -5,25 +5,40 @@ operand <- function(x, name = substitute(x), call = parent.frame()) {
   if (is.environment(x)) x else as_python(x, name, call)
 }
 
+# An argument of positions, groups or classes: there a factor is what it says, its levels counted from 1.
+positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = parent.frame()) {
+  if (is.factor(x)) x <- as.integer(x) - as.integer(zero_indexed)
+  operand(x, name, call)
+}
+
 # Numbers go as numbers, without NA; arrays as a marked NumPy view, so that Python knows them as R's; functions as
-# callbacks; lists element by element.
+# callbacks; lists element by element; data frames as matrices.
 as_python <- function(x, name = "x", call = NULL) {
   if (is.object(x) && !is.environment(x) && !is.function(x)) {
-    x <- without_class(x)
+    check_numeric_class(x, name, call)
+    x <- if (is.data.frame(x)) data.matrix(x) else unclass(x)
   }
   switch(typeof(x),
     environment = , character = , `NULL` = x,
     closure = , builtin = , special = callback(x),
-    list = lapply(named(x), as_python, name = name, call = call),
-    double = , complex = number_or_array(x),
-    integer = , logical = number_or_array(if (anyNA(x)) `storage.mode<-`(x, "double") else x),
-    not_numeric(if (is.character(name)) name else deparse1(name), x, call)
+    list = {
+      names <- names(x)
+      attributes(x) <- NULL
+      if (!is.null(names) && all(nzchar(names)) && !anyNA(names)) names(x) <- names # all or none
+      lapply(x, as_python, name = name, call = call)
+    },
+    integer = , logical = , double = , complex = {
+      if (typeof(x) %in% c("integer", "logical") && anyNA(x)) storage.mode(x) <- "double"
+      if (length(x) == 1L && is.null(dim(x))) as.vector(x) else list(`<R>` = array_of(x))
+    },
+    not_numeric(name, x, call)
   )
 }
 
 callback_value <- "the function's value"
 
 not_numeric <- function(name, x, call) {
+  if (!is.character(name)) name <- deparse1(name)
   abort(
     sprintf(
       "%s must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
@@ -33,18 +48,30 @@ not_numeric <- function(name, x, call) {
   )
 }
 
-number_or_array <- function(x) {
-  if (length(x) == 1L && is.null(dim(x))) as.vector(x) else list(`<R>` = array_of(x))
+# Factors, dates and the like are codes of something else, in an argument or in a column of a data frame.
+check_numeric_class <- function(x, name, call) {
+  for (part in if (is.data.frame(x)) x else list(x)) {
+    if (is_coded(part)) {
+      if (!is.character(name)) name <- deparse1(name)
+      instead <- if (is.factor(part)) "as.integer()" else "as.numeric()"
+      abort(
+        c(
+          sprintf("`%s` must be a tensor or numbers; got %s, whose numbers are codes.", name, friendly(part)),
+          i = sprintf("`%s` of it says that they are meant.", instead)
+        ),
+        class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+      )
+    }
+    if (is.data.frame(x) && !is.numeric(part) && !is.logical(part) && !is.complex(part)) not_numeric(name, part, call)
+  }
 }
 
-# Factors' codes, data frames as matrices, the numbers of dates and the like.
-without_class <- function(x) {
-  if (is.data.frame(x)) data.matrix(x) else unclass(x)
-}
-
-# Several tensors, given as one list or one by one.
-gathered <- function(xs, ...) {
-  if (...length() > 0) list(xs, ...) else xs
+is_coded <- function(x) {
+  if (!is.object(x)) {
+    return(FALSE)
+  }
+  numbers <- is.numeric(x) || is.logical(x) || is.complex(x)
+  inherits(x, c("integer64", "POSIXlt")) || typeof(x) %in% c("integer", "double") && !numbers
 }
 
 # `x` without attributes but a dim.
@@ -55,17 +82,15 @@ array_of <- function(x, dim = base::dim(x) %||% length(x)) {
   x
 }
 
-# A list with all names or none.
-named <- function(x) {
-  names <- names(x)
-  attributes(x) <- NULL
-  if (!is.null(names) && all(nzchar(names)) && !anyNA(names)) names(x) <- names
-  x
-}
-
-# A Python result that is no tensor (a number, a text, a list of these) as an R value.
-plain <- function(x) {
-  py_to_r(x)
+# Arrays that Python made for R: those of one dimension as vectors, of length one too if `single`.
+vectors <- function(x, single = TRUE) {
+  if (is.list(x)) {
+    lapply(x, vectors, single)
+  } else if (length(dim(x)) == 1 && (single || length(x) > 1)) {
+    as.vector(x)
+  } else {
+    x
+  }
 }
 
 # A Python tuple or list of tensors as an R list.
@@ -134,13 +159,16 @@ forget_conditions <- function() {
   rm(list = ls(conditions), envir = conditions)
 }
 
-check_flag <- function(flag, name = rlang::caller_arg(flag), call = caller_env()) {
-  if (!is.logical(flag) || length(flag) != 1 || is.na(flag)) {
+# TRUE or FALSE on its way into Python, where NA would be true; `NULL` too where it is the default.
+flag <- function(x, null = FALSE, name = substitute(x), call = parent.frame()) {
+  if (!(is.logical(x) && length(x) == 1L && !is.na(x) || null && is.null(x))) {
+    if (!is.character(name)) name <- deparse1(name)
     abort(
-      sprintf("`%s` must be TRUE or FALSE; got %s.", name, friendly(flag)),
+      sprintf("`%s` must be TRUE or FALSE; got %s.", name, friendly(x)),
       class = c("gradops_error_type", "gradops_error"), argument = name, call = call
     )
   }
+  x
 }
 
 # What a value is, in a few words.

@@ -22,13 +22,13 @@
 #' x$grad
 #' @export
 variable <- function(data, requires_grad = FALSE, role = NULL) {
-  keep_names(call_core("interop.r.variable", operand(data), requires_grad, role), data)
+  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role), data)
 }
 
 #' @rdname variable
 #' @export
 parameter <- function(data, requires_grad = TRUE, role = NULL) {
-  keep_names(call_core("interop.r.variable", operand(data), requires_grad, role, TRUE), data)
+  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role, TRUE), data)
 }
 
 #' Gradients of recorded operations
@@ -53,7 +53,8 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 #' @export
 backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
   call_core(
-    "autodiff.backward", operand(variables), operand(grad_variables), retain_graph, create_graph, operand(inputs)
+    "autodiff.backward", operand(variables), operand(grad_variables), flag(retain_graph, TRUE), flag(create_graph),
+    operand(inputs)
   )
   invisible()
 }
@@ -63,8 +64,8 @@ backward <- function(variables, grad_variables = NULL, retain_graph = NULL, crea
 autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = NULL, create_graph = FALSE,
                           allow_unused = FALSE, materialize_grads = FALSE) {
   several(call_core(
-    "autodiff.grad", operand(outputs), operand(inputs), operand(grad_outputs), retain_graph, create_graph,
-    allow_unused, materialize_grads
+    "autodiff.grad", operand(outputs), operand(inputs), operand(grad_outputs), flag(retain_graph, TRUE),
+    flag(create_graph), flag(allow_unused), flag(materialize_grads)
   ))
 }
 
@@ -148,7 +149,7 @@ autodiff_function <- function(forward, backward) {
   check_function(backward)
   here <- environment()
   apply <- call_core("interop.r.function", callback(forward, owner = here), callback(backward, owner = here))
-  function(...) several(call_python(list(apply, here), list(...), "interop.r.invoke_keeping"))
+  function(...) several(call_python(apply, list(...), "tensors", keep = here))
 }
 
 # `x$register_hook` and the like, which take R functions.

@@ -134,27 +134,16 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
   name <- if (nchar(name) > 40 || grepl("function(", name, fixed = TRUE)) "an R function" else sprintf("`%s`", name)
   here <- environment()
   op <- call_core("interop.r.host_op", numeric_callback(f, here), numeric_callback(gradient, here), name, shape)
-  structure(function(...) several(call_python(list(op, here), list(...), "interop.r.invoke_host")), op = op)
+  structure(function(...) several(call_python(op, list(...), "tensors", keep = here)), op = op)
 }
 
 # A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
 numeric_callback <- function(f, owner) {
-  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = plain_numbers, owner = owner)
+  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = r_numbers, owner = owner)
 }
 
-# R values of NumPy arrays: vectors without a dim, but for those of length one, that they be known from numbers.
-plain_numbers <- function(x) {
-  x <- py_to_r(x)
-  if (is.list(x)) {
-    rapply(x, without_one_dim, how = "replace")
-  } else {
-    without_one_dim(x)
-  }
-}
-
-without_one_dim <- function(x) {
-  if (length(dim(x)) == 1 && length(x) > 1) as.vector(x) else x
-}
+# Vectors without a dim, but for those of length one, that they be known from numbers.
+r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 
 #' Call Python on another thread
 #'
@@ -172,5 +161,5 @@ without_one_dim <- function(x) {
 #' @export
 call_in_thread <- function(f, ...) {
   check_function(f)
-  several(call_python(f, list(...), "interop.r.in_thread"))
+  several(rlang::inject(call_core("interop.r.call_in_thread", f, !!!lapply(list(...), operand), .call = users_call())))
 }

@@ -30,14 +30,12 @@ argument_name <- function(f, i) {
   if (is.null(name) || is.na(name) || name == "...") "x" else name
 }
 
-# Call a Python function that may raise, with R's arguments.
-call_python <- function(f, arguments, how = "interop.r.invoke", call = users_call()) {
-  if (is.null(names(arguments)) && how == "interop.r.numbers") {
-    return(call_core(how, f, lapply(arguments, operand), .call = call))
-  }
+# Call a Python function that may raise, with R's arguments: see `invoke()` in interop/r/calls.py for what `numbers`
+# become, what the function needs to `keep`, and results `in_r`.
+call_python <- function(f, arguments, numbers = NULL, keep = NULL, in_r = FALSE, call = users_call()) {
   named <- nzchar(rlang::names2(arguments))
   call_core(
-    how, f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),
-    .call = call
+    "interop.r.invoke", f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),
+    numbers, keep, in_r, .call = call
   )
 }

@@ -18,7 +18,7 @@
 #' with_backend("numpy", op_exp(1))
 #' @export
 config_backend <- function() {
-  plain(call_core("config.backend"))
+  py_to_r(call_core("config.backend"))
 }
 
 #' @rdname config_backend
@@ -72,7 +72,7 @@ local_backend <- function(backend, .local_envir = parent.frame()) {
 #' config_epsilon()
 #' @export
 config_floatx <- function() {
-  plain(call_core("config.floatx"))
+  py_to_r(call_core("config.floatx"))
 }
 
 #' @rdname config_floatx
@@ -86,7 +86,7 @@ config_set_floatx <- function(floatx) {
 #' @rdname config_floatx
 #' @export
 config_epsilon <- function() {
-  plain(call_core("config.epsilon"))
+  py_to_r(call_core("config.epsilon"))
 }
 
 #' @rdname config_floatx
@@ -112,7 +112,7 @@ gradops_available <- function(backend = NULL) {
   tryCatch(
     {
       bridge()
-      is.null(backend) || plain(call_core("backends.installed", backend))
+      is.null(backend) || py_to_r(call_core("backends.installed", backend))
     },
     error = function(error) FALSE
   )

@@ -20,14 +20,18 @@ differentiated <- function(f, here, joined = FALSE) {
   }
 }
 
-# Plain R numbers, where tensors went in, have no gradient.
+# Plain R values, also a TRUE or NA, have no gradient where tensors went in.
 check_dependence <- function(value, arguments) {
-  if (!state$warned && all_numbers(value) && any(vapply(arguments, is_recorded, NA))) {
+  if (!state$warned && is_plain(value) && any(vapply(arguments, is_recorded, NA))) {
     warn_lost_gradient(
-      "The function returned plain numbers: as far as gradops can see they do not depend on `x`, so the gradient is 0.",
+      "The function returned plain values: as far as gradops can see they do not depend on `x`, so the gradient is 0.",
       c(i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s.")
     )
   }
+}
+
+is_plain <- function(value) {
+  !is.null(value) && all(vapply(leaves_of(value), is.atomic, NA))
 }
 
 # R's `if` and `while` cannot be told about tensors; what R says of them does not help.
@@ -118,7 +122,7 @@ evaluate_at <- function(at, name, arguments) {
   leaves <- lapply(as_doubles(at$leaves), operand)
   inputs <- if (at$several) do.call(tuple, leaves) else leaves[[1]]
   if (at$numbers) {
-    plain(rlang::inject(call_core("interop.r.derivative", name, at$f, inputs, !!!arguments, .call = at$call)))
+    py_to_r(rlang::inject(call_core("interop.r.derivative", name, at$f, inputs, !!!arguments, .call = at$call)))
   } else {
     several(rlang::inject(call_core(paste0("functional.", name), at$f, inputs, !!!arguments, .call = at$call)))
   }

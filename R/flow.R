@@ -35,11 +35,12 @@ op_custom_gradient <- function(f, gradient = NULL) {
   here <- environment()
   if (is.null(gradient)) {
     custom <- call_core("custom_gradient", callback(f, custom_result, owner = here))
-    function(...) several(call_python(custom, list(...), "interop.r.invoke_beside_tensors"))
+    function(...) several(call_python(custom, list(...), "alone"))
   } else {
     check_function(gradient)
-    custom <- list(callback(f, owner = here), callback(with_defaults(gradient, f), owner = here), here)
-    function(...) several(call_python(custom, list(...), "interop.r.invoke_custom"))
+    gradient <- callback(with_defaults(gradient, f), owner = here)
+    custom <- call_core("interop.r.made", "custom_gradient", callback(f, owner = here), gradient)
+    function(...) several(call_python(custom, list(...), "alone", keep = here))
   }
 }
 
@@ -179,6 +180,7 @@ local_gradient_checkpoint <- function(.local_envir = parent.frame()) {
 checkpoint <- function(f) {
   check_function(f)
   restore_random_numbers()
-  checkpointed <- list(callback(f, owner = environment()), environment())
-  function(...) several(call_python(checkpointed, list(...), "interop.r.invoke_checkpoint"))
+  here <- environment()
+  checkpointed <- call_core("interop.r.made", "checkpoint", callback(f, owner = here))
+  function(...) several(call_python(checkpointed, list(...), "tensors", keep = here))
 }

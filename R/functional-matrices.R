@@ -33,7 +33,7 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
                      method.args = list()) {
   check_numderiv(method, side, method.args, length(x))
   at <- point(func, x, numderiv_extra(...))
-  result <- evaluate_at(at, "jacobian", list(FALSE, strict, FALSE, strategy))
+  result <- evaluate_at(at, "jacobian", list(FALSE, flag(strict), FALSE, strategy))
   by_input <- function(parts) in_form(Map(flat_matrix, parts, at$leaves, MoreArgs = list(at$here$rows)), at)
   if (at$numbers) {
     by_input(if (at$several) result else list(result))
@@ -52,7 +52,7 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
                     method.args = list()) {
   check_numderiv(method, NULL, method.args, length(x))
   at <- point(func, x, numderiv_extra(...))
-  result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy %||% "reverse-mode"))
+  result <- evaluate_at(at, "hessian", list(FALSE, flag(strict), FALSE, strategy %||% "reverse-mode"))
   if (!at$several) {
     result <- list(list(result))
   }

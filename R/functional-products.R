@@ -23,6 +23,7 @@ vhp <- function(func, x, v = NULL, ..., strict = FALSE) {
 }
 
 product_at <- function(name, func, x, v, strict, v_is_input, ...) {
+  flag(strict, call = parent.frame())
   at <- point(func, x, list(...))
   v <- if (is.list(x) && v_is_input) do.call(tuple, lapply(as_doubles(leaves_of(v)), operand)) else operand(v)
   result <- evaluate_at(at, name, list(v, FALSE, strict))

@@ -49,7 +49,7 @@ grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args =
   if (!gives_numbers(x) || is.list(x)) {
     return(grad_fn(f)(x))
   }
-  like(plain(call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)))), x)
+  like(py_to_r(call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)))), x)
 }
 
 #' @rdname grad
@@ -65,7 +65,7 @@ gradient <- function(f_or_y, x, ...) {
 #' @rdname grad
 #' @export
 grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
-  both <- value_and_grad_fn(f, argnums, has_aux)
+  both <- value_and_grad_fn(f, argnums, flag(has_aux))
   function(...) {
     result <- both(...)
     if (has_aux) result[c("gradient", "aux")] else result$gradient
@@ -79,7 +79,7 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   argnums <- as.integer(argnums)
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
-  derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
+  derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, flag(has_aux))
   function(...) {
     arguments <- positional(f, list(...), max(argnums))
     chosen <- intersect(argnums, seq_along(arguments))
@@ -88,7 +88,7 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
     arguments[chosen] <- as_doubles(inputs)
     here$names <- lapply(arguments, names_within)
     if (gives_numbers(inputs)) {
-      result <- plain(call_python(derivative, arguments, "interop.r.numbers"))
+      result <- py_to_r(call_python(derivative, arguments, in_r = TRUE))
     } else {
       result <- several(call_python(derivative, arguments))
     }

@@ -39,7 +39,7 @@ op_elu <- function(x, alpha = 1) {
 #' op_gelu(c(0.1, 0.5, 0.9))
 #' @export
 op_gelu <- function(x, approximate = TRUE) {
-  call_op("gelu", operand(x), approximate)
+  call_op("gelu", operand(x), flag(approximate))
 }
 
 #' The first half of `x` along an axis times the sigmoid of the second (Dauphin et al. 2016)

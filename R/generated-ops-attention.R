@@ -29,6 +29,6 @@ op_dot_product_attention <- function(
 ) {
   call_op(
     "dot_product_attention", operand(query), operand(key), operand(value), operand(bias), operand(mask), scale,
-    is_causal, flash_attention, attn_logits_soft_cap
+    flag(is_causal), flag(flash_attention, TRUE), attn_logits_soft_cap
   )
 }

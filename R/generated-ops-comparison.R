@@ -14,7 +14,7 @@
 #' op_allclose(c(1, 2, 3), c(4, 5, 6))
 #' @export
 op_allclose <- function(x1, x2, rtol = 1e-05, atol = 1e-08, equal_nan = FALSE) {
-  call_op("allclose", operand(x1), operand(x2), rtol, atol, equal_nan)
+  call_op("allclose", operand(x1), operand(x2), rtol, atol, flag(equal_nan))
 }
 
 #' Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, elementwise
@@ -31,7 +31,7 @@ op_allclose <- function(x1, x2, rtol = 1e-05, atol = 1e-08, equal_nan = FALSE) {
 #' op_isclose(c(1, 2, 3), c(4, 5, 6))
 #' @export
 op_isclose <- function(x1, x2, rtol = 1e-05, atol = 1e-08, equal_nan = FALSE) {
-  call_op("isclose", operand(x1), operand(x2), rtol, atol, equal_nan)
+  call_op("isclose", operand(x1), operand(x2), rtol, atol, flag(equal_nan))
 }
 
 #' Whether it is negative infinity, for each element

@@ -59,7 +59,7 @@ op_fori_loop <- function(lower, upper, body_fun, init_val) {
 #' op_scan(\(total, x) list(total + x, total), 0, c(1, 2, 3))
 #' @export
 op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll = 1L) {
-  several(call_op("scan", operand(f), operand(init), operand(xs), length, reverse, unroll))
+  several(call_op("scan", operand(f), operand(init), operand(xs), length, flag(reverse), unroll))
 }
 
 #' The result of `branches[index](*operands)`, the index clamped to the branches there are
@@ -68,6 +68,7 @@ op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll =
 #' @param branches A list of functions. Where `index` is traced all are, and must give the same structure, shapes
 #'   and dtypes.
 #' @param ... More arguments.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_argument`: no branches.
@@ -77,8 +78,8 @@ op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll =
 #' @examplesIf gradops_available()
 #' op_switch(1, list(\(x) x + 1, \(x) x * 2), 5)
 #' @export
-op_switch <- function(index, branches, ...) {
-  several(call_op("switch", operand(index), operand(branches), operand(list(...))))
+op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
+  several(call_op("switch", positions(index, zero_indexed), operand(branches), operand(list(...)), flag(zero_indexed)))
 }
 
 #' Apply `body` to a state as long as `cond` holds

@@ -101,7 +101,7 @@ op_identity <- function(n, dtype = NULL) {
 #' op_linspace(0, 1, num = 5)
 #' @export
 op_linspace <- function(start, stop, num = 50L, endpoint = TRUE, retstep = FALSE, dtype = NULL, axis = 1L) {
-  several(call_op("linspace", operand(start), operand(stop), num, endpoint, retstep, dtype, axis))
+  several(call_op("linspace", operand(start), operand(stop), num, flag(endpoint), flag(retstep), dtype, axis))
 }
 
 #' For each vector a tensor of its values at every point of the grid that the vectors span
@@ -176,7 +176,7 @@ op_tri <- function(N, M = NULL, k = 0L, dtype = NULL) {
 #' op_vander(c(0.1, 0.5, 0.9))
 #' @export
 op_vander <- function(x, N = NULL, increasing = FALSE) {
-  call_op("vander", operand(x), N, increasing)
+  call_op("vander", operand(x), N, flag(increasing))
 }
 
 #' A tensor of zeros, of `floatx` unless `dtype` is given

@@ -10,7 +10,8 @@
 #' @param top_paths How many answers of a beam search are given.
 #' @param merge_repeated Greedy only: count a class that goes on over several steps once.
 #' @param mask_index The class that stands for no label.
-#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns The labels, positions among the classes, as int64 `(1 or top_paths, batch, steps)` with -1 after the
 #'   last; and `(batch, 1)` with minus the sum of the best inputs, or `(batch, top_paths)` with the logs of the
 #'   probabilities. They have no gradient.
@@ -27,7 +28,7 @@ op_ctc_decode <- function(
 ) {
   several(call_op(
     "ctc_decode", operand(inputs), operand(one_or_more(sequence_lengths)), strategy, beam_width, top_paths,
-    merge_repeated, operand(mask_index), zero_indexed
+    flag(merge_repeated), positions(mask_index, zero_indexed), flag(zero_indexed)
   ))
 }
 
@@ -38,6 +39,8 @@ op_ctc_decode <- function(
 #' @param target_length `(batch,)`: how many labels count.
 #' @param output_length `(batch,)`: how many steps count.
 #' @param mask_index The class that stands for no label.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns `(batch,)`; infinite where there are too few steps for the labels.
 #' @section Errors:
 #' - `gradops_error_shape`: other numbers of dimensions, or batches of different sizes.
@@ -49,9 +52,9 @@ op_ctc_decode <- function(
 #' output <- op_log_softmax(array(sin(1:15), c(1, 5, 3)))
 #' op_ctc_loss(matrix(c(2, 3), 1), output, 2, 5)
 #' @export
-op_ctc_loss <- function(target, output, target_length, output_length, mask_index = 1L) {
+op_ctc_loss <- function(target, output, target_length, output_length, mask_index = 1L, zero_indexed = FALSE) {
   call_op(
-    "ctc_loss", operand(target), operand(output), operand(one_or_more(target_length)),
-    operand(one_or_more(output_length)), operand(mask_index)
+    "ctc_loss", positions(target, zero_indexed), operand(output), operand(one_or_more(target_length)),
+    operand(one_or_more(output_length)), positions(mask_index, zero_indexed), flag(zero_indexed)
   )
 }

@@ -15,7 +15,7 @@
 #' op_cholesky(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_cholesky <- function(x, upper = FALSE) {
-  call_op("cholesky", operand(x), upper)
+  call_op("cholesky", operand(x), flag(upper))
 }
 
 #' Determinant
@@ -153,5 +153,5 @@ op_slogdet <- function(x) {
 #' op_svd(matrix(c(4, 2, 2, 3), 2))
 #' @export
 op_svd <- function(x, full_matrices = TRUE, compute_uv = TRUE) {
-  several(call_op("svd", operand(x), full_matrices, compute_uv))
+  several(call_op("svd", operand(x), flag(full_matrices), flag(compute_uv)))
 }

@@ -9,6 +9,8 @@
 #' @param dtype `floatx` if NULL.
 #' @param sparse Must be FALSE.
 #' @param ... More arguments.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns A tensor with the dimension of labels replaced by one of `num_classes`. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -16,8 +18,11 @@
 #' @examplesIf gradops_available()
 #' op_multi_hot(1, 1)
 #' @export
-op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse = FALSE, ...) {
-  call_op("multi_hot", operand(inputs), num_classes, axis, dtype, sparse, list(...))
+op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse = FALSE, ..., zero_indexed = FALSE) {
+  call_op(
+    "multi_hot", positions(inputs, zero_indexed), num_classes, axis, dtype, flag(sparse), list(...),
+    flag(zero_indexed)
+  )
 }
 
 #' Each label as a vector with 1 at the label's position and 0 elsewhere
@@ -27,7 +32,8 @@ op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse =
 #' @param axis Where the new dimension of `num_classes` goes in the result.
 #' @param dtype `floatx` if NULL.
 #' @param sparse Must be FALSE.
-#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns A tensor of one dimension more than `x`. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -36,5 +42,5 @@ op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse =
 #' op_one_hot(1, 1)
 #' @export
 op_one_hot <- function(x, num_classes, axis = -1L, dtype = NULL, sparse = FALSE, zero_indexed = FALSE) {
-  call_op("one_hot", operand(x), num_classes, axis, dtype, sparse, zero_indexed)
+  call_op("one_hot", positions(x, zero_indexed), num_classes, axis, dtype, flag(sparse), flag(zero_indexed))
 }

@@ -31,8 +31,8 @@ op_image_resize <- function(
   pad_to_aspect_ratio = FALSE, fill_mode = "constant", fill_value = 0, data_format = NULL
 ) {
   call_op(
-    "image.resize", operand(images), size, interpolation, antialias, crop_to_aspect_ratio, pad_to_aspect_ratio,
-    fill_mode, fill_value, data_format
+    "image.resize", operand(images), size, interpolation, flag(antialias), flag(crop_to_aspect_ratio),
+    flag(pad_to_aspect_ratio), fill_mode, fill_value, data_format
   )
 }
 
@@ -66,6 +66,6 @@ op_image_scale_and_translate <- function(
 ) {
   call_op(
     "image.scale_and_translate", operand(images), output_shape, operand(scale), operand(translation),
-    spatial_dims, method, antialias
+    spatial_dims, method, flag(antialias)
   )
 }

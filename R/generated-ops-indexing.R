@@ -34,7 +34,7 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' op_take(c(10, 20, 30), c(1, 3))
 #' @export
 op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
-  call_op("take", operand(x), operand(indices), axis, zero_indexed)
+  call_op("take", operand(x), positions(indices, zero_indexed), axis, flag(zero_indexed))
 }
 
 #' Elements of `x` at positions along an axis, other positions for each line along it
@@ -54,7 +54,7 @@ op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
 #' op_take_along_axis(c(1, 2, 3), 1)
 #' @export
 op_take_along_axis <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
-  call_op("take_along_axis", operand(x), operand(indices), axis, zero_indexed)
+  call_op("take_along_axis", operand(x), positions(indices, zero_indexed), axis, flag(zero_indexed))
 }
 
 #' The positions along each dimension of positions in a flattened tensor of `shape`
@@ -69,5 +69,5 @@ op_take_along_axis <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
 #' op_unravel_index(c(1, 4), c(2, 3))
 #' @export
 op_unravel_index <- function(indices, shape, zero_indexed = FALSE) {
-  several(call_op("unravel_index", operand(indices), shape, zero_indexed))
+  several(call_op("unravel_index", positions(indices, zero_indexed), shape, flag(zero_indexed)))
 }

@@ -119,7 +119,7 @@ op_hsplit <- function(x, indices_or_sections) {
 #' op_hstack(list(c(1, 2), c(3, 4)))
 #' @export
 op_hstack <- function(xs, ...) {
-  call_op("hstack", operand(gathered(xs, ...)))
+  call_op("hstack", operand(if (...length() > 0) list(xs, ...) else xs))
 }
 
 #' `x` cut along a dimension: into equal sections (an int) or before positions (a list, ascending)
@@ -207,5 +207,5 @@ op_vsplit <- function(x, indices_or_sections) {
 #' op_vstack(list(c(1, 2), c(3, 4)))
 #' @export
 op_vstack <- function(xs, ...) {
-  call_op("vstack", operand(gathered(xs, ...)))
+  call_op("vstack", operand(if (...length() > 0) list(xs, ...) else xs))
 }

@@ -15,7 +15,7 @@
 #' op_binary_crossentropy(c(1, 2, 3), c(4, 5, 6))
 #' @export
 op_binary_crossentropy <- function(target, output, from_logits = FALSE) {
-  call_op("binary_crossentropy", operand(target), operand(output), from_logits)
+  call_op("binary_crossentropy", operand(target), operand(output), flag(from_logits))
 }
 
 #' `-sum(target * log(p))` along an axis
@@ -35,7 +35,7 @@ op_binary_crossentropy <- function(target, output, from_logits = FALSE) {
 #' op_categorical_crossentropy(c(1, 2, 3), c(4, 5, 6))
 #' @export
 op_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) {
-  call_op("categorical_crossentropy", operand(target), operand(output), from_logits, axis)
+  call_op("categorical_crossentropy", operand(target), operand(output), flag(from_logits), axis)
 }
 
 #' Peak signal-to-noise ratio in decibels: `20 * log10(max_val) - 10 * log10(mean((x1 - x2)**2))`
@@ -63,6 +63,8 @@ op_psnr <- function(x1, x2, max_val) {
 #'   softmax `p` is.
 #' @param from_logits `TRUE` or `FALSE`.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns A tensor without `axis`.
 #' @section Errors:
 #' - `gradops_error_shape`: a `target` that does not fit.
@@ -73,6 +75,11 @@ op_psnr <- function(x1, x2, max_val) {
 #' @examplesIf gradops_available()
 #' op_sparse_categorical_crossentropy(1, c(1, 2, 3))
 #' @export
-op_sparse_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) { # nolint
-  call_op("sparse_categorical_crossentropy", operand(target), operand(output), from_logits, axis)
+op_sparse_categorical_crossentropy <- function( # nolint
+  target, output, from_logits = FALSE, axis = -1L, zero_indexed = FALSE
+) {
+  call_op(
+    "sparse_categorical_crossentropy", positions(target, zero_indexed), operand(output), flag(from_logits),
+    axis, flag(zero_indexed)
+  )
 }

@@ -20,7 +20,7 @@
 #' op_associative_scan(op_add, c(1, 2, 3))
 #' @export
 op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
-  several(call_op("associative_scan", operand(f), operand(elems), reverse, axis))
+  several(call_op("associative_scan", operand(f), operand(elems), flag(reverse), axis))
 }
 
 #' `f` of each row of `xs`, one after the other, stacked

@@ -15,7 +15,7 @@
 #' op_nanargmax(c(1, NA, 3))
 #' @export
 op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
-  call_op("nanargmax", operand(x), axis, keepdims, zero_indexed)
+  call_op("nanargmax", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
 #' Position of the smallest element along an axis that is not NaN, the first at a tie
@@ -33,7 +33,7 @@ op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE)
 #' op_nanargmin(c(1, NA, 3))
 #' @export
 op_nanargmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
-  call_op("nanargmin", operand(x), axis, keepdims, zero_indexed)
+  call_op("nanargmin", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
 #' Running product along an axis with NaN as 1; of the flattened tensor without one
@@ -85,7 +85,7 @@ op_nancumsum <- function(x, axis = NULL, dtype = NULL) {
 #' op_nanmax(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanmax <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanmax", operand(x), axis, keepdims)
+  call_op("nanmax", operand(x), axis, flag(keepdims))
 }
 
 #' Mean over axes of the elements that are not NaN; NaN where all are
@@ -102,7 +102,7 @@ op_nanmax <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanmean(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanmean <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanmean", operand(x), axis, keepdims)
+  call_op("nanmean", operand(x), axis, flag(keepdims))
 }
 
 #' Smallest element over axes that is not NaN; NaN where all are
@@ -120,7 +120,7 @@ op_nanmean <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanmin(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanmin <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanmin", operand(x), axis, keepdims)
+  call_op("nanmin", operand(x), axis, flag(keepdims))
 }
 
 #' Product over axes of the elements that are not NaN; 1 where all are
@@ -137,7 +137,7 @@ op_nanmin <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanprod(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanprod <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanprod", operand(x), axis, keepdims)
+  call_op("nanprod", operand(x), axis, flag(keepdims))
 }
 
 #' Standard deviation over axes of the elements that are not NaN; NaN where all are
@@ -154,7 +154,7 @@ op_nanprod <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanstd(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanstd <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanstd", operand(x), axis, keepdims)
+  call_op("nanstd", operand(x), axis, flag(keepdims))
 }
 
 #' Sum over axes of the elements that are not NaN; 0 where all are
@@ -171,7 +171,7 @@ op_nanstd <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nansum(matrix(1:6, 2), axis = 1)
 #' @export
 op_nansum <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nansum", operand(x), axis, keepdims)
+  call_op("nansum", operand(x), axis, flag(keepdims))
 }
 
 #' Variance over axes of the elements that are not NaN (divided by their number); NaN where all are
@@ -188,5 +188,5 @@ op_nansum <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanvar(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanvar <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanvar", operand(x), axis, keepdims)
+  call_op("nanvar", operand(x), axis, flag(keepdims))
 }

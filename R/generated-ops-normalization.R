@@ -61,7 +61,7 @@ op_layer_normalization <- function(x, gamma = NULL, beta = NULL, axis = -1L, eps
 #' op_moments(c(1, 2, 3), 1)
 #' @export
 op_moments <- function(x, axes, keepdims = FALSE, synchronized = FALSE) {
-  several(call_op("moments", operand(x), axes, keepdims, synchronized))
+  several(call_op("moments", operand(x), axes, flag(keepdims), flag(synchronized)))
 }
 
 #' `x` divided by its norm over axes, or by `epsilon` where the norm is less

@@ -35,5 +35,5 @@ op_cdist <- function(x, y) {
 #' op_norm(matrix(1:6, 2), axis = 1)
 #' @export
 op_norm <- function(x, ord = NULL, axis = NULL, keepdims = FALSE) {
-  call_op("norm", operand(x), ord, axis, keepdims)
+  call_op("norm", operand(x), ord, axis, flag(keepdims))
 }

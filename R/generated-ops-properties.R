@@ -8,7 +8,7 @@
 #' op_dtype(c(1, 2, 3))
 #' @export
 op_dtype <- function(x) {
-  plain(call_op("dtype", operand(x)))
+  py_to_r(call_op("dtype", operand(x)))
 }
 
 #' Whether `x` is a tensor of a backend or a variable
@@ -19,7 +19,7 @@ op_dtype <- function(x) {
 #' op_is_tensor(1)
 #' @export
 op_is_tensor <- function(x) {
-  plain(call_op("is_tensor", x))
+  py_to_r(call_op("is_tensor", x))
 }
 
 #' The number of the tensor's dimensions
@@ -30,7 +30,7 @@ op_is_tensor <- function(x) {
 #' op_ndim(c(0.1, 0.5, 0.9))
 #' @export
 op_ndim <- function(x) {
-  plain(call_op("ndim", operand(x)))
+  py_to_r(call_op("ndim", operand(x)))
 }
 
 #' The number of the tensor's elements
@@ -41,5 +41,5 @@ op_ndim <- function(x) {
 #' op_size(c(0.1, 0.5, 0.9))
 #' @export
 op_size <- function(x) {
-  plain(call_op("size", operand(x)))
+  py_to_r(call_op("size", operand(x)))
 }

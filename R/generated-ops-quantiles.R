@@ -15,7 +15,7 @@
 #' op_median(matrix(1:6, 2), axis = 1)
 #' @export
 op_median <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("median", operand(x), axis, keepdims)
+  call_op("median", operand(x), axis, flag(keepdims))
 }
 
 #' Median over axes of the elements that are not NaN
@@ -33,7 +33,7 @@ op_median <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanmedian(matrix(1:6, 2), axis = 1)
 #' @export
 op_nanmedian <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("nanmedian", operand(x), axis, keepdims)
+  call_op("nanmedian", operand(x), axis, flag(keepdims))
 }
 
 #' Percentiles over axes of the elements that are not NaN
@@ -53,7 +53,7 @@ op_nanmedian <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_nanpercentile(c(1, NA, 3, 4), 25)
 #' @export
 op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
-  call_op("nanpercentile", operand(x), operand(q), axis, method, keepdims)
+  call_op("nanpercentile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
 #' Quantiles over axes of the elements that are not NaN
@@ -73,7 +73,7 @@ op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FA
 #' op_nanquantile(c(1, NA, 3, 4), 0.25)
 #' @export
 op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
-  call_op("nanquantile", operand(x), operand(q), axis, method, keepdims)
+  call_op("nanquantile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
 #' Percentiles over axes: [op_quantile()] of `q / 100`
@@ -93,7 +93,7 @@ op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALS
 #' op_percentile(c(1, 2, 3, 4), 25)
 #' @export
 op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
-  call_op("percentile", operand(x), operand(q), axis, method, keepdims)
+  call_op("percentile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
 #' Quantiles over axes
@@ -117,5 +117,5 @@ op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE
 #' op_quantile(c(1, 2, 3, 4), 0.25)
 #' @export
 op_quantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
-  call_op("quantile", operand(x), operand(q), axis, method, keepdims)
+  call_op("quantile", operand(x), operand(q), axis, method, flag(keepdims))
 }

@@ -12,7 +12,7 @@
 #' op_all(matrix(1:6, 2), axis = 1)
 #' @export
 op_all <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("all", operand(x), axis, keepdims)
+  call_op("all", operand(x), axis, flag(keepdims))
 }
 
 #' Largest element over axes, as [op_max()]
@@ -30,7 +30,7 @@ op_all <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_amax(matrix(1:6, 2), axis = 1)
 #' @export
 op_amax <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("amax", operand(x), axis, keepdims)
+  call_op("amax", operand(x), axis, flag(keepdims))
 }
 
 #' Smallest element over axes, as [op_min()]
@@ -48,7 +48,7 @@ op_amax <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_amin(matrix(1:6, 2), axis = 1)
 #' @export
 op_amin <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("amin", operand(x), axis, keepdims)
+  call_op("amin", operand(x), axis, flag(keepdims))
 }
 
 #' Whether any element over axes is true (not 0)
@@ -63,7 +63,7 @@ op_amin <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_any(matrix(1:6, 2), axis = 1)
 #' @export
 op_any <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("any", operand(x), axis, keepdims)
+  call_op("any", operand(x), axis, flag(keepdims))
 }
 
 #' Position of the largest element along an axis, the first at a tie; of the flattened tensor without one
@@ -80,7 +80,7 @@ op_any <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_argmax(c(3, 7, 5))
 #' @export
 op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
-  call_op("argmax", operand(x), axis, keepdims, zero_indexed)
+  call_op("argmax", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
 #' Position of the smallest element along an axis, the first at a tie; of the flattened tensor without one
@@ -97,7 +97,7 @@ op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
 #' op_argmin(c(3, 7, 5))
 #' @export
 op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
-  call_op("argmin", operand(x), axis, keepdims, zero_indexed)
+  call_op("argmin", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
 #' How many elements over axes are not 0
@@ -181,7 +181,7 @@ op_diff <- function(a, n = 1L, axis = -1L) {
 #' op_logsumexp(matrix(1:6, 2), axis = 1)
 #' @export
 op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("logsumexp", operand(x), axis, keepdims)
+  call_op("logsumexp", operand(x), axis, flag(keepdims))
 }
 
 #' Largest element over axes
@@ -200,7 +200,7 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_max(matrix(1:6, 2), axis = 1)
 #' @export
 op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
-  call_op("max", operand(x), axis, keepdims, initial)
+  call_op("max", operand(x), axis, flag(keepdims), initial)
 }
 
 #' Mean over axes
@@ -217,7 +217,7 @@ op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' op_mean(matrix(1:6, 2), axis = 1)
 #' @export
 op_mean <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("mean", operand(x), axis, keepdims)
+  call_op("mean", operand(x), axis, flag(keepdims))
 }
 
 #' Smallest element over axes
@@ -236,7 +236,7 @@ op_mean <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_min(matrix(1:6, 2), axis = 1)
 #' @export
 op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
-  call_op("min", operand(x), axis, keepdims, initial)
+  call_op("min", operand(x), axis, flag(keepdims), initial)
 }
 
 #' Product over axes
@@ -254,7 +254,7 @@ op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' op_prod(matrix(1:6, 2), axis = 1)
 #' @export
 op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
-  call_op("prod", operand(x), axis, keepdims, dtype)
+  call_op("prod", operand(x), axis, flag(keepdims), dtype)
 }
 
 #' The range, largest minus smallest element, over axes
@@ -272,7 +272,7 @@ op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
 #' op_ptp(matrix(1:6, 2), axis = 1)
 #' @export
 op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("ptp", operand(x), axis, keepdims)
+  call_op("ptp", operand(x), axis, flag(keepdims))
 }
 
 #' Standard deviation over axes, the square root of [op_var()]
@@ -289,7 +289,7 @@ op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_std(matrix(1:6, 2), axis = 1)
 #' @export
 op_std <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("std", operand(x), axis, keepdims)
+  call_op("std", operand(x), axis, flag(keepdims))
 }
 
 #' Sum over axes
@@ -306,7 +306,7 @@ op_std <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_sum(matrix(1:6, 2), axis = 1)
 #' @export
 op_sum <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("sum", operand(x), axis, keepdims)
+  call_op("sum", operand(x), axis, flag(keepdims))
 }
 
 #' Variance over axes: the mean squared distance from the mean (divided by `n`, not `n - 1`)
@@ -323,5 +323,5 @@ op_sum <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_var(matrix(1:6, 2), axis = 1)
 #' @export
 op_var <- function(x, axis = NULL, keepdims = FALSE) {
-  call_op("var", operand(x), axis, keepdims)
+  call_op("var", operand(x), axis, flag(keepdims))
 }

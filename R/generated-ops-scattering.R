@@ -5,6 +5,7 @@
 #' @param indices Whole numbers of shape `(..., k)`: positions along the first `k` dimensions.
 #' @param values Of shape `(..., *shape[k:])`. Those at one position add up.
 #' @param shape The result's.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: a position out of range.
@@ -14,8 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_scatter(matrix(c(1, 3), 2), c(10, 20), 4)
 #' @export
-op_scatter <- function(indices, values, shape) {
-  call_op("scatter", operand(indices), operand(values), shape)
+op_scatter <- function(indices, values, shape, zero_indexed = FALSE) {
+  call_op("scatter", positions(indices, zero_indexed), operand(values), shape, flag(zero_indexed))
 }
 
 #' `inputs` with `updates` at positions
@@ -25,6 +26,7 @@ op_scatter <- function(indices, values, shape) {
 #' @param updates Of shape `(..., *inputs.shape[k:])`.
 #' @param reduction NULL replaces (of several updates at one position the last stays); `"add"`, `"max"`, `"min"` and
 #'   `"mul"` combine what is there with all updates.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of `inputs`' shape and dtype.
 #' @section Errors:
 #' - `gradops_error_axis`: a position out of range.
@@ -36,8 +38,11 @@ op_scatter <- function(indices, values, shape) {
 #' @examplesIf gradops_available()
 #' op_scatter_update(c(1, 2, 3), matrix(c(1, 3), 2), c(10, 20))
 #' @export
-op_scatter_update <- function(inputs, indices, updates, reduction = NULL) {
-  call_op("scatter_update", operand(inputs), operand(indices), operand(updates), reduction)
+op_scatter_update <- function(inputs, indices, updates, reduction = NULL, zero_indexed = FALSE) {
+  call_op(
+    "scatter_update", operand(inputs), positions(indices, zero_indexed), operand(updates), reduction,
+    flag(zero_indexed)
+  )
 }
 
 #' Largest of the rows of each segment, elementwise
@@ -46,6 +51,7 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL) {
 #' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
 #' @param num_segments A whole number.
 #' @param sorted `TRUE` or `FALSE`.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; -inf for empty segments (the
 #'   smallest number of an integer dtype).
 #' @section Errors:
@@ -56,8 +62,11 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL) {
 #' @examplesIf gradops_available()
 #' op_segment_max(c(1, 2, 3), c(1, 1, 2))
 #' @export
-op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
-  call_op("segment_max", operand(data), operand(segment_ids), num_segments, sorted)
+op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALSE, zero_indexed = FALSE) {
+  call_op(
+    "segment_max", operand(data), positions(segment_ids, zero_indexed), num_segments, flag(sorted),
+    flag(zero_indexed)
+  )
 }
 
 #' Smallest of the rows of each segment, elementwise
@@ -66,6 +75,7 @@ op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
 #' @param num_segments A whole number.
 #' @param sorted `TRUE` or `FALSE`.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; inf for empty segments (the
 #'   largest number of an integer dtype).
 #' @section Errors:
@@ -76,8 +86,11 @@ op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @examplesIf gradops_available()
 #' op_segment_min(c(1, 2, 3), c(1, 1, 2))
 #' @export
-op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
-  call_op("segment_min", operand(data), operand(segment_ids), num_segments, sorted)
+op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALSE, zero_indexed = FALSE) {
+  call_op(
+    "segment_min", operand(data), positions(segment_ids, zero_indexed), num_segments, flag(sorted),
+    flag(zero_indexed)
+  )
 }
 
 #' Product of the rows of each segment, elementwise
@@ -86,6 +99,7 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
 #' @param num_segments A whole number.
 #' @param sorted `TRUE` or `FALSE`.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; 1 for empty segments.
 #' @section Errors:
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
@@ -96,8 +110,11 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @examplesIf gradops_available()
 #' op_segment_prod(c(1, 2, 3), c(1, 1, 2))
 #' @export
-op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
-  call_op("segment_prod", operand(data), operand(segment_ids), num_segments, sorted)
+op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FALSE, zero_indexed = FALSE) {
+  call_op(
+    "segment_prod", operand(data), positions(segment_ids, zero_indexed), num_segments, flag(sorted),
+    flag(zero_indexed)
+  )
 }
 
 #' Sum of the rows of each segment
@@ -106,6 +123,7 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' @param segment_ids Each row's segment, a vector of whole numbers in any order; rows of no segment are left out.
 #' @param num_segments How many there are; one more than the largest id without.
 #' @param sorted That the ids ascend; the result is the same without it.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; 0 for empty segments.
 #' @section Errors:
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
@@ -115,8 +133,11 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' @examplesIf gradops_available()
 #' op_segment_sum(c(1, 2, 3), c(1, 1, 2))
 #' @export
-op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALSE) {
-  call_op("segment_sum", operand(data), operand(segment_ids), num_segments, sorted)
+op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALSE, zero_indexed = FALSE) {
+  call_op(
+    "segment_sum", operand(data), positions(segment_ids, zero_indexed), num_segments, flag(sorted),
+    flag(zero_indexed)
+  )
 }
 
 #' A block of `inputs`: `shape` elements along each dimension, from `start_indices` on
@@ -125,6 +146,7 @@ op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @param start_indices A position for each dimension, numbers or a tensor, also one that is only known at run time
 #'   inside a trace.
 #' @param shape Sizes; -1 is all that follow the start (which must be known then).
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: a block that reaches beyond the tensor.
@@ -134,8 +156,8 @@ op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @examplesIf gradops_available()
 #' op_slice(matrix(1:6, 2), c(1, 2), c(2, 2))
 #' @export
-op_slice <- function(inputs, start_indices, shape) {
-  call_op("slice", operand(inputs), operand(start_indices), shape)
+op_slice <- function(inputs, start_indices, shape, zero_indexed = FALSE) {
+  call_op("slice", operand(inputs), positions(start_indices, zero_indexed), shape, flag(zero_indexed))
 }
 
 #' `inputs` with the block that starts at `start_indices` replaced by `updates`
@@ -143,6 +165,7 @@ op_slice <- function(inputs, start_indices, shape) {
 #' @param inputs A tensor, a variable, or R numbers.
 #' @param start_indices A position for each dimension, as of [op_slice()].
 #' @param updates Of as many dimensions as `inputs`.
+#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of `inputs`' shape and dtype.
 #' @section Errors:
 #' - `gradops_error_axis`: a block that reaches beyond the tensor.
@@ -152,6 +175,9 @@ op_slice <- function(inputs, start_indices, shape) {
 #' @examplesIf gradops_available()
 #' op_slice_update(c(1, 2, 3), 2, c(10, 20))
 #' @export
-op_slice_update <- function(inputs, start_indices, updates) {
-  call_op("slice_update", operand(inputs), operand(start_indices), operand(updates))
+op_slice_update <- function(inputs, start_indices, updates, zero_indexed = FALSE) {
+  call_op(
+    "slice_update", operand(inputs), positions(start_indices, zero_indexed), operand(updates),
+    flag(zero_indexed)
+  )
 }

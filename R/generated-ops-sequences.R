@@ -43,7 +43,7 @@ op_extract_sequences <- function(x, sequence_length, sequence_stride) {
 op_istft <- function(
   x, sequence_length, sequence_stride, fft_length, length = NULL, window = "hann", center = TRUE
 ) {
-  call_op("istft", operand(x), sequence_length, sequence_stride, fft_length, length, window, center)
+  call_op("istft", operand(x), sequence_length, sequence_stride, fft_length, length, window, flag(center))
 }
 
 #' Short-time Fourier transform of a real signal over the last dimension
@@ -66,5 +66,5 @@ op_istft <- function(
 #' op_stft(c(1, 2, 3), 1, 1, 1)
 #' @export
 op_stft <- function(x, sequence_length, sequence_stride, fft_length, window = "hann", center = TRUE) {
-  several(call_op("stft", operand(x), sequence_length, sequence_stride, fft_length, window, center))
+  several(call_op("stft", operand(x), sequence_length, sequence_stride, fft_length, window, flag(center)))
 }

@@ -11,7 +11,7 @@
 #' op_isin(c(1, 2, 3), c(2, 4))
 #' @export
 op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
-  call_op("isin", operand(x1), operand(x2), assume_unique, invert)
+  call_op("isin", operand(x1), operand(x2), flag(assume_unique), flag(invert))
 }
 
 #' The distinct elements of `x`, or its distinct slices along an axis
@@ -41,7 +41,7 @@ op_unique <- function(
   NULL, fill_value = NULL, zero_indexed = FALSE
 ) {
   several(call_op(
-    "unique", operand(x), sorted, return_index, return_inverse, return_counts, axis, size, operand(fill_value),
-    zero_indexed
+    "unique", operand(x), flag(sorted), flag(return_index), flag(return_inverse), flag(return_counts), axis,
+    size, operand(fill_value), flag(zero_indexed)
   ))
 }

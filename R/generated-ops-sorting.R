@@ -15,7 +15,7 @@
 #' op_argpartition(c(3, 1, 2), 2)
 #' @export
 op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
-  call_op("argpartition", operand(x), operand(kth), axis, zero_indexed)
+  call_op("argpartition", operand(x), positions(kth, zero_indexed), axis, flag(zero_indexed))
 }
 
 #' The positions of the elements of `x` in ascending order along an axis; flattened where `axis` is NULL
@@ -31,7 +31,7 @@ op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
 #' op_argsort(c(0.1, 0.5, 0.9))
 #' @export
 op_argsort <- function(x, axis = -1L, zero_indexed = FALSE) {
-  call_op("argsort", operand(x), axis, zero_indexed)
+  call_op("argsort", operand(x), axis, flag(zero_indexed))
 }
 
 #' The bin of each element: `i` where `bins[i - 1] <= x < bins[i]`
@@ -48,7 +48,7 @@ op_argsort <- function(x, axis = -1L, zero_indexed = FALSE) {
 #' op_digitize(c(0.5, 1.5), c(0, 1, 2))
 #' @export
 op_digitize <- function(x, bins, zero_indexed = FALSE) {
-  call_op("digitize", operand(x), operand(bins), zero_indexed)
+  call_op("digitize", operand(x), operand(bins), flag(zero_indexed))
 }
 
 #' Whether the target is among the `k` largest predictions, for each row
@@ -56,6 +56,8 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #' @param targets For each row the position of a class.
 #' @param predictions A score for each class, of shape `(..., classes)`.
 #' @param k A whole number.
+#' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
+#'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
 #' @returns A bool tensor of the shape of `targets`. Classes tied at the `k`-th place are all in; a target that is
 #'   out of range or whose score is not finite is not. It has no gradient.
 #' @section Errors:
@@ -64,8 +66,8 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #' @examplesIf gradops_available()
 #' op_in_top_k(c(2, 1), rbind(c(0.1, 0.7), c(0.3, 0.6)), 1)
 #' @export
-op_in_top_k <- function(targets, predictions, k) {
-  call_op("in_top_k", operand(targets), operand(predictions), k)
+op_in_top_k <- function(targets, predictions, k, zero_indexed = FALSE) {
+  call_op("in_top_k", positions(targets, zero_indexed), operand(predictions), k, flag(zero_indexed))
 }
 
 #' Where to insert `values` into an ascending vector to keep its order
@@ -83,7 +85,7 @@ op_in_top_k <- function(targets, predictions, k) {
 #' op_searchsorted(c(1, 3, 5), c(2, 4))
 #' @export
 op_searchsorted <- function(sorted_sequence, values, side = "left", zero_indexed = FALSE) {
-  call_op("searchsorted", operand(sorted_sequence), operand(values), side, zero_indexed)
+  call_op("searchsorted", operand(sorted_sequence), operand(values), side, flag(zero_indexed))
 }
 
 #' `x` in ascending order along an axis; flattened where `axis` is NULL
@@ -120,5 +122,5 @@ op_sort <- function(x, axis = -1L) {
 #' op_top_k(c(3, 9, 5), 2)
 #' @export
 op_top_k <- function(x, k, sorted = TRUE, zero_indexed = FALSE) {
-  several(call_op("top_k", operand(x), k, sorted, zero_indexed))
+  several(call_op("top_k", operand(x), k, flag(sorted), flag(zero_indexed)))
 }

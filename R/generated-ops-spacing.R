@@ -17,7 +17,7 @@
 #' op_geomspace(1, 100, num = 3)
 #' @export
 op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, axis = 1L) {
-  call_op("geomspace", operand(start), operand(stop), num, endpoint, dtype, axis)
+  call_op("geomspace", operand(start), operand(stop), num, flag(endpoint), dtype, axis)
 }
 
 #' `num` numbers from `base**start` to `base**stop`, evenly spaced on a logarithmic scale
@@ -38,5 +38,5 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' op_logspace(0, 2, num = 3)
 #' @export
 op_logspace <- function(start, stop, num = 50L, endpoint = TRUE, base = 10L, dtype = NULL, axis = 1L) {
-  call_op("logspace", operand(start), operand(stop), num, endpoint, operand(base), dtype, axis)
+  call_op("logspace", operand(start), operand(stop), num, flag(endpoint), operand(base), dtype, axis)
 }

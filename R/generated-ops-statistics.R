@@ -37,7 +37,7 @@ op_average <- function(x, axis = NULL, weights = NULL) {
 #' op_bincount(c(1, 2, 2, 5))
 #' @export
 op_bincount <- function(x, weights = NULL, minlength = 0L, sparse = FALSE) {
-  call_op("bincount", operand(x), operand(weights), minlength, sparse)
+  call_op("bincount", operand(x), operand(weights), minlength, flag(sparse))
 }
 
 #' Correlation coefficients of the rows of a matrix: variables in rows, observations in columns

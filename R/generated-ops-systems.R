@@ -14,7 +14,7 @@
 #' op_cholesky_inverse(matrix(c(2, 1, 0, 2), 2))
 #' @export
 op_cholesky_inverse <- function(x, upper = FALSE) {
-  call_op("cholesky_inverse", operand(x), upper)
+  call_op("cholesky_inverse", operand(x), flag(upper))
 }
 
 #' Inverse
@@ -116,5 +116,5 @@ op_solve <- function(a, b) {
 #' op_solve_triangular(matrix(c(2, 0, 1, 2), 2), c(1, 2))
 #' @export
 op_solve_triangular <- function(a, b, lower = FALSE) {
-  call_op("solve_triangular", operand(a), operand(b), lower)
+  call_op("solve_triangular", operand(a), operand(b), flag(lower))
 }

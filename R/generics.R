@@ -186,7 +186,7 @@ known_values <- function(x) {
 
 # An R vector of a vector, else an R array.
 r_values <- function(x, call = parent.frame()) {
-  value <- values_of(x, call)
+  value <- values_of(x, call = call)
   if (length(dim(value)) == 1L) as.vector(value) else value
 }
 

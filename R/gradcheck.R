@@ -15,8 +15,8 @@
 gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exception = TRUE, fast_mode = FALSE) {
   check_function(f)
   at <- point(f, inputs, NULL)
-  plain(call_core(
+  py_to_r(call_core(
     "interop.r.check_gradients", at$f, lapply(as_doubles(at$leaves), operand),
-    eps = eps, atol = atol, rtol = rtol, raise_exception = raise_exception, fast_mode = fast_mode
+    eps = eps, atol = atol, rtol = rtol, raise_exception = flag(raise_exception), fast_mode = flag(fast_mode)
   ))
 }

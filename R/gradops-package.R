@@ -10,11 +10,12 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
 .onLoad <- function(libname, pkgname) {
   namespace <- topenv()
   theirs <- c(
-    np_array = "np_array", tuple = "tuple", `%as%` = "%as%", reticulate_call = "py_call", reticulate_to_r = "py_to_r"
+    np_array = "np_array", tuple = "tuple", `%as%` = "%as%", reticulate_to_r = "py_to_r"
   )
   for (name in names(theirs)) {
     eval(bquote(delayedAssign(.(name), getExportedValue("reticulate", .(theirs[[name]])), assign.env = namespace)))
   }
+  delayedAssign("reticulate_call", reticulate_caller(), assign.env = namespace)
   register_namesakes()
   if (isNamespaceLoaded("reticulate")) {
     reticulate_loaded()

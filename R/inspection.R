@@ -49,7 +49,7 @@ any_na_tensor <- function(x, recursive = FALSE) {
 }
 
 is_numeric_tensor <- function(x) {
-  is.numeric(known_values(x)) || !grepl("bool|complex|str", plain(call_op("dtype", x)))
+  is.numeric(known_values(x)) || !grepl("bool|complex|str", py_to_r(call_op("dtype", x)))
 }
 
 is_matrix_tensor <- function(x) {

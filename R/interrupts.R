@@ -4,9 +4,15 @@
 # that would leave Python locked for good, so it is called with interrupts suspended. Python raises one all the same
 # where `interrupts_suspended()` says that only this function suspends them (`interop/r/session.py`); the call is then
 # without a value, and the interrupt R's again.
-py_call <- function(...) {
-  list(...) # what the arguments compute can be interrupted
-  result <- suspendInterrupts(reticulate_call(...))
+py_call <- function(.f, ...) {
+  arguments <- list(...) # what they compute can be interrupted
+  keywords <- list()
+  names <- names(arguments)
+  if (!is.null(names)) {
+    keywords <- arguments[nzchar(names)]
+    arguments <- arguments[!nzchar(names)]
+  }
+  result <- suspendInterrupts(reticulate_call(.f, arguments, keywords))
   if (is.null(result)) rlang::interrupt()
   result
 }
@@ -34,9 +40,8 @@ interrupts_suspended <- function() {
 
 # Interrupts must not stop Python in the middle of entering or leaving a scope.
 hold_interrupts <- function(bridge) {
-  install <- get0("install_interrupt_handlers", asNamespace("reticulate"), mode = "function", inherits = FALSE)
   held <- py_call(bridge$hold_interrupts, callback(function() !interrupts_suspended()))
-  if (!is.null(install) && py_to_r(held)) install()
+  if (py_to_r(held)) install_interrupt_handlers()
 }
 
 # An interrupt comes before both or after both, so that what is entered is always left.

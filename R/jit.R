@@ -30,9 +30,9 @@ jit <- function(f, static_argnums = integer()) {
     arguments <- list(...)
     tensors <- if (length(static) > 0) arguments[-static] else arguments
     if (gives_numbers(tensors)) {
-      numeric_values(plain(run(arguments)))
+      vectors(py_to_r(run(arguments)))
     } else {
-      several(run(arguments, "interop.r.invoke"))
+      several(run(arguments, in_r = FALSE))
     }
   }
 }
@@ -50,7 +50,7 @@ compiled_calls <- function(f, make) {
       explain_branch(condition, "gradops_error_jit")
     })
   }
-  function(arguments, how = "interop.r.numbers") {
+  function(arguments, in_r = TRUE) {
     names <- lapply(arguments, names_within)
     if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
       here$names <- names
@@ -58,7 +58,7 @@ compiled_calls <- function(f, make) {
     }
     traced <<- FALSE
     seed <- random_state()
-    result <- call_python(compiled, arguments, how)
+    result <- call_python(compiled, arguments, in_r = in_r)
     if (traced) {
       watched <<- captured(f)
       if (!identical(seed, random_state())) {
@@ -74,11 +74,6 @@ compiled_calls <- function(f, make) {
     }
     result
   }
-}
-
-# What Python made for R, without the dim of vectors.
-numeric_values <- function(x) {
-  if (is.list(x)) lapply(x, numeric_values) else if (length(dim(x)) == 1) as.vector(x) else x
 }
 
 # What functions close over --------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@
 #' @export
 objective <- function(f, jit = FALSE, hessian = FALSE) {
   check_function(f)
-  check_flag(jit)
-  check_flag(hessian)
+  flag(jit)
+  flag(hessian)
   both <- evaluator("interop.r.objective", f, jit)
   second <- evaluator("interop.r.curvature", f, jit)
   evaluations <- 0
@@ -75,12 +75,12 @@ evaluator <- function(.name, f, compiled) {
     derivative <- make(f, here)
     function(arguments) {
       here$names <- lapply(arguments, names_within)
-      call_python(derivative, arguments, "interop.r.numbers")
+      call_python(derivative, arguments, in_r = TRUE)
     }
   }
   function(arguments) {
     arguments[[1]] <- as_doubles(arguments[[1]])
-    plain(run(arguments))
+    py_to_r(run(arguments))
   }
 }
 

@@ -102,7 +102,7 @@ completions_tensor <- function(x, pattern = "") {
   if (length(names) > 0) {
     method <- vapply(names, function(name) py_to_r(call_core("interop.r.is_method", x, name)), NA)
     attr(names, "types") <- ifelse(method, 6L, 0L)
-    attr(names, "helpHandler") <- "reticulate:::help_handler"
+    attr(names, "helpHandler") <- help_handler
   }
   names
 }

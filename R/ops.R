@@ -49,7 +49,7 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
 #' op_shape(matrix(1:6, 2))
 #' @export
 op_shape <- function(x) {
-  sizes <- plain(call_op("shape", operand(x)))
+  sizes <- py_to_r(call_op("shape", operand(x)))
   vapply(sizes, function(size) size %||% NA_integer_, 0L)
 }
 

@@ -8,7 +8,9 @@ failure_class <- "gradops.interop.r.Failure"
 
 # Call an op's R form: the arguments by position, in Python's order.
 call_op <- function(.op, ...) {
-  answer(py_call(ops[[.op]] %||% load_op(.op), ...), parent.frame())
+  form <- ops[[.op]]
+  if (is.null(form)) form <- load_op(.op)
+  answer(py_call(form, ...), parent.frame())
 }
 
 # Call a function of the core, by its dotted Python name.
@@ -19,14 +21,9 @@ call_core <- function(.name, ..., .call = parent.frame()) {
 # The result of a call into Python, or the condition it stands for, signalled from `call`.
 answer <- function(result, call) {
   result <- withCallingHandlers(result, error = function(error) if_stale(error, call))
-  if (inherits(result, failure_class)) raise(result, call)
+  if (class(result)[1L] == failure_class) raise(result, call)
   if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
   result
-}
-
-# reticulate's own error about an object of another session, as ours.
-if_stale <- function(error, call) {
-  if (grepl("previous session", conditionMessage(error), fixed = TRUE)) stale(call)
 }
 
 load_op <- function(name) {

@@ -41,7 +41,7 @@ serialize_tensor <- function(x) {
 #' @export
 unserialize_tensor <- function(x, backend = NULL) {
   if (inherits(x, "gradops_serialized")) {
-    tensor <- call_core("interop.r.unpack", lapply(unclass(x), one_value), backend)
+    tensor <- call_core("interop.r.unpack", unclass(x), backend)
     if (!is.null(x$names)) names(tensor) <- x$names
     tensor
   } else if (is.list(x)) {
@@ -50,11 +50,6 @@ unserialize_tensor <- function(x, backend = NULL) {
   } else {
     x
   }
-}
-
-# A vector of length 1 would reach Python as a number; the shape and texts are lists there.
-one_value <- function(x) {
-  if (is.raw(x) || is.list(x) || length(x) == 1) x else as.list(x)
 }
 
 #' @rdname serialize_tensor

@@ -25,7 +25,7 @@
 #' x
 #' @export
 op_subset <- function(x, ..., drop = TRUE) {
-  call_core("interop.r.subset", operand(x), indices(...), drop)
+  call_core("interop.r.subset", operand(x), indices(...), flag(drop))
 }
 
 #' @rdname op_subset
@@ -42,7 +42,7 @@ op_subset_set <- `op_subset<-`
 subset_tensor <- function(x, ..., drop = TRUE) {
   names <- names_tensor(x)
   if (is.null(names) || ...length() != 1) {
-    return(call_core("interop.r.subset", x, indices(...), drop))
+    return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
   position <- position_of(..1, names)
   part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)

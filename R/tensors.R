@@ -205,15 +205,11 @@ t_tensor <- function(x) {
 
 # Values in R ----------------------------------------------------------------------------------------------------------
 
-# An R array; of a single number, that number.
-values_of <- function(x, call = parent.frame()) {
-  py_to_r(call_core("interop.r.to_r", x, .call = call))
-}
-
-# The same, where R goes on with numbers: in a function that is being differentiated, their gradient ends there.
-numbers_of <- function(x, reader, call = parent.frame()) {
-  values <- values_of(x, call)
-  if (inside() > 0 && !state$warned && is_recorded(x)) {
+# An R array; of a single number, that number. `reader` takes them to go on with numbers: in a function that is being
+# differentiated, their gradient ends there.
+values_of <- function(x, reader = NULL, call = parent.frame()) {
+  values <- py_to_r(call_core("interop.r.to_r", x, .call = call))
+  if (!is.null(reader) && inside() > 0 && !state$warned && is_recorded(x)) {
     warn_lost_gradient(
       sprintf("%s took the values out of a tensor that is being differentiated: their gradient is lost.", reader),
       c(
@@ -226,7 +222,7 @@ numbers_of <- function(x, reader, call = parent.frame()) {
 }
 
 is_recorded <- function(x) {
-  is_tensor(x) && plain(call_core("interop.r.is_recorded", x))
+  is_tensor(x) && py_to_r(call_core("interop.r.is_recorded", x))
 }
 
 # Once in each call of a function that is differentiated and in none itself.
@@ -236,20 +232,20 @@ warn_lost_gradient <- function(message, hints) {
 }
 
 as_array_tensor <- function(x, ...) {
-  numbers_of(x, "as.array()")
+  values_of(x, "as.array()")
 }
 
 as_matrix_tensor <- function(x, ...) {
-  as.matrix(numbers_of(x, "as.matrix()"))
+  as.matrix(values_of(x, "as.matrix()"))
 }
 
 as_vector_tensor <- function(x, mode = "any") {
   numbers <- mode %in% c("any", "numeric", "double", "complex")
-  as.vector(if (numbers) numbers_of(x, "as.vector()") else values_of(x), mode)
+  as.vector(if (numbers) values_of(x, "as.vector()") else values_of(x), mode)
 }
 
 as_double_tensor <- function(x, ...) {
-  as.double(numbers_of(x, "as.numeric()"))
+  as.double(values_of(x, "as.numeric()"))
 }
 
 as_integer_tensor <- function(x, ...) {
@@ -261,7 +257,7 @@ as_logical_tensor <- function(x, ...) {
 }
 
 as_complex_tensor <- function(x, ...) {
-  as.complex(numbers_of(x, "as.complex()"))
+  as.complex(values_of(x, "as.complex()"))
 }
 
 as_character_tensor <- function(x, ...) {

@@ -2,15 +2,48 @@ test_each("R's values convert", {
   as_tensor <- function(x) as.vector(op_convert_to_tensor(x))
   expect_identical(as_tensor(2), 2)
   expect_identical(as_tensor(c(a = 1, b = 2)), c(1, 2))
-  expect_identical(as_tensor(factor(c("b", "a", "b"))), c(2L, 1L, 2L))
   expect_identical(as_tensor(c(1L, NA)), c(1, NaN))
   expect_identical(as_tensor(NA), NaN)
   expect_identical(as_tensor(list(1, 2)), c(1, 2))
   expect_identical(as_tensor(list(c(1, 2), c(3, 4))), c(1, 3, 2, 4))
   expect_identical(as_tensor(data.frame(a = c(1, 2), b = c(3, 4))), c(1, 2, 3, 4))
-  expect_identical(as_tensor(as.Date("1970-01-03")), 2)
   expect_identical(as_tensor(1:3), 1:3)
   expect_identical(as_tensor(array(1:6, 1:3)), 1:6)
+})
+
+test_each("what R has as codes of something else is no number: factors, dates, times, their columns, integer64", {
+  codes <- list(
+    factor(c("b", "a", "b")), as.Date("1970-01-03"), as.POSIXct("1970-01-03", tz = "UTC"), as.POSIXlt("1970-01-03"),
+    as.difftime(3, units = "mins"), structure(1.5, class = "integer64"), data.frame(a = 1:2, b = factor(1:2)),
+    data.frame(a = 1:2, b = c("x", "y"))
+  )
+  x <- op_ones(2)
+  for (code in codes) {
+    for (call in list(\() op_exp(code), \() op_add(x, code), \() op_convert_to_tensor(list(1, code)), \() variable(code))) {
+      expect_error(call(), "got a", class = "gradops_error_type")
+    }
+  }
+  expect_error(op_exp(factor("a")), "as.integer")
+  expect_equal(as.vector(op_exp(as.integer(factor(c("b", "a"))))), exp(2:1))
+  expect_equal(as.vector(op_exp(data.frame(a = 0, b = TRUE))), exp(0:1))
+  expect_equal(as.vector(op_exp(table(c(1, 1, 2)))), exp(2:1)) # a class of numbers
+})
+
+test_each("what is neither TRUE nor FALSE is no flag", {
+  for (wrong in list("yes", NA, c(TRUE, FALSE), 1, NULL)) {
+    calls <- list(
+      requires_grad = \() variable(1, requires_grad = wrong), requires_grad = \() parameter(1, wrong),
+      keepdims = \() op_sum(c(1, 2), keepdims = wrong), sparse = \() op_one_hot(1, 2, sparse = wrong),
+      create_graph = \() backward(parameter(1), create_graph = wrong), strict = \() jacobian(exp, 1, strict = wrong),
+      has_aux = \() grad_fn(exp, has_aux = wrong), zero_indexed = \() op_argmax(1:2, zero_indexed = wrong)
+    )
+    for (name in names(calls)) {
+      for (call in calls[names(calls) == name]) {
+        condition <- expect_error(call(), "must be TRUE or FALSE", class = "gradops_error_type")
+        expect_identical(condition$argument, name)
+      }
+    }
+  }
 })
 
 test_each("dtypes: R's numbers are float64, integers int64; single ones are weak", {

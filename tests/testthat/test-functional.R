@@ -146,6 +146,11 @@ test_each("a gradient that R's numbers lose is a warning, once", {
   expect_identical(heard, 1)
   expect_warning(hessian(twice, c(1, 2)), class = lost)
   expect_warning(gradient(function(x) 3, 1), "do not depend", class = lost)
+  failed <- function(x) tryCatch(stop("no"), error = function(e) NA)
+  expect_warning(found <- gradient(failed, c(1, 2)), "do not depend", class = lost)
+  expect_identical(found, c(0, 0))
+  expect_warning(try(gradient(function(x) TRUE, 1), silent = TRUE), "do not depend", class = lost)
+  expect_warning(jacobian(function(x) list(1, NA), 1), "do not depend", class = lost)
   expect_warning(gradient(function(x) sum(x) + sum(dist(x)), c(1, 2)), class = lost)
 })
 

@@ -28,14 +28,8 @@ from .calls import (
     get_item,
     guarded,
     host_op,
-    in_thread,
     invoke,
-    invoke_beside_tensors,
-    invoke_checkpoint,
-    invoke_custom,
-    invoke_host,
-    invoke_keeping,
-    invoke_on_tensors,
+    made,
     profile_rows,
     subset,
     to_r,
@@ -43,12 +37,13 @@ from .calls import (
     vectorize,
 )
 from .errors import CallbackError, Failure
-from .functional import curvature, derivative, gradient, numbers, objective
+from .functional import curvature, derivative, gradient, objective
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
 from .objects import corner, fields, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .recording import is_recorded
+from .reticulate import missing
 from .session import hold_interrupts, set_progress, set_warn
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
@@ -89,18 +84,12 @@ __all__ = [
     "has_positions",
     "hold_interrupts",
     "host_op",
-    "in_thread",
     "invoke",
-    "invoke_checkpoint",
-    "invoke_custom",
-    "invoke_host",
-    "invoke_keeping",
-    "invoke_beside_tensors",
-    "invoke_on_tensors",
+    "made",
+    "missing",
     "is_method",
     "is_recorded",
     "matmul",
-    "numbers",
     "objective",
     "op",
     "operator_form",

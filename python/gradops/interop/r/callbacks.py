@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
-from . import threads
+from . import reticulate, threads
 from .errors import CallbackError
 from .session import into_r
 from .values import MARK, backend_of, r_array
@@ -126,33 +126,8 @@ adopt: Callable | None = None
 def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
-    threads.settle(_notify)
-    _settle_reticulate()
-
-
-def _settle_reticulate() -> None:
-    """Have the R functions that reticulate itself gives to Python reach R's thread in the same way."""
-    try:
-        from rpycall import call_r_function
-        from rpytools import thread
-    except ImportError:
-        return
-
-    def on_r_thread(f, *args, **kwargs):
-        try:
-            return threads.call(call_r_function, f, *args, **kwargs), None
-        except Exception as error:
-            return None, error
-
-    if hasattr(thread, "safe_call_r_function_on_main_thread"):
-        thread.safe_call_r_function_on_main_thread = on_r_thread
-
-
-def _notify(function: Callable) -> None:
-    """Have R's event loop call ``function``, through reticulate."""
-    from rpycall import schedule_python_function_on_main_thread
-
-    schedule_python_function_on_main_thread(function, None)
+    threads.settle(reticulate.in_event_loop)
+    reticulate.serve_its_functions()
 
 
 def _result(value, arguments):
@@ -165,7 +140,5 @@ def _result(value, arguments):
     if kind is dict:
         array = r_array(value[MARK])
         return backend_of(arguments).convert(array)
-    code = getattr(value, "__code__", None)
-    if code is not None and code.co_filename.endswith("call.py") and code.co_name == "python_function":
-        return adopt(value.__closure__[0].cell_contents) if adopt is not None else value
-    return value
+    capsule = reticulate.capsule_of(value)
+    return value if capsule is None or adopt is None else adopt(capsule)

@@ -33,9 +33,45 @@ def guarded(function: Callable) -> Callable:
     return call
 
 
-def invoke(function: Callable, arguments, keywords):
-    """``function`` called as R would call it."""
-    return function(*arguments, **dict(keywords))
+def invoke(function: Callable, arguments, keywords=(), numbers: str | None = None, keep=None, in_r: bool = False):
+    """``function`` called as R would call it.
+
+    Args:
+        numbers: what R's doubles become. None: numbers. ``"tensors"``: tensors, so that R code in ``function`` sees
+            some. ``"alone"``: the same where no argument is a tensor; beside one they stay numbers, without gradient.
+        keep: what of R's the function needs, and all that this call makes: see :data:`callbacks.kept`.
+        in_r: whether the result's tensors become values that R has.
+    """
+    keywords = dict(keywords)
+    if numbers == "tensors" or (
+        numbers == "alone" and not any(map(_is_tensor, _tree.leaves_of((arguments, keywords))))
+    ):
+        backend = backend_of((arguments, keywords))
+        arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
+    if keep is not None:
+        held = Held(keep)
+        function = keeping(function.keeping(held) if hasattr(function, "keeping") else function, held)
+    result = function(*arguments, **keywords)
+    return values.in_r(result) if in_r else result
+
+
+def _is_tensor(x) -> bool:
+    return ops.is_tensor(x) or isinstance(x, autodiff.Variable)
+
+
+class Made:
+    """A function that is made for each call, of functions of R's, so that the graph has what they need."""
+
+    def __init__(self, make: Callable, functions: tuple):
+        self._make, self._functions = make, functions
+
+    def keeping(self, held: Held) -> Callable:
+        return self._make(*[keeping(function, held) for function in self._functions])
+
+
+def made(name: str, *functions: Callable) -> Made:
+    """What the function of gradops called ``name`` makes of R functions, anew for each :func:`invoke`."""
+    return Made(operator.attrgetter(name)(gradops), functions)
 
 
 def jit(f: Callable, static_argnums=()) -> Callable:
@@ -59,11 +95,6 @@ def _computed(value):
     return _tree.map_leaves(lambda x: x.block_until_ready() if hasattr(x, "block_until_ready") else x, value)
 
 
-def in_thread(function: Callable, arguments, keywords):
-    """``function`` called on another thread, while R's serves."""
-    return threads.run(function, *arguments, **dict(keywords))
-
-
 def host_op(function: Callable, gradient: Callable | None, name: str, shape):
     """An op of R functions of R's numbers."""
     return host.host_function(function, gradient, name, None if shape is None else as_shape(shape, "shape"))
@@ -75,48 +106,6 @@ def to_r(value):
     if host.exists and ready is not None and threads.is_current():
         threads.wait_until(ready, 0.001)
     return values.to_r(value)
-
-
-def invoke_on_tensors(function: Callable, arguments, keywords):
-    """As :func:`invoke`, with R's doubles as tensors too, so that R code in ``function`` sees tensors."""
-    backend = backend_of((arguments, keywords))
-    return invoke(function, _floats(arguments, backend), _floats(keywords, backend))
-
-
-def invoke_beside_tensors(function: Callable, arguments, keywords):
-    """As :func:`invoke_on_tensors`, but beside tensors R's doubles stay numbers, which have no gradient."""
-    if any(ops.is_tensor(x) or isinstance(x, autodiff.Variable) for x in _tree.leaves_of((arguments, keywords))):
-        return invoke(function, arguments, keywords)
-    return invoke_on_tensors(function, arguments, keywords)
-
-
-def invoke_keeping(functions, arguments, keywords):
-    """``functions`` are a function and what it needs of R's: see ``callbacks.kept``."""
-    function, keep = functions
-    return invoke_on_tensors(keeping(function, Held(keep)), arguments, keywords)
-
-
-def invoke_custom(functions, arguments, keywords):
-    """The same of a function and its gradient, which the graph keeps."""
-    function, gradient, keep = functions
-    return invoke_beside_tensors(keeping(_custom(function, gradient, keep), Held(keep)), arguments, keywords)
-
-
-def _custom(function: Callable, gradient: Callable, keep) -> Callable:
-    return gradops.custom_gradient(function, keeping(gradient, Held(keep)))
-
-
-def invoke_host(functions, arguments, keywords):
-    """The same of a host function."""
-    op, keep = functions
-    return invoke_keeping((_custom(op.function.f, op.function.gradient, keep), keep), arguments, keywords)
-
-
-def invoke_checkpoint(functions, arguments, keywords):
-    """The same of a checkpointed function, which the graph keeps."""
-    function, keep = functions
-    checkpointed = gradops.checkpoint(keeping(function, Held(keep)))
-    return invoke_keeping((checkpointed, keep), arguments, keywords)
 
 
 def _floats(value, backend: backends.Backend):

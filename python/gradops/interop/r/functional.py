@@ -4,35 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from ... import _tree, backends, functional
+from ... import functional
 from ...autodiff.variable import Variable
 from ...errors import GradientError
 from ...flow import stop_gradient
 from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
 from .calls import jit
-from .values import to_r
-
-
-def numbers(function: Callable, arguments, keywords=()):
-    """``function`` called as R would call it; the tensors of its result as what R has."""
-    return in_r(function(*arguments, **dict(keywords)))
-
-
-def in_r(value):
-    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them.
-
-    What depends on a variable outside stays a tensor, as its gradient would be lost.
-    """
-    return _tree.map_leaves(_in_r, value)
-
-
-def _in_r(x):
-    if not _is_tensor(x) or getattr(x, "requires_grad", False):
-        return x
-    return np.atleast_1d(to_r(x))
+from .values import in_r
 
 
 def derivative(name: str, f: Callable, inputs, *arguments):
@@ -96,7 +75,3 @@ def _jacobian(f: Callable) -> Callable:
         return functional.jacobian(lambda x: f(x, *rest, **keywords), x, strategy=strategy)
 
     return jacobian
-
-
-def _is_tensor(x) -> bool:
-    return isinstance(x, Variable) or backends.of(x) is not None

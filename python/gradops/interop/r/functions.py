@@ -89,7 +89,7 @@ def as_r(value) -> Any:
     return threads.call(memory.as_r, value)
 
 
-def call_in_thread(f: Callable, *args, **kwargs):
+def call_in_thread(f: Callable, /, *args, **kwargs):
     """``f(*args, **kwargs)``, on another thread while R's, if it is this one, serves.
 
     For what waits in compiled code for threads that call R, such as a ``tf.function`` with an

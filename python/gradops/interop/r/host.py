@@ -20,7 +20,7 @@ from ... import _tree, backends, config, dtypes, ops
 from ...autodiff import Variable
 from ...errors import BackendError, GradientError
 from ...flow.custom import custom_gradient
-from .callbacks import kept
+from .callbacks import Held, keeping, kept
 from .errors import CallbackError, told
 from .values import backend_of, to_r
 
@@ -80,6 +80,10 @@ class Outside:
 
             return torch.compiler.disable(self.function)(*args, **kwargs)
         return self.function(*args, **kwargs)
+
+    def keeping(self, held: Held) -> Callable:
+        """The function, whose graphs have what R's two functions need."""
+        return custom_gradient(self.function.f, keeping(self.function.gradient, held))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<{self.__name__} as an op>"

@@ -13,6 +13,7 @@ import numpy as np
 from ... import backends, ops
 from ...autodiff import Variable
 from ...errors import ArgumentTypeError, AxisError
+from ...ops._checks import known
 
 
 def subset(x, indices: list, drop: bool = True):
@@ -126,9 +127,10 @@ def _positions(index, size: int) -> Any:
     if not isinstance(index, (bool, int, float, list, np.ndarray)):
         if not ops.is_tensor(index):
             raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
-        if "bool" in ops.dtype(index):
-            return np.flatnonzero(ops.convert_to_numpy(index))
-        return ops.subtract(index, 1)
+        values = known(index)
+        if values is None:  # in a trace, where what is not a position from 1 is one that there is none of
+            return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
+        index = values
     array = np.atleast_1d(np.asarray(index)).ravel(order="F")
     if array.dtype.kind == "b":
         if array.size > size:

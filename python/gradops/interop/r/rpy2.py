@@ -15,8 +15,9 @@ import warnings
 from typing import Any
 
 from ...errors import BackendError, RError
-from . import memory, threads
+from . import memory, reticulate, threads
 
+threads.running_r.append("/rpy2/")
 _STACK = 1 << 26  # rpy2 turns R's own limit of the stack off
 
 _HELPERS = """
@@ -67,7 +68,7 @@ def start() -> None:
     with _lock:
         if _helpers:
             return
-        if "rpycall" in sys.modules:
+        if reticulate.runs():
             raise BackendError(
                 "R runs this Python, through reticulate, so rpy2 cannot run R.",
                 hint="make the op in R, `r_function()`, and pass it to Python",

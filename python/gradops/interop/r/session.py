@@ -12,7 +12,7 @@ from collections.abc import Callable
 from traceback import walk_stack
 
 from ... import _progress
-from . import threads
+from . import reticulate, threads
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done, and where Python ignores
 # exceptions the interrupt would be lost.
@@ -107,14 +107,9 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
     tells whether that is only for the call of Python; otherwise R sees the interrupt when it allows them again.
     Returns whether that could be done, so that R installs the handler anew.
     """
-    try:
-        import rpycall
-    except ImportError:
+    pending, suspended, handler = _pending, _suspended, reticulate.interrupt_handler()
+    if pending is None or suspended is None or handler is None:
         return False
-    pending, suspended = _pending, _suspended
-    if pending is None or suspended is None:
-        return False
-    handler = rpycall.python_interrupt_handler
     waiting = _Waiting()
 
     def in_the_way(frame) -> float:
@@ -145,7 +140,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
         finally:
             waiting.asking, suspended.value = False, before
 
-    rpycall.python_interrupt_handler = python_interrupt_handler
+    reticulate.set_interrupt_handler(python_interrupt_handler)
     return True
 
 

@@ -35,7 +35,9 @@ ident: int | None = None
 """R's thread."""
 
 _SIGNAL = getattr(signal, "SIGURG", None)
-_RUNS_R = ("/rpytools/", "/rpy2/")
+
+running_r: list[str] = []
+"""Folders of Python code that R calls and that calls R: ``reticulate.py`` and ``rpy2.py`` name theirs."""
 
 _calls: deque[_Call] = deque()
 _dropped: deque = deque()
@@ -186,7 +188,7 @@ def _in_python() -> bool:
 
 def runs_r(frame) -> bool:
     """Whether a frame is of reticulate's or rpy2's code."""
-    return any(place in frame.f_code.co_filename for place in _RUNS_R)
+    return any(folder in frame.f_code.co_filename for folder in running_r)
 
 
 def _alive() -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Container
 
 import numpy as np
 
-from ... import autodiff, backends, config, dtypes, ops
+from ... import _tree, autodiff, backends, config, dtypes, ops
 from ...errors import ArgumentTypeError, AxisError
+from ...ops._checks import known
 
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))
@@ -125,7 +126,14 @@ def list_of(value) -> list:
 
 
 def as_index(value, name: str, zero_indexed: bool = False):
-    """Positions, a number, a list or a tensor, as whole numbers, 0-based; negative ones count from the end."""
+    """Positions, a number, a list or a tensor, as whole numbers, 0-based; negative ones count from the end.
+
+    Position 0 is an error wherever values are known. In a trace it becomes one that no dimension has.
+
+    Raises:
+        ArgumentTypeError: what holds no whole numbers.
+        AxisError: 0, where positions count from 1.
+    """
     if value is None:
         return None
     if isinstance(value, (int, float, list, tuple, np.ndarray)):
@@ -135,13 +143,41 @@ def as_index(value, name: str, zero_indexed: bool = False):
         if array.dtype.kind not in "iu" or np.any(array == _NA_INTEGER):
             raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
         if not zero_indexed and np.any(array == 0):
-            raise AxisError(f"`{name}` must not be 0: positions count from 1, or from the end with -1.", argument=name)
+            raise _position_0(name)
         shifted = array if zero_indexed else array - (array > 0)
         return shifted if isinstance(value, np.ndarray) else shifted.tolist()
-    positions = value if "int" in ops.dtype(value) else ops.cast(value, "int64")
+    return _tensor_index(value, name, zero_indexed)
+
+
+def _tensor_index(value, name: str, zero_indexed: bool):
+    values = known(value)
+    if values is None:
+        positions = value if "int" in ops.dtype(value) else ops.cast(value, "int64")
+        if zero_indexed:
+            return positions
+        nowhere = np.iinfo(np.int32).min // 2
+        return ops.where(ops.equal(positions, 0), nowhere, from_one(positions))
+    if values.dtype.kind not in "iu" and not (values.dtype.kind == "f" and np.all(values == np.round(values))):
+        raise ArgumentTypeError(f"`{name}` must be whole numbers, without NA.", argument=name)
+    positions = value if values.dtype.kind in "iu" else ops.cast(value, "int64")
     if zero_indexed:
         return positions
+    if np.any(values == 0):
+        raise _position_0(name)
+    return from_one(positions)
+
+
+def from_one(positions):
+    """Positions in a tensor, counted from 1, as 0-based ones; negative ones stay."""
     return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
+
+
+def _position_0(name: str) -> AxisError:
+    return AxisError(
+        f"`{name}` must not be 0: positions and classes count from 1, negative positions from the end.",
+        argument=name,
+        hint="`zero_indexed = TRUE` says that they count from 0",
+    )
 
 
 def whole(value):
@@ -207,6 +243,20 @@ def to_r(value):
     if kind == "f" and array.dtype != np.float64:
         return array.astype(np.float64)
     return array.astype(np.complex128) if kind == "c" and array.dtype != np.complex128 else array
+
+
+def in_r(value):
+    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them.
+
+    What depends on a variable outside stays a tensor, as its gradient would be lost.
+    """
+    return _tree.map_leaves(_in_r, value)
+
+
+def _in_r(x):
+    if not (isinstance(x, autodiff.Variable) or backends.of(x) is not None) or getattr(x, "requires_grad", False):
+        return x
+    return np.atleast_1d(to_r(x))
 
 
 def describe(value) -> dict:

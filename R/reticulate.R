@@ -1,0 +1,34 @@
+# All that gradops knows of reticulate's insides on R's side; interop/r/reticulate.py has what it knows on Python's. Where
+# a version lacks one, `reticulate_lacks()` names it and what is here does without.
+
+reticulate_insides <- list(py_call_impl = c("x", "args", "keywords"), install_interrupt_handlers = character())
+
+# A function of its namespace that has the formals that are known; else NULL.
+reticulate_inside <- function(name) {
+  f <- get0(name, asNamespace("reticulate"), mode = "function", inherits = FALSE)
+  if (identical(as.character(names(formals(f))), reticulate_insides[[name]])) f
+}
+
+reticulate_lacks <- function() {
+  here <- vapply(names(reticulate_insides), function(name) is.null(reticulate_inside(name)), NA)
+  c(names(reticulate_insides)[here], unlist(py_to_r(py_call(bridge()$missing))))
+}
+
+# A call of a Python object with lists of its arguments, those without and those with names.
+reticulate_caller <- function() {
+  reticulate_inside("py_call_impl") %||% function(x, args, keywords) do.call(reticulate::py_call, c(list(x), args, keywords))
+}
+
+# Have Python call the handler of interrupts that it holds now.
+install_interrupt_handlers <- function() {
+  install <- reticulate_inside("install_interrupt_handlers")
+  if (!is.null(install)) install()
+}
+
+# Its error about an object of another session, as ours.
+if_stale <- function(error, call) {
+  if (grepl("previous session", conditionMessage(error), fixed = TRUE)) stale(call)
+}
+
+# What RStudio asks for help on Python's names.
+help_handler <- "reticulate:::help_handler"

@@ -1,0 +1,112 @@
+"""All that gradops knows of reticulate's insides on Python's side; R/reticulate.R has what it knows on R's.
+
+reticulate puts two modules into the Python that it starts: ``rpycall``, compiled, and ``rpytools``. Each
+function here does without them where they are not, or not as we know them: :func:`missing` says what a version lacks.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from . import threads
+
+threads.running_r.append("/rpytools/")
+
+
+def runs() -> bool:
+    """Whether R runs this Python."""
+    return "rpycall" in sys.modules
+
+
+def missing() -> list[str]:
+    """What this version of reticulate lacks of all that is used here."""
+    if not runs():
+        return ["rpycall"]
+    import rpycall
+    import rpytools.thread
+
+    known = {
+        "rpycall.call_r_function": hasattr(rpycall, "call_r_function"),
+        "rpycall.schedule_python_function_on_main_thread": _schedule() is not None,
+        "rpycall.python_interrupt_handler": interrupt_handler() is not None,
+        "rpytools.call.make_python_function": _code_of_wrappers() is not None,
+        "rpytools.thread.safe_call_r_function_on_main_thread": hasattr(rpytools.thread, _ON_MAIN_THREAD),
+    }
+    return [name for name, there in known.items() if not there]
+
+
+# R functions ----------------------------------------------------------------------------------------------------------
+
+
+def capsule_of(value) -> Any:
+    """The R function in a Python function that reticulate made for it; None of all others."""
+    code = _code_of_wrappers()
+    if code is None or getattr(value, "__code__", None) is not code:
+        return None
+    return value.__closure__[code.co_freevars.index("f")].cell_contents
+
+
+_wrappers: list[CodeType | None] = []
+
+
+def _code_of_wrappers() -> CodeType | None:
+    """What all functions that ``make_python_function`` returns share."""
+    if not _wrappers:
+        make = getattr(sys.modules.get("rpytools.call"), "make_python_function", None)
+        constants = make.__code__.co_consts if make is not None else ()
+        _wrappers.append(next((c for c in constants if isinstance(c, CodeType) and "f" in c.co_freevars), None))
+    return _wrappers[0]
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+
+_ON_MAIN_THREAD = "safe_call_r_function_on_main_thread"
+
+
+def serve_its_functions() -> None:
+    """Have the R functions that reticulate itself gives to Python reach R's thread as ours do."""
+    try:
+        from rpycall import call_r_function
+        from rpytools import thread
+    except ImportError:
+        return
+
+    def on_r_thread(f, *args, **kwargs):
+        try:
+            return threads.call(call_r_function, f, *args, **kwargs), None
+        except Exception as error:
+            return None, error
+
+    if hasattr(thread, _ON_MAIN_THREAD):
+        setattr(thread, _ON_MAIN_THREAD, on_r_thread)
+
+
+def _schedule() -> Callable | None:
+    try:
+        from rpycall import schedule_python_function_on_main_thread
+    except ImportError:
+        return None
+    return schedule_python_function_on_main_thread
+
+
+def in_event_loop(function: Callable) -> None:
+    """Have R's event loop call ``function``."""
+    schedule = _schedule()
+    if schedule is not None:
+        schedule(function, None)
+
+
+# Interrupts -----------------------------------------------------------------------------------------------------------
+
+
+def interrupt_handler() -> Callable | None:
+    """What Python calls for an interrupt: it raises it where R's flag is up."""
+    return getattr(sys.modules.get("rpycall"), "python_interrupt_handler", None)
+
+
+def set_interrupt_handler(handler: Callable) -> None:
+    """R installs it the next time that it installs reticulate's."""
+    sys.modules["rpycall"].python_interrupt_handler = handler  # type: ignore[attr-defined]
