@@ -14,21 +14,17 @@ positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = pare
 # Numbers go as numbers, without NA; arrays as a marked NumPy view, so that Python knows them as R's; functions as
 # callbacks; lists element by element; data frames as matrices.
 as_python <- function(x, name = "x", call = NULL) {
-  if (is.object(x) && !is.environment(x) && !is.function(x)) {
-    check_numeric_class(x, name, call)
-    x <- if (is.data.frame(x)) data.matrix(x) else unclass(x)
-  }
+  if (is.object(x)) x <- without_class(x, name, call)
   switch(typeof(x),
     environment = , character = , `NULL` = x,
     closure = , builtin = , special = callback(x),
     list = {
-      names <- names(x)
-      attributes(x) <- NULL
-      if (!is.null(names) && all(nzchar(names)) && !anyNA(names)) names(x) <- names # all or none
+      named <- all(nzchar(rlang::names2(x))) # all or none
+      attributes(x) <- list(names = if (named) names(x))
       lapply(x, as_python, name = name, call = call)
     },
     integer = , logical = , double = , complex = {
-      if (typeof(x) %in% c("integer", "logical") && anyNA(x)) storage.mode(x) <- "double"
+      if (!is.complex(x) && anyNA(x)) storage.mode(x) <- "double"
       if (length(x) == 1L && is.null(dim(x))) as.vector(x) else list(`<R>` = array_of(x))
     },
     not_numeric(name, x, call)
@@ -48,30 +44,40 @@ not_numeric <- function(name, x, call) {
   )
 }
 
-# Factors, dates and the like are codes of something else, in an argument or in a column of a data frame.
-check_numeric_class <- function(x, name, call) {
-  for (part in if (is.data.frame(x)) x else list(x)) {
-    if (is_coded(part)) {
-      if (!is.character(name)) name <- deparse1(name)
-      instead <- if (is.factor(part)) "as.integer()" else "as.numeric()"
-      abort(
-        c(
-          sprintf("`%s` must be a tensor or numbers; got %s, whose numbers are codes.", name, friendly(part)),
-          i = sprintf("`%s` of it says that they are meant.", instead)
-        ),
-        class = c("gradops_error_type", "gradops_error"), argument = name, call = call
-      )
-    }
-    if (is.data.frame(x) && !is.numeric(part) && !is.logical(part) && !is.complex(part)) not_numeric(name, part, call)
+# Numbers, matrices of data frames; Python objects and functions as they are. The numbers of factors, dates and the like
+# are codes of something else.
+without_class <- function(x, name, call) {
+  if (is.environment(x) || is.function(x)) {
+    x
+  } else if (is.data.frame(x)) {
+    for (column in x) column_number(column, name, call)
+    data.matrix(x)
+  } else {
+    if (is_coded(x)) has_codes(x, name, call)
+    unclass(x)
   }
 }
 
+column_number <- function(x, name, call) {
+  if (is_coded(x)) has_codes(x, name, call)
+  if (!is_number(x) && !is.logical(x)) not_numeric(name, x, call)
+}
+
 is_coded <- function(x) {
-  if (!is.object(x)) {
-    return(FALSE)
-  }
-  numbers <- is.numeric(x) || is.logical(x) || is.complex(x)
-  inherits(x, c("integer64", "POSIXlt")) || typeof(x) %in% c("integer", "double") && !numbers
+  numbers <- is_number(x) || is.logical(x)
+  inherits(x, c("integer64", "POSIXlt")) || is.object(x) && typeof(x) %in% c("integer", "double") && !numbers
+}
+
+has_codes <- function(x, name, call) {
+  if (!is.character(name)) name <- deparse1(name)
+  instead <- if (is.factor(x)) "as.integer()" else "as.numeric()"
+  abort(
+    c(
+      sprintf("`%s` must be a tensor or numbers; got %s, whose numbers are codes.", name, friendly(x)),
+      i = sprintf("`%s` of it says that they are meant.", instead)
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+  )
 }
 
 # `x` without attributes but a dim.

@@ -31,7 +31,7 @@ check_dependence <- function(value, arguments) {
 }
 
 is_plain <- function(value) {
-  !is.null(value) && all(vapply(leaves_of(value), is.atomic, NA))
+  !is.null(value) && all(vapply(leaves_of(value), function(x) is.atomic(x) && !is.character(x), NA))
 }
 
 # R's `if` and `while` cannot be told about tensors; what R says of them does not help.

@@ -1,9 +1,9 @@
-# All that gradops knows of reticulate's insides on R's side; interop/r/reticulate.py has what it knows on Python's. Where
-# a version lacks one, `reticulate_lacks()` names it and what is here does without.
+# All that gradops knows of reticulate's insides on R's side; interop/r/reticulate.py has what it knows on Python's.
+# Where a version lacks one, `reticulate_lacks()` names it and what is here does without.
 
 reticulate_insides <- list(py_call_impl = c("x", "args", "keywords"), install_interrupt_handlers = character())
 
-# A function of its namespace that has the formals that are known; else NULL.
+# A function of its namespace, if it has the formals that are known.
 reticulate_inside <- function(name) {
   f <- get0(name, asNamespace("reticulate"), mode = "function", inherits = FALSE)
   if (identical(as.character(names(formals(f))), reticulate_insides[[name]])) f
@@ -11,12 +11,12 @@ reticulate_inside <- function(name) {
 
 reticulate_lacks <- function() {
   here <- vapply(names(reticulate_insides), function(name) is.null(reticulate_inside(name)), NA)
-  c(names(reticulate_insides)[here], unlist(py_to_r(py_call(bridge()$missing))))
+  c(names(reticulate_insides)[here], as.character(py_to_r(py_call(bridge()$missing))))
 }
 
 # A call of a Python object with lists of its arguments, those without and those with names.
-reticulate_caller <- function() {
-  reticulate_inside("py_call_impl") %||% function(x, args, keywords) do.call(reticulate::py_call, c(list(x), args, keywords))
+reticulate_caller <- function(inside = reticulate_inside("py_call_impl")) {
+  inside %||% function(x, args, keywords) do.call(reticulate::py_call, c(list(x), args, keywords))
 }
 
 # Have Python call the handler of interrupts that it holds now.

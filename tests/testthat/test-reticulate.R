@@ -2,18 +2,25 @@
 
 test_that("this version of reticulate has all that is known of its insides", {
   skip_without()
-  expect_identical(reticulate_lacks(), NULL)
+  expect_identical(reticulate_lacks(), character())
 })
 
-test_each("a function that reticulate made of R's is known from a Python function of the same file name", {
-  python <- reticulate::py_run_string(paste(
-    "def make(f):", "  def python_function(*args):", "    return f(*args)", "  return python_function",
-    "code = make(None).__code__.replace(co_filename = '/elsewhere/call.py')", "make.__code__ = make.__code__", sep = "\n"
-  ), local = TRUE, convert = FALSE)
-  seen <- reticulate::import_from_path("gradops.interop.r.reticulate", system.file("python", package = "gradops"))
-  expect_null(seen$capsule_of(python$make(NULL)))
-  expect_false(is.null(reticulate::import("builtins", convert = FALSE)$callable(function(x) x)))
-  # one that comes back from Python as it went there has the formals of R's function
-  f <- op_custom_gradient(function(x) list(x * 2, function(upstream) upstream * 3))
-  expect_equal(gradient(function(x) sum(f(x)), c(1, 2)), c(3, 3))
+test_that("without its inner call its public one does", {
+  skip_without()
+  call <- reticulate_caller(NULL)
+  expect_equal(py_to_r(call(reticulate::import_builtins(convert = FALSE)$int, list("11"), list(base = 2L))), 3)
+})
+
+test_that("an R function that reticulate gave to Python is known by its code, not by the name of a file", {
+  skip_without()
+  known <- reticulate::import_from_path("gradops.interop.r.reticulate", system.file("python", package = "gradops"))
+  python <- reticulate::py_run_string(
+    "def make(f):\n  def python_function(*args):\n    return f(*args)\n  return python_function",
+    local = TRUE, convert = FALSE
+  )
+  code <- python$make(NULL)$`__code__`
+  named_alike <- python$make(NULL)
+  named_alike$`__code__` <- code$replace(co_filename = "rpytools/call.py")
+  expect_null(known$capsule_of(named_alike))
+  expect_false(is.null(known$capsule_of(reticulate::r_to_py(function(x) x))))
 })
