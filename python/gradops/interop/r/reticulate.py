@@ -43,10 +43,9 @@ def missing() -> list[str]:
 
 def capsule_of(value) -> Any:
     """The R function in a Python function that reticulate made for it; None of all others."""
-    code = _code_of_wrappers()
-    if code is None or getattr(value, "__code__", None) is not code:
-        return None
-    return value.__closure__[code.co_freevars.index("f")].cell_contents
+    code: Any = _code_of_wrappers()
+    made = code is not None and getattr(value, "__code__", None) is code
+    return value.__closure__[code.co_freevars.index("f")].cell_contents if made else None
 
 
 _wrappers: list[CodeType | None] = []
