@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,119 @@ def test_a_gradient_function_of_a_wrong_signature(backend):
     f = custom_gradient(lambda x: (x, lambda a, b, c: a))
     with pytest.raises(GradientError, match=r"must take the upstream gradient, alone or after the input; it takes 3"):
         gradops.grad(lambda x: ops.sum(f(x)))(backends.by_name(backend).convert(A))
+
+
+# --- parameters with defaults
+
+
+def squared(x):
+    z = x * x
+    return z
+
+
+DEFAULTS = {
+    "a number": lambda x, y: (squared(x) * y, lambda u, k=7.0: (u * k, u)),
+    "the usual z=z": lambda x, y: (squared(x) * y, lambda u, z=7.0: (u * z, u)),
+    "an argument's name": lambda x, y: (squared(x) * y, lambda u, y=y: (u * 7.0, u + 0 * y)),
+    "after the inputs": lambda x, y: (squared(x) * y, lambda x, y, u, k=7.0: (u * k, u)),
+    "by name": lambda x, y: (squared(x) * y, lambda x, y, upstream, k=7.0: (upstream * k, upstream)),
+    "by name alone": lambda x, y: (squared(x) * y, lambda *, upstream, k=7.0: (upstream * k, upstream)),
+    "upstream first": lambda x, y: (squared(x) * y, lambda upstream, x, y, k=7.0: (upstream * k, upstream + 0 * x)),
+    "only defaults": lambda x, y: (squared(x) * y, lambda u=None, k=7.0: (u * k, u)),
+    "of several outputs": lambda x, y: ((squared(x) * y, x), lambda a, b, k=7.0: (a * k, a)),
+    "others": lambda x, y: (squared(x) * y, lambda upstream, *others: (upstream * 7.0, upstream)),
+    "a partial": lambda x, y: (squared(x) * y, functools.partial(lambda u, k: (u * k, u), k=7.0)),
+}
+
+
+@ALL
+@pytest.mark.parametrize("form", DEFAULTS)
+def test_a_parameter_with_a_default_keeps_it(backend, form):
+    f = custom_gradient(DEFAULTS[form])
+    x, y = (backends.by_name(backend).convert(v) for v in (A, B))
+
+    def total(x, y):
+        value = f(x, y)
+        return ops.sum(value[0] if isinstance(value, tuple) else value)
+
+    for got, want in zip(gradops.grad(total, (0, 1))(x, y), (7.0, 1.0)):
+        np.testing.assert_allclose(got, np.full(3, want))
+
+
+@ALL
+def test_defaults_beside_the_inputs_of_the_two_function_form(backend):
+    x, k = (backends.by_name(backend).convert(v) for v in (A, B))
+    f = custom_gradient(lambda x: x * x, lambda x, upstream, scale=7.0: upstream * x * scale)
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x)))(x), 7 * A)
+    shared = custom_gradient(lambda x, k=2.0: x * k, lambda x, upstream, k=3.0: (upstream * k * 10.0, None))
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x, k)))(x), 10 * B)  # the argument of that name
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x, k=k)))(x), 10 * B)
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(shared(x)))(x), [30.0] * 3)  # was not given
+
+
+@ALL
+def test_a_form_that_would_lose_an_input_is_refused(backend):
+    x, k = (backends.by_name(backend).convert(v) for v in (A, B))
+    for f in (
+        custom_gradient(lambda x, k: (x * k, lambda x, upstream: upstream)),
+        custom_gradient(lambda x, k: x * k, lambda x, upstream: upstream),
+        custom_gradient(lambda x, k: x * k, lambda upstream: upstream),
+    ):
+        with pytest.raises(GradientError, match="must take the upstream gradient.*after the 2 inputs"):
+            gradops.grad(lambda x, f=f: ops.sum(f(x, k)))(x)
+
+
+# --- what is returned
+
+
+@ALL
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_forgotten_return_is_an_error(backend, count):
+    x = backends.by_name(backend).convert(A)
+
+    def gradient(*upstream):
+        upstream[0] * 7.0
+
+    one = custom_gradient(lambda x: (x * x, gradient))
+    two = custom_gradient(lambda x, y: (x * y, gradient))
+    with pytest.raises(GradientError, match="the gradient function returned nothing") as caught:
+        gradops.grad(lambda x: ops.sum(one(x) if count == 1 else two(x, x)))(x)
+    assert "return" in caught.value.hint
+
+
+@ALL
+def test_none_in_a_list_is_no_gradient(backend):
+    x = backends.by_name(backend).convert(A)
+    for none in ((None,), [None], {"x": None}):
+        f = custom_gradient(lambda x, none=none: (x * x, lambda upstream: none))
+        np.testing.assert_allclose(gradops.grad(lambda x, f=f: ops.sum(f(x) + 3 * x))(x), [3.0] * 3)
+    f = custom_gradient(lambda x, y: (x * y, lambda upstream: (None, upstream * 7.0)))
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, x)))(x), [7.0] * 3)
+
+
+@ALL
+def test_a_dict_of_the_structure_of_the_one_dict_argument(backend):
+    w, x = (backends.by_name(backend).convert(v) for v in (A, B))
+
+    def gradient(upstream):
+        return {"x": upstream * 7.0, "b": upstream}
+
+    alone = custom_gradient(lambda p: (p["x"] * p["b"], gradient))
+    beside = custom_gradient(lambda p, x: (p["x"] * p["b"] * x, gradient))
+    named = custom_gradient(lambda p, *, power: (p["x"] * p["b"] ** power, gradient))
+    for f in (alone, lambda p: beside(p, x), lambda p: beside(x=x, p=p), lambda p: named(p, power=2)):
+        found = gradops.grad(lambda p, f=f: ops.sum(f(p)))({"x": w, "b": w})
+        np.testing.assert_allclose(found["x"], [7.0] * 3)
+        np.testing.assert_allclose(found["b"], [1.0] * 3)
+
+
+@ALL
+def test_a_dict_by_argument_name_stays_one(backend):
+    w, x = (backends.by_name(backend).convert(v) for v in (A, B))
+    f = custom_gradient(lambda p, x: (p["w"] * x, lambda u: {"x": u * 2.0, "p": {"w": u * 7.0}}))
+    p, g = gradops.grad(lambda p, x: ops.sum(f(p, x)), (0, 1))({"w": w}, x)
+    np.testing.assert_allclose(p["w"], [7.0] * 3)
+    np.testing.assert_allclose(g, [2.0] * 3)
+    wrong = custom_gradient(lambda p, x: (p["w"] * x, lambda u: {"v": u}))
+    with pytest.raises(GradientError, match="named 'v'; the arguments are p, x"):
+        gradops.grad(lambda x: ops.sum(wrong({"w": w}, x)))(x)

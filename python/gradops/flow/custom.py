@@ -9,20 +9,18 @@ from the gradient function, higher orders from differentiating the gradient func
 from __future__ import annotations
 
 import functools
-import inspect
-import itertools
 import sys
 from collections.abc import Callable
-from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any
 
 from .. import _tree, backends
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError, GradientError, ShapeError
-from ..ops import conversion
-from ..ops.creation import full
+from ..errors import ArgumentTypeError, GradientError
 from . import tape
+from .libraries import compiling
+from .returned import by_leaf, fit, is_tensor
+from .signatures import Arguments, Form
 
 
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
@@ -36,16 +34,17 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
     The gradient function may be any of ``grad(upstream)``, ``grad(*args, upstream=None)`` (both hold
     the upstream gradient), ``grad(x, y, upstream)`` with the inputs, or have one parameter for each of
     several outputs; ``upstream`` has the structure of the value. It returns the gradient of the one
-    input, a tuple or list in the order of the arguments, a dict by argument name, or None for an
-    argument without gradient. A number stands for a constant gradient; a gradient of a broadcast shape
-    is summed to its input's.
+    input, a tuple or list in the order of the arguments, or a dict by argument name, with None for an
+    argument without gradient; a dict of the structure of the one argument that is a dict is that argument's.
+    A number stands for a constant gradient; a gradient of a broadcast shape is summed to its input's.
+    A parameter with a default (``lambda upstream, k=2.0``) keeps it.
 
     Returns:
         A function of the same arguments.
 
     Raises:
-        GradientError: no gradient function returned; the wrong number of gradients; an unknown
-            argument name; a variable closed over that needs a gradient itself (pass it as an argument).
+        GradientError: no gradient function returned; one that returns nothing; the wrong number of gradients; an
+            unknown argument name; a variable closed over that needs a gradient itself (pass it as an argument).
         ShapeError: a gradient that cannot be reduced to its input's shape.
 
     Gradient:
@@ -81,6 +80,9 @@ class _Custom:
     def __init__(self, f: Callable, gradient: Callable | None):
         self.f = f
         self.gradient = gradient
+        self._arguments: Arguments | None = None
+        self._form = Form(gradient, True, self.arguments) if gradient is not None else None
+        self._forms: dict[int, tuple] = {}
         functools.update_wrapper(self, f)
 
     def __get__(self, instance, owner=None):
@@ -95,11 +97,11 @@ class _Custom:
             (backend,) = owners  # the usual case: tensors of one library and nothing else
             return self._apply(backend, list(args), range(len(args)), list(args), None, {})
         if kwargs:
-            args, kwargs = self._in_order(args, kwargs)
+            args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
         if "tensorflow" in sys.modules:
             leaves = [_read(leaf) for leaf in leaves]
-        places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
+        places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
             return self._parts(args, kwargs)[0]
         inputs = [leaves[i] for i in places]
@@ -119,19 +121,20 @@ class _Custom:
                     filled[i] = x
                 a, k = _tree.unflatten(form, filled)
             value, gradient = self._parts(a, k)
-            values, structure = ([value], _tree.LEAF) if _is_tensor(value) else _tree.flatten(value)
+            wants = self._form or self._form_of(gradient)
+            values, structure = ([value], _tree.LEAF) if is_tensor(value) else _tree.flatten(value)
             if not values:
                 values = [_output(backend, value)]
             box["form"] = structure
-            values = [v if _is_tensor(v) else _output(backend, v) for v in values]
+            values = [v if is_tensor(v) else _output(backend, v) for v in values]
 
             def pull(upstreams):
                 upstream = upstreams[0] if structure is _tree.LEAF else _tree.unflatten(structure, upstreams)
-                result = _call(gradient, self.gradient is not None, upstream, a, k, self._defaults)
-                if form is None and len(xs) == 1 and _is_tensor(result):
-                    return [_fit(result, xs[0])]
-                found = _by_leaf(result, a, k, self._names, len(leaves))
-                return [_fit(found[i], x) for i, x in zip(places, xs)]
+                result = wants.call(gradient, upstream, a, k)
+                if form is None and len(xs) == 1 and is_tensor(result):
+                    return [fit(result, xs[0])]
+                found = by_leaf(result, a, k, self.arguments.names)
+                return [fit(found[i], x) for i, x in zip(places, xs)]
 
             return values, pull
 
@@ -157,33 +160,22 @@ class _Custom:
             )
         return result
 
-    def _in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The arguments of one call in the order of ``f``'s, by position as far as that goes."""
-        try:
-            bound = inspect.signature(self.f).bind(*args, **kwargs)
-        except (TypeError, ValueError):
-            return args, kwargs
-        return bound.args, bound.kwargs
+    @property
+    def arguments(self) -> Arguments:
+        """The parameters of ``f``."""
+        if self._arguments is None:
+            self._arguments = Arguments(self.f)
+        return self._arguments
 
-    def _defaults(self, count: int) -> tuple:
-        """The defaults of ``f``'s positional arguments after the first ``count``."""
-        try:
-            parameters = list(inspect.signature(self.f).parameters.values())[count:]
-        except (TypeError, ValueError):
-            return ()
-        positional = (p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
-        return tuple(p.default for p in itertools.takewhile(lambda p: p.default is not p.empty, positional))
-
-    def _names(self) -> list[str] | None:
-        try:
-            parameters = inspect.signature(self.f).parameters.values()
-        except (TypeError, ValueError):
-            return None
-        return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, Variable) or backends.of(value) is not None
+    def _form_of(self, gradient: Callable) -> Form:
+        """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
+        code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
+        if code is None or compiling():
+            return Form(gradient, False, self.arguments)
+        known = self._forms.get(id(code))
+        if known is None:
+            known = self._forms[id(code)] = code, Form(gradient, False, self.arguments)
+        return known[1]
 
 
 def _output(backend, value):
@@ -203,204 +195,3 @@ def _read(value):
     """A ``tf.Variable`` as a tensor, whose gradient goes on to it; anything else as it is."""
     owner = backends.of(value)
     return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)
-
-
-def _signature(gradient: Callable) -> tuple:
-    """The names of a function's positional parameters but ``upstream``, whether it has that, and whether ``*args``.
-
-    The names are None where the signature cannot be known.
-    """
-    if type(gradient) is FunctionType and not gradient.__dict__:  # R's have a ``__signature__`` of their own
-        code = gradient.__code__
-        count = code.co_argcount
-        names = code.co_varnames[: count + code.co_kwonlyargcount]
-        return [n for n in names[:count] if n != "upstream"], "upstream" in names, bool(code.co_flags & CO_VARARGS)
-    try:
-        parameters = list(inspect.signature(gradient).parameters.values())
-    except (TypeError, ValueError):
-        return None, False, False
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    named = any(p.name == "upstream" for p in parameters)
-    return [n for n in positional if n != "upstream"], named, any(p.kind is p.VAR_POSITIONAL for p in parameters)
-
-
-def _call(gradient: Callable, with_inputs: bool, upstream, args: tuple, kwargs: dict, defaults: Callable):
-    """Call a gradient function in the form its signature asks for."""
-    if isinstance(upstream, dict):
-        ups = list(upstream.values())
-    else:
-        ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
-    others, named, variadic = _signature(gradient)
-    if others is None:
-        return gradient(*args, *ups) if with_inputs else gradient(*ups)
-    exact = not kwargs and not named and len(others) == len(args) + len(ups)
-    if (
-        not exact
-        and (kwargs or len(others) > len(args))
-        and (with_inputs or (named and others) or len(others) > len(ups))
-    ):
-        gradient, args, others = _with_the_rest(gradient, args, kwargs, defaults, others, named)
-    if with_inputs:
-        if named:
-            return gradient(*args, upstream=upstream)
-        return gradient(*args, *(ups if variadic or len(others) == len(args) + len(ups) else [upstream]))
-    if named and others:
-        return gradient(*args, upstream=upstream)
-    if variadic:
-        return gradient(*ups, upstream=upstream) if named else gradient(*ups)
-    if named:
-        return gradient(upstream=upstream)
-    if len(others) == len(ups):
-        return gradient(*ups)
-    if len(others) == 1:
-        return gradient(upstream)
-    if len(others) == len(args) + len(ups):
-        return gradient(*args, *ups)
-    if len(others) == len(args) + 1:
-        return gradient(*args, upstream)
-    upstreams = "the upstream gradient" if len(ups) == 1 else f"the {len(ups)} upstream gradients, or one list of them"
-    inputs = "the input" if len(args) == 1 else f"the {len(args)} inputs"
-    taken = f"{len(others)} arguments ({', '.join(others)})" if others else "none"
-    raise GradientError(
-        f"the gradient function must take {upstreams}, alone or after {inputs}; it takes {taken}.",
-        argument="gradient",
-    )
-
-
-def _with_the_rest(gradient, args, kwargs, defaults, others, named) -> tuple:
-    """A gradient function that takes inputs, those it is given by position, and the names that are left to those.
-
-    What was given by name goes by name; what was not given has ``f``'s default.
-    """
-    by_name = {name: value for name, value in kwargs.items() if _accepts(gradient, name)}
-    left = [name for name in others if name not in by_name]
-    if not by_name and len(left) > len(args) + (not named):
-        args = (*args, *defaults(len(args))[: len(left) - len(args) - (not named)])
-    return functools.partial(gradient, **by_name) if by_name else gradient, args, left
-
-
-def _accepts(function: Callable, name: str) -> bool:
-    parameters = inspect.signature(function).parameters
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-
-
-def _by_leaf(result, args: tuple, kwargs: dict, names: Callable, count: int) -> list:
-    """What a gradient function returned, for each leaf of the arguments in order; None for no gradient."""
-    given = _by_argument(result, args, kwargs, names)
-    found: list = []
-    for value, part in zip(args, given[0]):
-        _align(value, part, found)
-    for name, value in kwargs.items():
-        _align(value, given[1].get(name), found)
-    assert len(found) == count
-    return found
-
-
-def _by_argument(result, args: tuple, kwargs: dict, names) -> tuple[list, dict]:
-    total = len(args)
-    if isinstance(result, dict) and not (total == 1 and not kwargs and _same_keys(args[0], result)):
-        known = list(names() or [])[:total] + list(kwargs)
-        unknown = [k for k in result if k not in known]
-        if unknown:
-            raise GradientError(
-                f"the gradient function returned a gradient named {unknown[0]!r}; the arguments are "
-                f"{', '.join(known) or 'not named'}.",
-                argument="gradient",
-            )
-        return [result.get(n) for n in known[:total]], {k: result.get(k) for k in kwargs}
-    differentiable = [i for i, value in enumerate(args) if _has_tensor(value)]
-    if total == 1 and not isinstance(args[0], (tuple, list)):
-        parts = list(result) if isinstance(result, (tuple, list)) else [result]
-    elif total == 1:
-        aligned = isinstance(result, (tuple, list)) and len(result) == len(args[0])
-        parts = [result] if aligned or not isinstance(result, (tuple, list)) else list(result)
-    else:
-        parts = list(result) if isinstance(result, (tuple, list)) else [result]
-    if len(parts) == total:
-        return parts, {}
-    if len(parts) == total + len(kwargs):
-        return parts[:total], dict(zip(kwargs, parts[total:]))
-    if result is None:
-        return [None] * total, {}
-    if not kwargs and len(parts) == len(names() or ()) > total:
-        return parts[:total], {}  # the others were left to their defaults
-    if len(parts) == len(differentiable):
-        spread: list = [None] * total
-        for i, part in zip(differentiable, parts):
-            spread[i] = part
-        return spread, {}
-    raise GradientError(
-        f"the gradient function must return {total} gradient{'s' if total != 1 else ''}, one for each argument; "
-        f"got {len(parts)}.",
-        argument="gradient",
-        hint="return None for an argument without gradient",
-    )
-
-
-def _same_keys(value, result) -> bool:
-    return isinstance(value, dict) and set(result) <= set(value)
-
-
-def _has_tensor(value) -> bool:
-    return any(map(_is_tensor, _tree.flatten(value)[0]))
-
-
-def _align(value, part, found: list) -> None:
-    """Append to ``found`` the part of a gradient for each leaf of ``value``."""
-    if value is None:
-        return
-    if isinstance(value, dict):
-        for key in _tree._sorted(value):
-            _align(value[key], part.get(key) if isinstance(part, dict) else None, found)
-    elif isinstance(value, (tuple, list)):
-        items = [None] * len(value) if part is None else list(part)
-        if len(items) != len(value):
-            raise GradientError(
-                f"the gradient of an argument of {len(value)} parts must have as many; got {len(items)}.",
-                argument="gradient",
-            )
-        for item, piece in zip(value, items):
-            _align(item, piece, found)
-    else:
-        found.append(part)
-
-
-def _fit(g, x):
-    """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
-    if g is None or g.__class__ is x.__class__ and g.dtype == x.dtype is not str and g.shape == x.shape:
-        return g
-    data = x.data if isinstance(x, Variable) else x
-    if data.dtype is str:
-        from ..autodiff.text import feedback
-
-        return feedback(g, x.role)
-    dtype = conversion.dtype(data)
-    if isinstance(g, (bool, int, float, complex)):
-        return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
-    if not _is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
-        g = _like(g, data)
-    from ..autodiff.cotangents import sum_to
-
-    try:
-        g = sum_to(g, tuple(data.shape))
-    except ShapeError:
-        raise ShapeError(
-            f"a gradient of shape {tuple(g.shape)} was returned for an input of shape {tuple(data.shape)}; "
-            "it must have that shape, or one that broadcasting made of it.",
-            argument="gradient",
-        ) from None
-    have = conversion.dtype(g)
-    if have != dtype:
-        g = conversion.cast(g, dtype)
-    return g
-
-
-def _like(value, data):
-    owner = backends.of(data)
-    try:
-        return owner.convert(value, like=data)
-    except (TypeError, ValueError) as error:
-        raise ArgumentTypeError(
-            f"the gradient function must return tensors, numbers or None; got {type(value).__name__}.",
-            argument="gradient",
-        ) from error

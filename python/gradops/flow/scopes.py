@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from .. import backends
 from ..autodiff.modes import _Mode, recording
 from .elementary import stop_gradient
+from .libraries import compiling, in_use
 
 
 class _Scope(_Mode):
@@ -88,14 +89,14 @@ class stop_gradient_scope(_Scope):
     """
 
     def __enter__(self):
-        if not _compiling():
+        if not compiling():
             return super().__enter__()
         self._before = sys.modules["torch"].is_grad_enabled()
         sys.modules["torch"].set_grad_enabled(False)
         return self
 
     def __exit__(self, *error):
-        if _compiling():
+        if compiling():
             sys.modules["torch"].set_grad_enabled(self._before)
         else:
             super().__exit__(*error)
@@ -106,7 +107,7 @@ class stop_gradient_scope(_Scope):
             recording.set(False)
             stack.callback(recording.set, before)
             for name in ("torch", "tensorflow", "jax"):
-                if _in_use(name):
+                if in_use(name):
                     native = backends.by_name(name).module.derivatives
                     if not (self._decorating and getattr(native, "cuts_results", False)):
                         stack.enter_context(native.stopped())
@@ -114,7 +115,7 @@ class stop_gradient_scope(_Scope):
 
     def __call__(self, function):
         decorated = super().__call__(function)
-        jax = backends.by_name("jax").module.derivatives if _in_use("jax") else None
+        jax = backends.by_name("jax").module.derivatives if in_use("jax") else None
         if not getattr(jax, "cuts_results", False):
             return decorated
 
@@ -123,14 +124,3 @@ class stop_gradient_scope(_Scope):
             return stop_gradient(decorated(*args, **kwargs))
 
         return wrapped
-
-
-def _in_use(name: str) -> bool:
-    """Whether a library is loaded to the end: only then can its tensors exist."""
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
-
-
-def _compiling() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()

@@ -115,8 +115,7 @@ def signature(names: list[str], defaults: list) -> inspect.Signature:
     try:
         return inspect.Signature(found)
     except ValueError:  # R allows a formal without default after one with; Python does not
-        empty = inspect.Parameter.empty
-        return inspect.Signature([p.replace(default=_DEFAULT) if p.default is empty else p for p in found])
+        return inspect.Signature(found, __validate_parameters__=False)
 
 
 adopt: Callable | None = None

@@ -1,0 +1,144 @@
+"""What a gradient function returned, as a gradient for each tensor among the arguments."""
+
+from __future__ import annotations
+
+from .. import _tree, backends
+from ..autodiff.cotangents import sum_to
+from ..autodiff.variable import Variable
+from ..errors import ArgumentTypeError, GradientError, ShapeError
+from ..ops import conversion
+from ..ops.creation import full
+
+
+def is_tensor(value) -> bool:
+    return isinstance(value, Variable) or backends.of(value) is not None
+
+
+def by_leaf(result, args: tuple, kwargs: dict, names: list[str]) -> list:
+    """What a gradient function returned, for each leaf of the arguments in order; None for no gradient.
+
+    Args:
+        names: the names of the positional parameters.
+
+    Raises:
+        GradientError: nothing returned, a wrong number of gradients, or an unknown name among them.
+    """
+    parts = (
+        _by_name(result, args, kwargs, names) if isinstance(result, dict) else _by_order(result, args, kwargs, names)
+    )
+    found: list = []
+    for value, part in zip((*args, *kwargs.values()), parts):
+        _align(value, part, found)
+    return found
+
+
+def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
+    """A gradient for each argument, of a dict by argument name, or of the one argument that is a dict itself."""
+    values = [*args, *kwargs.values()]
+    dicts = [i for i, value in enumerate(values) if isinstance(value, dict)]
+    if len(dicts) == 1:
+        keys = set(values[dicts[0]])
+        if set(result) == keys or len(values) == 1 and set(result) <= keys:
+            return [result if i == dicts[0] else None for i in range(len(values))]
+    known = [*names[: len(args)], *kwargs]
+    unknown = [k for k in result if k not in known]
+    if unknown:
+        raise GradientError(
+            f"the gradient function returned a gradient named {unknown[0]!r}; the arguments are "
+            f"{', '.join(known) or 'not named'}.",
+            argument="gradient",
+        )
+    given = [result.get(name) for name in names[: len(args)]]
+    return [*given, *[None] * (len(args) - len(given)), *map(result.get, kwargs)]
+
+
+def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
+    """A gradient for each argument, of a list in their order, or of one gradient alone."""
+    values = [*args, *kwargs.values()]
+    total, count = len(args), len(values)
+    differentiable = [i for i, value in enumerate(values) if _has_tensor(value)]
+    if result is None:
+        raise GradientError(
+            "the gradient function returned nothing.",
+            argument="gradient",
+            hint="return the gradient; where an argument has none, a list of them with None for it",
+        )
+    parts = list(result) if isinstance(result, (tuple, list)) else [result]
+    if total == 1 and isinstance(args[0], (tuple, list)) and isinstance(result, (tuple, list)):
+        parts = [result] if len(result) == len(args[0]) else parts
+    if len(parts) == count or len(parts) == total:
+        return parts + [None] * (count - len(parts))
+    if not kwargs and len(parts) == len(names) > total:
+        return parts[:total]  # the others were left to their defaults
+    if len(parts) == len(differentiable):
+        spread = dict(zip(differentiable, parts))
+        return [spread.get(i) for i in range(count)]
+    raise GradientError(
+        f"the gradient function must return {total} gradient{'s' if total != 1 else ''}, one for each argument; "
+        f"got {len(parts)}.",
+        argument="gradient",
+        hint="return None for an argument without gradient",
+    )
+
+
+def _has_tensor(value) -> bool:
+    return any(map(is_tensor, _tree.flatten(value)[0]))
+
+
+def _align(value, part, found: list) -> None:
+    """Append to ``found`` the part of a gradient for each leaf of ``value``."""
+    if value is None:
+        return
+    if isinstance(value, dict):
+        for key in _tree._sorted(value):
+            _align(value[key], part.get(key) if isinstance(part, dict) else None, found)
+    elif isinstance(value, (tuple, list)):
+        items = [None] * len(value) if part is None else list(part)
+        if len(items) != len(value):
+            raise GradientError(
+                f"the gradient of an argument of {len(value)} parts must have as many; got {len(items)}.",
+                argument="gradient",
+            )
+        for item, piece in zip(value, items):
+            _align(item, piece, found)
+    else:
+        found.append(part)
+
+
+def fit(g, x):
+    """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
+    if g is None or g.__class__ is x.__class__ and g.dtype == x.dtype is not str and g.shape == x.shape:
+        return g
+    data = x.data if isinstance(x, Variable) else x
+    if data.dtype is str:
+        from ..autodiff.text import feedback
+
+        return feedback(g, x.role)
+    dtype = conversion.dtype(data)
+    if isinstance(g, (bool, int, float, complex)):
+        return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
+    if not is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
+        g = _like(g, data)
+    try:
+        g = sum_to(g, tuple(data.shape))
+    except ShapeError:
+        raise ShapeError(
+            f"a gradient of shape {tuple(g.shape)} was returned for an input of shape {tuple(data.shape)}; "
+            "it must have that shape, or one that broadcasting made of it.",
+            argument="gradient",
+        ) from None
+    have = conversion.dtype(g)
+    if have != dtype:
+        g = conversion.cast(g, dtype)
+    return g
+
+
+def _like(value, data):
+    owner = backends.of(data)
+    try:
+        return owner.convert(value, like=data)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"the gradient function must return tensors, numbers or None; got {type(value).__name__}.",
+            argument="gradient",
+        ) from error

@@ -1,0 +1,215 @@
+"""What a gradient function's signature says about how it wants its arguments: understood once, when it is made."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter
+from types import FunctionType
+from typing import NamedTuple
+
+from ..errors import GradientError
+from .libraries import compiling
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Arguments:
+    """The positional parameters of the function whose gradient is given, and their defaults."""
+
+    def __init__(self, f: Callable):
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(f)
+        except (TypeError, ValueError):
+            self.signature = None
+        found = self.signature.parameters.values() if self.signature is not None else ()
+        positional = [p for p in found if p.kind in _POSITIONAL]
+        self.names = [p.name for p in positional]
+        self.defaults = [p.default for p in positional]
+
+    def in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments of one call, by position as far as that goes."""
+        if self.signature is None:
+            return args, kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError:
+            return args, kwargs
+        return bound.args, bound.kwargs
+
+    def defaults_after(self, count: int) -> list:
+        """The defaults of the arguments after the first ``count``, up to the first that has none."""
+        return list(itertools.takewhile(lambda value: value is not Parameter.empty, self.defaults[count:]))
+
+
+class Given(NamedTuple):
+    """What a gradient function is given."""
+
+    inputs: bool = False
+    each: bool = False
+    """Each upstream gradient by position."""
+    whole: bool = False
+    """The upstream gradient, of all outputs, by position."""
+    named: bool = False
+    """The upstream gradient, of all outputs, by name."""
+
+
+class Counts(NamedTuple):
+    """What decides between the forms: how many parameters have no default, and what there is to give."""
+
+    parameters: int
+    inputs: int
+    outputs: int
+    after_inputs: bool
+    """Whether the function takes the inputs in any case: it is the second of two."""
+    named: bool
+    variadic: bool
+
+
+_FORMS: tuple[tuple[Callable[[Counts], bool], Given], ...] = (
+    (lambda n: n.named and (n.after_inputs or n.parameters > 0), Given(inputs=True, named=True)),
+    (lambda n: n.variadic and n.after_inputs, Given(inputs=True, each=True)),
+    (lambda n: n.variadic and n.named, Given(each=True, named=True)),
+    (lambda n: n.variadic, Given(each=True)),
+    (lambda n: n.named, Given(named=True)),
+    (lambda n: n.parameters == n.outputs and not n.after_inputs, Given(each=True)),
+    (lambda n: n.parameters == 1 and not n.after_inputs, Given(whole=True)),
+    (lambda n: n.parameters == n.inputs + n.outputs, Given(inputs=True, each=True)),
+    (lambda n: n.parameters == n.inputs + 1, Given(inputs=True, whole=True)),
+)
+"""The forms of a gradient function in the order in which they are tried."""
+
+
+class Form:
+    """How a gradient function wants its arguments.
+
+    A parameter with a default keeps it, unless it has the name of an argument of ``f`` and the function takes the
+    inputs: then it is that argument.
+
+    Attributes:
+        needed: the positional parameters without a default, but ``upstream``; None where that cannot be known.
+        optional: those with one that are named as an argument of ``f``.
+        named: whether there is a parameter ``upstream``; ``first``: before an input.
+    """
+
+    __slots__ = ("arguments", "after_inputs", "needed", "optional", "keywords", "named", "first", "variadic", "chosen")
+
+    def __init__(self, gradient: Callable, after_inputs: bool, arguments: Arguments):
+        self.arguments = arguments
+        self.after_inputs = after_inputs
+        self.chosen: dict[tuple, tuple] = {}
+        facts = _parameters(gradient)
+        self.needed: list[str] | None = None
+        if facts is None:
+            return
+        needed, optional, keywords, self.variadic, takes_any = facts
+        self.named = "upstream" in needed or "upstream" in optional or "upstream" in keywords
+        if self.variadic and needed[:1] == ["upstream"]:  # `upstream, *others`: by position
+            self.named, needed = False, ["dy", *needed[1:]]
+        self.first = "upstream" in needed[:-1]
+        self.keywords = None if takes_any else keywords
+        needed, optional = ([n for n in names if n != "upstream"] for names in (needed, optional))
+        if not (needed or self.named or self.variadic):  # `upstream=None` by another name
+            needed, optional = optional[:1], optional[1:]
+        self.needed = needed
+        self.optional = [name for name in optional if name in arguments.names]
+
+    def call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
+        """What ``gradient`` gives for the upstream gradient, of the structure of the value, and the inputs."""
+        if isinstance(upstream, dict):
+            ups = list(upstream.values())
+        else:
+            ups = list(upstream) if isinstance(upstream, (tuple, list)) else [upstream]
+        if self.needed is None:
+            return gradient(*args, *ups) if self.after_inputs else gradient(*ups)
+        key = (len(args), len(ups), *kwargs)
+        chosen = self.chosen.get(key)
+        if chosen is None:
+            chosen = self._choose(*key)
+            if not compiling():
+                self.chosen[key] = chosen
+        given, filled, places, by_position, by_name = chosen
+        positional = ups if given.each else [upstream] if given.whole else []
+        if not (given.inputs or by_name or given.named):
+            return gradient(*positional)
+        named = {name: kwargs[name] for name in by_name}
+        if given.named:
+            named["upstream"] = upstream
+        if given.inputs:
+            inputs = [*args, *filled]
+            named.update({name: inputs[i] for name, i in by_position.items()})
+            positional = [*[inputs[i] for i in places], *positional]
+        return gradient(*positional, **named)
+
+    def _choose(self, inputs: int, outputs: int, *given_by_name: str) -> tuple:
+        """The form for so many inputs and outputs: what is given, the defaults that fill up the inputs, and which
+        inputs go by position, which by name, and which of those given by name."""
+        assert self.needed is not None
+        names = (
+            [*self.needed, *self.optional] if self.keywords is None else [*self.needed, *self.optional, *self.keywords]
+        )
+        by_name = [name for name in given_by_name if self.keywords is None or name in names]
+        needed = [name for name in self.needed if name not in by_name]
+        filled = self._filled(len(needed), inputs, outputs, bool(given_by_name))
+        known = self.arguments.names[: inputs + len(filled)]
+        by_position = {n: known.index(n) for n in self.optional if n in known and n not in by_name}
+        places = [i for i in range(inputs + len(filled)) if self.variadic or i not in by_position.values()]
+        counts = Counts(len(needed), len(places), outputs, self.after_inputs, self.named, self.variadic)
+        given = next((given for applies, given in _FORMS if applies(counts)), None)
+        if given is None or given.inputs and given.named and not self.variadic and len(places) != len(needed):
+            raise self._refusal(counts)
+        if not given.inputs:
+            by_name = [name for name in by_name if self.keywords is not None and name in self.keywords]
+        if given.named and self.first:  # it stands before an input
+            by_position.update(zip(needed, places))
+            places = []
+        return given, filled, places, {} if self.variadic else by_position, by_name
+
+    def _filled(self, needed: int, inputs: int, outputs: int, by_name: bool) -> list:
+        """The defaults of ``f`` for inputs that the gradient function asks for and the call left out."""
+        takes_inputs = self.after_inputs or self.named or needed > outputs
+        if not takes_inputs or (not by_name and not self.named and needed == inputs + outputs):
+            return []
+        return self.arguments.defaults_after(inputs)[: max(0, needed - inputs - (not self.named))]
+
+    def _refusal(self, n: Counts) -> GradientError:
+        several = f"the {n.outputs} upstream gradients, or one list of them"
+        upstreams = "the upstream gradient" if n.outputs == 1 else several
+        inputs = "the input" if n.inputs == 1 else f"the {n.inputs} inputs"
+        taken = f"{n.parameters} arguments ({', '.join(self.needed or ())})" if n.parameters else "none"
+        if n.named:
+            taken = f"{n.parameters} and `upstream`"
+        where = f"after {inputs}" if self.after_inputs else f"alone or after {inputs}"
+        return GradientError(
+            f"the gradient function must take {upstreams}, {where}; it takes {taken}.",
+            argument="gradient",
+            hint="a parameter with a default is left to it" if self.optional else None,
+        )
+
+
+def _parameters(function: Callable) -> tuple | None:
+    """Names of a function's parameters: positional without default, with one, by name only; whether ``*`` and ``**``.
+
+    None where they cannot be known.
+    """
+    if type(function) is FunctionType and not function.__dict__:  # R's have a ``__signature__`` of their own
+        code = function.__code__
+        count = code.co_argcount
+        optional = len(function.__defaults__ or ())
+        names = list(code.co_varnames[: count + code.co_kwonlyargcount])
+        positional, keywords = names[:count], names[count:]
+        flags = bool(code.co_flags & CO_VARARGS), bool(code.co_flags & CO_VARKEYWORDS)
+        return positional[: count - optional], positional[count - optional :], keywords, *flags
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    places = [p for p in parameters if p.kind in _POSITIONAL]
+    return (
+        [p.name for p in places if p.default is p.empty],
+        [p.name for p in places if p.default is not p.empty],
+        [p.name for p in parameters if p.kind is p.KEYWORD_ONLY],
+        any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        any(p.kind is p.VAR_KEYWORD for p in parameters),
+    )
