@@ -95,6 +95,40 @@ test_each("bad gradient functions are named errors", {
   expect_error(op_custom_gradient(3), "must be a function", class = "gradops_error_type")
 })
 
+test_each("a gradient function's own defaults stay, also beside the inputs", {
+  forms <- list(
+    \(x) list(x^2, \(upstream, k = 7) upstream * k),
+    \(x) list(x^2, \(upstream, x = 7) upstream * x),
+    \(x) list(x^2, \(x, upstream, k = 7) upstream * k),
+    \(x) list(x^2, \(upstream = NULL, k = 7) upstream * k),
+    \(x) list(x^2, \(dy = NULL, k = 7) dy * k)
+  )
+  for (form in forms) {
+    f <- op_custom_gradient(form)
+    expect_equal(gradient(\(x) sum(f(x)), c(1, 2)), c(7, 7))
+  }
+  both <- op_custom_gradient(\(x, k = 3) x * k, \(x, k, upstream, scale = 7) list(upstream * k * scale, NULL))
+  expect_equal(gradient(\(x) both(x), 2), 21)
+  expect_equal(gradient(\(x) both(x, 5), 2), 35)
+})
+
+test_each("a gradient function that returns nothing is an error, and NULL in a list no gradient", {
+  for (forgotten in list(\(upstream) invisible(NULL), \(upstream) if (FALSE) upstream)) {
+    f <- op_custom_gradient(\(x) list(x^2, forgotten))
+    error <- expect_error(gradient(\(x) sum(f(x)), c(1, 2)), "returned nothing", class = "gradops_error_gradient")
+    expect_match(conditionMessage(error), "NULL for it")
+  }
+  f <- op_custom_gradient(\(x) list(x^2, \(upstream) list(NULL)))
+  expect_equal(gradient(\(x) sum(f(x) + 3 * x), c(1, 2)), c(3, 3))
+})
+
+test_each("a named list of the structure of the argument is its gradient", {
+  f <- op_custom_gradient(\(p) list(p$x * p$b, \(upstream) list(x = 7 * upstream, b = upstream)))
+  expect_equal(gradient(\(p) f(p), list(x = 2, b = 3)), list(x = 7, b = 1))
+  beside <- op_custom_gradient(\(p, y) list(p$x * p$b * y, \(upstream) list(x = 7 * upstream, b = upstream)))
+  expect_equal(gradient(\(p) beside(p, 5), list(x = 2, b = 3)), list(x = 7, b = 1))
+})
+
 test_each("an R error in a callback keeps its message and condition", {
   failing <- list(
     op_custom_gradient(\(x) stop("my own message")),

@@ -131,20 +131,21 @@ class Form:
                 self.chosen[key] = chosen
         given, filled, places, by_position, by_name = chosen
         positional = ups if given.each else [upstream] if given.whole else []
-        if not (given.inputs or by_name or given.named):
-            return gradient(*positional)
-        named = {name: kwargs[name] for name in by_name}
-        if given.named:
-            named["upstream"] = upstream
         if given.inputs:
             inputs = [*args, *filled]
-            named.update({name: inputs[i] for name, i in by_position.items()})
-            positional = [*[inputs[i] for i in places], *positional]
+            positional = [*(inputs if places is None else [inputs[i] for i in places]), *positional]
+        if not (given.named or by_name or by_position):
+            return gradient(*positional)
+        named = {name: inputs[i] for name, i in by_position.items()} if given.inputs and by_position else {}
+        if given.named:
+            named["upstream"] = upstream
+        for name in by_name:
+            named[name] = kwargs[name]
         return gradient(*positional, **named)
 
     def _choose(self, inputs: int, outputs: int, *given_by_name: str) -> tuple:
         """The form for so many inputs and outputs: what is given, the defaults that fill up the inputs, and which
-        inputs go by position, which by name, and which of those given by name."""
+        inputs go by position (None for all), which by name, and which of those given by name."""
         assert self.needed is not None
         names = (
             [*self.needed, *self.optional] if self.keywords is None else [*self.needed, *self.optional, *self.keywords]
@@ -164,7 +165,10 @@ class Form:
         if given.named and self.first:  # it stands before an input
             by_position.update(zip(needed, places))
             places = []
-        return given, filled, places, {} if self.variadic else by_position, by_name
+        if self.variadic:
+            by_position = {}
+        in_order = places == list(range(inputs + len(filled)))
+        return given, filled, None if in_order else places, by_position, by_name
 
     def _filled(self, needed: int, inputs: int, outputs: int, by_name: bool) -> list:
         """The defaults of ``f`` for inputs that the gradient function asks for and the call left out."""
