@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from parity import differentiated, flat
 
 from gradops import functional, ops
-from gradops.functional import matrices
+from gradops.functional import on_tape
 
 CASES = [
     case
@@ -27,7 +27,7 @@ once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health
 def fall_backs(monkeypatch):
     """How often a batch was refused."""
     found = []
-    together = matrices._together
+    together = on_tape._together
 
     def counted(*arguments):
         try:
@@ -36,7 +36,7 @@ def fall_backs(monkeypatch):
             found.append(error)
             raise
 
-    monkeypatch.setattr(matrices, "_together", counted)
+    monkeypatch.setattr(on_tape, "_together", counted)
     return found
 
 
@@ -69,7 +69,7 @@ def test_as_one_by_one(case, strategy, monkeypatch):
         f = floating(case, arguments)
         together = functional.jacobian(f, inputs, strategy=strategy)
         with monkeypatch.context() as patch:
-            patch.setattr(matrices, "_TOGETHER", 1)
+            patch.setattr(on_tape, "_TOGETHER", 1)
             one_by_one = functional.jacobian(f, inputs, strategy=strategy)
         for a, b in zip(flat(together), flat(one_by_one)):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -71,4 +71,4 @@ def materialize(g: Cotangents, node: Node):
 def zeros(template: tuple):
     """Zeros of a shape, dtype and backend."""
     shape, dtype, owner = template
-    return owner.module.zeros(tuple(shape), dtype if dtype in special else dtypes.canonical(dtype))
+    return owner.kernel("zeros")(tuple(shape), dtype if dtype in special else dtypes.canonical(dtype))

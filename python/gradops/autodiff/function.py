@@ -121,15 +121,15 @@ class Function:
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
         owner = backends.beside_text(kinds, cls.__name__)
         variables = any(isinstance(a, Variable) for a in args)
-        if variables and owner is not None and owner.name == "torch":
+        if variables and owner is not None and owner.derivatives.own_tape:
             raise MixedBackendsError(
                 f"`{cls.__name__}`: torch tensors and variables cannot be in one graph; got both.",
                 hint="use torch tensors alone, or variables on their values: `Variable(tensor.numpy())`",
             )
         if owner is not None and not variables:
-            if owner.name == "torch":
+            if owner.derivatives.own_tape:
                 return _torch_function(cls).apply(*args)
-            if owner.name in ("jax", "tensorflow"):
+            if owner.derivatives.native:
                 return _native(cls, owner, args)
         return _apply(cls, args)
 
@@ -281,7 +281,7 @@ def _zeros(template):
     shape, dtype, owner = template
     from .. import dtypes
 
-    return owner.module.zeros(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
+    return owner.kernel("zeros")(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
 
 
 def _gradients(cls, result, about, node) -> list:
@@ -407,5 +407,5 @@ def _native(cls, owner, args: tuple):
 
         return [owner.convert(_data(o)) for o in outputs], pull
 
-    values = owner.module.derivatives.custom(run, [args[i] for i in places])
+    values = owner.derivatives.custom(run, [args[i] for i in places])
     return tuple(values) if box["several"] else values[0]

@@ -134,7 +134,7 @@ def _sequence(value) -> list:
 
 def _is_torch(value) -> bool:
     owner = backends.of(value)
-    return owner is not None and owner.name == "torch"
+    return owner is not None and owner.derivatives.own_tape
 
 
 @method("backward")

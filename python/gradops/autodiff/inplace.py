@@ -151,7 +151,7 @@ def assign(variable: Variable, key, value) -> None:
     key = _raw_key(key)
     other = value.data if isinstance(value, Variable) else value
     owner = backends.of(other)
-    if owner is not None and owner.name != "numpy" and owner is not backends.of(data):
+    if owner is not None and not owner.yields and owner is not backends.of(data):
         raise MixedBackendsError(
             f"`set_item`: a {owner.name} tensor cannot be written to a variable over {_library(data)}.",
             argument="value",

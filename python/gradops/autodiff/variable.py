@@ -389,16 +389,16 @@ def _as_data(data) -> Any:
     owner = backends.of(data)
     if owner is None:
         try:
-            name = config.backend()
-            return backends.by_name("numpy" if name == "torch" else name).convert(data)
+            chosen = config.default_backend()
+            return (backends.embedded() if chosen.derivatives.own_tape else chosen).convert(data)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(
                 f"`data` must be an array, a number, a nested list or a string; got {type(data).__name__}.",
                 argument="data",
             ) from error
-    if owner.name == "torch":
+    if owner.derivatives.own_tape:
         raise BackendError(
-            "`data` is a torch tensor, which needs no Variable: torch records it.",
+            f"`data` is a {owner.name} tensor, which needs no Variable: {owner.name} records it.",
             argument="data",
             hint="use `tensor.requires_grad_()`; every gradops function takes torch tensors",
         )
@@ -416,5 +416,5 @@ def _array_text(owner, data) -> str:
         body = np.array2string(owner.to_numpy(data), separator=", ", threshold=100, prefix="Variable(")
     except Exception:  # a tracer has no values
         body = f"<traced, shape {tuple(data.shape)}>"
-    suffix = "" if owner.name == "numpy" else f", backend={owner.name!r}"
+    suffix = "" if owner.yields else f", backend={owner.name!r}"
     return f"{body}, dtype={name}{suffix}"

@@ -4,18 +4,19 @@ Requirements:
 
 - a backend is found from a tensor's type through its class's ancestry, so subclasses and tracers count;
 - no library is imported by asking: a value of a library's type can only exist once the library is loaded;
-- a backend is one package here, whose modules define kernels under the ops' own names, and whose
-  ``base`` module says how the library converts values and names dtypes.
+- a backend is one package here, whose modules define kernels under the ops' own names, whose ``base`` module says
+  how the library converts values and names dtypes, and ``derivatives`` how it differentiates: see :mod:`.interface`.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from types import ModuleType
+import sys
 from typing import Any
 
 from ..errors import BackendError, MixedBackendsError
+from .interface import Backend
 
 NAMES = ("numpy", "torch", "tensorflow", "jax")
 
@@ -26,40 +27,22 @@ _PLAIN = dict.fromkeys((bool, int, float, complex, str, list, tuple, dict, type(
 _owners: dict[type, Any] = dict(_PLAIN)
 
 
-class Backend:
-    """One array library: its kernels by op name, and how it converts.
+def register(name: str, module: Any, root: str | None = None, partial: bool = False) -> Backend:
+    """Make a module, or any namespace with the members of :class:`.interface.Backend`, a backend.
 
-    ``module`` is a package of this folder. Besides kernels it defines ``is_tensor_type(type)``, where its kernels
-    do not take all that it owns ``owns(type)`` too (a ``tf.Variable`` is converted first),
-    ``convert(value, dtype=None, like=None)``
-    (``like``: a tensor whose device to go to), ``dtype_name(tensor)``, ``to_numpy(tensor)`` and ``prepare(floatx)``.
+    Args:
+        root: the module, or top package, of its tensor types.
+        partial: whether it may lack kernels; an op that it lacks is an error where it is used.
+
+    Raises:
+        BackendError: a member or kernel that every backend needs is not there; names all of them.
     """
-
-    def __init__(self, name: str, module: ModuleType):
-        self.name = name
-        self.module = module
-        self.convert = module.convert
-        self.dtype_name = module.dtype_name
-        self.to_numpy = module.to_numpy
-        self.prepare = module.prepare
-        self.is_tensor_type = module.is_tensor_type
-        self.owns = getattr(module, "owns", module.is_tensor_type)
-
-    def kernel(self, op: str):
-        """The native kernel of an op, or None where the library leaves it to be composed."""
-        return getattr(self.module, op.replace(".", "_"), None)
-
-    def __repr__(self) -> str:
-        return f"<gradops backend {self.name}>"
-
-
-def register(name: str, module: ModuleType, root: str | None = None) -> Backend:
-    """Make a module a backend. ``root`` is the module, or top package, of its tensor types."""
+    backend = Backend(name, module, partial)
     if root is not None:
         _ROOTS[root] = name
     _owners.clear()
     _owners.update(_PLAIN)
-    backend = _loaded[name] = Backend(name, module)
+    _loaded[name] = backend
     return backend
 
 
@@ -83,9 +66,34 @@ def by_name(name: str) -> Backend:
     return register(name, importlib.import_module(f"{__name__}.{name}"))
 
 
+def embedded() -> Backend:
+    """The backend that is always there, NumPy: what a library without something of its own falls back on."""
+    return by_name("numpy")
+
+
 def installed(name: str) -> bool:
     """Whether a backend's library can be imported; does not import it."""
     return name in _loaded or importlib.util.find_spec(name) is not None
+
+
+def in_use() -> list[Backend]:
+    """The backends whose libraries are loaded to the end: tensors of no other can exist."""
+    for name in NAMES:
+        if name not in _loaded and loaded(name):
+            by_name(name)
+    return list(_loaded.values())
+
+
+def loaded(name: str) -> bool:
+    """Whether a library is loaded to the end."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def compiling() -> bool:
+    """Whether ``torch.compile`` traces this. It can trace no imports, and no writes to a table in a backward pass."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 def owner(kind: type) -> Backend | None:
@@ -110,13 +118,13 @@ def of(value: Any) -> Any:
 
 
 def beside_text(kinds, op: str) -> Backend | None:
-    """As :func:`common`, of what may be in one graph: text stands beside the tensors of any one library but torch.
+    """As :func:`common`, of what may be in one graph: text stands beside tensors of any one library without a tape.
 
     Raises:
-        MixedBackendsError: types of two libraries, or text beside torch tensors, whose graph holds tensors alone.
+        MixedBackendsError: types of two libraries, or text beside tensors whose own tape holds nothing else.
     """
     found = common([kind for kind in kinds if getattr(owner(kind), "name", None) != "text"], op)
-    return found if found is not None and found.name != "torch" else common(kinds, op)
+    return found if found is not None and not found.derivatives.own_tape else common(kinds, op)
 
 
 def common(kinds, op: str | None = None) -> Backend | None:
@@ -130,9 +138,9 @@ def common(kinds, op: str | None = None) -> Backend | None:
         backend = owner(kind)
         if backend is None or backend is found:
             continue
-        if found is None or found.name == "numpy":
+        if found is None or found.yields:
             found = backend
-        elif backend.name != "numpy":
+        elif not backend.yields:
             where = f"`{op}`: " if op else ""
             raise MixedBackendsError(
                 f"{where}all tensors must be of one backend; got {found.name} and {backend.name}.",

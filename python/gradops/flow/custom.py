@@ -15,10 +15,9 @@ from types import FunctionType
 from typing import Any
 
 from .. import _tree, backends
+from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, GradientError
-from . import tape
-from .libraries import compiling
 from .returned import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
 
@@ -99,8 +98,7 @@ class _Custom:
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
-        if "tensorflow" in sys.modules:
-            leaves = [_read(leaf) for leaf in leaves]
+        leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
             return self._parts(args, kwargs)[0]
@@ -138,10 +136,7 @@ class _Custom:
 
             return values, pull
 
-        if backend.name == "numpy" or any(isinstance(x, Variable) for x in inputs):
-            values = tape.custom(run, inputs)
-        else:
-            values = backend.module.derivatives.custom(run, inputs)
+        values = derivatives_of(backend, inputs).custom(run, inputs)
         return values[0] if box["form"] is _tree.LEAF else _tree.unflatten(box["form"], values)
 
     def _parts(self, args, kwargs):
@@ -170,7 +165,7 @@ class _Custom:
     def _form_of(self, gradient: Callable) -> Form:
         """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
-        if code is None or compiling():
+        if code is None or backends.compiling():
             return Form(gradient, False, self.arguments)
         known = self._forms.get(id(code))
         if known is None:

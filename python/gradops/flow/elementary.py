@@ -31,7 +31,7 @@ def _stop(x):
     if isinstance(x, Variable):
         return wrap(x.data)
     backend = backends.of(x)
-    return x if backend is None or backend.name == "numpy" else backend.module.derivatives.stop(x)
+    return x if backend is None else backend.derivatives.stop(x)
 
 
 def scaled_gradient(x, scale):
@@ -128,15 +128,13 @@ def set_requires_gradient(x) -> None:
         x.requires_grad_()
         return
     backend = backends.of(x)
-    if backend is not None and backend.name in ("torch", "tensorflow"):
-        backend.module.derivatives.require(x)
-        return
-    came = f"a {backend.name} array" if backend is not None else f"a {type(x).__name__}"
-    raise GradientError(
-        f"`x` must be a variable, a torch tensor or a watched TensorFlow tensor; got {came}, which cannot be marked.",
-        argument="x",
-        hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
-    )
+    if backend is None:
+        raise GradientError(
+            f"`x` must be a variable or a tensor whose library can mark it; got a {type(x).__name__}.",
+            argument="x",
+            hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
+        )
+    backend.derivatives.require(x)
 
 
 def gradient(y, x):
@@ -173,11 +171,10 @@ def _gradients(y, leaves: list):
     if isinstance(y, Variable):
         return gradients.grad(y, leaves, retain_graph=True, create_graph=recording.get(), allow_unused=True)
     backend = backends.of(y)
-    if backend is None or backend.name in ("numpy", "jax"):
-        came = "a number" if backend is None else f"a {backend.name} array"
+    if backend is None:
         raise GradientError(
-            f"`y` is {came}, which does not know what it was computed from.",
+            "`y` is a number, which does not know what it was computed from.",
             argument="y",
             hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
         )
-    return backend.module.derivatives.gradient(y, leaves)
+    return backend.derivatives.gradient(y, leaves)

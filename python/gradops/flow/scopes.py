@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from .. import backends
 from ..autodiff.modes import _Mode, recording
 from .elementary import stop_gradient
-from .libraries import compiling, in_use
 
 
 class _Scope(_Mode):
@@ -89,14 +88,14 @@ class stop_gradient_scope(_Scope):
     """
 
     def __enter__(self):
-        if not compiling():
+        if not backends.compiling():
             return super().__enter__()
         self._before = sys.modules["torch"].is_grad_enabled()
         sys.modules["torch"].set_grad_enabled(False)
         return self
 
     def __exit__(self, *error):
-        if compiling():
+        if backends.compiling():
             sys.modules["torch"].set_grad_enabled(self._before)
         else:
             super().__exit__(*error)
@@ -106,17 +105,14 @@ class stop_gradient_scope(_Scope):
             before = recording.get()
             recording.set(False)
             stack.callback(recording.set, before)
-            for name in ("torch", "tensorflow", "jax"):
-                if in_use(name):
-                    native = backends.by_name(name).module.derivatives
-                    if not (self._decorating and getattr(native, "cuts_results", False)):
-                        stack.enter_context(native.stopped())
+            for backend in backends.in_use():
+                if not (self._decorating and backend.derivatives.cuts_results):
+                    stack.enter_context(backend.derivatives.stopped())
             return stack.pop_all()
 
     def __call__(self, function):
         decorated = super().__call__(function)
-        jax = backends.by_name("jax").module.derivatives if in_use("jax") else None
-        if not getattr(jax, "cuts_results", False):
+        if not any(backend.derivatives.cuts_results for backend in backends.in_use()):
             return decorated
 
         @functools.wraps(decorated)

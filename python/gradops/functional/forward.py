@@ -184,4 +184,4 @@ def _zeros(node: Node, saved: tuple, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = t.data if isinstance(t, Variable) else t
     owner = backends.of(data)
-    return owner.module.zeros(tuple(node.shape), dtypes.canonical(node.dtype))
+    return owner.kernel("zeros")(tuple(node.shape), dtypes.canonical(node.dtype))

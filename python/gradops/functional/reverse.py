@@ -7,11 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _tree, backends, config, dtypes
-from ..autodiff.gradients import grad as tape_grad
-from ..autodiff.graph import ALIAS, Node
-from ..autodiff.modes import enable_grad, recording
-from ..autodiff.variable import Variable, attach, wrap
-from ..backends.numpy.base import owned
+from ..autodiff.derivatives import derivatives_of
+from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..ops import conversion
 
@@ -62,7 +59,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             return _scalar(result)
 
         run.box = box  # type: ignore[attr-defined]  # JAX hands the rest out by itself
-        value, gradients = _engine(backend, leaves)(run, leaves)
+        value, gradients = derivatives_of(backend, leaves).value_and_grad(run, leaves)
         parts = _tree.unflatten(form, gradients)
         gradient = tuple(parts) if several else parts[0]
         return ((value, box["aux"]) if has_aux else value), gradient
@@ -158,81 +155,3 @@ def _scalar(y):
             "`f` must return a real scalar; got a complex one.", argument="f", hint="take `real()` or `abs()` of it"
         )
     return y
-
-
-def _engine(backend: backends.Backend, leaves: list) -> Callable:
-    if backend.name == "numpy" or any(isinstance(x, Variable) for x in leaves):
-        return _on_tape
-    return backend.module.derivatives.value_and_grad
-
-
-def _on_tape(run: Callable, leaves: list) -> tuple:
-    """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
-    tracked = [x for x in leaves if isinstance(x, Variable)]
-    outside = recording.get()
-    with enable_grad():
-        inputs = []
-        for x in leaves:
-            inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
-        y = run(*inputs)
-        _settle(getattr(run, "box", {}), inputs, bool(tracked))
-        if not isinstance(y, Variable) or not y.requires_grad:
-            zeros = [_zeros(x) for x in leaves]
-            return (y if tracked or not isinstance(y, Variable) else y.data), zeros
-        nested = outside and (any(x.requires_grad for x in tracked) or _reaches_others(y, inputs))
-        if not nested:
-            gradients = tape_grad(y, inputs, materialize_grads=True)
-            if tracked:
-                return wrap(y.data), list(gradients)
-            return y.data, owned([g.data for g in gradients], {id(x.data) for x in inputs})
-        gradients = tape_grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
-        for x in inputs:
-            x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
-        return y, list(gradients)
-
-
-def _settle(box: dict, inputs: list, as_variables: bool) -> None:
-    """Take what ``f`` returned beside its value off the graph of this derivative, unless others are in it."""
-
-    def settled(x):
-        if not isinstance(x, Variable) or (x._node is not None and _reaches_others(x, inputs)):
-            return x
-        return wrap(x.data) if as_variables else x.data
-
-    if "aux" in box:
-        box["aux"] = _tree.map_leaves(settled, box["aux"])
-
-
-def linked(x: Variable) -> Variable:
-    """A variable of its own that is ``x``: a derivative for it counts what ``f`` closes over as constant."""
-    return attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype))
-
-
-def fresh(x) -> Variable:
-    """A leaf of its own on ``x``'s data."""
-    leaf = wrap(x.data if isinstance(x, Variable) else x)
-    leaf.requires_grad = True
-    return leaf
-
-
-def _zeros(x):
-    from ..ops.creation import zeros_like
-
-    return zeros_like(x)
-
-
-def _reaches_others(y: Variable, inputs: list) -> bool:
-    """Whether ``y`` also depends on variables that ``f`` closed over."""
-    known = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
-    stack, seen = [y._node], set()
-    while stack:
-        edge = stack.pop()
-        if edge is None or id(edge) in known or id(edge) in seen:
-            continue
-        seen.add(id(edge))
-        if not isinstance(edge, Node):
-            if not hasattr(edge, "gradops_done"):
-                return True
-            continue
-        stack.extend(edge.edges)
-    return False

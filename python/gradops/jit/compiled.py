@@ -14,6 +14,7 @@ from ..errors import ArgumentTypeError, JitError
 from . import emission
 from .captured import Captured, lost_gradient
 from .program import Place, Program
+from .traced import Traced, register
 
 _NUMBERS = (bool, int, float, complex)
 _MOST = 256
@@ -68,8 +69,8 @@ class Compiled:
         def f(*tensors):
             return self._traced(*arguments(tensors))
 
-        if signature.backend.name != "numpy":
-            compiled = signature.backend.module.derivatives.compile(f)
+        if not signature.recordable:
+            compiled = signature.backend.derivatives.compile(f)
             program = self.programs[signature.key] = lambda tensors: compiled(*tensors)
             return program
         program = self.programs[signature.key] = trace(f, signature.tensors)
@@ -122,7 +123,7 @@ class Signature:
         self.leaves, self.form = _tree.flatten((dynamic, kwargs))
         found = backends.common([type(x.data if isinstance(x, Variable) else x) for x in self.leaves], "jit")
         self.backend = found or config.default_backend()
-        self.is_recorded = self.backend.name == "traced" or any(isinstance(x, Variable) for x in self.leaves)
+        self.is_recorded = any(isinstance(x, (Variable, Traced)) for x in self.leaves)
         if self.is_recorded:
             return
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
@@ -130,7 +131,8 @@ class Signature:
         self.is_of_arrays = not kwargs and not static and all(type(x) is np.ndarray for x in args)
         compared = [_compared(args[i], i) for i in static if i < len(args)]
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
-        shapes = [(x.shape, x.dtype) for x in self.tensors] if self.backend.name == "numpy" else []
+        self.recordable = self.backend.is_tensor_type(np.ndarray)
+        shapes = [(x.shape, x.dtype) for x in self.tensors] if self.recordable else []
         self.key = (self.backend.name, self.form, *compared, config.floatx(), *shapes)
 
     def arguments(self) -> Callable:
@@ -185,9 +187,7 @@ def _compared(value, position: int):
 
 def trace(f: Callable, tensors: list) -> Callable:
     """The program of one call of ``f`` on NumPy's arrays."""
-    from . import traced  # with it NumPy's kernels, which the first op loads
-
-    traced.register()
+    register()
     program = Program()
     try:
         result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -208,8 +208,6 @@ def trace(f: Callable, tensors: list) -> Callable:
 
 
 def _output(x, program: Program):
-    from .traced import Traced
-
     if isinstance(x, Variable):
         x = x.data
     if not isinstance(x, Traced):

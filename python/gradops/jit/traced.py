@@ -199,26 +199,6 @@ def _values(value):
     return value
 
 
-class derivatives:
-    """Gradient flow of traced arrays: the tape's."""
-
-    @staticmethod
-    def stop(x):
-        return x
-
-    @staticmethod
-    def custom(run, inputs):
-        from ..flow import tape
-
-        return tape.custom(run, inputs)
-
-    @staticmethod
-    def value_and_grad(run, leaves):
-        from ..functional.reverse import _on_tape
-
-        return _on_tape(run, leaves)
-
-
 @functools.cache
 def register() -> None:
     """Make traced arrays a backend and give them operators."""

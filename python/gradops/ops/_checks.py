@@ -126,8 +126,7 @@ def known(x) -> np.ndarray | None:
     try:
         if owner is None:
             return np.asarray(x)
-        static = getattr(owner.module, "static_value", owner.to_numpy)
-        return static(x)
+        return owner.static_value(x)
     except Exception:
         return None
 

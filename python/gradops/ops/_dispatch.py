@@ -15,7 +15,6 @@ An op whose body is ``...`` must have a kernel in each backend. Arguments annota
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -89,7 +88,7 @@ class Op:
         implementation = self._implementation(backend, kinds)
         if observe is not None:
             implementation = observe(self, implementation, backend)
-        if not _compiling():
+        if not backends.compiling():
             self.kernels[key] = implementation
         return implementation
 
@@ -172,12 +171,6 @@ def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
     return kernel
 
 
-def _compiling() -> bool:
-    """Whether ``torch.compile`` traces this, which takes no writes to a table in a backward pass."""
-    torch = sys.modules.get("torch")
-    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
-
-
 def kind_of(value) -> Any:
     """The key of a ``Tensors`` argument: the set of its elements' types, or its own type."""
     return frozenset(map(type, value)) if isinstance(value, (list, tuple)) else type(value)
@@ -204,6 +197,8 @@ def op(
         registry[entry.name] = entry
         if public:
             names.add(entry.name)
+        if entry.body is None:
+            backends.interface.required_kernels.add(entry.name)
         return entry.call  # type: ignore[return-value]
 
     return decorate if function is None else decorate(function)

@@ -132,7 +132,7 @@ def native(owner: backends.Backend, name: str, leaves, *arguments):
 
 def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> bool:
     """Whether an error is a library's, for asking a traced tensor for its value: Python may know it."""
-    kinds = getattr(owner.module, "NO_VALUE", ())
+    kinds = owner.no_value
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -164,11 +164,11 @@ def _block(op: str, x, start_indices, sizes) -> tuple:
 
 
 def _at_run_time(x, starts):
-    """The module of ``x``'s backend if it has its own blocks at starts that only a running program knows."""
+    """The backend of ``x`` if it has kernels for blocks at starts that only a running program knows."""
     owner = backends.of(x)
     if owner is None or all(isinstance(s, int) for s in starts):
         return None
-    return owner.module if hasattr(owner.module, "block_at") else None
+    return owner if owner.kernel("block_at") is not None else None
 
 
 @op
@@ -203,7 +203,7 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
         raise ArgumentError(f"`slice`: `shape` must not be negative, but for -1; got {list(shape)}.", argument="shape")
     starts, key = _block("slice", inputs, start_indices, sizes)
     native = _at_run_time(inputs, starts)
-    return native.block_at(inputs, starts, sizes) if native else get_item(inputs, key)
+    return native.kernel("block_at")(inputs, starts, sizes) if native else get_item(inputs, key)
 
 
 @op
@@ -230,7 +230,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
         return set_at(inputs, ..., updates)
     starts, key = _block("slice_update", inputs, start_indices, tuple(updates.shape))
     native = _at_run_time(inputs, starts)
-    return native.update_block_at(inputs, starts, updates) if native else set_at(inputs, key, updates)
+    return native.kernel("update_block_at")(inputs, starts, updates) if native else set_at(inputs, key, updates)
 
 
 def _segments(op, data, segment_ids, num_segments, sorted) -> None:
@@ -372,7 +372,7 @@ def segment_prod(
         owner = backends.of(data)
         if owner is None:
             raise ArgumentError("`segment_prod`: the ids of a variable's rows must be known.", argument="segment_ids")
-        return owner.module.product_by_segment(data, ids, room)[:count]
+        return owner.kernel("product_by_segment")(data, ids, room)[:count]
     order = np.argsort(ids, kind="stable")
     ids, data = ids[order], take(data, order, 0)
     one = get_item(ones_like(concatenate([data, _zeros(data, (1, *data.shape[1:]))], 0)), builtins.slice(0, 1))

@@ -73,8 +73,6 @@ def to_numpy(x) -> np.ndarray:
     owner = backends.of(data)
     if owner is None:
         return np.asarray(data)
-    if owner.name == "torch":
-        data = data.detach().resolve_conj()
     array = owner.to_numpy(data)
     return array.astype(complex if array.dtype.kind == "c" else float)
 

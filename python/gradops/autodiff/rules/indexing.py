@@ -10,7 +10,7 @@ from ..record import derivative
 
 def _zeros(g, shape):
     """Zeros of ``g``'s library and dtype. Rules that need no more of ``x`` than its shape do not keep it."""
-    return backends.of(g.data if hasattr(g, "requires_grad") else g).module.zeros(shape, dtype(g))
+    return backends.of(g.data if hasattr(g, "requires_grad") else g).kernel("zeros")(shape, dtype(g))
 
 
 def _take(g, indices, axis, shape):

@@ -211,4 +211,4 @@ _module: Any = SimpleNamespace(
     copy=lambda x: x,
     array=lambda x, *_: x,
 )
-backends.register("text", _module, root=values.__name__)
+backends.register("text", _module, root=values.__name__, partial=True)

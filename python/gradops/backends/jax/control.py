@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-NO_VALUE = (
+no_value = (
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
@@ -16,7 +16,7 @@ def concrete(x, kind):
     """A 0-d array's value, or None where it is traced and not known."""
     try:
         return kind(x)
-    except NO_VALUE:
+    except no_value:
         return None
 
 

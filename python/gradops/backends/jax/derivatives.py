@@ -278,51 +278,60 @@ def value_and_grad(run, leaves: list) -> tuple:
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
 
 
-def vjp(run, leaves: list) -> tuple:
+def vjp(at, v, create_graph: bool, strict: bool):
+    outputs, pull = _pulling(at.run, at.leaves)
+    products = pull(at.weights(v, outputs))
+    _check_dependence(at, strict)
+    return at.outputs(outputs), at.inputs(products)
+
+
+def _pulling(run, leaves: list) -> tuple:
     """The outputs and a function from their gradients to the inputs'."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
     return outputs, lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])]
 
 
-def jvp(run, leaves: list, tangents: list) -> tuple:
-    """The outputs and their tangents."""
-    return jax.jvp(lambda *xs: run(*xs), tuple(leaves), tuple(tangents))
+def jvp(at, v, create_graph: bool, strict: bool):
+    outputs, products = jax.jvp(lambda *xs: at.run(*xs), tuple(at.leaves), tuple(at.tangents(v)))
+    _check_dependence(at, strict)
+    return at.outputs(outputs), at.outputs(products)
 
 
-def dependence(run, leaves: list) -> list:
-    """For each output, whether it is computed from each of the inputs."""
-    jaxpr = jax.make_jaxpr(lambda *xs: run(*xs))(*leaves).jaxpr
+def _check_dependence(at, strict: bool) -> None:
+    """With ``strict``, raise where an output is not computed from an input."""
+    if not strict:
+        return
+    jaxpr = jax.make_jaxpr(lambda *xs: at.run(*xs))(*at.leaves).jaxpr
     sources = {v: {i} for i, v in enumerate(jaxpr.invars)}
     for equation in jaxpr.eqns:
         reached = set().union(*(sources.get(v, ()) for v in _variables(equation.invars)))
         sources.update(dict.fromkeys(equation.outvars, reached))
     found = [set() if hasattr(v, "val") else sources.get(v, set()) for v in jaxpr.outvars]
-    return [[i in reached for i in range(len(leaves))] for reached in found]
+    at.check_dependence([[i in reached for i in range(len(at.leaves))] for reached in found])
 
 
-def jacobian(run, leaves: list, strategy: str | None, form):
-    """Derivatives by output and input."""
-
+def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     def rows(transform):
-        return transform(lambda *xs: run(*xs), argnums=tuple(range(len(leaves))))(*leaves)
+        return transform(lambda *xs: at.run(*xs), argnums=tuple(range(len(at.leaves))))(*at.leaves)
 
-    if any(jnp.iscomplexobj(x) for x in leaves):
-        found = _complex_rows(run, leaves)
+    if any(jnp.iscomplexobj(x) for x in at.leaves):
+        found = _complex_rows(at.run, at.leaves)
     elif strategy is None:
-        outputs = jax.eval_shape(lambda *xs: run(*xs), *leaves)
-        fewer_inputs = sum(x.size for x in leaves) < sum(y.size for y in outputs)
+        outputs = jax.eval_shape(lambda *xs: at.run(*xs), *at.leaves)
+        fewer_inputs = sum(x.size for x in at.leaves) < sum(y.size for y in outputs)
         try:
             found = rows(jax.jacfwd if fewer_inputs else jax.jacrev)
         except TypeError:  # what has a derivative of its own, as `custom_gradient`, has no forward mode
             found = rows(jax.jacrev)
     else:
         found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)
-    return form([list(row) for row in found])
+    _check_dependence(at, strict)
+    return at.rows([list(row) for row in found])
 
 
 def _complex_rows(run, leaves: list) -> list:
     """The gradients of the outputs' elements by complex numbers."""
-    outputs, pull = vjp(run, leaves)
+    outputs, pull = _pulling(run, leaves)
     rows = []
     for j, y in enumerate(outputs):
         zeros = [jnp.zeros_like(z) for z in outputs]
@@ -330,6 +339,10 @@ def _complex_rows(run, leaves: list) -> list:
         moved = jax.vmap(lambda unit, j=j, zeros=zeros: pull([*zeros[:j], unit, *zeros[j + 1 :]]))(units)
         rows.append([g.reshape(*y.shape, *x.shape) for g, x in zip(moved, leaves)])
     return rows
+
+
+def records(x) -> bool:
+    return traces.is_tracer(x)
 
 
 @jax.tree_util.register_pytree_node_class

@@ -11,6 +11,9 @@ from ... import defaults, dtypes
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
 
 
+yields = True
+
+
 def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, (np.ndarray, np.generic)) and not issubclass(kind, (np.str_, np.bytes_))
 

@@ -132,6 +132,10 @@ def _custom_in_graph(run, inputs: list) -> list:
     return list(call(*inputs))
 
 
+def records(x) -> bool:
+    return closures.watched([x])
+
+
 def checkpoint(run, inputs: list) -> list:
     """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
     if tapes.forward_mode():
@@ -192,20 +196,24 @@ def _dense(gradients) -> list:
     return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
-def vjp(run, leaves: list) -> tuple:
-    """The outputs and a function from their gradients to the inputs'."""
-    inputs = [tf.identity(x) for x in leaves]
+def vjp(at, v, create_graph: bool, strict: bool):
+    inputs = [tf.identity(x) for x in at.leaves]
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        outputs = run(*inputs)
+        outputs = at.run(*inputs)
+    weights = at.weights(v, outputs)
+    products = tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    _check_dependence(at, strict)
+    return at.outputs(outputs), at.inputs(_dense(products))
 
-    def pull(weights):
-        return _dense(tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO))
 
-    return outputs, pull
+def jvp(at, v, create_graph: bool, strict: bool):
+    outputs, products = _push(at.run, at.leaves, at.tangents(v))
+    _check_dependence(at, strict)
+    return at.outputs(outputs), at.outputs(products)
 
 
-def jvp(run, leaves: list, tangents: list) -> tuple:
+def _push(run, leaves: list, tangents: list) -> tuple:
     """The outputs and their tangents."""
     inputs = [tf.identity(x) for x in leaves]
     with tf.autodiff.ForwardAccumulator(inputs, tangents) as accumulator:
@@ -214,30 +222,35 @@ def jvp(run, leaves: list, tangents: list) -> tuple:
     return outputs, products
 
 
-def dependence(run, leaves: list) -> list:
-    """For each output, whether it depends on each of the inputs."""
-    inputs = [tf.identity(x) for x in leaves]
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(inputs)
-        outputs = run(*inputs)
-    return [[g is not None for g in tape.gradient(y, inputs)] for y in outputs]
+def _check_dependence(at, strict: bool) -> None:
+    """With ``strict``, raise where an output does not depend on an input."""
+    if strict:
+        inputs = [tf.identity(x) for x in at.leaves]
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(inputs)
+            outputs = at.run(*inputs)
+        at.check_dependence([[g is not None for g in tape.gradient(y, inputs)] for y in outputs])
 
 
-def jacobian(run, leaves: list, strategy: str, vectorize: bool, form):
-    """Derivatives by output and input."""
-    inputs = [tf.identity(x) for x in leaves]
+def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+    rows = _rows(at, vectorize, strategy)
+    _check_dependence(at, strict)
+    return at.rows(rows)
+
+
+def _rows(at, vectorize: bool, strategy: str | None) -> list:
+    inputs = [tf.identity(x) for x in at.leaves]
     if strategy == "forward-mode":
-        return form(_forward_jacobian(run, inputs))
+        return _forward_jacobian(at.run, inputs)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
-        outputs = run(*inputs)
+        outputs = at.run(*inputs)
     if any(x.dtype.is_complex for x in inputs):
-        return form([_complex_rows(tape, y, inputs) for y in outputs])
-    rows = [
+        return [_complex_rows(tape, y, inputs) for y in outputs]
+    return [
         tape.jacobian(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO, experimental_use_pfor=vectorize)
         for y in outputs
     ]
-    return form(rows)
 
 
 def _complex_rows(tape, y, inputs: list) -> list:
@@ -257,7 +270,7 @@ def _forward_jacobian(run, inputs: list) -> list:
         units = tf.reshape(tf.eye(count, dtype=x.dtype), [count, *x.shape])
         for k in range(count):
             tangents = [units[k] if j == i else tf.zeros_like(z) for j, z in enumerate(inputs)]
-            outputs, products = jvp(run, inputs, tangents)
+            outputs, products = _push(run, inputs, tangents)
             columns.append((i, products))
     return [
         [

@@ -196,8 +196,47 @@ def _settled(x, inputs: list, outer: bool):
     return x.detach()
 
 
-def functional(name: str, f, argument, vectors: tuple, create_graph: bool, strict: bool, **how):
+own_tape = True
+
+
+def records(x) -> bool:
+    return x.requires_grad and torch.is_grad_enabled()
+
+
+def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+    how = {"vectorize": vectorize or strategy == "forward-mode", "strategy": strategy or "reverse-mode"}
+    return _functional("jacobian", at.call, at, (), create_graph, strict, **how)
+
+
+def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
+    if any(x.is_complex() for x in at.leaves):
+        return NotImplemented
+    how = {"vectorize": vectorize or strategy == "forward-mode", "outer_jacobian_strategy": strategy}
+    return _functional("hessian", at.func, at, (), create_graph, strict, **how)
+
+
+def vjp(at, v, create_graph: bool, strict: bool):
+    if v is not None:
+        given = tuple(x if isinstance(x, torch.Tensor) else at.backend.convert(x) for x in _as_tuple(v))
+        v = given if isinstance(v, tuple) else given[0]
+    return _functional("vjp", at.func, at, (v,), create_graph, strict)
+
+
+def jvp(at, v, create_graph: bool, strict: bool):
+    return _functional("jvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+
+
+def hvp(at, v, create_graph: bool, strict: bool):
+    return _functional("hvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+
+
+def vhp(at, v, create_graph: bool, strict: bool):
+    return _functional("vhp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+
+
+def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
     """A function of ``torch.autograd.functional``, recorded too where ``f`` or its inputs depend on tensors outside."""
+    argument = at.inputs(at.leaves)
     inputs: list = []
     found = torch.is_grad_enabled() and any(x.requires_grad for x in _as_tuple(argument))
 

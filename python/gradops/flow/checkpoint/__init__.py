@@ -15,7 +15,6 @@ from ...autodiff.variable import Variable
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError
 from ..custom import _read
-from ..libraries import compiling, in_use
 from ..scopes import _Scope
 from . import tape
 from .plan import Drawn
@@ -63,7 +62,7 @@ class gradient_checkpoint_scope(_Scope):
             tape.current.set(tape.TapePlan())
             stack.callback(tape.current.set, None)
             for name in ("torch", "tensorflow", "jax"):
-                if in_use(name):
+                if backends.loaded(name):
                     stack.enter_context(_library(name).scope())
             return stack.pop_all()
 
@@ -112,7 +111,7 @@ def checkpoint(f: Callable) -> Callable:
             for i, x in zip(places, xs):
                 filled[i] = x
             a, k = _tree.unflatten(form, filled)
-            if compiling():
+            if backends.compiling():
                 return f(*a, **k)
             if drawn:
                 with drawn[0].again():
@@ -122,7 +121,7 @@ def checkpoint(f: Callable) -> Callable:
 
         native, inputs = backend.module.derivatives, [leaves[i] for i in places]
         if backend.name == "torch" and native.takes_whole(inputs):
-            run = whole if compiling() else _library("torch").watched(whole)
+            run = whole if backends.compiling() else _library("torch").watched(whole)
             return native.checkpoint_whole(run, inputs)
         box: dict = {}
 

@@ -1,0 +1,134 @@
+"""The tape's derivatives: those of a library without its own (NumPy, traced arrays, text) and of every variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import _tree, backends
+from ..backends.interface import Derivatives, by_tape, tape
+from ..backends.numpy.base import owned
+from ..errors import GradientError
+from ..ops import creation
+from . import gradients, graph
+from .cotangents import materialize
+from .graph import ALIAS, Node
+from .modes import enable_grad, recording
+from .record import record
+from .variable import Variable, attach, wrap
+
+
+def derivatives_of(backend: backends.Backend, values) -> Derivatives:
+    """The derivatives of tensors of one library, the tape's where there is a variable among them."""
+    return tape if any(isinstance(x, Variable) for x in values) else backend.derivatives
+
+
+@by_tape
+def custom(run, inputs: list) -> list:
+    """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
+    start = graph.clock()
+    values, pull = run(*inputs)
+    if not recording.get():
+        return values
+    edges = tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
+    _check_closure(values, edges, start)
+    if not any(edge is not None for edge in edges):
+        return values
+
+    def whole(g, saved, node):
+        return pull(g if isinstance(g, list) else [g])
+
+    def whole_parts(g, saved, node):
+        return pull(materialize(g, node) if isinstance(g, graph.Cotangents) else g)
+
+    data = [v.data if isinstance(v, Variable) else v for v in values]
+    if len(data) == 1:
+        return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
+    return record(graph.Rule("custom_gradient", vjp=whole_parts), edges, (), data)
+
+
+def _check_closure(values: list, edges: tuple, start: int) -> None:
+    """Refuse variables that need a gradient and came in through a closure, where it would be lost."""
+    known = {id(edge) for edge in edges if edge is not None}
+    stack = [v._node or v for v in values if isinstance(v, Variable) and v.requires_grad]
+    seen: set[int] = set()
+    while stack:
+        edge = stack.pop()
+        if id(edge) in known or id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if isinstance(edge, graph.Node) and edge.seq > start:
+            stack.extend(e for e in edge.edges if e is not None)
+            continue
+        raise GradientError(
+            "a function with a custom gradient uses a variable that requires a gradient but is not an argument; "
+            "its gradient would be lost.",
+            argument="f",
+            hint="pass the variable as an argument, or use `stop_gradient()` on it",
+        )
+
+
+@by_tape
+def value_and_grad(run: Callable, leaves: list) -> tuple:
+    """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
+    tracked = [x for x in leaves if isinstance(x, Variable)]
+    outside = recording.get()
+    with enable_grad():
+        inputs = []
+        for x in leaves:
+            inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
+        y = run(*inputs)
+        _detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
+        if not isinstance(y, Variable) or not y.requires_grad:
+            zeros = [creation.zeros_like(x) for x in leaves]
+            return (y if tracked or not isinstance(y, Variable) else y.data), zeros
+        nested = outside and (any(x.requires_grad for x in tracked) or reaches_others(y, inputs))
+        if not nested:
+            found = gradients.grad(y, inputs, materialize_grads=True)
+            if tracked:
+                return wrap(y.data), list(found)
+            return y.data, owned([g.data for g in found], {id(x.data) for x in inputs})
+        found = gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
+        for x in inputs:
+            x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
+        return y, list(found)
+
+
+def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
+    """Take what ``f`` returned beside its value off the graph of this derivative, unless others are in it."""
+
+    def detached(x):
+        if not isinstance(x, Variable) or (x._node is not None and reaches_others(x, inputs)):
+            return x
+        return wrap(x.data) if as_variables else x.data
+
+    if "aux" in box:
+        box["aux"] = _tree.map_leaves(detached, box["aux"])
+
+
+def linked(x: Variable) -> Variable:
+    """A variable of its own that is ``x``: a derivative for it counts what ``f`` closes over as constant."""
+    return attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype))
+
+
+def fresh(x) -> Variable:
+    """A leaf of its own on ``x``'s data."""
+    leaf = wrap(x.data if isinstance(x, Variable) else x)
+    leaf.requires_grad = True
+    return leaf
+
+
+def reaches_others(y: Variable, inputs: list) -> bool:
+    """Whether ``y`` also depends on variables that ``f`` closed over."""
+    known = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
+    stack, seen = [y._node], set()
+    while stack:
+        edge = stack.pop()
+        if edge is None or id(edge) in known or id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if not isinstance(edge, Node):
+            if not hasattr(edge, "gradops_done"):
+                return True
+            continue
+        stack.extend(edge.edges)
+    return False

@@ -1,0 +1,277 @@
+"""What gradops asks of an array library: two contracts, checked when a backend registers.
+
+A backend is any namespace, usually a package of this folder, with the members of :class:`Backend` and the kernels of
+:data:`required_kernels`. A library that differentiates by itself has the members of :class:`Derivatives` in
+``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here.
+
+Members marked :func:`required` must be there; the others have the default that stands here. Nothing outside this
+folder asks a backend for its name, but for messages: what differs between libraries is a member of a contract.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import BackendError, GradientError
+
+required_kernels: set[str] = set()
+"""The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
+
+
+def required(member: Callable) -> Callable:
+    """A member without a default."""
+
+    @functools.wraps(member)
+    def absent(self, *_, **__):
+        raise BackendError(f"{self.name} has no `{member.__name__}`.")
+
+    absent.required = True
+    return absent
+
+
+class _Contract:
+    """The members of a namespace, and for what it leaves out the defaults that the class has."""
+
+    def __init__(self, name: str, given: Any):
+        self.name = name
+        for member in members(type(self)):
+            value = getattr(given, member, None)
+            if value is not None:
+                setattr(self, member, value)
+
+    def __repr__(self) -> str:
+        return f"<gradops {type(self).__name__.lower()} {self.name}>"
+
+
+def members(contract: type) -> list[str]:
+    """The names that a namespace may define for a contract."""
+    return [m for m in vars(contract) if not m.startswith("_") and m not in ("kernel", "derivatives", "native")]
+
+
+def lacking(contract: type, given: Any) -> list[str]:
+    """The required members that ``given`` does not have."""
+    needed = [m for m in members(contract) if getattr(vars(contract)[m], "required", False)]
+    return [m for m in needed if getattr(given, m, None) is None]
+
+
+def check(name: str, given: Any, partial: bool) -> None:
+    """Raise for a namespace that breaks the contract.
+
+    Args:
+        partial: whether kernels may be lacking; their ops are then errors where they are used.
+
+    Raises:
+        BackendError: a required member or kernel that is not there; names them all.
+    """
+    found = {"": lacking(Backend, given)}
+    if getattr(given, "derivatives", None) is not None:
+        found["derivatives."] = lacking(Derivatives, given.derivatives)
+    if not partial:
+        kernels = [op for op in sorted(required_kernels) if getattr(given, op.replace(".", "_"), None) is None]
+        found["the kernels "] = kernels
+    parts = [part + ", ".join(names) for part, names in found.items() if names]
+    if parts:
+        raise BackendError(
+            f"The backend {name!r} lacks {'; '.join(parts)}.",
+            argument="module",
+            hint="`gradops.backends.interface` says what each has to do; `partial=True` registers it without kernels",
+        )
+
+
+class Backend(_Contract):
+    """One array library: how it converts, its kernels by op name, and its derivatives."""
+
+    yields: bool = False
+    """Whether its tensors give way: beside another library's they are constants of that one."""
+
+    no_value: tuple = ()
+    """The library's errors for asking a tensor that is being traced for its value."""
+
+    derivatives: Derivatives
+    """How gradients flow through its tensors: the library's own way, or the tape's."""
+
+    def __init__(self, name: str, given: Any, partial: bool = False):
+        check(name, given, partial)
+        super().__init__(name, given)
+        self.module = given
+        own = getattr(given, "derivatives", None)
+        self.derivatives = OnTape(name) if own is None else Derivatives(name, own)
+
+    @required
+    def is_tensor_type(self, kind: type) -> bool:
+        """Whether kernels take values of type ``kind`` as tensors."""
+
+    def owns(self, kind: type) -> bool:
+        """Whether values of type ``kind`` are the library's; those that are no tensors go through ``convert``."""
+        return self.is_tensor_type(kind)
+
+    @required
+    def convert(self, value, dtype: str | None = None, like=None):
+        """A tensor of ``value``: a tensor of the library, a NumPy array, a number, or nested lists of these.
+
+        Floats become ``config.floatx()`` and whole numbers int64 where neither ``value`` nor ``dtype`` says another.
+
+        Args:
+            like: a tensor whose device the result goes to.
+
+        Raises:
+            TypeError, ValueError: what is no tensor, or a dtype that the library lacks.
+        """
+
+    @required
+    def dtype_name(self, x) -> str:
+        """The name of a tensor's dtype, one of ``gradops.dtypes.ALL``."""
+
+    @required
+    def to_numpy(self, x):
+        """The values as a NumPy array, off the graph.
+
+        Raises:
+            JitError: a tensor that is being traced.
+        """
+
+    def static_value(self, x):
+        """As ``to_numpy``, of what is known also while a program is traced; any error where it is not."""
+        return self.to_numpy(x)
+
+    def prepare(self, floatx: str) -> None:
+        """Set the library up for numbers of dtype ``floatx``; called when it is chosen."""
+
+    def kernel(self, op: str) -> Any:
+        """The native kernel of an op, or None where the library leaves it to be composed."""
+        return getattr(self.module, op.replace(".", "_"), None)
+
+
+class Derivatives(_Contract):
+    """How a library differentiates. Gradients of complex numbers are dL/dRe + i dL/dIm throughout.
+
+    ``run`` is a function of as many tensors as there are ``leaves``, or ``inputs``. ``at`` is a function at the inputs
+    where it is differentiated, a :class:`gradops.functional.point.Point`.
+    """
+
+    native: bool = True
+    """Whether this is the library's own way."""
+
+    own_tape: bool = False
+    """Whether its tensors record themselves and have ``backward()``, so that none is ever made a ``Variable``."""
+
+    cuts_results: bool = False
+    """Whether ``stopped`` cannot see operations, so that of a decorated function only the results can be cut."""
+
+    @required
+    def stop(self, x):
+        """``x`` as a constant."""
+
+    @required
+    def stopped(self):
+        """A scope whose operations give no gradient to what is outside."""
+
+    @required
+    def custom(self, run: Callable, inputs: list) -> list:
+        """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative.
+
+        ``pull(upstreams)`` gives for each input a gradient or None; it is differentiated for higher orders.
+
+        Raises:
+            GradientError: ``run`` uses a tensor that needs a gradient and is no input.
+        """
+
+    @required
+    def value_and_grad(self, run: Callable, leaves: list) -> tuple:
+        """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.
+
+        Both are differentiable again, by derivatives around this one, also for what ``run`` closes over. What ``run``
+        puts in its attribute ``box`` under ``"aux"`` is no part of the derivative's graph.
+        """
+
+    @required
+    def vjp(self, at, v, create_graph: bool, strict: bool):
+        """``(value, product of v with the Jacobian)``: ``v`` as it was given, for ``at.weights(v, outputs)``."""
+
+    @required
+    def jvp(self, at, v, create_graph: bool, strict: bool):
+        """``(value, product of the Jacobian with v)``: ``v`` as it was given, for ``at.tangents(v)``."""
+
+    @required
+    def jacobian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+        """The derivatives by output and input, each of the output's shape followed by the input's.
+
+        Args:
+            strategy: ``"reverse-mode"``, ``"forward-mode"``, or None for the better.
+        """
+
+    def hessian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
+        """The library's own Hessian; NotImplemented: the Jacobian of the gradient."""
+        return NotImplemented
+
+    def hvp(self, at, v, create_graph: bool, strict: bool):
+        """The library's own ``(value, product of the Hessian with v)``; NotImplemented: ``jvp`` of the gradient."""
+        return NotImplemented
+
+    def vhp(self, at, v, create_graph: bool, strict: bool):
+        """The library's own ``(value, product of v with the Hessian)``; NotImplemented: ``vjp`` of the gradient."""
+        return NotImplemented
+
+    @required
+    def compile(self, f: Callable) -> Callable:
+        """``f``, a function of tensors, as a program of the library's compiler.
+
+        Raises:
+            JitError: from the function returned, where ``f`` looks at a value.
+        """
+
+    def gradient(self, y, xs: list) -> list:
+        """Gradients of a tensor that knows what it was computed from; None for what it does not depend on."""
+        raise GradientError(
+            f"`y` is a {self.name} array, which does not know what it was computed from.",
+            argument="y",
+            hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
+        )
+
+    def require(self, x) -> None:
+        """Have gradients of ``x`` be known from here on."""
+        raise GradientError(
+            f"`x` must be a variable or a tensor whose library can mark it; got a {self.name} array, which cannot "
+            "be marked.",
+            argument="x",
+            hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
+        )
+
+    def carried(self) -> Callable:
+        """A function that gives a scope in which another thread takes part in this one's derivatives."""
+        return contextlib.nullcontext
+
+    def records(self, x) -> bool:
+        """Whether a derivative is being recorded for ``x``, so that its bare values would lose it."""
+        return False
+
+
+class OnTape(Derivatives):
+    """The tape's derivatives: what a library without its own has, and what variables have over any library."""
+
+    native = False
+
+    def __init__(self, name: str):
+        super().__init__(name, None)
+
+    def stop(self, x):
+        return x
+
+    def stopped(self):
+        return contextlib.nullcontext()
+
+    def compile(self, f: Callable) -> Callable:
+        raise BackendError(f"`jit`: the backend {self.name!r} has no compiler.", argument="f")
+
+
+def by_tape(function: Callable) -> Callable:
+    """Make a function the tape's way for the member of its name: how the floors above reach down."""
+    setattr(OnTape, function.__name__, staticmethod(function))
+    return function
+
+
+tape = OnTape("variable")
+"""The derivatives of variables."""

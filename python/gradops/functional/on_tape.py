@@ -1,0 +1,186 @@
+"""Jacobians and their products on the tape: one recording, through which unit or given vectors pass."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import backends
+from .._progress import track
+from ..autodiff import gradients, record, state
+from ..autodiff.derivatives import fresh, linked, reaches_others
+from ..autodiff.modes import enable_grad
+from ..autodiff.variable import Variable, wrap
+from ..backends.interface import by_tape
+from ..errors import GradientError
+from ..ops import conversion, creation, joining, shaping
+from . import batched, forward
+from .point import Point
+
+
+class Recording:
+    """What a function computes from variables that stand for its inputs.
+
+    Attributes:
+        keep: whether the derivative must itself be recorded.
+    """
+
+    def __init__(self, at: Point, create_graph: bool):
+        self.at = at
+        with enable_grad():
+            self.variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in at.leaves]
+            outputs = at.run(*self.variables)
+        self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
+        self.keep = create_graph or _needs_gradient(at) or self._closes_over()
+
+    def _closes_over(self) -> bool:
+        return any(y._node is not None and reaches_others(y, self.variables) for y in self.outputs)
+
+    def pull(self, outputs: list, weights: list, strict: bool) -> list:
+        """The product of ``weights`` with the outputs' Jacobian, for each input."""
+        pairs = [(y, w) for y, w in zip(outputs, weights) if y.requires_grad]
+        if not pairs:
+            if strict:
+                raise GradientError(f"`{self.at.name}`: the output does not depend on the inputs.", argument="func")
+            return [creation.zeros_like(x.data) for x in self.variables]
+        found = gradients.grad(
+            [y for y, _ in pairs],
+            self.variables,
+            [w for _, w in pairs],
+            retain_graph=True,
+            create_graph=self.keep,
+            allow_unused=True,
+        )
+        for i, g in enumerate(found):
+            if g is None and strict:
+                raise GradientError(f"`{self.at.name}`: the output does not depend on input {i}.", argument="func")
+        return [creation.zeros_like(x.data) if g is None else g for g, x in zip(found, self.variables)]
+
+    def push(self, variables: list, tangents: list, strict: bool) -> list:
+        """The product of the Jacobian by ``variables`` with ``tangents``, for each output."""
+        products = forward.push(self.outputs, variables, tangents, self.keep)
+        for i, t in enumerate(products):
+            if t is None and strict:
+                raise GradientError(f"`{self.at.name}`: output {i} does not depend on the inputs.", argument="func")
+        return [creation.zeros_like(y.data) if t is None else t for t, y in zip(products, self.outputs)]
+
+    def finish(self, *values):
+        """Results for the caller; the inputs are constants from here on."""
+        for x in self.variables:
+            x.gradops_done = True  # type: ignore[attr-defined]  # for outer derivatives
+        found = tuple(finish(self.at, value, self.keep) for value in values)
+        return found if len(found) > 1 else found[0]
+
+
+def finish(at: Point, value, keep: bool):
+    """A result as a variable for those who gave variables or want a graph, as an array for the others."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(finish(at, v, keep) for v in value)
+    connected = isinstance(value, Variable) and value.requires_grad and (keep or _needs_gradient(at))
+    if connected:
+        return value
+    data = value.data if isinstance(value, Variable) else value
+    return wrap(data) if any(isinstance(x, Variable) for x in at.leaves) else data
+
+
+def _needs_gradient(at: Point) -> bool:
+    return any(isinstance(x, Variable) and x.requires_grad for x in at.leaves)
+
+
+@by_tape
+def vjp(at: Point, v, create_graph: bool, strict: bool):
+    made = Recording(at, create_graph)
+    products = made.pull(made.outputs, at.weights(v, made.outputs), strict)
+    return made.finish(at.outputs(made.outputs), at.inputs(products))
+
+
+@by_tape
+def jvp(at: Point, v, create_graph: bool, strict: bool):
+    tangents = at.tangents(v)
+    made = Recording(at, create_graph)
+    products = made.push(made.variables, tangents, strict)
+    return made.finish(at.outputs(made.outputs), at.outputs(products))
+
+
+@by_tape
+def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+    made = Recording(at, create_graph)
+    variables, outputs = made.variables, made.outputs
+    if strategy is None:
+        fewer_inputs = 2 * sum(map(conversion.size, variables)) <= sum(map(conversion.size, outputs))
+        strategy = "forward-mode" if fewer_inputs else "reverse-mode"
+    forwards = strategy == "forward-mode"
+    nodes = forward.nodes_of(outputs)
+    largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
+    chunk = max(1, _TOGETHER // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
+    sources, others = (variables, outputs) if forwards else (outputs, variables)
+
+    def move(source, weights):
+        return made.push([source], [weights], strict) if forwards else made.pull([source], [weights], strict)
+
+    with track(sum(map(conversion.size, sources)), at.name) as advance:
+        moved = [_by_element(x, others, functools.partial(move, x), chunk, advance) for x in sources]
+    if forwards:
+        rows = [
+            [_block(shaping.moveaxis(part[j], 0, -1), y, x) for part, x in zip(moved, variables)]
+            for j, y in enumerate(outputs)
+        ]
+    else:
+        rows = [[_block(part[i], y, x) for i, x in enumerate(variables)] for part, y in zip(moved, outputs)]
+    return made.finish(at.rows(rows))
+
+
+_TOGETHER = 2**22
+"""How many numbers the largest array of a batch may hold: 32 MB."""
+
+
+def _batchable(nodes: list, variables: list) -> bool:
+    """Whether unit vectors may pass together: every rule is gradops' own, and nobody watches."""
+    if state.hooks or state.observers or any(type(x.data) is not np.ndarray for x in variables):
+        return False
+    return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
+
+
+def _by_element(source, others: list, move: Callable, chunk: int, advance: Callable) -> list:
+    """For each of ``others``, what ``move`` makes of a unit vector for each element of ``source``, stacked."""
+    count = conversion.size(source)
+    if not count:
+        return [creation.zeros((0, *x.shape), conversion.dtype(x.data)) for x in others]
+    if chunk > 1 and count > 1:
+        try:
+            return _together(source, move, min(chunk, count), advance)
+        except Exception:  # what a batch cannot do is done one by one, or raises its own error
+            pass
+    parts = []
+    for k in range(count):
+        parts.append(move(_units(source, k, k + 1, lambda rows: rows[0])))
+        advance(1)
+    return [joining.stack(column) for column in zip(*parts)]
+
+
+def _together(source, move: Callable, chunk: int, advance: Callable) -> list:
+    batched.register()
+    count = conversion.size(source)
+    parts = []
+    for start in range(0, count, chunk):
+        stop = min(start + chunk, count)
+        found = [x.data if isinstance(x, Variable) else x for x in move(_units(source, start, stop, batched.Batched))]
+        parts.append([batched.members(x, stop - start) for x in found])
+        advance(stop - start)
+    return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts)]
+
+
+def _units(source, start: int, stop: int, form: Callable):
+    """Rows of the unit matrix, of the shape and dtype of ``source``."""
+    rows = np.eye(stop - start, conversion.size(source), start).reshape(stop - start, *source.shape)
+    name = conversion.dtype(source.data)
+    if type(source.data) is np.ndarray:
+        return form(rows.astype(source.data.dtype, copy=False))
+    return backends.of(source.data).convert(form(rows), name, source.data)
+
+
+def _block(moved, y, x):
+    return shaping.reshape(moved, (*y.shape, *x.shape))

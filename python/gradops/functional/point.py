@@ -1,0 +1,121 @@
+"""A function at the inputs where it is differentiated: what each library's derivatives of it are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import backends
+from ..autodiff.derivatives import derivatives_of
+from ..autodiff.variable import Variable
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..ops import conversion, creation, elementwise
+from .reverse import _prepare
+
+
+class Point:
+    """A function and the inputs at which it is to be differentiated.
+
+    Attributes:
+        func: the function as it was given.
+        leaves: the inputs, tensors of one backend or variables over them.
+        backend, derivatives: theirs.
+        several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
+    """
+
+    def __init__(self, func: Callable, inputs, name: str, real: bool = False):
+        if not callable(func):
+            raise ArgumentError(f"`func` must be a function; got {type(func).__name__}.", argument="func")
+        self.func, self.name, self.real = func, name, real
+        self.several = isinstance(inputs, tuple)
+        given = list(inputs) if self.several else [inputs]
+        self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
+        self.derivatives = derivatives_of(self.backend, self.leaves)
+        self.several_outputs = False
+
+    def call(self, *xs):
+        """The value, or its real part where that is to be differentiated."""
+        y = self.func(*xs)
+        if not self.real:
+            return y
+        if isinstance(y, (tuple, list)):
+            return type(y)(_real_part(part) for part in y)
+        return _real_part(y)
+
+    def run(self, *xs) -> list:
+        """The outputs as a list of tensors."""
+        y = self.call(*xs)
+        self.several_outputs = isinstance(y, (tuple, list))
+        outputs = list(y) if self.several_outputs else [y]
+        return [
+            x if isinstance(x, Variable) or backends.of(x) is not None else self.backend.convert(x) for x in outputs
+        ]
+
+    def tangents(self, v) -> list:
+        """``v`` as tensors of the inputs' shapes; ones where it was left out and there is one element.
+
+        Raises:
+            ShapeError: of another shape.
+            ArgumentError: left out, or of another number.
+        """
+        return self._vectors(v, self.leaves, "input")
+
+    def weights(self, v, outputs: list) -> list:
+        """``v`` as tensors of the outputs' shapes; as :meth:`tangents`."""
+        return self._vectors(v, outputs, "output")
+
+    def _vectors(self, v, like: list, what: str) -> list:
+        if v is None:
+            if len(like) != 1 or conversion.size(like[0]) != 1:
+                raise ArgumentError(f"`v` is needed for {what}s of more than one element.", argument="v")
+            data = like[0].data if isinstance(like[0], Variable) else like[0]
+            return [creation.ones_like(data)]
+        given = list(v) if isinstance(v, (tuple, list)) and (len(like) > 1 or isinstance(v, tuple)) else [v]
+        if len(given) != len(like):
+            raise ArgumentError(
+                f"`v` must hold {len(like)} tensors, one for each {what}; got {len(given)}.", argument="v"
+            )
+        vectors = []
+        for x, reference in zip(given, like):
+            if not isinstance(x, Variable) and backends.of(x) is not self.backend:
+                x = self.backend.convert(x)
+            if tuple(x.shape) != tuple(reference.shape):
+                raise ShapeError(
+                    f"`v` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",
+                    argument="v",
+                )
+            vectors.append(x)
+        return vectors
+
+    def outputs(self, values):
+        """Values, one for each output, in the form of the outputs."""
+        return tuple(values) if self.several_outputs else values[0]
+
+    def inputs(self, values):
+        """Values, one for each input, in the form of the inputs."""
+        return tuple(values) if self.several else values[0]
+
+    def rows(self, rows: list[list]):
+        """Derivatives by output and input, in the form of the two."""
+        return self.outputs([self.inputs(row) for row in rows])
+
+    def check_dependence(self, depends: list[list[bool]]) -> None:
+        """Raise where an output depends on an input in none of its elements.
+
+        Raises:
+            GradientError: names the output and the input.
+        """
+        for j, row in enumerate(depends):
+            for i, found in enumerate(row):
+                if not found:
+                    raise GradientError(f"`{self.name}`: output {j} does not depend on input {i}.", argument="func")
+
+
+def _real_part(y):
+    if not isinstance(y, Variable) and backends.of(y) is None:
+        return y.real if isinstance(y, complex) else y
+    # times 1, as PyTorch's forward mode does not take the real part of a conjugate that is not yet computed
+    return elementwise.real(elementwise.multiply(y, 1)) if is_complex(y) else y
+
+
+def is_complex(x) -> bool:
+    return "complex" in conversion.dtype(x)
