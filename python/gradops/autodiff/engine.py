@@ -224,6 +224,8 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
             leaf.grad = special[leaf.dtype].accumulate(leaf, g)
         elif create_graph:
             leaf.grad = g if before is None else elementwise.add(before, g)
+        elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
+            leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
         elif before is None:
             leaf._grad = wrap(_own(g, leaf.data))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
