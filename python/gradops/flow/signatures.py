@@ -9,8 +9,8 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter
 from types import FunctionType
 from typing import NamedTuple
 
+from .. import backends
 from ..errors import GradientError
-from .libraries import compiling
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -127,7 +127,7 @@ class Form:
         chosen = self.chosen.get(key)
         if chosen is None:
             chosen = self._choose(*key)
-            if not compiling():
+            if not backends.compiling():
                 self.chosen[key] = chosen
         given, filled, places, by_position, by_name = chosen
         positional = ups if given.each else [upstream] if given.whole else []
