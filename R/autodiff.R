@@ -22,13 +22,39 @@
 #' x$grad
 #' @export
 variable <- function(data, requires_grad = FALSE, role = NULL) {
+  check_words(data)
   keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role), data)
 }
 
 #' @rdname variable
 #' @export
 parameter <- function(data, requires_grad = TRUE, role = NULL) {
+  check_words(data)
   keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role, TRUE), data)
+}
+
+#' @rdname variable
+#' @param x A variable.
+#' @param value A tensor, R numbers, or a string: what an optimiser writes, which is not recorded. The variable keeps its
+#'   role, its gradient and its place in graphs.
+#' @export
+`value<-` <- function(x, value) {
+  check_words(value)
+  call_core("interop.r.set_value", x, operand(value))
+  x
+}
+
+# A missing text is missing, not the word "NA".
+check_words <- function(data, call = caller_env()) {
+  if (is.character(data) && anyNA(data)) {
+    abort(
+      c(
+        sprintf("`data` has a missing text, at %s.", toString(which(is.na(data)))),
+        i = "Leave it out, or use \"\" for an empty one."
+      ),
+      class = c("gradops_error_argument", "gradops_error"), argument = "data", call = call
+    )
+  }
 }
 
 #' Gradients of recorded operations
@@ -38,6 +64,7 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 #' @param variables,outputs A variable, or a list of them.
 #' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` is all.
 #' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; needed where one is no scalar.
+#'   Of a text what is said of it: one remark or several.
 #' @param retain_graph Whether the graph is kept for another pass; `NULL` is `create_graph`.
 #' @param create_graph Whether the gradients are recorded too, for higher derivatives.
 #' @param allow_unused Whether an input may have no part in the outputs; its gradient is then `NULL`.
@@ -52,6 +79,7 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 #' autodiff_grad(slope, x)
 #' @export
 backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
+  if (is.character(grad_variables) && is_tensor(variables)) grad_variables <- list(as.list(grad_variables))
   call_core(
     "autodiff.backward", operand(variables), operand(grad_variables), flag(retain_graph, TRUE), flag(create_graph),
     operand(inputs)
@@ -129,7 +157,9 @@ local_scope <- function(.name, ..., .local_envir) {
 #' @param forward `function(ctx, ...)`, which returns a tensor or a list of them.
 #' @param backward `function(ctx, ...)`, which gets a gradient for each output and returns one for each input, as a list
 #'   if there are several; `NULL` for an input without gradient.
-#' @returns A function of `forward`'s arguments without `ctx`.
+#' @param evaluator Whether what `forward` says, a text, is an evaluation of its inputs: [backward()] then starts with it
+#'   by itself.
+#' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside of lists.
 #' @section Gradient:
 #' `backward`'s; differentiable again if `backward` is made of recorded operations.
 #' @examplesIf gradops_available()
@@ -144,11 +174,13 @@ local_scope <- function(.name, ..., .local_envir) {
 #' backward(cube(x))
 #' x$grad
 #' @export
-autodiff_function <- function(forward, backward) {
+autodiff_function <- function(forward, backward, evaluator = FALSE) {
   check_function(forward)
   check_function(backward)
   here <- environment()
-  apply <- call_core("interop.r.function", callback(forward, owner = here), callback(backward, owner = here))
+  apply <- call_core(
+    "interop.r.function", callback(forward, owner = here), callback(backward, owner = here), flag(evaluator)
+  )
   function(...) several(call_python(apply, list(...), "tensors", keep = here))
 }
 

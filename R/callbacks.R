@@ -50,7 +50,7 @@ called_back <- function(f, finish, take) {
         condition <- r_condition(condition)
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
-          python = condition[["python"]]
+          python = condition[["python"]], status = http_status(condition)
         )
       },
       condition = function(condition) {
@@ -61,6 +61,12 @@ called_back <- function(f, finish, take) {
     arrived <- TRUE
     result
   }
+}
+
+# The status of a server's answer, where httr2 signals it.
+http_status <- function(condition) {
+  status <- grep("^httr2_http_[0-9]{3}$", class(condition), value = TRUE)
+  if (length(status) > 0) as.integer(sub("httr2_http_", "", status[1], fixed = TRUE))
 }
 
 # A condition as R's own; reticulate's are Python's exceptions themselves, which cannot be a parent.

@@ -25,7 +25,7 @@ methods_of_tensors <- function() {
       mean = mean_tensor, scale = scale_tensor,
       is.na = is_na_tensor, is.nan = is_na_tensor, is.finite = is_finite_tensor, is.infinite = is_infinite_tensor,
       anyNA = any_na_tensor, is.numeric = is_numeric_tensor, is.matrix = is_matrix_tensor, is.array = is_array_tensor,
-      all.equal = all_equal_tensor, summary = summary_tensor, format = format_tensor, print = print_tensor
+      all.equal = all_equal_tensor, summary = summary_tensor, format = format_any_tensor, print = print_tensor
     ),
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
     stats = list(median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor)
@@ -43,6 +43,9 @@ namesakes <- function() {
       scale = scale_tensor, matrix = matrix_tensor, array = array_tensor, drop = drop_tensor, sweep = sweep_tensor,
       rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
       pmax = pmax_tensor, pmin = pmin_tensor,
+      paste = paste_tensor, paste0 = paste0_tensor, sprintf = sprintf_tensor, sub = sub_tensor, gsub = gsub_tensor,
+      toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
+      cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),

@@ -42,6 +42,9 @@ c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   if (as_list) {
     return(do.call(base::c, lapply(parts, as.list)))
   }
+  if (any(vapply(parts, is_text, NA))) {
+    return(c_texts(parts))
+  }
   joined <- joined(parts)
   names <- if (use.names) names_of_parts(parts)
   if (is.null(names)) joined else with_names(joined, names)
@@ -121,6 +124,9 @@ rep_tensor <- function(x, ...) {
 }
 
 rev_tensor <- function(x) {
+  if (is_text(x)) {
+    return(x[rev(seq_along(x))])
+  }
   op_flip(flat(x))
 }
 

@@ -85,7 +85,7 @@ raise <- function(failure, call) {
   fields <- py_to_r(py_call(failure$fields))
   parent <- if (fields$kind == "callback") take_condition(fields$key)
   if (!is.null(parent)) {
-    callback_failed(parent, call)
+    callback_failed(parent, call, fields$model)
   }
   abort(
     c(r_message(fields), i = if (!is.null(fields$hint)) r_wording(fields$hint)),
@@ -96,11 +96,11 @@ raise <- function(failure, call) {
 
 # The condition that an R function called from Python raised, in an error that has its classes and fields too, so that
 # `tryCatch(class = )` finds it.
-callback_failed <- function(parent, call) {
+callback_failed <- function(parent, call, model = NULL) {
   if (inherits(parent, "gradops_jump")) {
     jump_again(parent)
   }
-  if (inherits(parent, "gradops_error")) {
+  if (inherits(parent, "gradops_error") && is.null(model)) {
     rlang::cnd_signal(parent)
   }
   is_python <- inherits(parent, "python.builtin.object")
@@ -108,8 +108,8 @@ callback_failed <- function(parent, call) {
   fields <- fields[setdiff(names(fields), c("", "message", "call", "parent", "trace", "body", "footer", "rlang"))]
   own <- if (!is_python) setdiff(class(parent), c("simpleError", "rlang_error", "error", "condition"))
   rlang::inject(abort(
-    "An R function that gradops called has failed.",
-    class = c("gradops_error_callback", "gradops_error", own), parent = parent, call = call, !!!fields
+    model %||% "An R function that gradops called has failed.",
+    class = c(if (!is.null(model)) "gradops_error_model", "gradops_error_callback", "gradops_error", own), parent = parent, call = call, !!!fields
   ))
 }
 

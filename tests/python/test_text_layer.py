@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +155,19 @@ def test_weights_and_several_critics_are_arithmetic():
         assert not exact(a).requires_grad
 
 
+def test_the_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
+    path = Path(__file__).parents[2] / "examples" / "text_feedback.py"
+    if not path.exists():
+        pytest.skip("the examples are not part of the source distribution")
+    example = runpy.run_path(str(path))
+    file = tmp_path / "calls.jsonl"
+    model = text.remembered(text.scripted(example["SCRIPT"]), file, calls=100)
+    found = example["optimise"](model)
+    assert found == ("Answer the question in one word.", "Write the answer in capitals.")
+    assert model.spent["calls"] == 37 and len(file.read_text().splitlines()) == 37
+    assert example["optimise"](text.remembered(None, file)) == found
+
+
 # The optimiser.
 
 
@@ -286,6 +301,73 @@ def test_each_raises_the_first_error_and_starts_no_more():
     with pytest.raises(ValueError, match="two"):
         text.each(f, range(100), threads=2)
     assert len(ran) < 100
+
+
+def test_backward_passes_at_once_give_feedback_in_the_order_of_the_batch():
+    p = Parameter("p", role="p")
+
+    def slow(x, name):
+        @gradops.custom_gradient
+        def f(x):
+            def grad(upstream):
+                time.sleep(0.05 if name == "0" else 0)
+                return f"remark {name}"
+
+            return x.data + name, grad
+
+        return f(x)
+
+    results = [slow(p, str(i)) for i in range(6)]
+    judge = text.judge(lambda t: "bad")
+    text.each(Variable.backward, [judge(r) for r in results])
+    assert said(p) == [f"remark {i}" for i in range(6)]
+
+
+def test_passes_at_once_that_fail_are_taken_up_again_without_what_was_paid_for():
+    asked, broken = [], [True]
+
+    def critic(prompt, system):
+        found = re.search(r'<answer role="answer">\n(.)', prompt)[1]
+        asked.append(found)
+        if found == "2" and broken[0]:
+            raise ConnectionError("rate limit")
+        return f"remark {found}"
+
+    p = Parameter("p", role="p")
+    bad = text.judge(lambda t: "bad")
+    losses = [bad(text.call(lambda q, s: q, str(i), p, critic=critic, role="answer")) for i in range(4)]
+    with pytest.raises(ModelError, match="rate limit"):
+        text.each(Variable.backward, losses, threads=4)
+    assert p.grad is None
+    broken[0] = False
+    text.each(Variable.backward, losses)
+    assert said(p) == [f"remark {i}" for i in range(4)]
+    assert len(asked) == 5
+
+
+def test_a_pass_that_fails_half_way_is_taken_up_again():
+    asked = []
+
+    def critic(prompt, system):
+        role = re.search('<input role="(.*?)">', prompt)[1]
+        asked.append(role)
+        if len(asked) == 4:
+            raise TimeoutError
+        return f"on {role}"
+
+    a, b, c = (Parameter(w, role=w) for w in "abc")
+    draft = text.call(echo, a, b, role="draft", critic=critic)
+    answer = text.call(echo, draft, c, role="answer", critic=critic)
+    hooked = []
+    answer.register_hook(lambda g: hooked.append(len(g)))
+    with pytest.raises(ModelError, match="TimeoutError"):
+        answer.backward(["one", "two"])
+    assert a.grad is b.grad is c.grad is None
+    answer.backward(["one", "two"])
+    assert [said(x) for x in (a, b, c)] == [["on a"], ["on b"], ["on c"]]
+    assert len(asked) == 5 and hooked == [2]
+    with pytest.raises(RuntimeError, match="freed"):
+        answer.backward("again")
 
 
 # What models do wrong.

@@ -42,7 +42,7 @@ test_that("vignettes render, with what they say", {
     gradops = "802 -400",
     "custom-gradients" = "0.1049936 0.1049936",
     "four-backends" = "log theta +2.49173",
-    "text-feedback" = "weighed 324 grams on average",
+    "text-feedback" = "Answer the question in one word. / Write the answer in capitals.",
     "wrong-gradients" = "returned NaN as the gradient"
   )
   files <- list.files(source_folder("vignettes"), "[.]Rmd$", full.names = TRUE)

@@ -115,6 +115,8 @@ test_each("text and numbers are in one graph", {
 
 test_that("what is no text", {
   local_text()
+  expect_error(variable(c("a", NA)), "missing text, at 2", class = "gradops_error_argument")
+  expect_error(parameter("abc", "system prompt"), "requires_grad", class = "gradops_error")
   a <- parameter("a")
   expect_error(a + 1, "text", class = "gradops_error_type")
   expect_error(exp(a), class = "gradops_error")
@@ -123,4 +125,39 @@ test_that("what is no text", {
   expect_error(text_format("{q}"), "q", class = "gradops_error_type")
   expect_error(text_join(1), class = "gradops_error_type")
   expect_false(with_no_grad(a + "b")$requires_grad)
+})
+
+test_each("values are written as an optimiser does", {
+  x <- parameter(c(1, 2))
+  for (i in 1:2) {
+    backward(sum(x^2))
+    value(x) <- x$detach() - 0.25 * x$grad
+    x$grad <- NULL
+  }
+  expect_equal(as.numeric(x), c(0.25, 0.5))
+  expect_true(x$requires_grad)
+  if (backend != "torch") {
+    text <- parameter("old", role = "prompt")
+    value(text) <- "new"
+    expect_identical(as.character(text + "!"), "new!")
+    expect_identical(text$role, "prompt")
+    expect_error(value(text) <- 3, class = "gradops_error_type")
+    expect_error(value(text) <- NA_character_, class = "gradops_error_argument")
+  }
+})
+
+test_that("operations see texts inside of lists and by name, and an evaluation starts by itself", {
+  local_text()
+  talk <- autodiff_function(
+    forward = function(ctx, messages, tone) paste(as.character(messages[[1]]$content), as.character(tone)),
+    backward = function(ctx, feedback) list(list(list(content = "first"), NULL), "by name"),
+    evaluator = TRUE
+  )
+  a <- parameter("a", role = "a")
+  b <- parameter("b", role = "b")
+  verdict <- talk(list(list(role = "system", content = a), list(role = "user", content = "hi")), tone = b)
+  expect_identical(as.character(verdict), "a b")
+  backward(verdict)
+  expect_identical(as.character(a$grad), "first")
+  expect_identical(as.character(b$grad), "by name")
 })

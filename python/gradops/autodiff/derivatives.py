@@ -12,7 +12,7 @@ from ..ops import creation
 from . import gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS, Node
-from .modes import enable_grad, recording
+from .modes import enable_grad, own_gradient, recording
 from .record import record
 from .variable import Variable, attach, wrap
 
@@ -26,7 +26,11 @@ def derivatives_of(backend: backends.Backend, values) -> Derivatives:
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     start = graph.clock()
-    values, pull = run(*inputs)
+    token = own_gradient.set(True)
+    try:
+        values, pull = run(*inputs)
+    finally:
+        own_gradient.reset(token)
     if not recording.get():
         return values
     edges = tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)

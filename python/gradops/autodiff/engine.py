@@ -7,6 +7,7 @@ to the nodes and leaves that they go on to; those that arrive at leaves ``accumu
 from __future__ import annotations
 
 import functools
+import weakref
 from heapq import heappop, heappush
 
 import numpy as np
@@ -60,21 +61,87 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
         By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
     """
     token = recording.set(bool(create_graph))
+    this = broken_off(roots, seeds, retain, create_graph, inputs)
     try:
         with np.errstate(all="ignore"):
-            return _pass(roots, seeds, retain, create_graph, inputs)
+            return _pass(this)
     finally:
         recording.reset(token)
 
 
-def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
-    arrived: dict[int, list] = {}  # nodes and leaves, each with the sum of its gradients so far
-    waiting: list[int] = []  # the nodes among them, as a heap whose first is the youngest
-    ends: dict[int, list] = {}
+class Pass:
+    """A backward pass on its way: what has arrived where, so that one that was broken off can be taken up again.
+
+    Attributes:
+        arrived: nodes and leaves, each with the sum of its gradients so far, by :func:`.graph.key`.
+        waiting: the nodes among them, as a heap whose first is the youngest.
+        ends: the inputs that are results, with their gradients.
+        seen: the node at which it was broken off: its hooks have run.
+    """
+
+    __slots__ = ("roots", "seeds", "retain", "create_graph", "inputs", "arrived", "waiting", "ends", "seen")
+
+    def __init__(self, roots, seeds, retain, create_graph, inputs):
+        self.roots, self.seeds, self.inputs = roots, seeds, inputs
+        self.retain, self.create_graph = retain, create_graph
+        self.arrived: dict[int, list] = {}
+        self.waiting: list[int] = []
+        self.ends: dict[int, list] = {}
+        self.seen: int | None = None
+
+    def start(self) -> tuple:
+        """The first gradients and where they go; none where the pass is on its way already."""
+        if self.seen is not None:
+            return (), ()
+        return tuple([root._node or root for root in self.roots]), self.seeds
+
+    def break_off(self, entry: list) -> None:
+        """Put a node back, of whose step nothing has gone on."""
+        place = self.seen = entry[0].seq
+        self.arrived[place] = entry
+        heappush(self.waiting, -place)
+        for root in self.roots:
+            if root._node is not None:
+                _broken_off[root._node] = self
+
+    def same(self, roots, seeds, retain, create_graph, inputs) -> bool:
+        """Whether a pass that starts is this one, once more."""
+        return (
+            [id(root._node) for root in roots] == [id(root._node) for root in self.roots]
+            and (retain, create_graph) == (self.retain, self.create_graph)
+            and [id(x) for x in inputs or ()] == [id(x) for x in self.inputs or ()]
+            and all(map(_equal, seeds, self.seeds))
+        )
+
+
+_broken_off: weakref.WeakKeyDictionary[Node, Pass] = weakref.WeakKeyDictionary()
+"""Passes that failed, by the nodes that they started from."""
+
+
+def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass:
+    """The pass that failed before, if this is the same one; else a new one."""
+    if _broken_off:
+        for root in roots:
+            found = None if root._node is None else _broken_off.pop(root._node, None)
+            if found is not None and found.same(roots, seeds, retain, create_graph, inputs):
+                return found
+    return Pass(roots, seeds, retain, create_graph, inputs)
+
+
+def _equal(first, second) -> bool:
+    """Whether two passes start from the same gradient."""
+    first, second = (x.data if isinstance(x, Variable) else x for x in (first, second))
+    if first.dtype in special:
+        return list(first) == list(second)
+    return first is second or bool(np.all(np.asarray(first) == np.asarray(second)))
+
+
+def _pass(this: Pass) -> dict[int, list]:
+    arrived, waiting, ends, seen = this.arrived, this.waiting, this.ends, this.seen
+    retain, create_graph, everywhere = this.retain, this.create_graph, this.inputs is None
     recomputed: dict = {}  # what checkpoints made again for this pass
-    everywhere = inputs is None
-    aims, onward = _paths(roots, inputs or ())
-    edges, gradients = tuple([root._node or root for root in roots]), seeds
+    aims, onward = _paths(this.roots, this.inputs or ())
+    edges, gradients = this.start()
     while True:
         for edge, g in zip(edges, gradients):
             if edge is None or g is None:
@@ -82,7 +149,7 @@ def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
             if edge.__class__ is Node:
                 like, place = edge, edge.seq
             else:
-                like, place = edge.data, -id(edge)
+                like, place = edge._data, -id(edge)
                 if like.__class__ is str:  # a text that the user put there
                     like = edge
             if everywhere or place in onward or place in aims:
@@ -101,13 +168,17 @@ def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
         place = -heappop(waiting)
         entry = arrived.pop(place)
         node, g = entry
-        if hooks and place in hooks:
+        if hooks and place in hooks and place != seen:
             g = entry[1] = _run_hooks(hooks[place], g, create_graph)
         if place in aims:
             ends[place] = entry
         edges = ()
         if everywhere or place in onward:
-            edges, gradients = node.edges, _step(node, g, create_graph, recomputed)
+            try:
+                edges, gradients = node.edges, _step(node, g, create_graph, recomputed)
+            except BaseException:
+                this.break_off(entry)
+                raise
             if not retain:
                 node.saved = None
     for entry in arrived.values():

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
-from . import inplace, state
+from . import inplace, nested, state
 from .cotangents import sum_to
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
@@ -100,6 +100,9 @@ class Function:
         decorated with :func:`once_differentiable`. After ``torch.autograd.Function``.
     """
 
+    evaluator = False
+    """Whether what it says, a text, is an evaluation of its inputs: ``backward()`` then starts with it by itself."""
+
     @staticmethod
     def forward(*args):
         raise NotImplementedError("a Function must define `forward`.")
@@ -116,8 +119,13 @@ class Function:
         raise ArgumentTypeError(f"{type(self).__name__} is called as `{type(self).__name__}.apply(...)`.")
 
     @classmethod
-    def apply(cls, *args) -> Any:
-        """Run ``forward`` on ``args``, recorded as one operation."""
+    def apply(cls, *args, **keywords) -> Any:
+        """Run ``forward`` on the arguments, recorded as one operation; variables may be inside of lists and dicts."""
+        if keywords:
+            args, keywords = nested.in_order(_forward(cls), args, keywords)
+        if keywords or any(a.__class__ in _CONTAINERS and nested.holds_variables(a) for a in args):
+            flat, inner = nested.flat_form(cls, args, keywords)
+            return flat.apply(*inner)  # type: ignore[attr-defined]
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
         owner = backends.beside_text(kinds, cls.__name__)
         variables = any(isinstance(a, Variable) for a in args)
@@ -132,6 +140,14 @@ class Function:
             if owner.derivatives.native:
                 return _native(cls, owner, args)
         return _apply(cls, args)
+
+
+_CONTAINERS = frozenset((list, tuple, dict))
+
+
+def _forward(cls) -> Callable:
+    """``forward`` as it is called, without ``ctx``."""
+    return cls.forward if cls.setup_context is not Function.setup_context else functools.partial(cls.forward, None)
 
 
 def _runs(cls) -> Callable:
@@ -169,6 +185,8 @@ def _apply(cls, args: tuple):
         raise GradientError(f"{cls.__name__}: an input that is marked dirty must be returned.")
     constants = {id(t) for t in ctx._constants}
     data = [_data(o) for o in outputs]
+    if cls.evaluator:
+        data = [backends.by_name("text").module.verdict(d) for d in data]
     own = {id(a.data) for a in args if isinstance(a, Variable)}
     for i, (o, d) in enumerate(zip(outputs, data)):
         if isinstance(d, np.ndarray) and id(d) in own and id(o) not in dirty:
@@ -261,7 +279,8 @@ def _source(tensor, args, edges, outputs, dirty):
 
 
 def _about(variable: Variable) -> tuple:
-    return variable.shape, variable.role, variable.dtype, backends.of(variable.data)
+    role = variable.role if variable.dtype is str else variable._role
+    return variable.shape, role, variable.dtype, backends.of(variable.data)
 
 
 def _rejoined(value, source, node: Node, single: bool):

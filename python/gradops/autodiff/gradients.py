@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 from .. import backends
 from ..errors import ArgumentError, GradientError
 from ..ops import creation
@@ -29,15 +31,37 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
     Gradient:
         As ``torch.autograd.backward`` (Paszke et al. 2017). Safe to call from several threads: each adds its own.
     """
-    roots, given = _sequence(variables), None if grad_variables is None else _sequence(grad_variables)
+    roots = _sequence(variables)
+    given = None if grad_variables is None else _remarks(roots, _sequence(grad_variables))
     if any(map(_is_torch, roots)):
         torch_tape.backward(roots, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
         return
     wanted = None if inputs is None else _leaves(inputs)
     seeds = _seeds(roots, given, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
-    for leaf, g in engine.run(roots, seeds, retain, create_graph, wanted).values():
+    gradients = engine.run(roots, seeds, retain, create_graph, wanted)
+    undelivered = held_back.get()
+    if undelivered is None:
+        deliver(gradients, create_graph)
+    else:
+        undelivered.append((gradients, create_graph))
+
+
+held_back: ContextVar[list | None] = ContextVar("gradops_held_back", default=None)
+"""Where passes that run at once leave their gradients, to be added in order."""
+
+
+def deliver(gradients: dict[int, list], create_graph: bool) -> None:
+    """Add what a pass found to the ``grad`` of its leaves."""
+    for leaf, g in gradients.values():
         engine.accumulate(leaf, g, create_graph)
+
+
+def _remarks(roots: list, given: list) -> list:
+    """Several remarks on one text are one gradient."""
+    if len(roots) == 1 and len(given) > 1 and getattr(roots[0], "dtype", None) is str:
+        return [given]
+    return given
 
 
 def grad(

@@ -29,7 +29,7 @@ from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
 from .modes import recording
 from .state import buffer, bump, clock, written
-from .variable import Variable, attach
+from .variable import Variable, attach, method
 
 WRITABLE = frozenset(
     {
@@ -160,11 +160,11 @@ def assign(variable: Variable, key, value) -> None:
     _check_dtype(data, other)
     tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
     if isinstance(data, np.generic):
-        data = variable.data = np.array(data)
+        data = variable._data = np.array(data)
     if not isinstance(data, np.ndarray):
         result = indexing.set_at(variable, key, value)
         _supersede(data, result.data)
-        variable.data = result.data
+        variable._data = result.data
         if tracked:
             _become(variable, result._node)
         return
@@ -219,7 +219,7 @@ def replace(variable: Variable, result) -> None:
     value = result.data if isinstance(result, Variable) else result
     node = result._node or (result if result.requires_grad else None) if isinstance(result, Variable) else None
     if getattr(data, "dtype", None) is str:
-        variable.data = value
+        variable._data = value
     elif tuple(value.shape) != tuple(data.shape):
         raise ShapeError(
             f"the result of an in-place operation must keep the shape {tuple(data.shape)}; got {tuple(value.shape)}."
@@ -233,7 +233,7 @@ def replace(variable: Variable, result) -> None:
         _check_dtype(data, value)
         _supersede(data, value)
         dtype = conversion.dtype(data)
-        variable.data = value if conversion.dtype(value) == dtype else conversion.cast(value, dtype)
+        variable._data = value if conversion.dtype(value) == dtype else conversion.cast(value, dtype)
     if recording.get():
         if node is not None and not isinstance(node, Node):
             node = Node(ALIAS, (node,), (), value.shape, value.dtype)
@@ -289,6 +289,32 @@ def _before(variable: Variable) -> Variable:
     return out
 
 
+@method("copy_")
+def copy_(variable: Variable, source) -> Variable:
+    """The value of ``source`` in place of the variable's own, recorded; a text keeps its role.
+
+    Raises:
+        GradientError: a leaf that requires a gradient, outside ``no_grad``.
+        ShapeError: numbers that do not broadcast to the variable's.
+        ArgumentTypeError: numbers for a text, or a text for numbers.
+
+    Gradient:
+        To ``source`` the upstream gradient, to what was there before 0. As ``torch.Tensor.copy_``.
+    """
+    if variable.dtype is not str:
+        assign(variable, ..., source)
+        return variable
+    refuse_leaf(variable)
+    variable.data = source
+    from_source = isinstance(source, Variable) and source.requires_grad and recording.get()
+    if from_source:
+        made = source + ""
+        variable._node, variable._active = made._node, True
+    elif recording.get() or variable._node is not None:
+        variable._node, variable._active = None, variable._active and variable._node is None
+    return variable
+
+
 def refuse_leaf(variable: Variable) -> None:
     """Raise for what must not be changed in place: a leaf that requires a gradient, where that is recorded.
 
@@ -318,7 +344,7 @@ def _own(variable: Variable):
     elif data.base is None or variable._node is None or "_wrote" in variable.__dict__:
         variable.__dict__["_wrote"] = True
         return data
-    variable.data = data.copy()
+    variable._data = data.copy()
     return variable.data
 
 

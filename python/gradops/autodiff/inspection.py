@@ -32,7 +32,8 @@ class Box:
 
     Attributes:
         name: the operation's, or the leaf's name or role.
-        about: dtype and shape, ``"float64 [2, 3]"``; empty where several results have their own.
+        about: dtype and shape, ``"float64 [2, 3]"``; empty where several results have their own. Of text the
+            beginning, where it is known, and the feedback that a leaf has got.
         kind: ``"operation"``, ``"result"`` or ``"leaf"``.
         level: 0 for results; each box is below all that use it.
         x, width: its middle and width, in widths of a letter. Levels lie below each other.
@@ -61,11 +62,14 @@ def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
     names = {id(v): name for name, v in (params or {}).items()}
     roots = _roots(y)
     results = set(map(id, roots))
+    texts = {id(_shown(v.grad_fn)): v for v in _several(y) if isinstance(v, Variable) and v.dtype is str}
     places = _ordered(roots)
     keys = {id(place): f"n{i}" for i, place in enumerate(places, 1)}
     found = {}
     for place in places:
         box = found[keys[id(place)]] = Box(*_words(place, names), "result" if id(place) in results else "operation")
+        if id(place) in texts and not _is_leaf(place):
+            box.about = _quoted(texts[id(place)])
         if _is_leaf(place):
             box.kind = "leaf"
         box.width = 2 + max(len(box.name), len(box.about))
@@ -225,11 +229,15 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
 
 
 def _roots(y) -> list:
-    found = list(y) if isinstance(y, (list, tuple)) else [y]
+    found = _several(y)
     roots = [getattr(v, "grad_fn", None) for v in found]
     if all(root is None for root in roots):
         raise GradientError("there is no graph: nothing was recorded.", argument="y")
     return [_shown(root) for root in roots if root is not None]
+
+
+def _several(y) -> list:
+    return list(y) if isinstance(y, (list, tuple)) else [y]
 
 
 def _ordered(roots: list) -> list:
@@ -277,7 +285,16 @@ def _words(place, names: dict[int, str]) -> tuple[str, str]:
     return name, _about(results[0]) if len(results) == 1 else ""
 
 
+def _quoted(variable: Variable) -> str:
+    """The beginning of a text, and of the feedback on it."""
+    words = [variable, *([] if variable._grad is None else [variable._grad])]
+    shown = [" ".join(str(word.data).split()) for word in words]
+    return " <- ".join(repr(word if len(word) <= 30 else word[:27] + "...") for word in shown)
+
+
 def _about(tensor) -> str:
     dtype = tensor.dtype
+    if dtype is str and isinstance(tensor, Variable):
+        return _quoted(tensor)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
     return f"{name} {list(tensor.shape)}" if len(tensor.shape) else name

@@ -16,6 +16,10 @@ def is_grad_enabled() -> bool:
     return recording.get()
 
 
+own_gradient: ContextVar[bool] = ContextVar("gradops_own_gradient", default=False)
+"""Whether a function runs whose gradient is its own, so that what leaves the graph in it loses nothing."""
+
+
 _inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)
 """Whether an :class:`inference_mode` holds, in which ``enable_grad`` records nothing."""
 _entered: ContextVar[tuple] = ContextVar("gradops_entered", default=())

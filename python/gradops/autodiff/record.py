@@ -123,7 +123,7 @@ def _of_one(op, rules, holomorphic):
     is_recording = recording.get
 
     def recorded(x):
-        data = x.data
+        data = x._data
         y = kernels[type(data)](data)
         if x._active and is_recording():
             saved = (data if keep_x else None, y if keep_y else None)
@@ -131,7 +131,7 @@ def _of_one(op, rules, holomorphic):
         return wrap(y)
 
     def recorded_with_settings(x, *settings):
-        data = x.data
+        data = x._data
         y = kernels[type(data)](data, *settings)
         if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
             saved = (data if keep_x else None, *settings, y if keep_y else None)
@@ -159,7 +159,7 @@ def _of_two(op, rules, holomorphic, variables):
     keep = keeps[first, second]
 
     def recorded(x1, x2):
-        data1, on1, data2, on2 = x1.data, x1._active, x2.data, x2._active
+        data1, on1, data2, on2 = x1._data, x1._active, x2._data, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
         if (on1 or on2) and is_recording():
             edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
@@ -168,7 +168,7 @@ def _of_two(op, rules, holomorphic, variables):
 
     def recorded_with_constant(x1, x2):
         x = x1 if first else x2
-        data1, data2 = (x.data, x2) if first else (x1, x.data)
+        data1, data2 = (x._data, x2) if first else (x1, x._data)
         y = kernels[type(data1), type(data2)](data1, data2)
         if x._active and is_recording():
             return attached(data1, data2, y, (x._node or x,), keep)

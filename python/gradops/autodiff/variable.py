@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy as _copy
 import warnings
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,10 @@ class Variable:
         role: what a text is for; goes into feedback on it.
 
     Attributes:
-        data: the array or string itself. Writing to it is not recorded.
+        data: the array or string itself. Writing to it is not recorded: what an optimiser does. The new value may be
+            what the constructor takes, or a variable; a text keeps its role.
         grad: the accumulated gradient, a variable, or None; on a text the feedback that was given.
-        role: what it is for; of a text made from others their roles together.
+        role: what it is for; of what was made from others their roles together.
 
     Raises:
         ArgumentTypeError: data that is no array, number, list or string, or of a dtype without gradients.
@@ -54,12 +56,33 @@ class Variable:
     register_post_accumulate_grad_hook: Callable[..., Any]
     retain_grad: Callable[..., None]
 
-    def __init__(self, data, requires_grad: bool = False, role: str | None = None):
-        self.data = _as_data(data)
+    def __init__(self, data="", requires_grad: bool = False, role: str | None = None):
+        self._data = _as_data(data)
+        if isinstance(requires_grad, str):
+            raise ArgumentTypeError(
+                f"`requires_grad` must be True or False; got {requires_grad!r}.",
+                argument="requires_grad",
+                hint="the role goes by name: `role=...`",
+            )
         if role is not None:
             self.role = role
         if requires_grad:
             self.requires_grad_()
+
+    def _set_data(self, value) -> None:
+        new = _as_data(value)
+        if (new.dtype is str) is not (self.dtype is str):
+            raise ArgumentTypeError(
+                f"`data` of a variable of {_kind(self._data)} must be such, too; got {_kind(new)}.", argument="data"
+            )
+        if self._active and not differentiable(new):
+            raise ArgumentTypeError(
+                f"`data`: only floating and complex tensors and text have gradients; got dtype {new.dtype}.",
+                argument="data",
+            )
+        self._data = new.in_role_of(self._data) if new.dtype is str else new
+
+    data: Any = property(attrgetter("_data"), _set_data)
 
     @property
     def grad(self) -> Variable | None:
@@ -91,12 +114,14 @@ class Variable:
 
     @property
     def role(self) -> str | None:
-        return self._role or getattr(self.data, "role", None)
+        if self._role or self._node is None or self.dtype is str:
+            return self._role or getattr(self._data, "role", None)
+        return _words(dict.fromkeys(_roles_below(self._node)))
 
     @role.setter
     def role(self, value: str | None) -> None:
-        if hasattr(self.data, "with_role"):
-            self.data = self.data.with_role(value)
+        if hasattr(self._data, "with_role"):
+            self._data = self._data.with_role(value)
         else:
             self._role = value
 
@@ -299,7 +324,7 @@ class Variable:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-_COPIED = ("data", "_active", "_role", "_grad")
+_COPIED = ("_data", "_active", "_role", "_grad")
 
 
 def _owner(data) -> backends.Backend:
@@ -340,7 +365,7 @@ def method(name: str) -> Callable:
 class Parameter(Variable):
     """A :class:`Variable` that requires a gradient unless told otherwise: what a model learns."""
 
-    def __init__(self, data, requires_grad: bool = True, role: str | None = None):
+    def __init__(self, data="", requires_grad: bool = True, role: str | None = None):
         super().__init__(data, requires_grad, role)
 
 
@@ -350,14 +375,14 @@ _new = object.__new__
 def wrap(data) -> Variable:
     """A variable on raw data, without copying or checking it."""
     out = _new(Variable)
-    out.data = data
+    out._data = data
     return out
 
 
 def attach(data, node: Node) -> Variable:
     """The variable of a recorded result."""
     out = _new(Variable)
-    out.data = data
+    out._data = data
     out._node = node
     out._active = True
     return out
@@ -375,7 +400,7 @@ def attach_new(data, rule, edges, saved) -> Variable:
     if packers or watchers:
         node.made()
     out = _new(Variable)
-    out.data = data
+    out._data = data
     out._node = node
     out._active = True
     return out
@@ -384,6 +409,10 @@ def attach_new(data, rule, edges, saved) -> Variable:
 def _as_data(data) -> Any:
     if isinstance(data, Variable):
         data = data.data
+    if isinstance(data, np.ndarray) and data.dtype.kind == "U":
+        data = data.tolist()
+    if data is None or type(data) in (list, tuple):
+        check_words(data)
     if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
         return backends.by_name("text").convert(data)
     owner = backends.of(data)
@@ -403,6 +432,54 @@ def _as_data(data) -> Any:
             hint="use `tensor.requires_grad_()`; every gradops function takes torch tensors",
         )
     return owner.convert(data)
+
+
+def check_words(data) -> None:
+    """Refuse what is missing, and lists of texts that are nested or mixed.
+
+    Raises:
+        ArgumentTypeError: None, or one of these.
+    """
+    if data is None:
+        raise ArgumentTypeError("`data` is None: there is no value.", argument="data", hint='`""` is the empty text')
+    words = [isinstance(item, str) for item in data]
+    if any(words) and not all(words):
+        i = words.index(False)
+        missing = data[i] is None or data[i] != data[i]
+        raise ArgumentTypeError(
+            f"`data[{i}]` is {'missing' if missing else f'a {type(data[i]).__name__}'} among texts.", argument="data"
+        )
+    if any(_holds_text(item) for item in data if type(item) in (list, tuple)):
+        raise ArgumentTypeError("`data`: texts are one or a list of them; got lists in a list.", argument="data")
+
+
+def _holds_text(value) -> bool:
+    return isinstance(value, str) or type(value) in (list, tuple) and any(map(_holds_text, value))
+
+
+def _kind(data) -> str:
+    return "text" if data.dtype is str else "numbers"
+
+
+def _roles_below(node: Node):
+    """The roles of the leaves that a result was made from, in order."""
+    seen: set[int] = set()
+    stack: list = [node]
+    while stack:
+        place = stack.pop()
+        if id(place) in seen:
+            continue
+        seen.add(id(place))
+        if isinstance(place, Variable):
+            if place.role:
+                yield place.role
+        else:
+            stack.extend(edge for edge in reversed(place.edges) if edge is not None)
+
+
+def _words(roles) -> str | None:
+    *first, last = roles or (None,)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def differentiable(data) -> bool:

@@ -138,7 +138,10 @@ class Descent:
         past = state.get("past") if isinstance(state, Mapping) else None
         if not isinstance(past, (list, tuple)) or len(past) != len(self.params):
             raise ArgumentError(f"`state` must be that of {len(self.params)} parameters.", argument="state")
-        self._past = [[(text, list(remarks)) for text, remarks in rows] for rows in past]
+        self._past = [
+            [(text, [remarks] if isinstance(remarks, str) else list(remarks)) for text, remarks in rows]
+            for rows in past
+        ]
 
     def __repr__(self) -> str:
         return f"Descent({[param.role for param in self.params]}, memory={self.memory})"

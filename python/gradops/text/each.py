@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import Any
 
 from .._progress import track
+from ..autodiff import gradients
+from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError
 
 
@@ -43,6 +46,45 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
     if not isinstance(threads, int) or threads < 1:
         raise ArgumentError(f"`threads` must be a positive whole number; got {threads!r}.", argument="threads")
     rows = list(zip(*columns))
+    if f in (Variable.backward, gradients.backward):
+        return _passes(f, rows, threads, progress)
+    return _shown(f, rows, threads, progress)
+
+
+def _passes(f: Callable, rows: list[tuple], threads: int, progress) -> list:
+    """Backward passes: all run, then all add their gradients, in order; where one fails, those that ended wait."""
+    found = [_ended.pop(_node(row), []) for row in rows]
+
+    def run(i: int) -> None:
+        if not found[i]:
+            token = gradients.held_back.set(found[i])
+            try:
+                f(*rows[i])
+            finally:
+                gradients.held_back.reset(token)
+
+    try:
+        _shown(run, [(i,) for i in range(len(rows))], threads, progress)
+    except BaseException:
+        for row, passes in zip(rows, found):
+            if passes and _node(row) is not None:
+                _ended[_node(row)] = passes
+        raise
+    for passes in found:
+        for one in passes:
+            gradients.deliver(*one)
+    return [None] * len(rows)
+
+
+def _node(row: tuple):
+    return getattr(row[0], "grad_fn", None)
+
+
+_ended: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+"""What passes found that ended beside one that failed, by the nodes that they started from."""
+
+
+def _shown(f: Callable, rows: list[tuple], threads: int, progress) -> list:
     if callable(progress):
         return _run(f, rows, threads, progress)
     with track(len(rows), getattr(f, "__name__", "each"), progress or False) as advance:

@@ -63,7 +63,7 @@ def judge(f: Callable) -> Callable:
         with no_grad():
             verdicts = [_verdict(name, f(*_positional(names, row), **_named(names, row))) for row in rows]
         numbers = np.array([number for number, _ in verdicts])
-        result: Any = numbers if several else numbers[0]
+        result: Any = numbers if several else float(numbers[0])
         variables = list({id(x): x for x in given if isinstance(x, Variable)}.values())
         if not variables:
             return result
@@ -107,7 +107,7 @@ def _text(x):
 
 
 def _verdict(name: str, answer) -> tuple[float, tuple[str, ...]]:
-    if isinstance(answer, tuple) and len(answer) == 2 and _is_number(answer[0]):
+    if isinstance(answer, (tuple, list)) and len(answer) == 2 and _is_number(answer[0]):
         return float(answer[0]), _remarks(name, answer[1])
     if _is_number(answer):
         return float(answer), ()

@@ -72,15 +72,13 @@ def ask(model: Model, messages: Messages, what: str) -> Reply:
 
     Raises:
         ModelError: the model raised, or gave nothing or no text; ``what`` names the call. A failure that is
-            gradops' own (a budget, a callback of R) is raised as it is.
+            the layer's own (a budget) keeps its class.
     """
     try:
         answer = model.send(messages)
     except ModelError as error:
         raise type(error)(f"{what}: {error.message}", hint=error.hint) from error.__cause__
     except Exception as error:
-        if hasattr(error, "gradops_key"):  # an R condition, which R shows itself
-            raise
         shown = model.without_secrets(f"{type(error).__name__}: {error}")
         hidden = shown != f"{type(error).__name__}: {error}"
         raise ModelError(
@@ -232,6 +230,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         ArgumentTypeError: patterns or answers of other types.
         ModelError: when called, for a prompt that no pattern matches.
     """
+    if isinstance(answers, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in answers):
+        answers = {str(pattern): answer for pattern, answer in answers}  # from R, whose lists need no names
     if not isinstance(answers, Mapping):
         raise ArgumentTypeError(
             f"`answers` must be patterns with their answers; got {type(answers).__name__}.", argument="answers"

@@ -14,9 +14,25 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
   two is having both, and the shape operations leave it as it is, so that the rules of ops serve text too.
 """
 
-from . import backend, gradient  # noqa: F401
+from . import backend, gradient, methods  # noqa: F401
 from .gradient import first_feedback, merge
-from .operations import format, join, lower, replace, split, strip, upper
+from .operations import (
+    capitalize,
+    format,
+    join,
+    lower,
+    lstrip,
+    made_by_host,
+    removeprefix,
+    removesuffix,
+    replace,
+    rstrip,
+    split,
+    splitlines,
+    strip,
+    title,
+    upper,
+)
 from .values import Feedback, Said, Text, Texts, convert, feedback
 
 __all__ = [
@@ -24,15 +40,23 @@ __all__ = [
     "Said",
     "Text",
     "Texts",
+    "capitalize",
     "convert",
     "feedback",
     "first_feedback",
     "format",
     "join",
     "lower",
+    "lstrip",
+    "made_by_host",
     "merge",
+    "removeprefix",
+    "removesuffix",
     "replace",
+    "rstrip",
     "split",
+    "splitlines",
     "strip",
+    "title",
     "upper",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from ... import backends
 from ...errors import ArgumentTypeError, AxisError, BackendError, ShapeError
 from . import values
-from .values import Feedback, Text, Texts, add, aligned, both, convert, feedback
+from .values import Feedback, Text, Texts, Verdict, add, aligned, both, convert, feedback
 
 
 def _prepare(floatx: str) -> None:
@@ -182,6 +182,7 @@ def _zeros(shape=(), *_, **__):
 
 
 _module: Any = SimpleNamespace(
+    verdict=lambda x: Verdict(str(x), x.roles) if isinstance(x, Text) else x,
     is_tensor_type=lambda kind: issubclass(kind, (Text, Texts)),
     convert=convert,
     dtype_name=lambda x: "str",
@@ -199,10 +200,6 @@ _module: Any = SimpleNamespace(
     zeros_like=lambda x, *_, **__: _zeros(x.shape),
     equal=_compared("equal", operator.eq),
     not_equal=_compared("not_equal", operator.ne),
-    less=_compared("less", operator.lt),
-    less_equal=_compared("less_equal", operator.le),
-    greater=_compared("greater", operator.gt),
-    greater_equal=_compared("greater_equal", operator.ge),
     reshape=_reshape,
     broadcast_to=_broadcast_to,
     expand_dims=_expand_dims,

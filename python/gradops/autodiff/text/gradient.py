@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import GradientError
 from .. import state
 from ..variable import Variable, wrap
-from .values import Feedback, feedback
+from .values import Feedback, Verdict, feedback
 
 
 def first_feedback(root: Variable, value) -> Feedback:
@@ -14,6 +14,8 @@ def first_feedback(root: Variable, value) -> Feedback:
     Raises:
         GradientError: none given.
     """
+    if value is None and isinstance(root.data, Verdict):
+        value = str(root.data)
     if value is None:
         raise GradientError(
             "a text has no gradient to start from.",

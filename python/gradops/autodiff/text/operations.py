@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import ArgumentTypeError
@@ -11,7 +12,7 @@ from ..graph import Rule
 from ..modes import recording
 from ..record import record
 from ..variable import Variable, wrap
-from .values import Feedback, Text, Texts, feedback, roles_of
+from .values import Feedback, Text, Texts, aligned, convert, feedback, roles_of
 
 
 def join(texts, separator: str = "") -> Any:
@@ -36,7 +37,7 @@ def join(texts, separator: str = "") -> Any:
         values.extend(part if isinstance(part, Texts) else (part,))
     between = _single(separator)
     result = Text(between.join(values), roles_of(*values, between))
-    return _recorded("join", [*parts, separator], result)
+    return made("join", [*parts, separator], result)
 
 
 def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
@@ -47,66 +48,179 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     """
     value = _single(text)
     parts = [Text(part, value.roles) for part in value.split(separator, maxsplit)]
-    return _recorded("split", [text], parts)
+    return made("split", [text], parts)
+
+
+def splitlines(text) -> list:
+    """The lines of a text, as ``str.splitlines``: a list of text variables.
+
+    Gradient:
+        The feedback on each line, to the text.
+    """
+    value = _single(text)
+    return made("splitlines", [text], [Text(line, value.roles) for line in value.splitlines()])
 
 
 def format(template, *arguments, **named) -> Any:
-    """``template.format(...)`` with text variables, strings, numbers and number variables filled in.
+    """``template.format(...)`` with text variables, strings, numbers, and what lists and dicts of these hold.
+
+    ``{}``, ``{0}``, ``{name}``, ``{name[key]}``, with conversions and format specs; no attributes, so that a template
+    that a model wrote reaches nothing but what it is given. Several texts, in the template or filled in, give several.
 
     Returns:
         A text variable whose roles are those of the template and of what was filled in.
 
     Raises:
-        ArgumentTypeError: a template that is not text, or a name in it that is not given.
+        ArgumentTypeError: a template that is not text, a name in it that is not given, or an attribute.
 
     Gradient:
         The feedback, to the template and every text that was filled in; none to numbers.
     """
-    pattern = _single(template)
-    values = [*arguments, *named.values()]
-    texts = [v for v in values if isinstance(v, str) or isinstance(v, Variable) and v.dtype is str]
+    pattern = _text(template)
+    used: list = []
+    _find((arguments, named), used)
+    several = [x for x in (pattern, *map(_text, used)) if isinstance(x, Texts)]
+    if several:
+        count = len(aligned("format", *several))
+        result: Any = Texts([_filled(pattern, arguments, named, i) for i in range(count)])
+    else:
+        result = _filled(pattern, arguments, named, 0)
+    return made("format", [template, *used], result)
+
+
+class _Formatter(string.Formatter):
+    """``str.format`` without attributes, which notes the texts that it fills in."""
+
+    def __init__(self, place: int):
+        self.place = place
+        self.used: list[Text] = []
+
+    def get_field(self, field_name, arguments, named):
+        first, *keys = re.split(r"\[([^\]]*)\]", field_name)
+        if "." in first or any(keys[1::2]):
+            raise ArgumentTypeError(
+                f"`format`: {{{field_name}}} is an attribute, which a template has no access to.",
+                argument="template",
+                hint="pass it by a name of its own, or in a dict: `{user[name]}`",
+            )
+        found = self.get_value(int(first) if first.isdigit() else first, arguments, named)
+        for key in keys[0::2]:
+            found = found[int(key) if key.isdigit() and not isinstance(found, Mapping) else key]
+        return _at(found, self.place, self.used), first
+
+
+def _at(value, place: int, used: list):
+    """What is filled in for a value: of several texts one, of number variables the number."""
+    data = value.data if isinstance(value, Variable) else value
+    if isinstance(data, Texts):
+        data = data[place if len(data) > 1 else 0]
+    if isinstance(data, str):
+        text = data if isinstance(data, Text) else Text(data)
+        used.append(text)
+        return str(text)
+    if isinstance(value, Variable):
+        return value.item() if value.shape == () else value.data
+    return value
+
+
+def _filled(pattern, arguments, named, place: int) -> Text:
+    template = pattern[place if len(pattern) > 1 else 0] if isinstance(pattern, Texts) else pattern
+    formatter = _Formatter(place)
     try:
-        filled = string.Formatter().vformat(str(pattern), arguments, named)
-    except (KeyError, IndexError) as error:
-        raise ArgumentTypeError(
-            f"`format`: nothing is given for {error} of the template.", argument="template"
-        ) from error
-    return _recorded("format", [template, *texts], Text(filled, roles_of(pattern, *map(_text, texts))))
-
-
-def _mapped(name: str, method: Callable, doc: str) -> Callable:
-    def operation(text, *arguments):
-        value = _text(text)
-        if isinstance(value, Texts):
-            result: Any = Texts([Text(method(v, *arguments), v.roles) for v in value])
+        filled = formatter.vformat(str(template), arguments, named)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        if isinstance(error, ArgumentTypeError):
+            raise
+        if isinstance(error, (KeyError, IndexError)):
+            message = f"`format`: nothing is given for {error} of the template."
         else:
-            result = Text(method(value, *arguments), value.roles)
-        return _recorded(name, [text], result)
+            message = f"`format`: {error}."
+        raise ArgumentTypeError(message, argument="template") from error
+    return Text(filled, roles_of(template, *formatter.used))
+
+
+def _find(value, found: list) -> None:
+    """The texts in nested arguments."""
+    if isinstance(value, (str, Texts)) or isinstance(value, Variable) and value.dtype is str:
+        found.append(value)
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            _find(part, found)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            _find(part, found)
+
+
+def _mapped(name: str, doc: str) -> Callable:
+    method = getattr(str, name)
+
+    def operation(text, *arguments):
+        given = [_text(x) if isinstance(x, (Variable, str)) else x for x in arguments]
+        words = [x for x in given if isinstance(x, (Text, Texts))]
+        value = _text(text)
+        if isinstance(value, Texts) or any(isinstance(x, Texts) for x in words):
+            rows = aligned(name, value, *words)
+            result: Any = Texts([_applied(method, row[0], given, iter(row[1:])) for row in rows])
+        else:
+            result = _applied(method, value, given, iter(words))
+        return made(name, [text, *arguments], result)
 
     operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"{doc} Elementwise on several.\n\n    Gradient:\n        The feedback.\n    "
+    operation.__doc__ = (
+        f"{doc}, as ``str.{name}``. Elementwise on several.\n\n    Gradient:\n        The feedback.\n    "
+    )
     return operation
 
 
-strip = _mapped("strip", str.strip, "A text without what surrounds it, as ``str.strip``.")
-lower = _mapped("lower", str.lower, "A text in lower case.")
-upper = _mapped("upper", str.upper, "A text in upper case.")
-replace = _mapped("replace", str.replace, "A text with one part replaced by another, as ``str.replace``.")
+def _applied(method: Callable, text: Text, given: Sequence, words) -> Text:
+    used = [next(words) if isinstance(x, (Text, Texts)) else x for x in given]
+    texts = [x for x in used if isinstance(x, Text)]
+    return Text(method(text, *used), roles_of(text, *texts))
 
 
-def _recorded(name: str, inputs: list, result):
+strip = _mapped("strip", "A text without what surrounds it")
+lstrip = _mapped("lstrip", "A text without what is before it")
+rstrip = _mapped("rstrip", "A text without what is after it")
+lower = _mapped("lower", "A text in lower case")
+upper = _mapped("upper", "A text in upper case")
+title = _mapped("title", "A text with each word in upper case")
+capitalize = _mapped("capitalize", "A text that begins in upper case")
+replace = _mapped("replace", "A text with one part replaced by another")
+removeprefix = _mapped("removeprefix", "A text without its beginning")
+removesuffix = _mapped("removesuffix", "A text without its end")
+
+
+def made(name: str, inputs: Sequence, result) -> Any:
+    """``result``, one text, several, or a list of texts, as recorded: ``name`` made it of ``inputs``.
+
+    For operations whose feedback goes to all they were made of; what is no variable is passed over.
+    """
     variables = [x for x in inputs if isinstance(x, Variable)]
     if not variables:
         return result
-    edges = tuple(x._node or x if x.requires_grad else None for x in variables)
+    edges = tuple(x._node or x if x.requires_grad and x.dtype is str else None for x in variables)
     if recording.get() and any(edge is not None for edge in edges):
-        rule = Rule(name, vjp=_to_all if not isinstance(result, list) else _parts_to_all)
+        rule = Rule(name, vjp=_parts_to_all if isinstance(result, list) else _to_all)
         return record(rule, edges, (), result)
     return [wrap(part) for part in result] if isinstance(result, list) else wrap(result)
 
 
+def made_by_host(name: str, inputs: Sequence, result) -> Any:
+    """:func:`made` of strings that another language computed; their roles are those of the inputs."""
+    texts = [_text(x) for x in inputs if isinstance(x, str) or isinstance(x, Variable) and x.dtype is str]
+    value = convert(result)
+    if isinstance(value, Text):
+        return made(name, inputs, Text(value, roles_of(*texts)))
+    rows = [x for x in texts if isinstance(x, Text) or len(x) == len(value)]
+    others = [x for x in texts if not any(x is row for row in rows)]
+    found = [roles_of(*others, *(x[i] if isinstance(x, Texts) else x for x in rows)) for i in range(len(value))]
+    return made(name, inputs, Texts([Text(text, roles) for text, roles in zip(value, found)]))
+
+
 def _to_all(g, saved, node) -> list:
-    return [g] * len(node.edges)
+    """Remarks keep their places in texts that are as many as the results."""
+    said = feedback(g)
+    return [None if edge is None else said if edge.shape == node.shape else said.whole() for edge in node.edges]
 
 
 def _parts_to_all(g, saved, node) -> list:
@@ -125,5 +239,5 @@ def _text(value) -> Text | Texts:
 def _single(value) -> Text:
     text = _text(value)
     if isinstance(text, Texts):
-        raise ArgumentTypeError("expected one text; got several.")
+        raise ArgumentTypeError("expected one text; got several.", hint="take them one by one: `for text in texts`")
     return text

@@ -35,8 +35,16 @@ class Text(str):
         """The same text in another role."""
         return type(self)(str(self), () if role is None else (role,))
 
+    def in_role_of(self, other: Text | Texts) -> Text:
+        """The same text in the role of another."""
+        return Text(str(self), other.roles)
+
     def __add__(self, other):
         return add(self, convert(other))
+
+
+class Verdict(Text):
+    """What an evaluator says of its inputs: a backward pass starts with it by itself."""
 
 
 class Said(Text):
@@ -117,6 +125,11 @@ class Texts(Sequence):
 
     def with_role(self, role: str | None) -> Texts:
         return type(self)([text.with_role(role) for text in self])
+
+    def in_role_of(self, other: Text | Texts) -> Texts:
+        """The same texts in the roles of others: each of its place's, where they are as many."""
+        roles = list(other) if isinstance(other, Texts) and len(other) == len(self) else [other] * len(self)
+        return Texts([text.in_role_of(old) for text, old in zip(self, roles)])
 
     def __str__(self) -> str:
         return "\n".join(self)

@@ -14,7 +14,8 @@ The other names are what the R package calls, by theme:
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
 - ``objects``: tensors as R shows and saves them;
-- ``session``: warnings and interrupts under R.
+- ``session``: warnings and interrupts under R;
+- ``texts``: text variables, and the layer on them.
 """
 
 from .arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
@@ -45,6 +46,7 @@ from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, pa
 from .recording import is_recorded
 from .reticulate import missing
 from .session import hold_interrupts, set_progress, set_warn
+from .texts import backward_each, invoke_method, is_text, model_field, named, set_value
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
 
@@ -54,6 +56,7 @@ __all__ = [
     "CallbackError",
     "Failure",
     "add_hook",
+    "backward_each",
     "check_gradients",
     "annotation",
     "as_axis",
@@ -85,11 +88,15 @@ __all__ = [
     "hold_interrupts",
     "host_op",
     "invoke",
+    "invoke_method",
     "made",
     "missing",
     "is_method",
     "is_recorded",
+    "is_text",
     "matmul",
+    "model_field",
+    "named",
     "objective",
     "op",
     "operator_form",
@@ -101,6 +108,7 @@ __all__ = [
     "set_adopt",
     "set_patience",
     "set_progress",
+    "set_value",
     "set_warn",
     "subset",
     "tcrossprod",

@@ -43,6 +43,8 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
         if result.__class__ is dict and "<R error>" in result:
             error: Any = result["python"] or CallbackError(result["message"])
             error.gradops_key = result["<R error>"]
+            if result.get("status"):
+                error.status_code = result["status"]
             raise error
         return _result(result, (arguments, keywords))
 

@@ -117,17 +117,18 @@ def _floats(value, backend: backends.Backend):
     return backend.convert(value) if kind is float else value
 
 
-def function(forward: Callable, backward: Callable) -> Callable:
+def function(forward: Callable, backward: Callable, evaluator: bool = False) -> Callable:
     """The ``apply`` of a ``Function`` of two R functions."""
 
     def returned(value):
         return tuple(value) if isinstance(value, list) else value
 
-    def begin(ctx, *inputs):
+    def begin(ctx, *inputs, **by_name):
         ctx.gradops_kept = kept.get()
-        return returned(forward(ctx, *inputs))
+        return returned(forward(ctx, *inputs, **by_name))
 
-    methods = {
+    methods: dict[str, Any] = {
+        "evaluator": evaluator,
         "forward": staticmethod(begin),
         "backward": staticmethod(lambda ctx, *gradients: returned(backward(ctx, *gradients))),
     }

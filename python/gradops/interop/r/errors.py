@@ -7,7 +7,7 @@ import re
 import traceback
 from collections import OrderedDict
 
-from ...errors import GradopsError
+from ...errors import GradopsError, ModelError
 
 
 class CallbackError(Exception):
@@ -55,7 +55,8 @@ class Failure:
         seen: list = []
         while error is not None and error not in seen:
             if hasattr(error, "gradops_key"):
-                return {"kind": "callback", "message": str(error), "key": error.gradops_key}
+                about = {"model": seen[0].message} if seen and isinstance(seen[0], ModelError) else {}
+                return {"kind": "callback", "message": str(error), "key": error.gradops_key, **about}
             seen.append(error)
             error = error.__cause__ or error.__context__
         error = original(self.error)

@@ -1,0 +1,147 @@
+# Models behind text_call(): anything that answers a text.
+
+#' Models for texts
+#'
+#' A model is a function of a prompt and a system prompt that returns a text. `text_as_model()` makes one of anything
+#' that answers, `text_remembered()` one that records, replays, retries and counts, `text_scripted()` one that calls
+#' nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
+#' @param x One of
+#'   - an R function of `(prompt, system)`, or of the prompt alone, before which the system prompt is then put;
+#'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
+#'   - a Python client with `chat$completions$create`, as that of `openai`, and the name of its `model`;
+#'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;
+#'   - a model.
+#' @param model The name of the client's model; for `text_remembered()` what `text_as_model()` takes, or `NULL` to
+#'   answer from the recording alone.
+#' @param ... What is sent with each call: `temperature = 0`.
+#' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; `NULL`:
+#'   memory alone.
+#' @param calls,tokens The most calls, and the most tokens of them; what memory answers is free. Tokens are as the model
+#'   says, else one for four characters.
+#' @param retries How often a call is repeated that failed for the moment (a rate limit, a timeout, a lost connection,
+#'   an error 5xx); conditions of \pkg{httr2} with such a status, too.
+#' @param wait Seconds before the first repetition, doubled for each further one.
+#' @param answers A list: regular expressions (Python's) as names, and what is answered where the first that is found
+#'   in the system prompt and prompt matches: a text; several, one for each call; or a function of `(prompt, system)`.
+#'   One without a name answers all else.
+#' @returns A model: an R function of `(prompt, system = NULL)`. `model$name`; of `text_remembered()` also
+#'   `model$spent`, a list of `calls`, `tokens` and `remembered`; of `text_scripted()` `model$calls`, a data frame of
+#'   what it was asked.
+#' @section Errors:
+#' - `gradops_error_type`: what is no model.
+#' - `gradops_error_model`: a model that fails or returns no text, a prompt without a scripted or recorded answer.
+#' - `gradops_error_budget`: a call that would go over the budget; it is not made.
+#' - `gradops_error_argument`: a recording that is none.
+#' @examplesIf gradops_available()
+#' model <- text_scripted(list("haiku" = "Rain on the window", "I do not know."))
+#' model("Write a haiku.")
+#' file <- tempfile(fileext = ".jsonl")
+#' text_remembered(model, file)("Write a haiku.")
+#' text_remembered(NULL, file)("Write a haiku.")
+#' @name text_models
+NULL
+
+#' @rdname text_models
+#' @export
+text_as_model <- function(x, model = NULL, ...) {
+  if (inherits(x, "gradops_model") && is.null(model) && ...length() == 0) {
+    return(x)
+  }
+  options <- lapply(list(...), operand)
+  as_r_model(call_core("interop.r.invoke", text_core("as_model"), list(model_operand(x), model), options))
+}
+
+#' @rdname text_models
+#' @export
+text_remembered <- function(model, path = NULL, calls = NULL, tokens = NULL, retries = 5, wait = 1) {
+  if (!is.null(path)) path <- path.expand(path)
+  settings <- list(
+    calls = if (!is.null(calls)) as.integer(calls), tokens = if (!is.null(tokens)) as.integer(tokens),
+    retries = as.integer(retries), wait = wait
+  )
+  as_r_model(call_core("interop.r.invoke", text_core("remembered"), list(model_operand(model), path), settings))
+}
+
+#' @rdname text_models
+#' @export
+text_scripted <- function(answers) {
+  if (!is.list(answers) && !is.character(answers) || length(answers) == 0) {
+    abort(
+      sprintf("`answers` must be a list of patterns with their answers; got %s.", friendly(answers)),
+      class = c("gradops_error_type", "gradops_error"), argument = "answers"
+    )
+  }
+  patterns <- rlang::names2(answers)
+  pairs <- Map(function(pattern, answer) list(pattern, model_answer(answer)), patterns, as.list(answers))
+  as_r_model(call_core("text.scripted", unname(pairs)))
+}
+
+model_answer <- function(answer) {
+  if (is.function(answer)) callback(answer) else if (length(answer) > 1) as.list(answer) else answer
+}
+
+text_core <- function(name) {
+  name <- paste0("text.", name)
+  core[[name]] %||% load_core(name)
+}
+
+# A model as Python takes it.
+model_operand <- function(x) {
+  if (inherits(x, "gradops_model")) {
+    attr(x, "model")
+  } else if (inherits(x, "python.builtin.object")) {
+    x
+  } else if (is_ellmer(x)) {
+    call_core("interop.r.named", callback(ellmer_call(x)), "ellmer chat")
+  } else if (is.function(x)) {
+    call_core("interop.r.named", callback(x), "R function")
+  } else {
+    x
+  }
+}
+
+is_ellmer <- function(x) {
+  is.environment(x) && inherits(x, "Chat") && is.function(x$chat) && is.function(x$clone)
+}
+
+# A fresh conversation each time, as a call has no past.
+ellmer_call <- function(chat) {
+  force(chat)
+  function(prompt, system) {
+    fresh <- chat$clone()
+    fresh$set_turns(list())
+    if (!is.null(system)) fresh$set_system_prompt(system)
+    as.character(fresh$chat(prompt, echo = "none"))
+  }
+}
+
+as_r_model <- function(model) {
+  f <- function(prompt, system = NULL) {
+    as.character(py_to_r(call_core("interop.r.invoke", model, list(prompt, system), list())))
+  }
+  structure(f, class = c("gradops_model", "function"), model = model)
+}
+
+#' @export
+`$.gradops_model` <- function(x, name) {
+  model <- attr(x, "model", exact = TRUE)
+  value <- py_to_r(call_core("interop.r.model_field", model, name))
+  if (name == "calls" && is.list(value)) {
+    value <- data.frame(
+      prompt = vapply(value, function(call) call[[1]], ""),
+      system = vapply(value, function(call) call[[2]] %||% NA_character_, "")
+    )
+  }
+  value
+}
+
+#' @export
+print.gradops_model <- function(x, ...) {
+  writeLines(format(x))
+  invisible(x)
+}
+
+#' @export
+format.gradops_model <- function(x, ...) {
+  sprintf("<model %s>", x$name)
+}

@@ -1,0 +1,150 @@
+# Base R's functions of strings on texts.
+
+#' Strings of text variables
+#'
+#' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and `format()`
+#' are base R's, and on text variables they are recorded: the result is a text variable. `c()`, `rep()`, `rev()` and
+#' `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's.
+#' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,text,ignore.case,perl,fixed,useBytes,which,whitespace As in
+#'   base R; texts may be text variables.
+#' @param start,stop,file,fill,labels,append As in base R.
+#' @returns A text variable, of as many texts as base R's strings.
+#' @section Gradient:
+#' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that place.
+#' @examplesIf gradops_available()
+#' instruction <- parameter("write a haiku", role = "instruction")
+#' prompt <- paste0(toupper(substr(instruction, 1, 1)), substr(instruction, 2, 99), ", please.")
+#' prompt
+#' backward(prompt, "say about what")
+#' instruction$grad
+#' @name text_strings
+NULL
+
+is_text <- function(x) {
+  is.environment(x) && inherits(x, "gradops.autodiff.variable.Variable") && py_to_r(call_core("interop.r.is_text", x))
+}
+
+# What base R's `f` makes of the arguments, recorded where a text variable is among them.
+on_strings <- function(name, f, arguments) {
+  texts <- Filter(is_text, unname(arguments))
+  values <- lapply(arguments, function(x) if (is_tensor(x)) as.character(x) else x)
+  result <- do.call(f, values)
+  if (length(texts) == 0 || length(result) == 0) {
+    return(result)
+  }
+  call_core("autodiff.text.made_by_host", name, texts, if (length(result) == 1) result else as.list(result))
+}
+
+#' @rdname text_strings
+#' @export
+paste <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
+  UseMethod("paste", among(...))
+}
+
+paste_tensor <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
+  on_strings("paste", base::paste, list(..., sep = sep, collapse = collapse, recycle0 = recycle0))
+}
+
+#' @rdname text_strings
+#' @export
+paste0 <- function(..., collapse = NULL, recycle0 = FALSE) {
+  UseMethod("paste0", among(...))
+}
+
+paste0_tensor <- function(..., collapse = NULL, recycle0 = FALSE) {
+  on_strings("paste0", base::paste0, list(..., collapse = collapse, recycle0 = recycle0))
+}
+
+#' @rdname text_strings
+#' @export
+sprintf <- function(fmt, ...) {
+  UseMethod("sprintf", among(fmt, ...))
+}
+
+sprintf_tensor <- function(fmt, ...) {
+  numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(values_of(x)) else x)
+  on_strings("sprintf", base::sprintf, c(list(fmt), numbers))
+}
+
+#' @rdname text_strings
+#' @export
+sub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fixed = FALSE, useBytes = FALSE) {
+  UseMethod("sub", among(pattern, replacement, x))
+}
+
+sub_tensor <- function(pattern, replacement, x, ...) {
+  on_strings("sub", base::sub, list(pattern, replacement, x, ...))
+}
+
+#' @rdname text_strings
+#' @export
+gsub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fixed = FALSE, useBytes = FALSE) {
+  UseMethod("gsub", among(pattern, replacement, x))
+}
+
+gsub_tensor <- function(pattern, replacement, x, ...) {
+  on_strings("gsub", base::gsub, list(pattern, replacement, x, ...))
+}
+
+#' @rdname text_strings
+#' @export
+toupper <- function(x) {
+  UseMethod("toupper", among(x))
+}
+
+toupper_tensor <- function(x) {
+  on_strings("toupper", base::toupper, list(x))
+}
+
+#' @rdname text_strings
+#' @export
+tolower <- function(x) {
+  UseMethod("tolower", among(x))
+}
+
+tolower_tensor <- function(x) {
+  on_strings("tolower", base::tolower, list(x))
+}
+
+#' @rdname text_strings
+#' @export
+trimws <- function(x, which = c("both", "left", "right"), whitespace = "[ \t\r\n]") {
+  UseMethod("trimws", among(x))
+}
+
+trimws_tensor <- function(x, ...) {
+  on_strings("trimws", base::trimws, list(x, ...))
+}
+
+#' @rdname text_strings
+#' @export
+substr <- function(x, start, stop) {
+  UseMethod("substr", among(x))
+}
+
+substr_tensor <- function(x, start, stop) {
+  on_strings("substr", base::substr, list(x, start, stop))
+}
+
+#' @rdname text_strings
+#' @export
+cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
+  UseMethod("cat", among(...))
+}
+
+cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
+  shown <- lapply(list(...), function(x) if (is_text(x)) as.character(x) else x)
+  do.call(base::cat, c(shown, list(file = file, sep = sep, fill = fill, labels = labels, append = append)))
+}
+
+format_any_tensor <- function(x, ...) {
+  if (is_text(x)) on_strings("format", base::format, list(x, ...)) else format_tensor(x, ...)
+}
+
+# `c()` of texts and strings: several texts.
+c_texts <- function(parts) {
+  as_texts <- function(x) {
+    if (is_tensor(x)) call_op("reshape", x, -1L) else call_core("autodiff.text.convert", as.list(as.character(x)))
+  }
+  call_core("ops.concatenate", lapply(unname(parts), as_texts), 0L)
+}

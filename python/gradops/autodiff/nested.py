@@ -1,0 +1,149 @@
+"""A ``Function`` of variables inside lists and dicts, and of arguments by name, as one of the variables alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import _tree, backends
+from ..errors import ArgumentTypeError, GradientError
+from .variable import Variable
+
+
+def holds_variables(value) -> bool:
+    """Whether there are variables inside of a list, tuple or dict."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return isinstance(value, Variable)
+    return any(map(holds_variables, value))
+
+
+def _records_itself(value) -> bool:
+    """Whether a value is a tensor whose library differentiates it."""
+    owner = None if isinstance(value, Variable) else backends.of(value)
+    return owner is not None and owner.derivatives.native
+
+
+def in_order(forward: Callable, args: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """Arguments by position, as far as ``forward`` has them so."""
+    try:
+        bound = inspect.signature(forward).bind(*args, **keywords)
+    except ValueError:  # no signature
+        return args, keywords
+    return bound.args, bound.kwargs
+
+
+def flat_form(cls, args: tuple, keywords: dict) -> tuple[type, list]:
+    """A ``Function`` of the variables in ``args`` and ``keywords`` alone, and these variables, each once.
+
+    ``forward`` and ``setup_context`` get the arguments as they were given; ``backward`` returns a gradient for each
+    argument, those by name after the others, nested as the argument is; None is none for all of one.
+    """
+    leaves, form = _tree.flatten((args, keywords))
+    other = next((x for x in leaves if _records_itself(x)), None)
+    if other is not None:
+        raise ArgumentTypeError(
+            f"{cls.__name__}: a {type(other).__name__} inside of a list or dict, or by name alone, gets no gradient.",
+            hint="pass it as an argument by position, or a `Variable` on it",
+        )
+    variables = list({id(leaf): leaf for leaf in leaves if isinstance(leaf, Variable)}.values())
+    places = {id(variable): i for i, variable in enumerate(variables)}
+    given = [*args, *keywords.values()]
+
+    def filled(inputs) -> Any:
+        return _tree.unflatten(form, [inputs[places[id(x)]] if isinstance(x, Variable) else x for x in leaves])
+
+    def needs(value, wanted) -> bool:
+        found = _tree.flatten(value)[0]
+        return any(wanted[places[id(x)]] for x in found if isinstance(x, Variable))
+
+    def forward(ctx, *inputs):
+        arguments, by_name = filled(inputs)
+        flat = ctx.needs_input_grad
+        ctx.needs_input_grad = tuple(needs(value, flat) for value in given)
+        if cls.setup_context is _base(cls).setup_context:
+            return cls.forward(ctx, *arguments, **by_name)
+        output = cls.forward(*arguments, **by_name)
+        cls.setup_context(ctx, (*arguments, *by_name.values()), output)
+        return output
+
+    def backward(ctx, *gradients):
+        result = cls.backward(ctx, *gradients)
+        several = isinstance(result, (tuple, list)) and len(given) > 1 or len(given) == 1 and _is_row(result, given[0])
+        result = list(result) if several else [result]
+        while len(result) > len(given) and result[-1] is None:
+            result.pop()
+        if len(result) != len(given):
+            raise GradientError(
+                f"{cls.__name__}.backward must return {len(given)} gradients, one for each argument of `forward`; "
+                f"got {len(result)}."
+            )
+        found: list[list] = [[] for _ in variables]
+        for value, gradient in zip(given, result):
+            _collect(cls, value, gradient, places, found)
+        return tuple(_total(row) for row in found)
+
+    members: dict[str, Any] = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(backward),
+        "evaluator": cls.evaluator,
+    }
+    return type(cls.__name__, (_base(cls),), members), variables
+
+
+def _base(cls) -> Any:
+    from .function import Function
+
+    return Function
+
+
+def _is_row(result, argument) -> bool:
+    """Of one argument: whether a sequence is a row of one gradient, and not that gradient, nested as the argument."""
+    return (
+        isinstance(result, (tuple, list))
+        and len(result) == 1
+        and not (
+            isinstance(argument, (tuple, list))
+            and len(argument) == 1
+            and not isinstance(result[0], (tuple, list, dict))
+        )
+    )
+
+
+def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) -> None:
+    """Put each gradient to its variable's."""
+    if gradient is None:
+        return
+    if isinstance(value, Variable):
+        found[places[id(value)]].append(gradient)
+    elif isinstance(value, dict) and isinstance(gradient, dict):
+        for name, part in gradient.items():
+            if name in value:
+                _collect(cls, value[name], part, places, found)
+    elif isinstance(value, (list, tuple)) and isinstance(gradient, (list, tuple)) and len(value) == len(gradient):
+        for part, one in zip(value, gradient):
+            _collect(cls, part, one, places, found)
+    else:
+        raise GradientError(
+            f"{cls.__name__}.backward returned a {type(gradient).__name__} as the gradient of {_kind(value)}.",
+            hint="nest gradients as the argument of `forward` is, or return None",
+        )
+
+
+def _kind(value) -> str:
+    many = isinstance(value, (list, tuple, dict))
+    return f"a {type(value).__name__} of {len(value)}" if many else f"a {type(value).__name__}, which is no variable"
+
+
+def _total(row: list):
+    """The gradients of one variable that is there several times."""
+    if not row:
+        return None
+    if any(isinstance(g, str) or isinstance(g, Variable) and g.dtype is str for g in row):
+        return [said for g in row for said in (g if isinstance(g, (list, tuple)) else [g])]
+    total = row[0]
+    for g in row[1:]:
+        total = total + g
+    return total

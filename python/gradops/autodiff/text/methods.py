@@ -1,0 +1,96 @@
+"""The methods of ``str`` that text variables have, and the warning where ordinary string code would lose feedback."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from opcode import opname
+from typing import Any
+
+from ..modes import own_gradient, recording
+from ..variable import Variable
+from . import operations
+
+_NAMES = """strip lstrip rstrip lower upper title capitalize replace removeprefix removesuffix splitlines
+    format""".split()
+for _name in _NAMES:
+    setattr(Variable, _name, getattr(operations, _name))
+
+_split_numbers: Any = getattr(Variable, "split", None)
+
+
+def _split(self, *arguments, **keywords):
+    """Of a text its parts, as ``str.split``; of numbers :func:`gradops.ops.split`."""
+    method = operations.split if self.dtype is str else _split_numbers
+    return method(self, *arguments, **keywords)
+
+
+def _join(self, texts):
+    """Texts with this one between them, as ``str.join``."""
+    return operations.join(texts, self)
+
+
+def _startswith(self, *arguments) -> bool:
+    """Whether the text begins so, as ``str.startswith``: a plain bool."""
+    return str(self.data).startswith(*arguments)
+
+
+def _endswith(self, *arguments) -> bool:
+    """Whether the text ends so, as ``str.endswith``: a plain bool."""
+    return str(self.data).endswith(*arguments)
+
+
+def _contains(self, part) -> bool:
+    """Whether a text has that part, or several texts that text; of numbers whether one is equal."""
+    if self.dtype is str:
+        part = part.data if isinstance(part, Variable) else part
+        return part in str(self.data) if isinstance(self.data, str) else part in map(str, self.data)
+    return any(bool(element == part) for element in iter(self))
+
+
+for _name, _method in {
+    "split": _split,
+    "join": _join,
+    "startswith": _startswith,
+    "endswith": _endswith,
+    "__contains__": _contains,
+}.items():
+    setattr(Variable, _name, _method)
+
+_format, _str = Variable.__format__, Variable.__str__
+
+
+def _formatted(self, spec: str) -> str:
+    if self.dtype is str:
+        warn_of_string(self, "formatted into a string", 3)
+    return _format(self, spec)
+
+
+def _as_string(self) -> str:
+    if self.dtype is str and self._active and _in_percent():
+        warn_of_string(self, "formatted into a string", 3)
+    return _str(self)
+
+
+_FORMATTING = ("BINARY_OP", "BINARY_MODULO", "FORMAT_VALUE", "CONVERT_VALUE")
+
+
+def _in_percent() -> bool:
+    """Whether the caller's caller is at ``"..." % x``, not at ``str(x)`` or ``print(x)``, which show it on purpose."""
+    frame = sys._getframe(2)
+    return opname[frame.f_code.co_code[frame.f_lasti]] in _FORMATTING
+
+
+def warn_of_string(variable: Variable, how: str, level: int) -> None:
+    """Warn that feedback ends here, where it would be lost without a word."""
+    if variable._active and recording.get() and not own_gradient.get():
+        warnings.warn(
+            f"a text variable that requires feedback was {how}: no feedback goes through it. Use `+`, "
+            "`template.format(x)` on a variable, or `gradops.autodiff.text.format`; `x.item()` if only the string is "
+            "wanted.",
+            stacklevel=level,
+        )
+
+
+Variable.__format__ = _formatted  # type: ignore[method-assign]
+Variable.__str__ = _as_string  # type: ignore[method-assign]

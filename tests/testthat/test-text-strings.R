@@ -1,0 +1,55 @@
+local_text <- function(env = parent.frame()) {
+  skip_without("numpy")
+  local_backend("numpy", .local_envir = env)
+}
+
+said <- function(x) as.character(x$grad)
+
+test_that("base R's functions of strings are recorded on texts, with base R's results", {
+  local_text()
+  strings <- c(" one two ", "two")
+  recorded <- list(
+    paste = function(x) paste("a", x, 1:2, sep = "-"), collapsed = function(x) paste(x, collapse = "+"),
+    paste0 = function(x) paste0(x, "!"), sprintf = function(x) sprintf("%s is %d", x, 3L),
+    gsub = function(x) gsub("[ot]", "_", x), sub = function(x) sub("o", "0", x, fixed = TRUE),
+    toupper = toupper, tolower = tolower, trimws = trimws, left = function(x) trimws(x, "left"),
+    substr = function(x) substr(x, 2, 4), format = function(x) format(x, width = 12),
+    c = function(x) c(x, "new"), rep = function(x) rep(x, 2), rev = function(x) rev(x)
+  )
+  for (name in names(recorded)) {
+    f <- recorded[[name]]
+    x <- parameter(strings, role = "words")
+    y <- f(x)
+    expect_true(is_tensor(y), info = name)
+    expect_identical(as.character(y), as.character(f(strings)), info = name)
+    backward(y, "hm")
+    expect_identical(said(x), "hm", info = name)
+  }
+})
+
+test_that("remarks on one of several come to the text in that place", {
+  local_text()
+  x <- parameter(c("a", "b"), role = "words")
+  template <- parameter("%s!", role = "template")
+  backward(toupper(sprintf(template, x))[2], "louder")
+  backward(rev(x)[1], "last")
+  expect_identical(said(x), c("louder", "last"))
+  optimizer <- text_descent(x, function(prompt) "new")
+  optimizer$step()
+  expect_identical(as.character(x), c("a", "new"))
+  expect_identical(said(template), "louder")
+})
+
+test_that("of R's own values each is base R's, and numbers are their values", {
+  local_text()
+  expect_identical(paste("a", 1:2), base::paste("a", 1:2))
+  expect_identical(sprintf("%.1f", pi), "3.1")
+  expect_identical(gsub("a", "b", c(x = "aa")), base::gsub("a", "b", c(x = "aa")))
+  expect_identical(trimws(" a ", "left"), "a ")
+  expect_identical(substr("abc", 2, 3), "bc")
+  expect_identical(format(3.14159, digits = 3), "3.14")
+  expect_identical(paste("x =", variable(2)), "x = 2")
+  expect_output(cat("a", 1, "\n"), "a 1")
+  p <- parameter("text", role = "p")
+  expect_output(cat("<", p, ">\n", sep = ""), "<text>", fixed = TRUE)
+})
