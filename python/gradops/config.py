@@ -7,11 +7,10 @@ wherever there is one, the tensor chooses. Settings made by a scope are local to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from . import backends
+from ._scopes import Ends, EndsOfThread, Scope
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
 
 __all__ = ["backend", "epsilon", "floatx", "set_backend", "set_epsilon", "set_floatx", "use_backend"]
@@ -38,19 +37,37 @@ def set_backend(name: str) -> None:
     _settings["backend"] = name
 
 
-@contextmanager
-def use_backend(name: str) -> Iterator[None]:
+class use_backend(Scope):
     """Scope in which ``name`` is the default backend, in this thread or task only.
+
+    Use as ``with use_backend("torch"):`` or as decorator, on functions, coroutines and generators. For ``"jax"``
+    JAX's 64-bit mode is on inside where ``floatx()`` needs it, and afterwards what it was.
 
     Raises:
         BackendError: an unknown or uninstalled backend.
     """
-    backends.by_name(name).prepare(floatx())
-    token = _scoped.set(name)
-    try:
-        yield
-    finally:
-        _scoped.reset(token)
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __enter__(self) -> None:
+        prepared = backends.by_name(self._name).prepared(floatx())
+        prepared.__enter__()
+        before = _scoped.get()
+        _scoped.set(self._name)
+        _ends.push(self, lambda: _scoped.set(before))
+        _ends_of_thread.push(self, lambda: prepared.__exit__(None, None, None))
+
+    def __exit__(self, *error) -> None:
+        _ends_of_thread.leave(self)
+        _ends.leave(self)
+
+    def _again(self) -> use_backend:
+        return use_backend(self._name)
+
+
+_ends = Ends("gradops_backends")
+_ends_of_thread = EndsOfThread()
 
 
 def default_backend() -> backends.Backend:

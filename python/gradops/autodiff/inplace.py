@@ -102,7 +102,7 @@ def viewing(op, recorded: Callable) -> Callable:
 
     def with_view(x, *rest):
         out = recorded(x, *rest)
-        if not isinstance(x, Variable):
+        if out is x or not isinstance(x, Variable):
             return out
         if out.__class__ is Variable:
             data = out.data

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
-import types
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 from contextvars import ContextVar
+
+from .._scopes import Ends, EndsOfThread, Scope
+from . import torch_tape
 
 recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
 
@@ -22,12 +24,84 @@ own_gradient: ContextVar[bool] = ContextVar("gradops_own_gradient", default=Fals
 
 _inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)
 """Whether an :class:`inference_mode` holds, in which ``enable_grad`` records nothing."""
-_entered: ContextVar[tuple] = ContextVar("gradops_entered", default=())
-"""What to restore at the end of the scopes entered in this thread or task, the innermost last."""
+
+ends = Ends("gradops_modes")
+"""The scopes that set ``recording``."""
 
 
-class _Mode:
-    """A scope that sets the flag: context manager, decorator with and without parentheses."""
+class _OfThread(threading.local):
+    """Torch's mode is the thread's, not the task's: who set it last, and what it was before all scopes."""
+
+    last: tuple = ()
+    outside: bool = True
+
+
+_thread = _OfThread()
+
+
+def torch_before() -> bool | None:
+    """Torch's mode for this thread or task, also where another task's scope set the thread's; None without torch."""
+    torch = torch_tape.loaded()
+    if torch is None:
+        return None
+    mine = ends.open()
+    if not _thread.last:
+        _thread.outside = torch.is_grad_enabled()
+    if _thread.last is mine or not _thread.last:
+        return torch.is_grad_enabled()
+    return recording.get() if mine else _thread.outside
+
+
+def entered(scope, end) -> None:
+    """Note that a scope has set the modes, and how it gives them back."""
+    ends.push(scope, end)
+    _thread.last = ends.open()
+
+
+def left(scope) -> None:
+    """End a scope that :func:`entered` noted."""
+    ends.leave(scope)
+    _thread.last = ends.open()
+
+
+def restorer(before: bool | None):
+    """A function that gives back the modes of now, and torch's of ``before``."""
+    was, inferring = recording.get(), _inferring.get()
+
+    def restore():
+        recording.set(was)
+        _inferring.set(inferring)
+        torch = torch_tape.loaded()
+        if torch is not None and before is not None and torch.is_grad_enabled() != before:
+            torch.set_grad_enabled(before)
+
+    return restore
+
+
+_of_libraries: dict[str, EndsOfThread] = {}
+
+
+def enter_native(library: str, scope, stack: ExitStack) -> None:
+    """Enter a library's own scope, which ``stack`` ends.
+
+    Libraries hold their modes by thread and expect that the last entered ends first, whoever entered it.
+    """
+    scope.__enter__()
+
+    def end():
+        torch = torch_tape.loaded()
+        enabled = torch is not None and torch.is_grad_enabled()
+        scope.__exit__(None, None, None)
+        if torch is not None:  # as it is now, not as it was when the scope was entered
+            torch.set_grad_enabled(enabled)
+
+    ends_of_library = _of_libraries.setdefault(library, EndsOfThread())
+    ends_of_library.push(scope, end)
+    stack.callback(ends_of_library.leave, scope)
+
+
+class _Mode(Scope):
+    """A scope that sets the flag."""
 
     value: bool
 
@@ -36,115 +110,23 @@ class _Mode:
         return self if function is None else self(function)
 
     def __enter__(self):
-        _entered.set((*_entered.get(), (recording.get(), _inferring.get(), self._enter_torch())))
+        stack = ExitStack()
+        stack.callback(restorer(torch_before()))
+        torch = torch_tape.loaded()
+        if torch is not None:
+            self._enter_torch(torch, stack)
         self._set()
+        entered(self, stack.close)
         return self
+
+    def __exit__(self, *error):
+        left(self)
 
     def _set(self) -> None:
         recording.set(self.value and not _inferring.get())
 
-    def __exit__(self, *error):
-        *outer, (before, inferring, native) = _entered.get()
-        _entered.set(tuple(outer))
-        recording.set(before)
-        _inferring.set(inferring)
-        if native is not None:
-            native.__exit__(*error)
-
-    def _enter_torch(self):
-        torch = sys.modules.get("torch")
-        if torch is None or not hasattr(torch, "set_grad_enabled"):
-            return None
-        native = self._torch_mode(torch)
-        native.__enter__()
-        return native
-
-    def _torch_mode(self, torch):
-        return torch.enable_grad() if self.value else torch.no_grad()
-
-    def _again(self):
-        return type(self)()
-
-    def __call__(self, function):
-        if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)
-        if inspect.isasyncgenfunction(function):
-            return self._wrap_async_generator(function)
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wrapped_coroutine(*args, **kwargs):
-                return await self._steps(function(*args, **kwargs).__await__())
-
-            return wrapped_coroutine
-
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with self._again():
-                return function(*args, **kwargs)
-
-        return wrapped
-
-    @types.coroutine
-    def _steps(self, running):
-        """The mode holds while the coroutine runs, not while it waits and others run."""
-        send, value = running.send, None
-        while True:
-            try:
-                with self._again():
-                    item = send(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                value = yield item
-                send = running.send
-            except BaseException as error:
-                value, send = error, running.throw
-
-    def _wrap_async_generator(self, function):
-        @functools.wraps(function)
-        async def wrapped(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            step = generator.asend(None)
-            while True:
-                try:
-                    item = await self._steps(step.__await__())
-                except StopAsyncIteration:
-                    return
-                try:
-                    step = generator.asend((yield item))
-                except GeneratorExit:
-                    await self._steps(generator.aclose().__await__())
-                    raise
-                except BaseException as error:
-                    step = generator.athrow(error)
-
-        return wrapped
-
-    def _wrap_generator(self, function):
-        """The mode holds while the generator runs, not between its values."""
-
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            send, value = generator.send, None
-            while True:
-                try:
-                    with self._again():
-                        item = send(value)
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    value = yield item
-                    send = generator.send
-                except GeneratorExit:
-                    with self._again():
-                        generator.close()
-                    raise
-                except BaseException as error:
-                    value, send = error, generator.throw
-
-        return wrapped
+    def _enter_torch(self, torch, stack: ExitStack) -> None:
+        torch.set_grad_enabled(self.value)  # which the restorer gives back
 
 
 class no_grad(_Mode):
@@ -186,37 +168,32 @@ class inference_mode(_Mode):
         _inferring.set(not self.value)
         super()._set()
 
-    def _torch_mode(self, torch):
-        return torch.inference_mode(not self.value)
+    def _enter_torch(self, torch, stack: ExitStack) -> None:
+        enter_native("torch", torch.inference_mode(not self.value), stack)
 
 
 class set_grad_enabled(_Mode):
     """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s."""
 
-    _before: bool
+    _restore: Callable[[], None]
 
     def __new__(cls, mode: bool):
-        self = super().__new__(cls)
+        self = Scope.__new__(cls)
         self.value = bool(mode)
-        self._before = recording.get()
+        self._restore = restorer(torch_before())
         self._set()
-        torch = sys.modules.get("torch")
-        if torch is not None and hasattr(torch, "set_grad_enabled"):
+        torch = torch_tape.loaded()
+        if torch is not None:
             torch.set_grad_enabled(self.value)
         return self
 
     def __enter__(self):
+        entered(self, self._restore)
         return self
-
-    def __exit__(self, *error):
-        recording.set(self._before)
-        torch = sys.modules.get("torch")
-        if torch is not None and hasattr(torch, "set_grad_enabled"):
-            torch.set_grad_enabled(self._before)
 
     def _again(self):
         return type(self)(self.value)
 
     def __call__(self, function):
-        self.__exit__()
+        self._restore()
         return super().__call__(function)

@@ -140,6 +140,11 @@ class Backend(_Contract):
     def prepare(self, floatx: str) -> None:
         """Set the library up for numbers of dtype ``floatx``; called when it is chosen."""
 
+    def prepared(self, floatx: str) -> contextlib.AbstractContextManager:
+        """A scope, of the thread, in which the library is set up so; called when it is chosen for a while."""
+        self.prepare(floatx)
+        return contextlib.nullcontext()
+
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None where the library leaves it to be composed."""
         return getattr(self.module, op.replace(".", "_"), None)

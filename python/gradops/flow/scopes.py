@@ -5,39 +5,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from contextvars import ContextVar
 
 from .. import backends
-from ..autodiff.modes import _Mode, recording
+from .._scopes import Ends, Scope
+from ..autodiff import modes
+from ..autodiff.modes import recording
 from .elementary import stop_gradient
 
 
-class _Scope(_Mode):
-    """A scope of the thread or task: context manager and decorator.
+class _Scope(Scope):
+    """A scope of the thread or task: ``_begin`` starts it and gives the stack that ends it."""
 
-    ``_begin`` starts it and gives the stack that ends it. It ends once every scope of its kind that was
-    entered after it is left too, so scopes may be left in any order, as those in generators are.
-    """
-
+    _ends: Ends
     _decorating = False
 
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
     def __enter__(self):
-        frame = _Frame(self, self._begin())
-        frames = _frames.get() or {}
-        _frames.set({**frames, type(self): (*frames.get(type(self), ()), frame)})
+        self._ends.push(self, self._begin().close)
         return self
 
     def __exit__(self, *error):
-        frames = _frames.get() or {}
-        mine = frames.get(type(self), ())
-        for frame in reversed(mine):
-            if frame.owner is self and frame.open:
-                frame.open = False
-                break
-        while mine and not mine[-1].open:
-            mine[-1].undo.close()
-            mine = mine[:-1]
-        _frames.set({**frames, type(self): mine})
+        self._ends.leave(self)
 
     def _again(self):
         again = type(self)()
@@ -46,20 +37,6 @@ class _Scope(_Mode):
 
     def _begin(self) -> contextlib.ExitStack:
         raise NotImplementedError
-
-
-class _Frame:
-    """An entered scope."""
-
-    __slots__ = ("owner", "undo", "open")
-
-    def __init__(self, owner: _Scope, undo: contextlib.ExitStack):
-        self.owner = owner
-        self.undo = undo
-        self.open = True
-
-
-_frames: ContextVar[dict | None] = ContextVar("gradops_frames", default=None)
 
 
 class stop_gradient_scope(_Scope):
@@ -89,7 +66,8 @@ class stop_gradient_scope(_Scope):
 
     def __enter__(self):
         if not backends.compiling():
-            return super().__enter__()
+            modes.entered(self, self._begin().close)
+            return self
         self._before = sys.modules["torch"].is_grad_enabled()
         sys.modules["torch"].set_grad_enabled(False)
         return self
@@ -98,16 +76,15 @@ class stop_gradient_scope(_Scope):
         if backends.compiling():
             sys.modules["torch"].set_grad_enabled(self._before)
         else:
-            super().__exit__(*error)
+            modes.left(self)
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
-            before = recording.get()
+            stack.callback(modes.restorer(modes.torch_before()))
             recording.set(False)
-            stack.callback(recording.set, before)
             for backend in backends.in_use():
                 if not (self._decorating and backend.derivatives.cuts_results):
-                    stack.enter_context(backend.derivatives.stopped())
+                    modes.enter_native(backend.name, backend.derivatives.stopped(), stack)
             return stack.pop_all()
 
     def __call__(self, function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 
 import jax
@@ -20,6 +21,16 @@ def prepare(floatx: str) -> None:
     """Turn on 64-bit mode where ``floatx`` needs it."""
     if floatx == "float64" and not jax.config.jax_enable_x64:
         jax.config.update("jax_enable_x64", True)
+
+
+def prepared(floatx: str):
+    """A scope of the thread in which 64-bit mode is on where ``floatx`` needs it."""
+    if floatx != "float64" or jax.config.jax_enable_x64:
+        return contextlib.nullcontext()
+    return _enable_x64(True)
+
+
+_enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
 
 def jax_dtype(dtype) -> np.dtype:

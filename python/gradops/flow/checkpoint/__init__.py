@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import _tree, backends
+from ..._scopes import Ends
+from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError
@@ -54,6 +56,8 @@ class gradient_checkpoint_scope(_Scope):
         Unchanged; after RETURNN's ``gradient_checkpoint_scope`` and Chen et al. (2016).
     """
 
+    _ends = Ends("gradops_checkpoint_scopes")
+
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
             if tape.current.get() is not None:
@@ -63,7 +67,7 @@ class gradient_checkpoint_scope(_Scope):
             stack.callback(tape.current.set, None)
             for name in ("torch", "tensorflow", "jax"):
                 if backends.loaded(name):
-                    stack.enter_context(_library(name).scope())
+                    enter_native(name, _library(name).scope(), stack)
             return stack.pop_all()
 
 

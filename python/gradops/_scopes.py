@@ -1,0 +1,158 @@
+"""Scopes: settings that hold for a block, a function, a generator's or a coroutine's steps, and end in any order."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import types
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+
+class Ends:
+    """How the open scopes of one kind end, in each thread and task: the last entered first.
+
+    A scope that is left before one that was entered after it, as those in generators may be, ends with that one.
+    """
+
+    def __init__(self, name: str):
+        self._open: ContextVar[tuple] = ContextVar(name, default=())
+
+    def open(self) -> tuple:
+        """The scopes that were entered in this thread or task, and have not ended."""
+        return self._open.get()
+
+    def push(self, scope: Any, end: Callable[[], Any]) -> None:
+        """Note that ``scope`` was entered and how it ends."""
+        self._open.set((*self._open.get(), (scope, end)))
+
+    def leave(self, scope: Any) -> None:
+        """End ``scope``, as soon as those that were entered after it have; nothing for one of another task."""
+        entries = list(self._open.get())
+        for i in reversed(range(len(entries))):
+            if entries[i][0] is scope:
+                entries[i] = (None, entries[i][1])
+                break
+        due = []
+        while entries and entries[-1][0] is None:
+            due.append(entries.pop()[1])
+        self._open.set(tuple(entries))
+        for end in due:
+            end()
+
+
+class EndsOfThread(Ends):
+    """The same for what libraries hold by thread only, whichever of its tasks entered a scope."""
+
+    def __init__(self):
+        self._open = _OfThread()  # type: ignore[assignment]
+
+
+class _OfThread(threading.local):
+    value: tuple = ()
+
+    def get(self) -> tuple:
+        return self.value
+
+    def set(self, value: tuple) -> None:
+        self.value = value
+
+
+class Scope:
+    """A context manager that is a decorator too, with and without parentheses.
+
+    As decorator of a generator or coroutine it holds while that runs, not while it waits and others run.
+    """
+
+    def __enter__(self):
+        raise NotImplementedError
+
+    def __exit__(self, *error):
+        raise NotImplementedError
+
+    def _again(self) -> Scope:
+        """A scope of its own for one call."""
+        return type(self)()
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+        if inspect.isasyncgenfunction(function):
+            return self._wrap_async_generator(function)
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapped_coroutine(*args, **kwargs):
+                return await self._steps(function(*args, **kwargs).__await__())
+
+            return wrapped_coroutine
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    @types.coroutine
+    def _steps(self, running):
+        """The mode holds while the coroutine runs, not while it waits and others run."""
+        send, value = running.send, None
+        while True:
+            try:
+                with self._again():
+                    item = send(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                value = yield item
+                send = running.send
+            except BaseException as error:
+                value, send = error, running.throw
+
+    def _wrap_async_generator(self, function):
+        @functools.wraps(function)
+        async def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            step = generator.asend(None)
+            while True:
+                try:
+                    item = await self._steps(step.__await__())
+                except StopAsyncIteration:
+                    return
+                try:
+                    step = generator.asend((yield item))
+                except GeneratorExit:
+                    await self._steps(generator.aclose().__await__())
+                    raise
+                except BaseException as error:
+                    step = generator.athrow(error)
+
+        return wrapped
+
+    def _wrap_generator(self, function):
+        """The mode holds while the generator runs, not between its values."""
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            send, value = generator.send, None
+            while True:
+                try:
+                    with self._again():
+                        item = send(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value = yield item
+                    send = generator.send
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    value, send = error, generator.throw
+
+        return wrapped
