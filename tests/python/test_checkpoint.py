@@ -821,3 +821,224 @@ def test_tensorflow_variables_on_the_tape():
 def test_bad_input():
     with pytest.raises(ArgumentTypeError, match="`f` must be a function; got int"):
         gradops.checkpoint(3)
+
+
+# --- layers whose kernels write to what they saved, or to their own buffers
+
+
+def same_gradients(make):
+    """The gradients of a module or function, and its buffers, with and without the scope around it."""
+    import torch
+
+    def run(scope):
+        torch.manual_seed(1)
+        parameters, f, buffers = make()
+        torch.manual_seed(2)
+        with scope():
+            y = f()
+        total = y.square().sum()
+        del y
+        return [*torch.autograd.grad(total, parameters), *buffers, torch.rand(2)]
+
+    for got, want in zip(*both_ways(run, lambda: None)):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
+
+
+def of_module(make, shape, pick=lambda y: y):
+    import torch
+
+    def made():
+        net, x = make(), torch.randn(*shape)
+        return list(net.parameters()), lambda: pick(net(x)), list(net.buffers())
+
+    return made
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers(kind, bidirectional):
+    import torch
+
+    def make():
+        return getattr(torch.nn, kind)(3, 4, num_layers=2, dropout=0.5, bidirectional=bidirectional)
+
+    same_gradients(of_module(make, (5, 2, 3), lambda y: y[0]))
+
+
+@pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
+def test_recurrent_cells(kind):
+    import torch
+
+    def make():
+        return getattr(torch.nn, kind)(3, 4)
+
+    same_gradients(of_module(make, (2, 3), lambda y: y[0] if isinstance(y, tuple) else y))
+
+
+def test_packed_sequences():
+    import torch
+
+    def make():
+        net = torch.nn.LSTM(3, 4)
+        x = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(5, 2, 3), [5, 3])
+        return list(net.parameters()), lambda: net(x)[0].data, []
+
+    same_gradients(make)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_rrelu(inplace):
+    import torch
+
+    def make():
+        w = torch.randn(50, requires_grad=True)
+        return [w], lambda: torch.nn.functional.rrelu(w * 2, training=True, inplace=inplace), []
+
+    same_gradients(make)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("times", [1, 2])
+def test_spectral_norm(old, times):
+    import torch
+
+    def make():
+        wrap = torch.nn.utils.spectral_norm if old else torch.nn.utils.parametrizations.spectral_norm
+        net = wrap(torch.nn.Linear(3, 3))
+        return torch.nn.Sequential(*[net] * times)
+
+    same_gradients(of_module(make, (2, 3)))
+
+
+def test_instance_norm_statistics():
+    import torch
+
+    def make():
+        norm = torch.nn.InstanceNorm2d(3, affine=True, track_running_stats=True)
+        return torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), norm, norm)
+
+    same_gradients(of_module(make, (2, 2, 8, 8)))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("lengths", ["tensors", "lists"])
+def test_ctc_loss(reduction, lengths):
+    """With lists of lengths torch makes a tensor and fills it behind the dispatcher's back."""
+    import torch
+
+    def make():
+        x = torch.randn(6, 2, 5, requires_grad=True)
+        targets, sizes = torch.tensor([[1, 2], [3, 4]]), ([6, 5], [2, 1])
+        given = sizes if lengths == "lists" else map(torch.tensor, sizes)
+
+        def loss():
+            rows = torch.log_softmax(x, -1)
+            return torch.nn.functional.ctc_loss(rows, targets, *given, reduction=reduction) * 2.0
+
+        return [x], loss, []
+
+    same_gradients(make)
+
+
+def test_what_numpy_fills_in_is_stored():
+    import torch
+
+    def f(scope):
+        a, b, _ = torch_leaves()
+        with scope():
+            noise = torch.empty(3, dtype=a.dtype)
+            noise.numpy()[...] = [7.0, 8.0, 9.0]
+            first = torch.empty(4, dtype=a.dtype)[1:]
+            first.fill_(3.0)
+            y = (a * noise).exp() * b * noise * first
+        total = (y * b).sum()
+        del y, noise, first
+        torch.full((1000,), -1.0)
+        total.backward()
+        return [a.grad.numpy(), b.grad.numpy()]
+
+    for got, want in zip(*both_ways(f, lambda: None)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_parts_of_a_storage_are_written_one_by_one():
+    import torch
+
+    from gradops.flow.checkpoint.torch_plan import layout_of, overlap
+
+    base = torch.zeros(4, 6)
+    views = [*base.split(2, 1), *base.split(2, 0), base[::2], base[1::2], base[:, 1:3], base.T, base[0], base[:0]]
+    views += [base.view(-1)[3:9], base.as_strided((3, 4), (5, 2), 1), base.view(2, 2, 6)[:, 1], base[2:3, 1:4]]
+    for one in views:
+        for other in views:
+            base.zero_()
+            one.fill_(1.0)
+            shared = bool((other == 1).any())
+            assert overlap(layout_of(one), layout_of(other)) >= shared  # never missed
+    halves = [layout_of(x) for x in base.split(2, 1)]
+    assert not overlap(halves[0], halves[1]) and overlap(halves[0], halves[0])
+
+
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize("outer", [True, False])
+def test_scopes_in_checkpoints_in_scopes_to_second_order(inner, outer):
+    import torch
+
+    nothing = contextlib.nullcontext
+
+    def slopes(scope, again):
+        x, w, _ = torch_leaves()
+
+        def part(a):
+            with scope() if inner else nothing():
+                b = torch.exp(a * w * 0.1) * a
+            return torch.sin(b)
+
+        with scope() if outer else nothing():
+            z = again(part)(x * w) ** 2
+        first = torch.autograd.grad((z * x).sum(), [x, w], create_graph=True)
+        return [*first, *torch.autograd.grad((first[0] * first[1]).sum(), [x, w])]
+
+    for got, want in zip(slopes(gradient_checkpoint_scope, checkpoint), slopes(nothing, lambda f: f)):
+        np.testing.assert_allclose(got.detach(), want.detach(), rtol=1e-10)
+
+
+# --- beside an active GradientTape
+
+
+def test_torch_and_variables_beside_an_active_tape():
+    import tensorflow as tf
+
+    a, b, c = torch_leaves()
+    (v,) = variables(X)
+    with tf.GradientTape(), gradient_checkpoint_scope():
+        x, u = a.exp() * b, ops.exp(v) * v
+    ((x * c).sum()).backward(), ops.sum(u * v).backward()
+    np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) * (X + 2))
+    np.testing.assert_allclose(v.grad.data, np.exp(X) * X * (X + 2))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_tensorflow_operations_under_a_tape_are_refused(own):
+    import tensorflow as tf
+
+    x, square = tf.constant(X), ops.square if own else tf.square
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(BackendError, match="TensorFlow stores what it records"), gradient_checkpoint_scope():
+            square(x)
+    with gradient_checkpoint_scope(), tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(BackendError, match="under an active"):
+            square(x)
+    with gradient_checkpoint_scope():
+        np.testing.assert_allclose(square(x), X**2)
+
+    @tf.function(autograph=False)
+    def graph(x):
+        with gradient_checkpoint_scope():
+            return square(x)
+
+    with pytest.raises(BackendError, match="in a TensorFlow graph"):
+        graph(x)
+    np.testing.assert_allclose(square(x), X**2)  # nothing is left behind

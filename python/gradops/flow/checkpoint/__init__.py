@@ -7,6 +7,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -43,12 +44,12 @@ class gradient_checkpoint_scope(_Scope):
     - variables over NumPy, JAX and TensorFlow arrays: every operation of gradops;
     - JAX: every operation, under ``gradops.grad``, which then traces the function, or under
       ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Without one of them nothing changes;
-    - TensorFlow's tape stores what it records, so under it the scope is an error.
+    - TensorFlow's tape stores what it records, so under it a TensorFlow operation in the scope is an error.
 
     A gradient function's closure in :func:`custom_gradient` keeps what it closes over.
 
     Raises:
-        BackendError: an active ``tf.GradientTape``, or a TensorFlow graph: use :func:`checkpoint`.
+        BackendError: a TensorFlow operation under an active ``tf.GradientTape`` or in a graph: use :func:`checkpoint`.
         GradientError: in the backward pass, where something needed was written in place since (but through
             PyTorch's ``.data`` or by NumPy, which PyTorch does not see either).
 
@@ -60,7 +61,7 @@ class gradient_checkpoint_scope(_Scope):
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
-            if tape.current.get() is not None:
+            if tape.current.get() is not None or _part_of_a_scope.get():
                 return stack.pop_all()
             tape.start()
             tape.current.set(tape.TapePlan())
@@ -109,6 +110,7 @@ def checkpoint(f: Callable) -> Callable:
         if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
             return _on_tape(f, args, kwargs)
         drawn: list[Drawn] = []
+        within = not backends.compiling() and tape.current.get() is not None
 
         def whole(*xs):
             filled = list(leaves)
@@ -118,7 +120,7 @@ def checkpoint(f: Callable) -> Callable:
             if backends.compiling():
                 return f(*a, **k)
             if drawn:
-                with drawn[0].again():
+                with drawn[0].again(), _again(within):
                     return f(*a, **k)
             drawn.append(Drawn(generators))
             return f(*a, **k)
@@ -138,6 +140,19 @@ def checkpoint(f: Callable) -> Callable:
 
     checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone
     return checkpointed
+
+
+_part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)
+"""Whether a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
+
+
+@contextlib.contextmanager
+def _again(within: bool):
+    token = _part_of_a_scope.set(within)
+    try:
+        yield
+    finally:
+        _part_of_a_scope.reset(token)
 
 
 def _on_tape(f: Callable, args: tuple, kwargs: dict):

@@ -15,7 +15,8 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from ...errors import GradientError
 from .plan import Handle, Origin, Result
-from .torch_plan import Noting, Storage, TorchPlan, busy, key_of, layout_of, storages, watched  # noqa: F401
+from .torch_operations import Noting, watched  # noqa: F401
+from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
 class _Local(threading.local):
@@ -57,7 +58,7 @@ class _Stored:
 def _pack(t):
     made = None if busy else storages.get(key_of(t))
     same: list[Handle] = []
-    if made is not None and made.alive():
+    if made is not None and made.alive() and not made.filled_unseen:
         handle = _handle(made, t)
         if handle is not None:
             return handle
@@ -80,7 +81,7 @@ def _handle(made: Storage, t) -> Handle | None:
                 return None  # a result of a write in place outside
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
             handle = plan.handle(result, Origin(plan, output.tensor, t._version) if same else None)
-            made.handles.add(handle)
+            made.handles[handle] = layout
             return handle
     return None
 

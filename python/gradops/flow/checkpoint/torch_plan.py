@@ -1,4 +1,4 @@
-"""What a scope on PyTorch made: a dispatch mode notes operations, below autograd.
+"""What a scope on PyTorch made, and what it read and wrote outside.
 
 Tensors are known by their storage, so views and results saved under other names are found too. Writes to tensors from
 outside (running statistics) are recomputed on copies.
@@ -13,9 +13,8 @@ from collections.abc import Callable
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from .plan import Drawn, Handle, Input, Plan, Result, Source, Step, leaves, mapped
+from .plan import Handle, Input, Plan, Result, Source, Step
 
 storages: dict[int | None, Storage] = {}
 """The storages that open and past scopes made, and that may still live."""
@@ -46,6 +45,7 @@ class TorchPlan(Plan):
         super().__init__()
         self.dropped = dropped  # called when the user drops a tensor
         self.thread = threading.get_ident()
+        self.outside: dict[int | None, weakref.WeakSet[_Outside]] = {}
         self.written: dict[int | None, _Written] = {}
 
     @staticmethod
@@ -63,43 +63,55 @@ class TorchPlan(Plan):
 
     @contextlib.contextmanager
     def recomputing(self):
-        with torch.no_grad(), torch.amp.autocast("cpu", enabled=False):
+        # some kernels (of LSTMs) give what a backward pass needs in grad mode alone; nothing here requires a gradient
+        with torch.enable_grad(), torch.amp.autocast("cpu", enabled=False):
             yield
 
-    def source(self, t) -> Source:
-        """Where an argument comes from."""
+    def source(self, t, reads: bool) -> Source:
+        """Where an argument comes from, of which an operation reads the values or does not."""
         key = key_of(t)
         made = self.made(key)
-        if made is not None:
+        if made is not None and made.filled_unseen and reads:
+            del storages[key]
+        elif made is not None:
             layout = layout_of(t)
             for output in made.outputs:
                 if output.tensor() is t or output.layout == layout:
                     return Result(output.step, output.index, after=made.writer)
-        written = self.written.get(key)
-        if written is not None and not written.ref.expired():
-            return _Copied(written, layout_of(t))
-        return _input(t)
+        outside = _Outside(t, self.written.get(key))
+        self.outside.setdefault(key, weakref.WeakSet()).add(outside)
+        return outside
 
     def made(self, key) -> Storage | None:
         """The living storage of that key, if this scope made it."""
         made = storages.get(key)
         return made if made is not None and made.plan is self and made.alive() else None
 
-    def before_write(self, t) -> None:
+    def before_write(self, t, counted: bool) -> None:
+        """``counted`` says whether torch's check of saved tensors sees the write; if not, they are what is written."""
         key = key_of(t)
         made = self.made(key)
         if made is not None:
-            for handle in made.handles:
-                handle.stale = True
-            made.handles.clear()
+            if counted:
+                layout = layout_of(t)
+                for handle in [h for h, its in made.handles.items() if overlap(its, layout)]:
+                    handle.stale = True
+                    del made.handles[handle]
         elif key not in self.written or self.written[key].ref.expired():
-            self.written[key] = _Written(t.untyped_storage())
+            written = self.written[key] = _Written(t.untyped_storage())
+            for source in self.outside.pop(key, ()):  # what was read before is on the copy, too
+                source.move(written, None)
 
-    def after_write(self, t, step: Step) -> None:
+    def after_write(self, t, step: Step, counted: bool) -> None:
         key = key_of(t)
-        (self.made(key) or self.written[key]).writer = step
+        made = self.made(key)
+        (made or self.written[key]).writer = step
+        if made is not None and not counted:
+            for handle, layout in made.handles.items():
+                if overlap(layout, layout_of(t)):
+                    handle.result.after = step
 
-    def remember(self, out, step: Step, index: int, arguments: list) -> None:
+    def remember(self, out, step: Step, index: int, arguments: list, blank: bool) -> None:
         key = key_of(out)
         if key is None:
             return
@@ -108,21 +120,28 @@ class TorchPlan(Plan):
             if any(key_of(x) == key for x in arguments):
                 return  # a view of what came from outside
             made = storages[key] = Storage(self, out.untyped_storage())
+            made.blank = blank
         made.outputs.append(Output(out, step, index, self.dropped))
 
 
 class Storage:
-    """A storage that a scope made: the tensors on it, and the last step that wrote to it."""
+    """A storage that a scope made: the tensors on it, the last step that wrote to it, and the layouts of handles."""
 
     def __init__(self, plan: TorchPlan, storage):
         self.ref = StorageWeakRef(storage)
         self.plan = plan
+        self.blank = False  # whether it was made without values
         self.outputs: list[Output] = []
         self.writer: Step | None = None
-        self.handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self.handles: weakref.WeakKeyDictionary[Handle, tuple] = weakref.WeakKeyDictionary()
 
     def alive(self) -> bool:
         return not self.ref.expired()
+
+    @property
+    def filled_unseen(self) -> bool:
+        """Whether the values, if any, were written by no operation, as those of ``at::tensor`` in C++ and of NumPy."""
+        return self.blank and self.writer is None
 
 
 class Output:
@@ -147,20 +166,30 @@ class _Written:
         self.writer: Step | None = None
 
 
-class _Copied(Source):
-    """A tensor from outside that the scope writes to: on a copy of its storage from before."""
+class _Outside(Source):
+    """A tensor from outside; where the scope writes to it, the one on a copy of its storage from before."""
 
-    __slots__ = ("written", "layout", "after")
+    __slots__ = ("input", "written", "layout", "after", "__weakref__")
 
-    def __init__(self, written: _Written, layout: tuple):
-        self.written = written
-        self.layout = layout
-        self.after = written.writer
+    def __init__(self, t, written: _Written | None):
+        self.layout = layout_of(t)
+        self.written: _Written | None = None
+        self.after: Step | None = None
+        if written is None or written.ref.expired():
+            self.input: Input | None = outside_input(t)
+        else:
+            self.move(written, written.writer)
+
+    def move(self, written: _Written, after: Step | None) -> None:
+        self.input, self.written, self.after = None, written, after
 
     def steps(self):
         return () if self.after is None else (self.after,)
 
     def value(self, results):
+        if self.input is not None:
+            return self.input.value(results)
+        assert self.written is not None
         if self.written not in results:
             results[self.written] = self.written.storage.clone()
         storage = results[self.written]
@@ -168,7 +197,7 @@ class _Copied(Source):
         return torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, shape, stride)
 
 
-def _input(t) -> Input:
+def outside_input(t) -> Input:
     with _counting():
         return Input(TorchPlan, t.detach())
 
@@ -182,125 +211,35 @@ def layout_of(t) -> tuple:
     return t.storage_offset(), tuple(t.shape), t.stride(), t.dtype, t.is_conj(), t.is_neg()
 
 
+def overlap(one: tuple, other: tuple) -> bool:
+    """Whether two tensors on a storage share elements; the parts of a split share none, though they interleave."""
+    first, second = _box(one), _box(other)
+    if first is None or second is None or first[0] != second[0]:
+        first, second = ((), [_range(one)]), ((), [_range(other)])
+    return one[3] != other[3] or all(a < d and c < b for (a, b), (c, d) in zip(first[1], second[1]))
+
+
+def _range(layout: tuple) -> tuple[int, int]:
+    offset, shape, stride, *_ = layout
+    return offset, offset + sum((n - 1) * s for n, s in zip(shape, stride)) + 1
+
+
+def _box(layout: tuple) -> tuple[tuple, list] | None:
+    """The strides of a tensor, and from where to where it goes along each; None where it goes round an end."""
+    offset, shape, stride, *_ = layout
+    dims = sorted(((s, n) for s, n in zip(stride, shape) if n > 1 and s > 0), reverse=True)
+    box, longer = [], None
+    for s, n in dims:
+        start, offset = divmod(offset, s)
+        if longer is not None and (start + n) * s > longer:
+            return None
+        box.append((start, start + n))
+        longer = s
+    return tuple(s for s, _ in dims), [*box, (offset, offset + 1)]
+
+
 def key_of(t) -> int | None:
     try:
         return t.untyped_storage()._cdata
     except (RuntimeError, NotImplementedError):
         return None
-
-
-# What operations do ---------------------------------------------------------------------------------------------------
-
-
-class Noting(TorchDispatchMode):
-    """Notes the operations of a scope."""
-
-    def __init__(self, plan: TorchPlan):
-        super().__init__()
-        self.plan = plan
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if busy or torch.is_inference_mode_enabled():
-            return func(*args, **kwargs)
-        plan, tensors = self.plan, _tensors(args, kwargs)
-        drawn = Drawn([_generator(args, kwargs)]) if torch.Tag.nondeterministic_seeded in func.tags else None
-        written = _written_by(func, args, kwargs)
-        for t in written:
-            plan.before_write(t)
-        sources = mapped((args, *kwargs.values()), lambda x: plan.source(x) if isinstance(x, torch.Tensor) else x)
-        result = func(*args, **kwargs)
-        step = Step(plan, func, sources[0], dict(zip(kwargs, sources[1:])), drawn)
-        for t in written:
-            plan.after_write(t, step)
-        for i, out in enumerate(leaves(result)):
-            if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
-                plan.remember(out, step, i, tensors)
-        return result
-
-
-class Watched(TorchDispatchMode):
-    """Notes the tensors from outside that the operations in it use and do not write to."""
-
-    def __init__(self):
-        super().__init__()
-        self.inputs: dict[int, Input] = {}
-        self.made: dict[int, weakref.ref] = {}
-        self.written: set[int] = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        self.written.update(map(id, _written_by(func, args, kwargs)))
-        for t in _tensors(args, kwargs):
-            if id(t) not in self.inputs and not t.is_inference():
-                made = self.made.get(id(t))
-                if made is None or made() is not t:
-                    self.inputs[id(t)] = _input(t)
-        result = func(*args, **kwargs)
-        for out in leaves(result):
-            if isinstance(out, torch.Tensor) and id(out) not in self.inputs:
-                self.made[id(out)] = weakref.ref(out)
-        return result
-
-    def check(self) -> None:
-        """Raise if one was written to since."""
-        for key, known in self.inputs.items():
-            if key not in self.written:
-                known.value({})
-
-
-def _tensors(args, kwargs) -> list:
-    return [x for x in leaves((args, *kwargs.values())) if isinstance(x, torch.Tensor)]
-
-
-_RUNNING = dict.fromkeys(
-    ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_native_batch_norm_legit"), (3, 4)
-)
-
-
-def _written_by(func, args, kwargs) -> list:
-    """The tensors that an operation writes to."""
-    written = []
-    schema = func._schema
-    if schema.is_mutable:
-        for i, argument in enumerate(schema.arguments):
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                written.append(args[i] if i < len(args) else kwargs.get(argument.name))
-    elif func.overloadpacket.__name__ in _RUNNING:  # its schema does not say so
-        written = [args[i] for i in _RUNNING[func.overloadpacket.__name__] if i < len(args)]
-    return [t for t in leaves(written) if isinstance(t, torch.Tensor)]
-
-
-def _generator(args, kwargs) -> tuple:
-    """How to get and set the state of the generator that a random operation draws from."""
-    given = list(leaves((args, *kwargs.values())))
-    own = [x for x in given if isinstance(x, torch.Generator)]
-    places = [
-        x.device if isinstance(x, torch.Tensor) else x for x in given if isinstance(x, (torch.Tensor, torch.device))
-    ]
-    device = places[0] if places else torch.device("cpu")
-    if own:
-        generator = own[0]
-    elif device.type == "cpu":
-        generator = torch.default_generator
-    else:
-        library = getattr(torch, device.type)
-        generator = library.default_generators[library.current_device() if device.index is None else device.index]
-    return generator.get_state, generator.set_state
-
-
-def watched(run):
-    """``run``, whose later calls check that nothing was written to that the first one used."""
-    if not torch.is_grad_enabled():
-        return run
-    used: list[Watched] = []
-
-    def watching(*xs):
-        if used:
-            used[0].check()
-            return run(*xs)
-        used.append(Watched())
-        with used[0]:
-            return run(*xs)
-
-    return watching
