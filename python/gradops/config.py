@@ -11,6 +11,7 @@ from contextvars import ContextVar
 
 from . import backends
 from ._scopes import Ends, EndsOfThread, Scope
+from .backends.tracing import constant
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
 
 __all__ = ["backend", "epsilon", "floatx", "set_backend", "set_epsilon", "set_floatx", "use_backend"]
@@ -19,6 +20,7 @@ _scoped: ContextVar[str | None] = ContextVar("gradops_backend", default=None)
 _settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy"}
 
 
+@constant
 def backend() -> str:
     """Name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``."""
     return _scoped.get() or _settings["backend"]
@@ -71,7 +73,7 @@ _ends_of_thread = EndsOfThread()
 
 
 def default_backend() -> backends.Backend:
-    """The default backend's module, loaded."""
-    loaded = backends.by_name(backend())
+    """The default backend's module, loaded; to ``torch.compile`` NumPy's arrays are tensors."""
+    loaded = backends.by_name(backends.traced(backend()))
     loaded.prepare(floatx())
     return loaded

@@ -17,6 +17,8 @@ from typing import Any
 
 from ..errors import BackendError, MixedBackendsError
 from .interface import Backend
+from .tracing import compiling as compiling
+from .tracing import constant, reading
 
 NAMES = ("numpy", "torch", "tensorflow", "jax")
 
@@ -52,9 +54,14 @@ def by_name(name: str) -> Backend:
     Raises:
         BackendError: an unknown name, or a library that is not installed.
     """
-    backend = _loaded.get(name)
-    if backend is not None:
-        return backend
+    _load(name)
+    return _loaded[name]
+
+
+@constant
+def _load(name: str) -> None:
+    if name in _loaded:
+        return
     if name not in NAMES:
         raise BackendError(f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.", argument="name")
     if not installed(name):
@@ -63,7 +70,7 @@ def by_name(name: str) -> Backend:
             argument="name",
             hint=f"pip install 'gradops[{name}]'",
         )
-    return register(name, importlib.import_module(f"{__name__}.{name}"))
+    register(name, importlib.import_module(f"{__name__}.{name}"))
 
 
 def embedded() -> Backend:
@@ -90,10 +97,9 @@ def loaded(name: str) -> bool:
     return spec is not None and not getattr(spec, "_initializing", False)
 
 
-def compiling() -> bool:
-    """Whether ``torch.compile`` traces this. It can trace no imports, and no writes to a table in a backward pass."""
-    torch = sys.modules.get("torch")
-    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
+def traced(name: str) -> str:
+    """The name itself, but PyTorch's for NumPy's where ``torch.compile`` traces: NumPy's arrays are tensors to it."""
+    return "torch" if name == "numpy" and reading() else name
 
 
 def owner(kind: type) -> Backend | None:
@@ -102,14 +108,18 @@ def owner(kind: type) -> Backend | None:
         return _owners[kind]
     except KeyError:
         pass
-    found = None
+    name = _owner_of(kind)
+    found = _owners[kind] = None if name is None else by_name(name)
+    return found
+
+
+@constant
+def _owner_of(kind: type) -> str | None:
     for base in kind.__mro__:
         name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])
         if name is not None and by_name(name).owns(kind):
-            found = by_name(name)
-            break
-    _owners[kind] = found
-    return found
+            return name
+    return None
 
 
 def of(value: Any) -> Any:

@@ -61,7 +61,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
 
 def _know_torch() -> None:
     """Have torch's types known before ``torch.compile`` traces a call: it cannot trace the import of a backend."""
-    torch = sys.modules.get("torch")
+    torch = None if backends.compiling() else sys.modules.get("torch")
     if torch is not None and hasattr(torch, "nn") and backends.owner not in _known:
         backends.owner(torch.Tensor), backends.owner(torch.nn.Parameter)
         _known.append(backends.owner)

@@ -19,21 +19,32 @@ class Arguments:
     """The positional parameters of the function whose gradient is given, and their defaults."""
 
     def __init__(self, f: Callable):
-        try:
-            self.signature: inspect.Signature | None = inspect.signature(f)
-        except (TypeError, ValueError):
-            self.signature = None
-        found = self.signature.parameters.values() if self.signature is not None else ()
-        positional = [p for p in found if p.kind in _POSITIONAL]
+        self.f = f
+        if backends.compiling() and hasattr(f, "__code__") and not hasattr(f, "__self__"):
+            # it cannot trace `inspect.signature`
+            code, given = f.__code__, f.__defaults__ or ()
+            self.names = list(code.co_varnames[: code.co_argcount])
+            self.defaults: list = [Parameter.empty] * (len(self.names) - len(given)) + list(given)
+            return
+        signature = self.signature
+        positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL] if signature else []
         self.names = [p.name for p in positional]
         self.defaults = [p.default for p in positional]
 
+    @property
+    def signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.f)
+        except (TypeError, ValueError):
+            return None
+
     def in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments of one call, by position as far as that goes."""
-        if self.signature is None:
+        signature = self.signature
+        if signature is None:
             return args, kwargs
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError:
             return args, kwargs
         return bound.args, bound.kwargs

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, dtypes
+from ..backends.tracing import reading
 from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 from .properties import dtype, ndim, shape
 
@@ -120,6 +121,8 @@ def integer(op: str, value, name: str) -> int:
 
 def known(x) -> np.ndarray | None:
     """The values of a tensor, variable, number or list as a NumPy array; None inside a trace, where there are none."""
+    if reading():
+        return None
     if hasattr(x, "requires_grad") and hasattr(x, "_node"):
         x = x.data
     owner = backends.of(x)
@@ -245,7 +248,7 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
 
 def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
     """The shape that ``shapes`` broadcast to."""
-    rank = max(map(len, shapes), default=0)
+    rank = max([0, *map(len, shapes)])
     result = []
     for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
         wide = {size for size in sizes if size != 1}

@@ -85,6 +85,7 @@ class Op:
         backend = backends.common(flat, self.name)
         if backend is None:
             return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
+        backend = backends.by_name(backends.traced(backend.name)) if backends.compiling() else backend
         implementation = self._implementation(backend, kinds)
         if observe is not None:
             implementation = observe(self, implementation, backend)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..annotations import Axis, Integers, Tensor
+from ..backends.tracing import constant
 from ..errors import ArgumentError
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
@@ -32,9 +33,7 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
     Gradient:
         The upstream gradient, summed over the copies.
     """
-    counts = [integer("tile", n, "repeats") for n in (repeats if np.ndim(repeats) else (repeats,))]
-    if any(n < 0 for n in counts):
-        raise ArgumentError(f"`tile`: `repeats` must not be negative; got {repeats}.", argument="repeats")
+    counts = _copies(repeats)
     rank = max(len(counts), len(x.shape))
     counts = [1] * (rank - len(counts)) + counts
     sizes = [1] * (rank - len(x.shape)) + list(x.shape)
@@ -43,6 +42,14 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
     apart = reshape(x, [n for size in sizes for n in (1, size)])
     spread = broadcast_to(apart, [n for pair in zip(counts, sizes) for n in pair])
     return reshape(spread, [count * size for count, size in zip(counts, sizes)])
+
+
+@constant
+def _copies(repeats) -> list[int]:
+    counts = [integer("tile", n, "repeats") for n in (repeats if np.ndim(repeats) else (repeats,))]
+    if any(n < 0 for n in counts):
+        raise ArgumentError(f"`tile`: `repeats` must not be negative; got {repeats}.", argument="repeats")
+    return counts
 
 
 @op
@@ -62,6 +69,18 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = check_axis("repeat", axis, len(x.shape))
+    size = x.shape[axis]
+    counts = _counts(repeats, size)
+    if isinstance(counts, int):
+        before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
+        spread = broadcast_to(expand_dims(x, axis + 1), [*before, size, counts, *after])
+        return reshape(spread, [*before, size * counts, *after])
+    return take(x, counts, axis)
+
+
+@constant
+def _counts(repeats, size: int) -> int | np.ndarray:
+    """How often all elements come, or the position of each copy."""
     counts = np.asarray(_checks.known(repeats))
     if counts.dtype.kind == "f" and (counts == np.floor(counts)).all():
         counts = counts.astype(np.int64)
@@ -69,18 +88,14 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         raise ArgumentError(
             f"`repeat`: `repeats` must be whole numbers of at least 0; got {repeats}.", argument="repeats"
         )
-    size = x.shape[axis]
     if counts.size == 1:
-        count = int(counts.reshape(()))
-        before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
-        spread = broadcast_to(expand_dims(x, axis + 1), [*before, size, count, *after])
-        return reshape(spread, [*before, size * count, *after])
+        return int(counts.reshape(()))
     if counts.shape != (size,):
         raise ArgumentError(
             f"`repeat`: `repeats` must be one number, or {size} for a dimension of {size}; got {counts.size}.",
             argument="repeats",
         )
-    return take(x, np.repeat(np.arange(size), counts), axis)
+    return np.repeat(np.arange(size), counts)
 
 
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap", "maximum", "minimum", "mean")
@@ -120,6 +135,7 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
     return x
 
 
+@constant
 def _widths(pad_width, rank: int) -> list[list[int]]:
     """``pad_width`` as a pair for each dimension."""
     try:
@@ -138,14 +154,18 @@ def _widths(pad_width, rank: int) -> list[list[int]]:
     return pairs.tolist()
 
 
+@constant
+def _mirrored(size: int, before: int, after: int, mode: Any) -> np.ndarray:
+    return np.pad(np.arange(size), (before, after), mode)
+
+
 def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
 
     size = x.shape[axis]
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         if not size:
             raise ArgumentError(f"`pad`: the mode {mode!r} has nothing to copy in dimension {axis}, which is empty.")
-        at: Any = np.pad
-        return take(x, at(np.arange(size), (before, after), mode), axis)
+        return take(x, _mirrored(size, before, after, mode), axis)
     if mode == "constant":
         line = cast(reductions.sum(zeros_like(x)), dtype(x))
         if constant is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 
 import numpy as np
 
@@ -196,7 +197,7 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
         AxisError: a position out of range.
     """
     sizes = [int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
-    count = int(np.prod(sizes))
+    count = math.prod(sizes)
     indices = convert_to_tensor(indices)
     check_positions("unravel_index", indices, count)
     rest = cast(indices, "int64")

@@ -8,10 +8,12 @@ strides for each dimension, empty places before and after it, and whether channe
 from __future__ import annotations
 
 import itertools as _itertools
+import math
 
 import numpy as np
 
 from ..annotations import Integers, Tensor
+from ..backends.tracing import constant
 from ._dispatch import op
 from ._precision import floats
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
@@ -155,26 +157,28 @@ def average_pool(
     window, strides, around, first = how
     total = window_sum(floats(inputs), *how)
     if not any(map(any, around)):
-        return divide(total, float(np.prod(window)))
+        return divide(total, float(math.prod(window)))
+    return divide(total, _inside(sizes, places, window, strides, around, first))
+
+
+@constant
+def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
+    """How many elements of each window are no padding."""
     count = np.ones((), np.int64)
     for n, m, k, s, (before, _) in zip(sizes, places, window, strides, around):
         start = np.arange(m) * s - before
-        inside = np.minimum(start + k, n) - np.maximum(start, 0)
-        count = count[..., None] * inside
-    return divide(total, count if first else count[..., None])
+        count = count[..., None] * (np.minimum(start + k, n) - np.maximum(start, 0))
+    return count if first else count[..., None]
 
 
-def _parts(sizes, output_size):
-    """For each dimension where the parts start and where they end."""
-    for n, m in zip(sizes, output_size):
-        yield np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
-
-
-def _gathered(x, axis, starts, ends):
-    """``x`` with ``axis`` replaced by two, parts and the elements of each, and which elements are real."""
+@constant
+def _parts(n: int, m: int, after: int) -> tuple:
+    """Of ``m`` parts of ``n`` elements the positions, which of them are real, and how many, before ``after`` axes."""
+    starts, ends = np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
     index = starts[:, None] + np.arange((ends - starts).max())
-    inside = (index < ends[:, None]).reshape([1] * axis + list(index.shape) + [1] * (len(x.shape) - axis - 1))
-    return take(x, np.minimum(index, ends[:, None] - 1), axis), inside
+    inside = index < ends[:, None]
+    count = (ends - starts).reshape([-1] + [1] * after)
+    return np.minimum(index, ends[:, None] - 1), inside.reshape([*inside.shape, *[1] * after]), count
 
 
 def _adaptive(op: str, inputs, output_size, data_format):
@@ -209,11 +213,10 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
     x = floats(inputs)
     if not any(n % m for n, m in zip(sizes, output_size)):
         window = tuple(n // m for n, m in zip(sizes, output_size))
-        return divide(window_sum(x, window, window, ((0, 0),) * len(sizes), first), float(np.prod(window)))
-    for axis, (starts, ends) in enumerate(_parts(sizes, output_size), 2 if first else 1):
-        elements, inside = _gathered(x, axis, starts, ends)
-        count = (ends - starts).reshape([-1] + [1] * (len(x.shape) - axis - 1))
-        x = divide(sum(where(inside, elements, 0.0), axis + 1), count)
+        return divide(window_sum(x, window, window, ((0, 0),) * len(sizes), first), float(math.prod(window)))
+    for axis, (n, m) in enumerate(zip(sizes, output_size), 2 if first else 1):
+        index, inside, count = _parts(n, m, len(x.shape) - axis - 1)
+        x = divide(sum(where(inside, take(x, index, axis), 0.0), axis + 1), count)
     return x
 
 
@@ -248,13 +251,13 @@ def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
     """
     first = 2 if channels_first else 1
     sizes = tuple(x.shape)[first : first + len(output_size)]
-    places = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(tuple(x.shape))
+    places = np.arange(math.prod(x.shape), dtype=np.int64).reshape(tuple(x.shape))
     # The last dimension first, so that of equal elements the first in row-major order is chosen.
-    for axis, (starts, ends) in reversed(list(enumerate(_parts(sizes, output_size), first))):
-        elements, inside = _gathered(x, axis, starts, ends)
-        elements = where(inside, elements, -np.inf)
+    for axis, (n, m) in reversed(list(enumerate(zip(sizes, output_size), first))):
+        index, inside, _ = _parts(n, m, len(x.shape) - axis - 1)
+        elements = where(inside, take(x, index, axis), -np.inf)
         best = expand_dims(argmax(elements, axis + 1), axis + 1)
         width = np.arange(elements.shape[axis + 1]).reshape([-1] + [1] * (len(x.shape) - axis - 1))
         x = _largest(elements, axis + 1)
-        places = sum(where(equal(best, width), _gathered(places, axis, starts, ends)[0], 0), axis + 1)
+        places = sum(where(equal(best, width), take(places, index, axis), 0), axis + 1)
     return places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
@@ -195,7 +195,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
     rest = [i for i in range(rank) if i not in axes]
     kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
     outer = [x.shape[i] for i in rest]
-    count = int(np.prod([x.shape[i] for i in axes]))
+    count = math.prod([x.shape[i] for i in axes])
     if not count:
         raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
     asked = shape(q)

@@ -7,6 +7,7 @@ no segment's (negative, or ``num_segments`` and above) are left out, in values a
 from __future__ import annotations
 
 import builtins
+import math
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         return set_at(inputs, positions, updates)
     if reduction == "add":
         return add_at(inputs, positions, updates)
-    rows, width = int(np.prod(shape[: len(positions)])), int(np.prod(shape[len(positions) :]))
+    rows, width = math.prod(shape[: len(positions)]), math.prod(shape[len(positions) :])
     row = 0
     for position, size in zip(positions, shape):
         row = row * size + where(position < 0, position + size, position)

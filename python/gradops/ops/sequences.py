@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..annotations import Integer, Tensor, Tensors
+from ..backends.tracing import constant
 from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._compose import as_float
@@ -112,16 +113,21 @@ def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> N
 
 def _window(window, sequence_length: int, fft_length: int, x):
     """The window in the dtype of real ``x``, in the middle of zeros up to ``fft_length``."""
-    if window is None:
-        window = np.ones(sequence_length)
-    elif isinstance(window, str):
-        from scipy import signal  # slow to import, and seldom needed
-
-        window = signal.get_window(window, sequence_length)
+    if window is None or isinstance(window, str):
+        window = _named(window, int(sequence_length))
     elif not is_tensor(window):
         window = np.asarray(window)
     before = (fft_length - sequence_length) // 2
     return filled(cast(window, dtype(x)), before, fft_length - sequence_length - before)
+
+
+@constant
+def _named(window: str | None, length: int) -> np.ndarray:
+    if window is None:
+        return np.ones(length)
+    from scipy import signal  # slow to import, and seldom needed
+
+    return signal.get_window(window, length)
 
 
 def _check_stft(op, x, sequence_length, sequence_stride, fft_length, window, center) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..annotations import Axis, Index, Indices, Integer, Tensor
@@ -74,14 +76,14 @@ def size_along(op: str, x, axis) -> int:
     """The number of elements along an axis; of all where it is None."""
     sizes = shape(x)
     if axis is None:
-        return int(np.prod(sizes))
+        return math.prod(sizes)
     return (sizes or (1,))[check_axis(op, axis, len(sizes))]
 
 
 def pick(x, positions):
     """Elements of ``x`` at positions along its last axis, line by line; one gather from the flat tensor."""
     *rows, size = x.shape
-    count = int(np.prod(rows))
+    count = math.prod(rows)
     starts = np.arange(count, dtype="int64").reshape((*rows, 1)) * size
     return take(reshape(x, (-1,)), add(positions, starts))
 

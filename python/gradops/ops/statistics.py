@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ def _edges(x, bins: int, range):
         raise ArgumentError(f"`histogram`: `bins` must be at least 1; got {bins}.", argument="bins")
     if range is not None:
         low, high = (float(v) for v in range)
-        if not (low <= high and np.isfinite([low, high]).all()):
+        if not (low <= high and math.isfinite(low) and math.isfinite(high)):
             raise ArgumentError(f"`histogram`: `range` must ascend and be finite; got {range}.", argument="range")
         low, high = (cast(v, dtype(x)) for v in (low, high))
     elif x.shape[0] == 0:

@@ -10,6 +10,7 @@ import torch
 from ... import defaults, dtypes
 from ...errors import JitError
 from ..numpy import base as _numpy
+from ..tracing import compiling, constant, reading
 
 DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -34,10 +35,36 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
         stacked = torch.stack([convert(v) for v in value])
         return stacked if dtype is None else stacked.to(torch_dtype(dtype))
+    device = None if like is None else like.device
+    if reading():
+        return _in_trace(value, dtype, device)
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
-        return torch.tensor(_numpy.convert(value), device=None if like is None else like.device).to(torch.bfloat16)
+        return torch.tensor(_numpy.convert(value), device=device).to(torch.bfloat16)
     array = _numpy.convert(value, dtype)
-    return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=None if like is None else like.device)
+    return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=device)
+
+
+def _in_trace(value, dtype, device) -> torch.Tensor:
+    """What :func:`convert` makes, of what ``torch.compile`` knows: NumPy's arrays are tensors to it."""
+    if isinstance(value, np.ndarray):
+        tensor = torch.as_tensor(value, device=device)
+        return tensor if dtype is None else tensor.to(torch_dtype(dtype))
+    if dtype is None:
+        dtype = _dtype_of_number(type(value)) if isinstance(value, (int, float, complex)) else _dtype_of(value)
+    if isinstance(value, (int, float, complex)):
+        return torch.full((), value, dtype=torch_dtype(dtype), device=device)
+    return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
+
+
+def _dtype_of_number(kind: type) -> str:
+    if kind in (bool, int):
+        return "bool" if kind is bool else "int64"
+    return defaults.floatx() if kind is float else dtypes.complex_of(defaults.floatx())
+
+
+@constant
+def _dtype_of(value) -> str:
+    return _numpy.dtype_name(_numpy.convert(value))
 
 
 def _holds_tensors(value) -> bool:
@@ -52,6 +79,8 @@ def dtype_name(x) -> str:
 
 def to_numpy(x) -> np.ndarray:
     x = x.detach()
+    if reading():
+        return x.numpy()
     if _is_traced(x):
         raise looked_at_a_value()
     if x.dtype is torch.bfloat16:
@@ -72,6 +101,11 @@ def _is_traced(x) -> bool:
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
     mode = proxies and proxies.get_innermost_proxy_mode()
     return mode is not None and proxies.get_proxy_slot(x, mode.tracer, None) is not None
+
+
+def has_values(x) -> bool:
+    """Whether a tensor's values can be looked at: not in a trace or a transformation."""
+    return not (compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x) or _is_traced(x))
 
 
 def cast(x, dtype):

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from .._keys import dimensions, distinct, expanded, is_array, parts_of
-from .base import convert, promoted
+from .base import convert, has_values, promoted
 
 
 def native_key(x, key):
@@ -61,7 +61,7 @@ def take_along_axis(x, indices, axis=None):
         raise ValueError("`x` and `indices` must have as many dimensions as each other")
     indices, size = _whole(indices), x.shape[axis]
     # torch does not check positions that are broadcast
-    if indices.device.type == "cpu" and bool(((indices < -size) | (indices >= size)).any()):
+    if indices.device.type == "cpu" and has_values(indices) and bool(((indices < -size) | (indices >= size)).any()):
         raise IndexError("index out of range")
     return torch.take_along_dim(x, torch.where(indices < 0, indices + size, indices), axis)
 

@@ -10,7 +10,6 @@ import functools
 import inspect
 import itertools
 import logging
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -75,7 +74,7 @@ class Outside:
         self.__name__ = function.f.name  # type: ignore[attr-defined]
 
     def __call__(self, *args, **kwargs):
-        if _compiling_torch():
+        if backends.compiling():
             import torch
 
             return torch.compiler.disable(self.function)(*args, **kwargs)
@@ -280,11 +279,6 @@ def _torch_forms():
     from . import host_torch
 
     return host_torch
-
-
-def _compiling_torch() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 _CALLS: dict[str, Callable] = {

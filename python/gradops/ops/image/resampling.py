@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ...annotations import Axes, Shape, Tensor
+from ...backends import tracing
 from ...errors import ArgumentError, ShapeError
 from .. import _checks
 from .._dispatch import op
@@ -181,20 +182,26 @@ def resize(
                 x = padded(x, axis, border, border, fill_mode, fill_value)
     if interpolation == "nearest":
         for axis, count in zip(axes, targets):
-            x = take(x, (2 * np.arange(count) + 1) * x.shape[axis] // (2 * count), axis)
+            x = take(x, [(2 * i + 1) * x.shape[axis] // (2 * count) for i in range(count)], axis)
         return x
     x = working(x)
     for axis, count in sorted(zip(axes, targets), key=lambda pair: pair[1] / x.shape[pair[0]]):
-        length = x.shape[axis]
-        if interpolation == "area":
-            matrix = _area(length, count)
-        else:
-            matrix = _weights(length, count, np.float64(length / count), np.float64(0.0), interpolation, antialias)
-        used = np.flatnonzero(matrix.any(1))
-        if len(used) < length:
-            x, matrix = take(x, used, axis), matrix[used]
+        matrix, used = _matrix(x.shape[axis], count, interpolation, antialias)
+        if len(used) < x.shape[axis]:
+            x = take(x, used, axis)
         x = along(x, constant(matrix, x, dtype(x)), axis)
     return restored(x, dtype(images))
+
+
+@tracing.constant
+def _matrix(length: int, count: int, interpolation: str, antialias: bool) -> tuple:
+    """The weights of the pixels that are used, and which these are."""
+    if interpolation == "area":
+        matrix = _area(length, count)
+    else:
+        matrix = _weights(length, count, np.float64(length / count), np.float64(0.0), interpolation, antialias)
+    used = np.flatnonzero(matrix.any(1))
+    return matrix[used], used
 
 
 @op(name="image.scale_and_translate")

@@ -1,0 +1,146 @@
+"""Every op under ``torch.compile(fullgraph=True)``, and what users compile and vectorise with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import parity
+import pytest
+from hypothesis import HealthCheck, given, settings
+from test_parity import CASES, by_id
+
+import gradops
+from gradops import ops
+
+torch = pytest.importorskip("torch")
+once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+
+BY_VALUE = {
+    "bincount": "its length is the largest value, without `minlength`",
+    "convert_to_numpy": "NumPy's arrays are tensors in a graph",
+    "ctc_beams": "a search on the host",
+    "ctc_decode": "a search on the host",
+    "geomspace": "whether its ends have one sign is a value",
+    "image.elastic_transform": "it draws its numbers on the host",
+    "segment_max": "`num_segments` is needed",
+    "segment_min": "`num_segments` is needed",
+    "segment_prod": "`num_segments` is needed",
+    "segment_sum": "`num_segments` is needed",
+}
+"""Ops that are an error in a graph, in all their cases or those without the argument that is named."""
+
+SAMPLE = (
+    "median solve top_k average_pool adaptive_max_pool cdist quantile pad repeat tile image.resize one_hot "
+    "take_along_axis segment_sum sparse_categorical_crossentropy slice_update zeros"
+).split()
+
+
+def compiled(case, arguments: dict):
+    """The results of a case, eager and compiled."""
+    given = {k: parity.tensors(v, "torch") for k, v in arguments.items()}
+    dynamic = {k: v for k, v in given.items() if any(isinstance(x, torch.Tensor) for x in parity.flat(v))}
+    function = case.function()
+
+    def run(tensors):
+        return function(**{k: tensors.get(k, v) for k, v in given.items()})
+
+    torch._dynamo.reset()
+    return run(dynamic), torch.compile(run, fullgraph=True, backend="eager")(dynamic)
+
+
+def check(case):
+    if "torch" in case.skip or case.by_value:
+        pytest.skip(case.skip.get("torch", "it looks at values"))
+
+    @once
+    @given(case.inputs)
+    def each(arguments):
+        if case.op in BY_VALUE and arguments.get("num_segments") is None and arguments.get("minlength", 0) == 0:
+            with pytest.raises(Exception):  # noqa: B017  # Dynamo's, in words of its own
+                compiled(case, arguments)
+            return
+        want, got = (parity.flat(parity.numpy(x)) for x in compiled(case, arguments))
+        for w, g in zip(want, got, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+            assert np.asarray(g).dtype == np.asarray(w).dtype
+
+    each()
+
+
+@pytest.mark.parametrize("case", {c.op: c for c in CASES if c.op in SAMPLE}.values(), ids=by_id)
+def test_a_sample(case):
+    check(case)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=by_id)
+def test_every_case(case):
+    check(case)
+
+
+def test_the_first_use_of_gradops_inside_a_trace():
+    """The backend is loaded by then, with no warning of Dynamo's."""
+    program = """
+import torch, warnings
+warnings.simplefilter("error", UserWarning)
+from gradops import ops
+f = torch.compile(lambda x: ops.exp(x) * 2 + ops.zeros(()), fullgraph=True, backend="eager")
+print(f(torch.ones(2, dtype=torch.float64)).sum().item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(float(done.stdout), 4 * np.e)
+
+
+FLOWS = {
+    "custom": (gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: upstream * 3.0)), 3.0),
+    "reversed": (lambda x: gradops.scaled_gradient(x, -1.0), -1.0),
+    "shifted": (lambda x: gradops.scaled_gradient_ext(x, scale=1.0, shift=2.0), 3.0),
+}
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+@pytest.mark.parametrize("flow", FLOWS)
+def test_at_inference_and_in_training(flow, differentiated):
+    """Also of a tensor that requires no gradient, as in every model at inference."""
+    f, derivative = FLOWS[flow]
+    x = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=differentiated)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # Dynamo's, of caches that it looks through
+        y = torch.compile(f, fullgraph=True, backend="aot_eager")(x)
+    np.testing.assert_allclose(y.detach(), f(x).detach())
+    assert y.requires_grad == differentiated
+    if differentiated:
+        np.testing.assert_allclose(torch.autograd.grad(y.sum(), x)[0], [derivative] * 2)
+
+
+LOSSES = {
+    "sparse_categorical_crossentropy": lambda row, t: ops.sparse_categorical_crossentropy(t, ops.softmax(row)),
+    "categorical_crossentropy": lambda row, t: ops.categorical_crossentropy(ops.one_hot(t, 4), row, from_logits=True),
+    "binary_crossentropy": lambda row, t: ops.sum(ops.binary_crossentropy(ops.one_hot(t, 4), ops.sigmoid(row))),
+    "take_along_axis": lambda row, t: ops.sum(ops.take_along_axis(ops.exp(row), ops.expand_dims(t, 0), axis=0)),
+    "segment_prod": lambda row, t: ops.sum(ops.segment_prod(row, (torch.arange(4) > t) * 1, num_segments=3)),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_of_each_sample(loss):
+    from torch.func import grad, jvp, vmap
+
+    f = LOSSES[loss]
+    x = torch.rand(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    x[0, 1] = 0.0
+    t = torch.tensor([1, 0, 3])
+
+    def one(row, target):
+        row = row.clone().requires_grad_()
+        return torch.autograd.grad(f(row, target), row)[0]
+
+    want = torch.stack([one(row, target) for row, target in zip(x, t)])
+    torch.testing.assert_close(vmap(grad(f))(x, t), want)
+    moved = vmap(lambda row, target: jvp(lambda r: f(r, target), (row,), (torch.ones_like(row),))[1])(x, t)
+    torch.testing.assert_close(moved, want.sum(1))
