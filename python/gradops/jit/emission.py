@@ -115,8 +115,8 @@ def emit(
         done = [p for p in used if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
         if done:
             lines.append(f"del {', '.join(f'v{p}' for p in done)}")
-    for place, array in program.constants.items():
-        scope[f"v{place}"] = array  # globals of the function, so they must not be deleted or assigned
+    for place in program.constants.keys() & {*last, *wanted}:
+        scope[f"v{place}"] = program.constants[place]  # globals of the function, so not to be deleted or assigned
     parameters = ", ".join(f"v{p}" for p in program.inputs)
     results = ", ".join(_source_of(o, scope, f"r{j}") for j, o in enumerate(outputs))
     returned = f"[{results}]"

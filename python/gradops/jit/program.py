@@ -51,7 +51,8 @@ class Program:
     Attributes:
         steps: what ran, in order.
         inputs: the places of the arguments.
-        constants: arrays that the function closed over, read anew at each call, by place.
+        constants: arrays that the function closed over, read anew at each call, and what is the same for all
+            arguments, by place.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class Program:
         self.inputs: list[int] = []
         self.steps: list[Step] = []
         self.constants: dict[int, Any] = {}
+        self._folded: set[int] = set()
         self._known: dict = {}
         self._values: dict[int, Any] = {}
         self._given: set[int] = set()
@@ -82,6 +84,21 @@ class Program:
         self._given.add(traced.memory)
         self.constants[traced.place] = array
         return traced
+
+    def fold(self, result, arguments=()):
+        """What is the same for all arguments, as zeros of a shape, and is computed while tracing."""
+        if isinstance(result, (bool, int, float, tuple)) and not _holds_arrays(result):
+            return result
+        if isinstance(result, (list, tuple)):
+            return type(result)(self.fold(part, arguments) for part in result)
+        traced = self._place(result, arguments)
+        self.constants[traced.place] = result
+        self._folded.add(traced.place)
+        return traced
+
+    def is_folded(self, traced) -> bool:
+        """Whether its value is the same for all arguments."""
+        return traced.place in self._folded
 
     # Writes in place: which traced arrays are views of one array, as they are outside of a trace.
 

@@ -156,8 +156,15 @@ def __getattr__(name: str) -> Any:
     return _recorded(name, kernel)
 
 
-_CONSTANT = frozenset(("ones_like", "zeros_like", "empty_like"))
-"""Kernels that need no more than the shape, which is known: what they give is a constant of the program."""
+def static_value(x: Traced):
+    """The value of an array that does not depend on the arguments."""
+    if x.place not in x.program.constants:
+        x._refuse()
+    return x.value
+
+
+_OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
+"""Kernels that need no more than the shape, which is known: what they give is the same for all arguments."""
 
 
 @functools.cache
@@ -165,20 +172,22 @@ def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
 
     def record(*arguments):
-        if name in _CONSTANT:
-            return kernel(*_values(arguments))
-        program = next((x.program for x in flat(arguments) if isinstance(x, Traced)), None)
+        found = [x for x in flat(arguments) if isinstance(x, Traced)]
+        if not found:
+            return kernel(*arguments)
+        program = found[0].program
+        for x in found:
+            if x.stale:
+                x.refuse_stale(name, arguments)
+        values = _values(arguments)
+        if name in _OF_SHAPES or all(map(program.is_folded, found)):
+            return program.fold(kernel(*values), arguments)
         if _has_unknown_shape(name, arguments):
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        for x in flat(arguments):
-            if isinstance(x, Traced) and x.stale:
-                x.refuse_stale(name, arguments)
-        values = _values(arguments)
-        result = kernel(*values)
-        return result if program is None else program.add(name, kernel, arguments, values, result)
+        return program.add(name, kernel, arguments, values, kernel(*values))
 
     return record
 

@@ -18,10 +18,12 @@ from . import _checks, reductions
 from ._checks import check_positions, check_rank, integer, known
 from ._dispatch import op
 from .conversion import cast, dtype, shape
-from .creation import ones_like, zeros_like
+from .creation import zeros_like
+from .elementwise import maximum
 from .indexing import add_at, get_item, set_at, take, where
 from .joining import concatenate, unstack
 from .shaping import broadcast_to, reshape
+from .sorting import argsort, searchsorted
 
 _REDUCTIONS = (None, "add", "max", "min", "mul")
 
@@ -364,19 +366,15 @@ def segment_prod(
 
     Gradient:
         The upstream gradient of the segment times the product of its other rows, right where rows are 0, to
-        any order: rows are multiplied in pairs, then pairs of those. (Inside a trace that hides the ids it is
-        the library's own.)
+        any order: rows are multiplied in pairs, then pairs of those.
     """
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(data, segment_ids, count)
     if known(ids) is None:
-        owner = backends.of(data)
-        if owner is None:
-            raise ArgumentError("`segment_prod`: the ids of a variable's rows must be known.", argument="segment_ids")
-        return owner.kernel("product_by_segment")(data, ids, room)[:count]
+        return _running_products(data, ids, room)[:count]
     order = np.argsort(ids, kind="stable")
     ids, data = ids[order], take(data, order, 0)
-    one = get_item(ones_like(concatenate([data, _zeros(data, (1, *data.shape[1:]))], 0)), builtins.slice(0, 1))
+    one = _zeros(data, (1, *data.shape[1:])) + 1
     while len(ids) and (ids[1:] == ids[:-1]).any():
         first = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
         rank = np.arange(len(ids)) - np.repeat(first, np.diff(np.r_[first, len(ids)]))
@@ -388,3 +386,27 @@ def segment_prod(
     place = np.full(room, len(ids))
     place[ids] = np.arange(len(ids))
     return take(concatenate([data, one], 0), place, 0)
+
+
+def _running_products(data, ids, room: int):
+    """The products where ids are not known: running ones of the sorted rows, of which each segment's last is taken.
+
+    A running product takes in as many rows again in each round, so there are logarithmically many.
+    """
+    owner, rows = backends.of(data), data.shape[0]
+    if rows is None and owner is not None:
+        return owner.kernel("product_by_segment")(data, ids, room)
+    order = argsort(ids, 0)
+    ids, data = take(ids, order, 0), take(data, order, 0)
+    one = _zeros(data, (1, *data.shape[1:])) + 1
+    column = (-1, *(1,) * (len(data.shape) - 1))
+    step = 1
+    while step < rows:
+        same = reshape(ids[step:] == ids[:-step], column)
+        before = where(same, data[:-step], 1)
+        data = data * concatenate([broadcast_to(one, (step, *data.shape[1:])), before], 0)
+        step *= 2
+    segments = np.arange(room)
+    last = searchsorted(ids, segments, "right") - 1
+    there = (last >= 0) & (take(ids, maximum(last, 0), 0) == segments) if rows else np.zeros(room, bool)
+    return take(concatenate([data, one], 0), where(there, last, rows), 0)

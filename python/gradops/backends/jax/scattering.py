@@ -42,25 +42,6 @@ segment_max = _segments(True)
 segment_min = _segments(False)
 
 
-def product_by_segment(data, ids, count):
-    """Running products that start anew with each segment, of sorted rows: JAX's own product has no derivative."""
-    if not data.shape[0]:
-        return jnp.ones((count, *data.shape[1:]), data.dtype)
-    order = jnp.argsort(ids)
-    ids, data = ids[order], data[order]
-    column = (-1, *[1] * (data.ndim - 1))
-    starts = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]]).reshape(column)
-
-    def combine(first, second):
-        return first[0] | second[0], jnp.where(second[0], second[1], first[1] * second[1])
-
-    running = jax.lax.associative_scan(combine, (starts, data))[1]
-    segments = jnp.arange(count)
-    last = jnp.searchsorted(ids, segments, side="right") - 1
-    there = (last >= 0) & (ids[last] == segments)
-    return jnp.where(there.reshape(column), running[last], jnp.ones((), data.dtype))
-
-
 def block_at(x, starts, sizes):
     return jax.lax.dynamic_slice(x, starts, sizes)
 

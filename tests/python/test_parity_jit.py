@@ -1,0 +1,130 @@
+"""Every op compiled by ``gradops.jit``, as it is without: see ``parity``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from parity import BACKENDS, differentiated, flat, numpy, scalar_function, tensors
+from test_parity import CASES, by_id, once
+
+from gradops import config, value_and_grad
+from gradops.errors import ArgumentError, GradopsError, JitError
+from gradops.jit import jit
+
+OTHERS = [name for name in BACKENDS if name != "numpy"]
+OF_VALUES = (
+    "convert_to_numpy-0", "convert_to_numpy-1", "convert_to_numpy-2", "nonzero", "nonzero-vector",
+    "unique", "unique-all", "unique-nan", "unique-rows", "unique-unsorted", "unique-empty",
+    "bartlett", "blackman", "hamming", "hanning", "kaiser", "kaiser-numbers",
+)  # fmt: skip
+"""Cases that refuse what has no values yet: their result, or its shape, depends on them."""
+OF_WHOLE_NUMBERS = (
+    "get_item-mask", "get_item-none chosen", "where-alone", "bincount-weights", "bincount-integers",
+    "segment_sum-counted", "segment_prod-counted", "segment_max-counted", "segment_min-counted",
+)  # fmt: skip
+"""Cases where whole numbers, positions or masks must be known; floating tensors need not."""
+SHORTER = ("bincount", "bincount-rows", "bincount-empty")
+"""Inside a trace `minlength` is the length: compared where the numbers are known."""
+
+
+def is_given(value, kinds: str) -> bool:
+    """Whether an argument is an array, or a list of them, as programs take; of dtypes of these kinds."""
+    items = value if isinstance(value, list) else [value]
+    return any(isinstance(v, np.ndarray) and v.dtype.kind in kinds for v in items)
+
+
+def turned(value):
+    """Other values of the same shape that suit an op as well: floating ones in reverse order along each axis."""
+    if isinstance(value, list):
+        return [turned(v) for v in value]
+    return np.flip(value).copy() if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
+
+
+def same(got, wanted, case, backend: str) -> None:
+    got, wanted = flat(numpy(got)), flat(numpy(wanted))
+    assert len(got) == len(wanted)
+    for g, w in zip(got, wanted):
+        np.testing.assert_allclose(g, w, rtol=case.rtol, atol=case.atol, err_msg=f"{case.id} on {backend}")
+        assert np.shape(g) == np.shape(w)
+        assert getattr(g, "dtype", None) == getattr(w, "dtype", None)
+
+
+def compare(case, backend: str, f, values: list) -> None:
+    """One program of ``f``, called with the values that it was traced with and with others."""
+    with config.use_backend(backend):
+        compiled = jit(f)
+        for change in (lambda v: v, turned):
+            given = [tensors(change(v), backend) for v in values]
+            try:
+                wanted = f(*given)
+            except GradopsError:  # bins that do not ascend
+                assert change is turned
+                continue
+            same(compiled(*given), wanted, case, backend)
+        assert len(compiled.programs) <= 2  # one program for arrays alone is found by two signatures
+
+
+def check_value(case, backend: str, arguments: dict, kinds: str = "biufc") -> None:
+    names = [name for name, value in arguments.items() if is_given(value, kinds)]
+
+    def f(*values):
+        known = {name: tensors(value, backend) for name, value in arguments.items()}
+        return case.function()(**{**known, **dict(zip(names, values))})
+
+    compare(case, backend, f, [arguments[name] for name in names])
+
+
+def check_refusal(case, backend: str, arguments: dict) -> None:
+    with pytest.raises((JitError, ArgumentError), match="value|trace|known"):
+        check_value(case, backend, arguments)
+
+
+def check_gradient(case, backend: str, arguments: dict) -> None:
+    xs = differentiated(case, arguments)
+    f = value_and_grad(scalar_function(case, arguments, backend), argnums=tuple(range(len(xs))))
+    compare(case, backend, f, xs)
+
+
+def run(case, backend: str, check, **keywords) -> None:
+    once(given(case.inputs)(lambda arguments: check(case, backend, arguments, **keywords)))()
+
+
+def run_value(case, backend: str) -> None:
+    if case.id in (*OF_VALUES, *OF_WHOLE_NUMBERS):
+        run(case, backend, check_refusal)
+    if case.id not in OF_VALUES:
+        known = case.id in (*OF_WHOLE_NUMBERS, *SHORTER)
+        run(case, backend, check_value, kinds="fc" if known else "biufc")
+
+
+def run_gradient(case, backend: str) -> None:
+    run(case, backend, check_refusal if case.by_value else check_gradient)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "numpy" not in c.skip], ids=by_id)
+def test_value(case):
+    run_value(case, "numpy")
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
+def test_gradient(case):
+    run_gradient(case, "numpy")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize("case", CASES, ids=by_id)
+def test_value_elsewhere(case, backend):
+    if backend in case.skip:
+        pytest.skip(case.skip[backend])
+    run_value(case, backend)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
+def test_gradient_elsewhere(case, backend):
+    if backend not in case.native:
+        pytest.skip("its gradient has another convention there")
+    run_gradient(case, backend)
