@@ -106,7 +106,7 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' - `gradops_error_argument`: no `num_segments` inside a trace.
 #' @section Gradient:
 #' The upstream gradient of the segment times the product of its other rows, right where rows are 0, to any order:
-#'   rows are multiplied in pairs, then pairs of those. (Inside a trace that hides the ids it is the library's own.)
+#'   rows are multiplied in pairs, then pairs of those.
 #' @examplesIf gradops_available()
 #' op_segment_prod(c(1, 2, 3), c(1, 1, 2))
 #' @export
