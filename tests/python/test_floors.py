@@ -1,0 +1,49 @@
+"""Imports run one way: the floors of the core, which tools/floors.py names and draws."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import floors  # noqa: E402
+
+
+def test_every_module_has_a_floor_and_imports_from_below():
+    upwards = [
+        f"{name} imports {target}"
+        for name, targets in floors.graph().items()
+        for target in targets
+        if floors.floor_of(target) > floors.floor_of(name)
+        or (
+            floors.floor_of(target) == floors.floor_of(name)
+            and target.partition(".")[0] != name.partition(".")[0]
+        )
+    ]
+    assert not upwards
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert floors.circles(floors.graph()) == []
+
+
+def test_a_circle_and_an_upward_import_are_seen():
+    assert floors.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    known = {"": pathlib.Path(__file__), "ops": pathlib.Path(__file__), "ops.x": pathlib.Path(__file__)}
+    assert floors.floor_of("autodiff.engine") > floors.floor_of("ops.creation") > floors.floor_of("errors")
+    assert known
+
+
+def test_the_core_imports_itself_at_the_top_of_files_only():
+    known = floors.modules()
+    inside = [
+        f"{name}:{line} imports {target}"
+        for name, path in known.items()
+        for target, line, in_function in floors.imports(name, path, known)
+        if in_function and (name, target) not in floors.LATE
+    ]
+    assert not inside
+
+
+def test_the_drawing_in_the_docs_is_current():
+    text = floors.PAGE.read_text()
+    assert floors.page_with_drawing(text) == text, "run tools/floors.py"

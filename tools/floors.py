@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The floors of the core and what imports what, read from the sources; ``tools/floors.py`` writes the picture in docs/architecture.md.
+
+An import counts wherever it stands, also in a function. One under ``TYPE_CHECKING`` does not.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "python" / "gradops"
+PAGE = ROOT / "docs" / "architecture.md"
+
+FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
+    ("errors", "annotations", "_progress"),
+    ("dtypes", "_tree", "defaults"),
+    ("backends",),
+    ("config",),
+    ("ops",),
+    ("autodiff",),
+    ("flow",),
+    ("functional",),
+    ("jit",),
+    ("text",),
+    ("interop",),
+]
+MEANING = {
+    "errors": "the conditions that gradops raises",
+    "annotations": "what an argument of an op is",
+    "dtypes": "names and promotion of dtypes",
+    "_tree": "nested structures of tensors",
+    "defaults": "the default float type",
+    "_progress": "progress bars",
+    "backends": "the contract; NumPy, PyTorch, TensorFlow, JAX: kernels, and derivatives of their own",
+    "config": "which backend numbers go to",
+    "ops": "the public functions and how they find their kernel",
+    "autodiff": "the tape",
+    "flow": "stop, scale, custom, checkpoint",
+    "functional": "derivatives of functions",
+    "jit": "compiled programs",
+    "text": "model calls, judges and descent on text",
+    "interop": "R, and other hosts",
+}
+
+
+def modules() -> dict[str, pathlib.Path]:
+    """The core's modules by dotted name, ``gradops`` itself as the empty name."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, bool]]:
+    """Each import of a module of the core's: its name, the line, and whether it stands in a function."""
+    base = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found: list[tuple[str, int, bool]] = []
+
+    def visit(node, inside: bool) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        if isinstance(node, ast.ImportFrom):
+            module = _resolved(node, base)
+            if module is not None:
+                for alias in node.names:
+                    whole = f"{module}.{alias.name}".lstrip(".")
+                    found.append((whole if whole in known else module, node.lineno, inside))
+        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for child in ast.iter_child_nodes(node):
+            visit(child, inside)
+
+    visit(ast.parse(path.read_text()), False)
+    return found
+
+
+def _resolved(node: ast.ImportFrom, base: str) -> str | None:
+    if node.level:
+        parts = base.split(".") if base else []
+        kept = parts[: len(parts) - node.level + 1]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+    if node.module and node.module.split(".")[0] == "gradops":
+        return node.module.partition(".")[2]
+    return None
+
+
+def floor_of(name: str) -> int:
+    top = name.partition(".")[0]
+    return next(i for i, floor in enumerate(FLOORS) if top in floor)
+
+
+def graph() -> dict[str, set[str]]:
+    known = modules()
+    return {
+        name: {target for target, _, _ in imports(name, path, known) if target and target != name}
+        for name, path in known.items()
+        if name
+    }
+
+
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other in a circle (Tarjan 1972).
+
+    A package's ``__init__`` gathers what is below it; that a module of it names the package is a circle too.
+    """
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def connect(v: str) -> None:
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in edges.get(v, ()):
+            if w not in index:
+                connect(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            group = []
+            while True:
+                w = stack.pop()
+                group.append(w)
+                if w == v:
+                    break
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for v in edges:
+        if v not in index:
+            connect(v)
+    return sorted(found)
+
+
+def drawing() -> str:
+    """The floors as text, the top first, each with what it imports from directly."""
+    edges = graph()
+    lines = []
+    for floor in reversed(FLOORS):
+        for top in floor:
+            below = {t.partition(".")[0] for m, ts in edges.items() if m.partition(".")[0] == top for t in ts}
+            names = [n for level in reversed(FLOORS) for n in level if n in below and n != top]
+            arrow = f"  <- {', '.join(names)}" if names else ""
+            lines.append(f"{top:<12}{MEANING[top]}\n{'':<12}{arrow}".rstrip())
+    return "```text\n" + "\n".join(lines) + "\n```"
+
+
+def page_with_drawing(text: str) -> str:
+    before, _, rest = text.partition("<!-- floors -->\n")
+    _, _, after = rest.partition("<!-- /floors -->")
+    return f"{before}<!-- floors -->\n{drawing()}\n<!-- /floors -->{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_drawing(PAGE.read_text()))
