@@ -239,7 +239,7 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
 
 
 def rejoin(node: Node, saved: tuple) -> tuple:
-    """The node's saved values as variables in the graph, for a pass that is itself recorded."""
+    """The node's saved values as variables in the graph, for a pass that is itself recorded; what has no slot as it is."""
     values = []
     for value, slot in zip(saved, node.rule.slots):
         if value is None or slot is None:
@@ -252,7 +252,7 @@ def rejoin(node: Node, saved: tuple) -> tuple:
             values.append([attach(v, Node(PICK, (node,), (i,), v.shape, v.dtype)) for i, v in enumerate(value)])
         else:
             values.append(attach(value, node))
-    return tuple(values)
+    return (*values, *saved[len(values) :])
 
 
 def _rejoined(value, edge):
