@@ -473,23 +473,6 @@ op_log2 <- function(x) {
   call_op("log2", operand(x))
 }
 
-#' `log(exp(x1) + exp(x2))` without overflow, elementwise
-#'
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
-#' @section Errors:
-#' - `gradops_error_shape`: shapes that do not broadcast.
-#' @section Gradient:
-#' `sigmoid(x1 - x2)` and `sigmoid(x2 - x1)`, so half to each at ties, infinite ones too. Summed over broadcast
-#'   dimensions.
-#' @examplesIf gradops_available()
-#' op_logaddexp(c(1, 2, 3), c(4, 5, 6))
-#' @export
-op_logaddexp <- function(x1, x2) {
-  call_op("logaddexp", operand(x1), operand(x2))
-}
-
 #' Logical and of truth values (not 0), elementwise
 #'
 #' @param x1 A tensor, a variable, or R numbers.

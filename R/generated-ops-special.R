@@ -101,23 +101,6 @@ op_ldexp <- function(x1, x2) {
   call_op("ldexp", operand(x1), operand(x2))
 }
 
-#' `log2(2**x1 + 2**x2)` without overflow, elementwise
-#'
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
-#' @section Errors:
-#' - `gradops_error_shape`: shapes that do not broadcast.
-#' - `gradops_error_type`: complex operands.
-#' @section Gradient:
-#' `2**(x1 - y)` and `2**(x2 - y)`, summed over broadcast dimensions.
-#' @examplesIf gradops_available()
-#' op_logaddexp2(c(1, 2, 3), c(4, 5, 6))
-#' @export
-op_logaddexp2 <- function(x1, x2) {
-  call_op("logaddexp2", operand(x1), operand(x2))
-}
-
 #' Radians to degrees
 #'
 #' @param x A tensor, a variable, or R numbers.

@@ -6,7 +6,7 @@ tensor_classes <- c(
   "tensorflow.python.types.core.Tensor", "tensorflow.python.framework.tensor.Tensor",
   "tensorflow.python.framework.ops.Tensor",
   "jaxlib._jax.ArrayImpl", "jax.jaxlib._jax.Array", "jaxlib.xla_extension.ArrayImpl", "jax._src.core.Tracer",
-  "gradops.autodiff.variable.Variable", "gradops.jit.traced.Traced"
+  "gradops.autodiff.variable.Variable", "gradops.jit.array.Traced"
 )
 
 is_tensor <- function(x) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The floors of the core and what imports what, read from the sources; ``tools/floors.py`` writes the picture in docs/architecture.md.
+"""The floors of the core and what imports what, read from the sources; writes the picture in docs/architecture.md.
 
 An import counts wherever it stands, also in a function. One under ``TYPE_CHECKING`` does not.
 """
@@ -14,7 +14,7 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
-    ("errors", "annotations", "_progress"),
+    ("errors", "annotations", "_progress", "_scopes", "_source"),
     ("dtypes", "_tree", "defaults"),
     ("backends",),
     ("config",),
@@ -26,6 +26,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("text",),
     ("interop",),
 ]
+LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
 MEANING = {
     "errors": "the conditions that gradops raises",
     "annotations": "what an argument of an op is",
@@ -33,6 +34,8 @@ MEANING = {
     "_tree": "nested structures of tensors",
     "defaults": "the default float type",
     "_progress": "progress bars",
+    "_scopes": "settings that hold for a block, in threads and tasks",
+    "_source": "functions written as source, with tracebacks",
     "backends": "the contract; NumPy, PyTorch, TensorFlow, JAX: kernels, and derivatives of their own",
     "config": "which backend numbers go to",
     "ops": "the public functions and how they find their kernel",

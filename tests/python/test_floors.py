@@ -5,7 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-import floors  # noqa: E402
+import floors
 
 
 def test_every_module_has_a_floor_and_imports_from_below():
@@ -14,10 +14,7 @@ def test_every_module_has_a_floor_and_imports_from_below():
         for name, targets in floors.graph().items()
         for target in targets
         if floors.floor_of(target) > floors.floor_of(name)
-        or (
-            floors.floor_of(target) == floors.floor_of(name)
-            and target.partition(".")[0] != name.partition(".")[0]
-        )
+        or (floors.floor_of(target) == floors.floor_of(name) and target.partition(".")[0] != name.partition(".")[0])
     ]
     assert not upwards
 

@@ -14,7 +14,8 @@ from gradops.errors import ArgumentTypeError, JitError
 from gradops.functional.batched import Batched
 from gradops.functional.batched import register as register_batches
 from gradops.jit import jit
-from gradops.jit.traced import Traced, register
+from gradops.jit.array import Traced
+from gradops.jit.traced import register
 from gradops.ops import operators
 
 register()

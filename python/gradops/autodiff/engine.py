@@ -239,7 +239,10 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
 
 
 def rejoin(node: Node, saved: tuple) -> tuple:
-    """The node's saved values as variables in the graph, for a pass that is itself recorded; what has no slot as it is."""
+    """The node's saved values as variables in the graph, for a pass that is itself recorded.
+
+    What has no slot stays as it is.
+    """
     values = []
     for value, slot in zip(saved, node.rule.slots):
         if value is None or slot is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
+from .. import backends, dtypes
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from . import inplace, nested, state
 from .cotangents import sum_to
@@ -124,7 +124,7 @@ class Function:
         if keywords:
             args, keywords = nested.in_order(_forward(cls), args, keywords)
         if keywords or any(a.__class__ in _CONTAINERS and nested.holds_variables(a) for a in args):
-            flat, inner = nested.flat_form(cls, args, keywords)
+            flat, inner = nested.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
         owner = backends.beside_text(kinds, cls.__name__)
@@ -298,8 +298,6 @@ def _rejoined(value, source, node: Node, single: bool):
 
 def _zeros(template):
     shape, dtype, owner = template
-    from .. import dtypes
-
     return owner.kernel("zeros")(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
 
 

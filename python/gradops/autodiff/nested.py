@@ -35,7 +35,7 @@ def in_order(forward: Callable, args: tuple, keywords: dict) -> tuple[tuple, dic
     return bound.args, bound.kwargs
 
 
-def flat_form(cls, args: tuple, keywords: dict) -> tuple[type, list]:
+def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
     """A ``Function`` of the variables in ``args`` and ``keywords`` alone, and these variables, each once.
 
     ``forward`` and ``setup_context`` get the arguments as they were given; ``backward`` returns a gradient for each
@@ -63,7 +63,7 @@ def flat_form(cls, args: tuple, keywords: dict) -> tuple[type, list]:
         arguments, by_name = filled(inputs)
         flat = ctx.needs_input_grad
         ctx.needs_input_grad = tuple(needs(value, flat) for value in given)
-        if cls.setup_context is _base(cls).setup_context:
+        if cls.setup_context is base.setup_context:
             return cls.forward(ctx, *arguments, **by_name)
         output = cls.forward(*arguments, **by_name)
         cls.setup_context(ctx, (*arguments, *by_name.values()), output)
@@ -90,13 +90,7 @@ def flat_form(cls, args: tuple, keywords: dict) -> tuple[type, list]:
         "backward": staticmethod(backward),
         "evaluator": cls.evaluator,
     }
-    return type(cls.__name__, (_base(cls),), members), variables
-
-
-def _base(cls) -> Any:
-    from .function import Function
-
-    return Function
+    return type(cls.__name__, (base,), members), variables
 
 
 def _is_row(result, argument) -> bool:

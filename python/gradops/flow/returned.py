@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _tree, backends
 from ..autodiff.cotangents import sum_to
+from ..autodiff.text import feedback
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, GradientError, ShapeError
 from ..ops import conversion
@@ -111,8 +112,6 @@ def fit(g, x):
         return g
     data = x.data if isinstance(x, Variable) else x
     if data.dtype is str:
-        from ..autodiff.text import feedback
-
         return feedback(g, x.role)
     dtype = conversion.dtype(data)
     if isinstance(g, (bool, int, float, complex)):

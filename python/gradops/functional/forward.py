@@ -14,6 +14,7 @@ from ..autodiff.graph import PICK, Node, key
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed
 from ..autodiff.variable import Variable, differentiable, wrap
+from ..errors import GradientError
 from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
 
@@ -64,8 +65,6 @@ def _through(node: Node, found: dict, create_graph: bool):
     if all(t is None for t in incoming):
         return None
     if node.saved is None:
-        from ..errors import GradientError
-
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:

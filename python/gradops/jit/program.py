@@ -12,20 +12,7 @@ from typing import Any
 
 import numpy as np
 
-
-class Place:
-    """Stands for an earlier value in a step's arguments."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int):
-        self.index = index
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Place) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return hash(("place", self.index))
+from .array import Place, Traced, flat, frozen
 
 
 class Step:
@@ -104,8 +91,6 @@ class Program:
 
     def _traced(self, value, place: int, arguments=()):
         """A traced array; a view where its value is one of an argument's."""
-        from .traced import Traced
-
         traced = Traced(value, self, place, 0)
         owner = _owner(value)
         viewed = (x for x in flat(arguments) if isinstance(x, Traced) and _owner(x.value) is owner)
@@ -193,18 +178,7 @@ def _owner(array):
     return array
 
 
-def flat(value):
-    """The items of lists and tuples, however nested."""
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            yield from flat(item)
-        else:
-            yield item
-
-
 def _placed(value):
-    from .traced import Traced
-
     if isinstance(value, Traced):
         return Place(value.place)
     if isinstance(value, (list, tuple)):
@@ -235,19 +209,6 @@ def _key(name: str, spec):
         return key
     except TypeError:
         return None
-
-
-def frozen(spec):
-    """A part of a call as what can be compared and hashed."""
-    if isinstance(spec, (list, tuple)):
-        return (type(spec).__name__, *map(frozen, spec))
-    if isinstance(spec, slice):
-        return ("slice", spec.start, spec.stop, spec.step)
-    if isinstance(spec, np.ndarray):
-        return ("array", id(spec))
-    if isinstance(spec, (float, complex, np.inexact)):
-        return (type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
-    return spec if isinstance(spec, Place) else (type(spec).__name__, spec)
 
 
 def _direct(kernel, values):

@@ -23,6 +23,7 @@ from .extending import *
 from .fourier import *
 from .indexing import *
 from .joining import *
+from .logarithms import *
 from .losses import *
 from .mapping import *
 from .nanstatistics import *

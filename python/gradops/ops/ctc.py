@@ -18,7 +18,6 @@ from .elementwise import (
     equal,
     greater,
     less,
-    logaddexp,
     logical_and,
     multiply,
     negative,
@@ -28,6 +27,7 @@ from .elementwise import (
 from .encoding import _check_labels
 from .indexing import take_along_axis, where
 from .joining import concatenate, stack
+from .logarithms import logaddexp
 from .reductions import argmax, sum
 from .reductions import max as _largest
 from .shaping import expand_dims, reshape, transpose

@@ -582,32 +582,6 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
-def logaddexp(x1: Operand, x2: Operand) -> Tensor:
-    """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over
-        broadcast dimensions.
-    """
-    from ._compose import meet
-    from .activations import softplus
-    from .indexing import where
-
-    x1, x2 = meet(x1, x2, floating=True)
-    first = greater_equal(x1, x2)
-    infinite = logical_and(equal(x1, x2), isinf(x1))  # their difference would be NaN
-    high, low = where(first, x1, x2), where(first, x2, x1)
-    high = where(infinite, add(multiply(x1, 0.5), multiply(x2, 0.5)), high)
-    return add(high, softplus(where(infinite, 0.0, subtract(low, high))))
-
-
 @op(differentiable=False)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """The largest whole number not above ``x1 / x2``, elementwise.

@@ -10,9 +10,9 @@ import math
 from ..annotations import Operand, Tensor
 from ..backends._series import I1_OVER_X, power_series
 from ._checks import check_kind, check_real
-from ._compose import as_float, meet
+from ._compose import as_float
 from ._dispatch import op
-from .elementwise import abs, divide, less, logaddexp, multiply, negative, power, reciprocal, sin, sqrt, square
+from .elementwise import abs, divide, less, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
 
 
@@ -191,24 +191,6 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
         ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
     """
     ...
-
-
-@op(check=check_real)
-def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
-    """``log2(2**x1 + 2**x2)`` without overflow, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
-    Gradient:
-        ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
-    """
-    x1, x2 = meet(x1, x2, floating=True)
-    return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))
 
 
 def _whole_exponent(op, x1, x2):

@@ -1,6 +1,6 @@
 """Derivatives: products."""
 
-from ...ops import einsum, expand_dims, matmul, reshape, swapaxes, tensordot, transpose
+from ...ops import broadcast_to, einsum, expand_dims, eye, matmul, reshape, swapaxes, tensordot, transpose
 from ..record import derivative
 
 
@@ -72,8 +72,6 @@ def _einsum(g, subscripts, operands, shapes):
 
 def _einsum_hard(g, output, names, others, letters, shape, present):
     """Letters that are summed alone, or repeated (a diagonal): spread over them."""
-    from ...ops import broadcast_to, eye, ones
-
     distinct = "".join(dict.fromkeys(letters))
     known = "".join(c for c in distinct if c in present)
     part = einsum(",".join([output, *names]) + "->" + known, g, *others)
@@ -93,7 +91,6 @@ def _einsum_hard(g, output, names, others, letters, shape, present):
         else:
             seen.add(c)
             target += c
-    del ones
     return einsum(",".join([distinct, *diagonals]) + "->" + target, part, *masks)
 
 

@@ -1,0 +1,134 @@
+"""``Traced``: an array of a function being traced, with the value that it has for the arguments at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import ops
+from ..errors import JitError
+from ..ops.indexing import set_at
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Place:
+    """Stands for an earlier value in a step's arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Place) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(("place", self.index))
+
+
+class Traced:
+    """A value of a function being traced."""
+
+    __slots__ = ("value", "program", "place", "memory", "key", "stale", "__weakref__")
+    __array_priority__ = 500
+
+    def __init__(self, value, program: Program, place: int, memory: int):
+        self.value = value
+        self.program = program
+        self.place = place
+        self.memory = memory  # equal numbers for views of one array
+        self.key = None  # of the array that this is a view of
+        self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
+
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    ndim = property(lambda self: self.value.ndim)
+    size = property(lambda self: self.value.size)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
+
+    def __repr__(self) -> str:
+        return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
+
+    def _refuse(self, *_, **__):
+        raise JitError(
+            "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
+            hint="use `ops.where()`, keep to gradops ops, or make the argument static; control flow that depends on "
+            "values (`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on NumPy",
+        )
+
+    __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
+    _constant = _refuse
+
+    def _described(self):
+        return self.value
+
+    def __setitem__(self, key, value) -> None:
+        self._write(set_at(self, key, value))
+
+    def _write(self, result) -> None:
+        """Become ``result``, as by a write in place.
+
+        Raises:
+            JitError: an argument, or an array that was closed over: a program does not write to what is not its own.
+        """
+        if self.program.is_given(self):
+            raise JitError(
+                "a compiled function wrote in place to an argument, or to an array that it closes over.",
+                hint="write `x = x + y` for `x += y`; `ops.slice_update()` or `ops.scatter_update()` for `x[i] = y`; "
+                "or write to a copy",
+            )
+        if not isinstance(result, Traced):
+            result = self.program.constant(np.asarray(result))
+        if result.dtype != self.dtype:
+            result = ops.cast(result, self.dtype.name)
+        if result.shape != self.shape:
+            result = ops.broadcast_to(result, self.shape)
+        self._superseded(result)
+        self.value, self.place, self.stale = result.value, result.place, None
+        self.memory = self.program.new_memory(self)
+
+    def _superseded(self, result) -> None:
+        """Let nobody read what shares memory with this array, as a program does not write to it: ``result`` is new."""
+        for other in self.program.sharing(self):
+            other.stale = (result.place, self.key)
+
+    def refuse_stale(self, name: str = "", arguments: tuple = ()) -> None:
+        """Raise where a write to a view would have to be seen; ``x[key] = x[key] + 1`` brings it back itself."""
+        if name == "set_at" and arguments[0] is self:
+            _, key, updates = arguments
+            if isinstance(updates, Traced) and self.stale == (updates.place, frozen(key)):
+                return
+        raise JitError(
+            "a compiled function wrote in place to a view, and then read another array that shares its memory.",
+            hint="write to the array itself (`x[i] = y`, `x[i] += y`), or to a copy",
+        )
+
+
+def flat(value):
+    """The items of lists and tuples, however nested."""
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from flat(item)
+        else:
+            yield item
+
+
+def frozen(spec):
+    """A part of a call as what can be compared and hashed."""
+    if isinstance(spec, (list, tuple)):
+        return (type(spec).__name__, *map(frozen, spec))
+    if isinstance(spec, slice):
+        return ("slice", spec.start, spec.stop, spec.step)
+    if isinstance(spec, np.ndarray):
+        return ("array", id(spec))
+    if isinstance(spec, (float, complex, np.inexact)):
+        return (type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
+    return spec if isinstance(spec, Place) else (type(spec).__name__, spec)

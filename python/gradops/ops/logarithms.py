@@ -1,0 +1,54 @@
+"""Logarithms of sums of exponentials, without overflow."""
+
+from __future__ import annotations
+
+import math
+
+from ..annotations import Operand, Tensor
+from ._checks import check_real
+from ._compose import meet
+from ._dispatch import op
+from .activations import softplus
+from .elementwise import add, equal, greater_equal, isinf, logical_and, multiply, subtract
+from .indexing import where
+
+
+@op
+def logaddexp(x1: Operand, x2: Operand) -> Tensor:
+    """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over
+        broadcast dimensions.
+    """
+
+    x1, x2 = meet(x1, x2, floating=True)
+    first = greater_equal(x1, x2)
+    infinite = logical_and(equal(x1, x2), isinf(x1))  # their difference would be NaN
+    high, low = where(first, x1, x2), where(first, x2, x1)
+    high = where(infinite, add(multiply(x1, 0.5), multiply(x2, 0.5)), high)
+    return add(high, softplus(where(infinite, 0.0, subtract(low, high))))
+
+
+@op(check=check_real)
+def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
+    """``log2(2**x1 + 2**x2)`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
+    """
+    x1, x2 = meet(x1, x2, floating=True)
+    return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))
