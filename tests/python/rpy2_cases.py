@@ -311,6 +311,25 @@ def test_arrays_are_views_and_go_back_as_they_came():
     np.testing.assert_array_equal(view, [[1, 3, 5], [2, 4, 6]])
 
 
+def test_conversions_lose_no_reference_of_numpy_views():
+    """rpy2's ``memoryview()`` loses one to None each time, of which Python before 3.12 has a few ten thousand."""
+    double = r_function("function(x) 2 * x", "function(x, upstream) 2 * upstream")
+    double(X)
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        double(X)
+        as_numpy(as_r(np.arange(4)))
+    assert sys.getrefcount(None) > before - 100
+
+
+@pytest.mark.long
+def test_an_r_function_called_30_000_times():
+    double = r_function("function(x) 2 * x")
+    for _ in range(30_000):
+        found = double(X)
+    np.testing.assert_array_equal(found, 2 * X)
+
+
 def test_other_values():
     frame = as_numpy(as_r_source("data.frame(a = c(1.5, 2), b = c(1L, NA), c = c('x', NA))"))
     assert frame["c"] == ["x", None]

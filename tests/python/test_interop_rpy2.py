@@ -32,10 +32,16 @@ def python(*arguments, **environment):
     ("where", "cases"), [("own", ""), ("main", "numpy or thread or robjects or tf_function or conditions or views")]
 )
 def test_r_on_a_thread_of_its_own_and_on_the_main_one(where, cases):
-    options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", cases]
+    options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long", "-k", cases]
     done = python("-m", "pytest", *options, "rpy2_cases.py", R_THREAD=where)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     assert "skipped" not in done.stdout
+
+
+@pytest.mark.long
+def test_long_runs():
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "long", "rpy2_cases.py", R_THREAD="own")
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
 CALL = "from gradops.interop.r import r_function; r_function('dnorm')(0.0)"

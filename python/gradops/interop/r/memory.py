@@ -18,20 +18,29 @@ _MODES = {"f": "double", "i": "integer", "b": "logical"}
 
 
 class _Memory:
-    """The memory of an R vector, which NumPy's views keep."""
+    """The memory of an R vector, which NumPy's views keep.
 
-    def __init__(self, vector, array: np.ndarray, shape: tuple):
+    By its address: rpy2's ``memoryview()`` loses a reference to None each time, which ends Python before 3.12.
+    """
+
+    def __init__(self, vector, shape: tuple, writable: bool = False):
+        dtype = np.dtype(np.float64 if isinstance(vector, _rinterface().FloatSexpVector) else np.int32)
         self.vector = vector
         self.__array_interface__: dict[str, Any] = {
             "version": 3,
-            "data": (array.__array_interface__["data"][0], True),
-            "typestr": array.dtype.str,
+            "data": (_address(vector), not writable),
+            "typestr": dtype.str,
             "shape": shape,
-            "strides": _strides(shape, array.itemsize),
+            "strides": _strides(shape, dtype.itemsize),
         }
 
     def __del__(self, drop=threads.drop):
         drop(self.vector)
+
+
+def _address(vector) -> int:
+    beginning = np.frombuffer(vector.__array_interface__["data"], np.uint8)
+    return beginning.__array_interface__["data"][0]
 
 
 def _strides(shape: tuple, size: int) -> tuple:
@@ -84,7 +93,7 @@ def _real(vector):
     if 0 in shape:
         array = np.empty(shape, np.float64 if isinstance(vector, r.FloatSexpVector) else np.int32)
     else:
-        array = np.asarray(_Memory(vector, np.asarray(vector.memoryview()), shape))
+        array = np.asarray(_Memory(vector, shape))
     if not isinstance(vector, r.FloatSexpVector) and (array == _NA).any():
         array = np.where(array == _NA, np.nan, array)
     elif isinstance(vector, r.BoolSexpVector):
@@ -183,8 +192,7 @@ def _array(array: np.ndarray):
     count = r.FloatSexpVector([float(array.size)])
     vector = _in_r("vector")(r.StrSexpVector([mode]), count)
     if array.size:
-        memory = np.asarray(vector.memoryview())
-        np.copyto(memory.reshape(array.shape, order="F"), array, casting="unsafe")
+        np.copyto(np.asarray(_Memory(vector, array.shape, writable=True)), array, casting="unsafe")
     plain = array.ndim == 0 or array.ndim == 1 and array.size != 1
     return vector if plain else _in_r("dim<-")(vector, r.IntSexpVector(array.shape))
 
