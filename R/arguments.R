@@ -177,6 +177,15 @@ flag <- function(x, null = FALSE, name = substitute(x), call = parent.frame()) {
   x
 }
 
+check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
+  if (!is.numeric(x) || length(x) != 1 || is.object(x) || !is.finite(x)) {
+    abort(
+      sprintf("`%s` must be a number; got %s.", name, friendly(x)),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
+  }
+}
+
 # What a value is, in a few words.
 friendly <- function(x) {
   cli::format_inline("{.obj_type_friendly {x}}")

@@ -20,7 +20,7 @@ call_core <- function(.name, ..., .call = parent.frame()) {
 
 # The result of a call into Python, or the condition it stands for, signalled from `call`.
 answer <- function(result, call) {
-  result <- withCallingHandlers(result, error = function(error) if_stale(error, call))
+  result <- withCallingHandlers(result, error = function(error) if_theirs(error, call))
   if (class(result)[1L] == failure_class) raise(result, call)
   if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
   result

@@ -25,9 +25,16 @@ install_interrupt_handlers <- function() {
   if (!is.null(install)) install()
 }
 
-# Its error about an object of another session, as ours.
-if_stale <- function(error, call) {
-  if (grepl("previous session", conditionMessage(error), fixed = TRUE)) stale(call)
+# Its errors about an object of another session, and about a value that Python has none for, as ours.
+if_theirs <- function(error, call) {
+  message <- conditionMessage(error)
+  if (grepl("previous session", message, fixed = TRUE)) stale(call)
+  if (grepl("cannot be converted to python|Unable to convert R object", message)) {
+    abort(
+      "An argument must be a tensor, a number, a string, TRUE or FALSE, or a list of these.",
+      class = c("gradops_error_type", "gradops_error"), parent = error, call = call
+    )
+  }
 }
 
 # What RStudio asks for help on Python's names.

@@ -59,6 +59,7 @@ element_tensor <- function(x, ...) {
     if (!is.null(names_tensor(x))) {
       return(call_core("interop.r.subset", x, list(position_of(..1, names_tensor(x))), TRUE))
     }
+    if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
     return(as_r_scalar(reticulate::py_get_attr(x, ..1)))
   }
   call_core("interop.r.subset", x, single(indices(...)), TRUE)

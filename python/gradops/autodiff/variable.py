@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy as _copy
+import operator
 import warnings
 from collections.abc import Callable
 from operator import attrgetter
@@ -266,7 +267,7 @@ class Variable:
             )
 
     def __index__(self) -> int:
-        return self.data.__index__()
+        return operator.index(self.data)
 
     def __hash__(self) -> int:
         return id(self)

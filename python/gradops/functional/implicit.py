@@ -10,6 +10,7 @@ from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
 from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
+from ..ops._structures import check_functions
 from .matrices import jacobian, vjp
 
 
@@ -35,6 +36,8 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
         For ``theta``, by the implicit function theorem: ``(I - df/dx)`` is solved with, densely, and
         the iteration is not recorded (Christianson 1994; Bai et al. 2019). To any order.
     """
+
+    check_functions("fixed_point", f=f)
 
     def step(x, parameters):
         y = f(x, *parameters)
@@ -63,6 +66,8 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
     Gradient:
         For ``theta``, by the implicit function theorem: ``df/dx`` is solved with, densely. To any order.
     """
+
+    check_functions("root", f=f)
 
     def newton(x, parameters):
         matrix, residual = _matrix(lambda z: f(z, *parameters), x), f(x, *parameters)

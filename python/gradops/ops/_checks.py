@@ -34,7 +34,9 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         pass
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
-    if isinstance(error, (TypeError, ValueError, IndexError, NotImplementedError)) or _is_framework_error(error):
+    if isinstance(
+        error, (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
+    ) or _is_framework_error(error):
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind
         tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
@@ -206,7 +208,7 @@ NORMALISE: dict[str, Callable] = {
 
 def choice(op: str, value, options, name: str):
     """``value``, which must be one of ``options``."""
-    if value not in options:
+    if not any(value is option or (isinstance(value, (str, int, float)) and value == option) for option in options):
         wanted = ", ".join(map(repr, options))
         raise ArgumentError(f"`{op}`: `{name}` must be one of {wanted}; got {value!r}.", argument=name)
     return value
@@ -235,7 +237,10 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
     if sizes is None:
         if not is_numeric(x):
             raise not_a_tensor(op, name, x)
-        sizes = shape(x)
+        try:
+            sizes = shape(x)
+        except ArgumentTypeError as error:
+            raise not_a_tensor(op, name, x) from error
     rank = len(sizes)
     if rank < ranks if isinstance(ranks, int) else rank not in ranks:
         wanted = f"at least {ranks}" if isinstance(ranks, int) else " or ".join(map(str, ranks))

@@ -8,7 +8,7 @@ import re
 
 from .. import _tree
 from ..annotations import Axis, Function, Structure
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._checks import broadcast_shapes, check_axis
 from ._public import public
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
@@ -109,6 +109,8 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
         Through every call, to the arguments and what ``pyfunc`` closes over.
     """
     check_functions("vectorize", pyfunc=pyfunc)
+    if not (excluded is None or isinstance(excluded, (list, tuple, set, frozenset))):
+        raise ArgumentTypeError(f"`vectorize`: `excluded` must be a set; got {excluded!r}.", argument="excluded")
     left_out = frozenset(() if excluded is None else excluded)
     inputs = outputs = None
     if signature is not None:

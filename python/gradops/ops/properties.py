@@ -6,6 +6,7 @@ import builtins
 
 from .. import backends, config, dtypes
 from ..annotations import Tensor
+from ..errors import ArgumentTypeError
 from ._public import public
 
 
@@ -21,7 +22,7 @@ def shape(x: Tensor) -> tuple:
     try:
         return tuple(x.shape)
     except (AttributeError, TypeError):
-        return tuple(config.default_backend().convert(x).shape)
+        return tuple(_converted("shape", x).shape)
 
 
 @public
@@ -51,4 +52,14 @@ def dtype(x: Tensor) -> str:
     kind = type(x)
     if kind in (bool, builtins.int, builtins.float, builtins.complex):
         return dtypes.promote_number("bool", kind, config.floatx())
-    return dtype(config.default_backend().convert(x))
+    return dtype(_converted("dtype", x))
+
+
+def _converted(op: str, x):
+    try:
+        return config.default_backend().convert(x)
+    except Exception as error:
+        raise ArgumentTypeError(
+            f"`{op}`: `x` must be a tensor, a number or a rectangular list of numbers; got {type(x).__name__}.",
+            argument="x",
+        ) from error

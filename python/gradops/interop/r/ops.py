@@ -123,5 +123,5 @@ _CALLED = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "{0}",
     inspect.Parameter.VAR_POSITIONAL: "*{0}",
     inspect.Parameter.KEYWORD_ONLY: "{0}={0}",
-    inspect.Parameter.VAR_KEYWORD: "**dict({0})",
+    inspect.Parameter.VAR_KEYWORD: "**named({0})",
 }

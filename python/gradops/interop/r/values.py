@@ -74,7 +74,7 @@ def as_integer(value, name: str):
         return int(value)
     if isinstance(value, np.ndarray) and value.size == 1:
         return as_integer(value.item(), name)
-    if value is None or ops.is_tensor(value):
+    if value is None or (ops.is_tensor(value) and not ops.ndim(value)):
         return value
     shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
     raise ArgumentTypeError(f"`{name}` must be a whole number; got {shown}.", argument=name)
@@ -89,6 +89,13 @@ def as_integers(value, name: str):
     if isinstance(value, (list, tuple)):
         return [as_integers(item, name) for item in value]
     return as_integer(value, name)
+
+
+def named(values) -> dict:
+    """A list of R's whose elements all have names."""
+    if not isinstance(values, dict) and len(values):
+        raise ArgumentTypeError("arguments in `...` must have names.", argument="...")
+    return dict(values)
 
 
 def as_shape(value, name: str):

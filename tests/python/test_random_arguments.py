@@ -1,0 +1,119 @@
+"""Every public function with random arguments: a value, or one of gradops' own errors, never another library's."""
+
+import inspect
+import operator
+import os
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import Variable, config, ops
+from gradops.errors import GradopsError
+
+BACKENDS = ("numpy", "torch", "tensorflow", "jax")
+LONG = float(os.environ.get("GRADOPS_LONG") or 1)
+
+
+def functions() -> dict:
+    """The ops, and what differentiates: not settings, scopes and what takes a function apart."""
+    found = {}
+    for path in ("ops", "ops.image", "functional"):
+        module = operator.attrgetter(path)(gradops)
+        for name in dir(module):
+            value = getattr(module, name)
+            if name.startswith("_") or inspect.isclass(value) or inspect.ismodule(value) or not callable(value):
+                continue
+            if getattr(value, "__module__", "").startswith("gradops"):
+                found[f"{path}.{name}"] = value
+    for name in ("gradient", "stop_gradient", "scaled_gradient", "scaled_gradient_ext", "set_requires_gradient"):
+        found[name] = getattr(gradops, name)
+    return found
+
+
+def values(backend: str) -> list:
+    """What users have, and what they have by mistake."""
+
+    def tensor(value, dtype=None):
+        return ops.convert_to_tensor(np.array(value), dtype)
+
+    def identity(x):
+        return x
+
+    plain = [
+        0,
+        1,
+        2,
+        -1,
+        1.5,
+        float("nan"),
+        float("inf"),
+        2**40,
+        10**30,
+        1e300,
+        True,
+        None,
+        1j,
+        "a",
+        "float32",
+        "",
+        b"x",
+    ]
+    plain += [(), [], [1, 2], (2, 1), [1.0, [2.0, 3.0]], {}, {"a": 1.0}, [None], ["a"], slice(None), object(), identity]
+    arrays = [np.array([None, 1], object), np.array(["a"]), np.array(["2020-01-01"], "datetime64[D]"), np.ones((2, 2))]
+    with config.use_backend(backend):
+        tensors = [tensor([1.0, 2.0]), tensor([[2.0, 1.0], [1.0, 3.0]]), tensor(np.arange(6).reshape(2, 3)), tensor(2)]
+        tensors += [tensor([True, False]), tensor(np.zeros((0, 2))), tensor(np.ones((1, 4, 4, 1))), tensor([1 + 2j])]
+        tensors += [tensor([1, 2], "float32"), tensor([1.0], "float16"), tensor([1, 2], "uint8")]
+        tensors.append(tensors[0] if backend == "torch" else Variable(tensors[0], requires_grad=True))
+    return plain + arrays + tensors + [[tensors[0], tensors[0]]]
+
+
+def draw(function, pool: list, choose: random.Random) -> tuple[list, dict]:
+    positional, named = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.default is parameter.empty or choose.random() < 0.3:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positional.append(choose.choice(pool))
+            else:
+                named[parameter.name] = choose.choice(pool)
+    return positional, named
+
+
+def raw_errors(backend: str, seed: int, times: int) -> list[str]:
+    choose, pool, found = random.Random(seed), values(backend), []
+    with config.use_backend(backend), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, function in sorted(functions().items()) * times:
+            positional, named = draw(function, pool, choose)
+            try:
+                function(*positional, **named)
+            except GradopsError:
+                pass
+            except Exception as error:
+                found.append(f"{name}(*{positional!r:.80}, **{named!r:.200}): {type(error).__name__}: {error!s:.120}")
+    return found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
+    found = raw_errors(backend, 2, 1)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_more_random_arguments(backend):
+    seed = random.SystemRandom().randrange(10**6)
+    found = raw_errors(backend, seed, int(20 * LONG))
+    print(f"{backend}: seed {seed}")
+    assert not found, f"seed {seed}:\n" + "\n".join(found)
+
+
+def test_how_many_functions_there_are():
+    """The count that docs/differences.md has."""
+    assert len(functions()) == 367
