@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import backends
+from .. import _tree, backends
 from ..autodiff.modes import is_grad_enabled, no_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
@@ -20,7 +20,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     Args:
         f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype; a contraction near the solution.
         x0: where to start; the solution does not depend on it and it gets no gradient.
-        theta: tensors, variables or numbers.
+        theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters.
         tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop.
         max_iterations: how many steps at most.
 
@@ -30,6 +30,8 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     Raises:
         GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
             the last iterate is given instead, as its values are not known).
+            Also an ``f`` that closes over what needs a gradient: pass it in ``theta``; for a PyTorch module
+            ``f = lambda x, p: torch.func.functional_call(module, p, x)`` with ``dict(module.named_parameters())``.
         ShapeError: an ``f`` that changes the shape.
 
     Gradient:
@@ -61,7 +63,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         The solution, a tensor of ``x0``'s shape.
 
     Raises:
-        GradientError: no convergence within ``max_iterations``, as of :func:`fixed_point`.
+        GradientError: no convergence within ``max_iterations``, and a closure, as of :func:`fixed_point`.
 
     Gradient:
         For ``theta``, by the implicit function theorem: ``df/dx`` is solved with, densely. To any order.
@@ -81,25 +83,33 @@ def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, 
     """The root of ``residual(x, *theta)`` that ``step(x, theta)`` converges to."""
     if max_iterations < 1:
         raise ArgumentError(f"`max_iterations` must be at least 1; got {max_iterations}.", argument="max_iterations")
-    tensors = [t if isinstance(t, Variable) or backends.of(t) is not None else _tensor(t, theta, x0) for t in theta]
-    start = stop_gradient(x0 if isinstance(x0, Variable) or backends.of(x0) is not None else _tensor(x0, theta, x0))
+    given, structure = _tree.flatten(theta)
+    tensors = [t if isinstance(t, Variable) or backends.of(t) is not None else _tensor(t, given, x0) for t in given]
+    start = stop_gradient(x0 if isinstance(x0, Variable) or backends.of(x0) is not None else _tensor(x0, given, x0))
 
-    def solve(*parameters):
-        return _iterate(lambda x: step(x, parameters), start, parameters, tol, max_iterations)
+    def at(x, parameters):
+        return residual(x, *_tree.unflatten(structure, parameters))
 
-    def gradient(*parameters, upstream):
-        x = differentiable(*parameters)
-        matrix = _matrix(lambda z: residual(z, *parameters), x)
+    def solve(start, *parameters):
+        x = _iterate(lambda x: step(x, _tree.unflatten(structure, parameters)), start, parameters, tol, max_iterations)
+        rest = at(x, parameters)  # connects the solution to what `f` closes over: custom_gradient() refuses that
+        return elementwise.add(x, elementwise.subtract(rest, stop_gradient(rest)))
+
+    def gradient(start, *parameters, upstream):
+        x = differentiable(start, *parameters)
+        matrix = _matrix(lambda z: at(z, parameters), x)
         adjoint = linalg.solve(shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1)))
         weights = shaping.reshape(adjoint, conversion.shape(x))
-        _, result = vjp(lambda *p: residual(x, *p), tuple(parameters), weights, create_graph=is_grad_enabled())
-        return list(result)
+        if not parameters:
+            return [None]
+        _, result = vjp(lambda *p: at(x, p), tuple(parameters), weights, create_graph=is_grad_enabled())
+        return [None, *result]
 
     differentiable = custom_gradient(solve, gradient)
-    return differentiable(*tensors) if tensors else solve()
+    return differentiable(start, *tensors)
 
 
-def _tensor(value, theta: tuple, x0):
+def _tensor(value, theta: list, x0):
     """A number or list as a tensor of the backend of the others."""
     for other in (*theta, x0):
         owner = backends.of(other.data if isinstance(other, Variable) else other)

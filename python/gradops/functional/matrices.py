@@ -1,7 +1,8 @@
 """Jacobians, Hessians and their products with vectors, with the arguments of ``torch.autograd.functional``.
 
 ``inputs`` is a tensor (variable, number, list) or a tuple of them; ``func`` gives a tensor or a tuple.
-Where both are single, so is the result; several give tuples, outputs before inputs. PyTorch, JAX and
+Where both are single, so is the result; several give tuples, outputs before inputs. An input may be a dict of
+tensors, as parameters are; what has the form of the inputs is then one too. PyTorch, JAX and
 TensorFlow tensors go to the library's own machinery, NumPy arrays and variables to the tape.
 """
 
@@ -13,10 +14,12 @@ from ..ops import _checks
 from . import on_tape
 from .point import Point, is_complex
 from .reverse import grad, value_and_grad
+from .structured import takes_dicts
 
 STRATEGIES = ("reverse-mode", "forward-mode")
 
 
+@takes_dicts("rows")
 def jacobian(
     func: Callable,
     inputs,
@@ -61,6 +64,7 @@ def jacobian(
     return at.derivatives.jacobian(at, create_graph, strict, vectorize, strategy)
 
 
+@takes_dicts("squares")
 def hessian(
     func: Callable,
     inputs,
@@ -96,6 +100,7 @@ def hessian(
     return rows if at.several else rows[0][0]
 
 
+@takes_dicts("product")
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
@@ -114,6 +119,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return at.derivatives.vjp(at, v, create_graph, strict)
 
 
+@takes_dicts("pushed", vectors=True)
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
@@ -133,6 +139,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return at.derivatives.jvp(at, v, create_graph, strict)
 
 
+@takes_dicts("product", vectors=True)
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
@@ -147,6 +154,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return found if found is not NotImplemented else _second_order(jvp, at, v, create_graph, strict)
 
 
+@takes_dicts("product", vectors=True)
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 

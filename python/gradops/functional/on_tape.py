@@ -28,13 +28,13 @@ class Recording:
         keep: whether the derivative must itself be recorded.
     """
 
-    def __init__(self, at: Point, create_graph: bool):
+    def __init__(self, at: Point, create_graph: bool, v=None):
         self.at = at
         with enable_grad():
             self.variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in at.leaves]
             outputs = at.run(*self.variables)
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
-        self.keep = create_graph or _needs_gradient(at) or self._closes_over()
+        self.keep = create_graph or _active(at.leaves) or _active(v) or self._closes_over()
 
     def _closes_over(self) -> bool:
         return any(y._node is not None and reaches_others(y, self.variables) for y in self.outputs)
@@ -79,20 +79,22 @@ def finish(at: Point, value, keep: bool):
     """A result as a variable for those who gave variables or want a graph, as an array for the others."""
     if isinstance(value, (tuple, list)):
         return type(value)(finish(at, v, keep) for v in value)
-    connected = isinstance(value, Variable) and value.requires_grad and (keep or _needs_gradient(at))
+    connected = isinstance(value, Variable) and value.requires_grad and (keep or _active(at.leaves))
     if connected:
         return value
     data = value.data if isinstance(value, Variable) else value
     return wrap(data) if any(isinstance(x, Variable) for x in at.leaves) else data
 
 
-def _needs_gradient(at: Point) -> bool:
-    return any(isinstance(x, Variable) and x.requires_grad for x in at.leaves)
+def _active(values) -> bool:
+    """Whether a tensor, or one of several, is a variable that needs a gradient."""
+    several = values if isinstance(values, (tuple, list)) else (values,)
+    return any(isinstance(x, Variable) and x.requires_grad for x in several)
 
 
 @by_tape
 def vjp(at: Point, v, create_graph: bool, strict: bool):
-    made = Recording(at, create_graph)
+    made = Recording(at, create_graph, v)
     products = made.pull(made.outputs, at.weights(v, made.outputs), strict)
     return made.finish(at.outputs(made.outputs), at.inputs(products))
 
@@ -100,7 +102,7 @@ def vjp(at: Point, v, create_graph: bool, strict: bool):
 @by_tape
 def jvp(at: Point, v, create_graph: bool, strict: bool):
     tangents = at.tangents(v)
-    made = Recording(at, create_graph)
+    made = Recording(at, create_graph, tangents)
     products = made.push(made.variables, tangents, strict)
     return made.finish(at.outputs(made.outputs), at.outputs(products))
 

@@ -238,7 +238,8 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
     """A function of ``torch.autograd.functional``, recorded too where ``f`` or its inputs depend on tensors outside."""
     argument = at.inputs(at.leaves)
     inputs: list = []
-    found = torch.is_grad_enabled() and any(x.requires_grad for x in _as_tuple(argument))
+    given = [*_as_tuple(argument), *(x for v in vectors if v is not None for x in _as_tuple(v))]
+    found = torch.is_grad_enabled() and any(x.requires_grad for x in given)
 
     def noted(*xs):
         nonlocal found
