@@ -146,6 +146,13 @@ in_r <- c(
   "`grad(f)`" = "`gradient(f, x)`",
   "`text.backward(\"shorter, please\")`" = "`backward(text, \"shorter, please\")`",
   "`text.split`" = "`text_split()`",
+  "`text.join`" = "`text_join()`",
+  "`ops.stack`" = "`c()`",
+  "`text.format(\"{} grams\", x)`" = "`paste(x, \"grams\")`",
+  "`as_model(client, \"name-of-the-model\")`" = "`text_as_model(client, \"name-of-the-model\")`",
+  "`remembered(model, path, " = "`text_remembered(model, path, ",
+  "`Parameter(\"...\", role=\"instruction\")`" = "`parameter(\"...\", role = \"instruction\")`",
+  "; or pass a client or a function" = " in Python; or pass a client or a function",
   "got str." = "got character."
 )
 

@@ -499,6 +499,14 @@ def test_several_results_in_one_pass_keep_their_order():
     y1, y2 = a + "1", a + b
     gradops.autodiff.backward([y1, y2], ["first", "second"])
     assert [s for s, _ in said(a)] == ["first", "second"]
+    made = gradops.custom_gradient(lambda x: (x.item(), lambda g: f"on {g}"))
+    y1, y2 = made(b), made(b)
+    gradops.autodiff.backward([y1, y2], ["first", "second"])
+    assert [s for s, _ in said(b)][-2:] == ["on first", "on second"]
+    Check.apply(b).backward(["x"], retain_graph=True)
+    (c1, c2), n = (Check.apply(b), Check.apply(b)), len(b.grad)
+    gradops.autodiff.backward([c1, c2], ["one", "two"])
+    assert [s for s, _ in said(b)][n:] == ["longer, as it was one", "longer, as it was two"]
     gradops.autodiff.backward(a + "!", ["third", "fourth"])
     assert [s for s, _ in said(a)] == ["first", "second", "third", "fourth"]
 

@@ -14,6 +14,7 @@ from .cotangents import materialize
 from .graph import ALIAS, Node
 from .modes import enable_grad, own_gradient, recording
 from .record import record
+from .state import moment
 from .variable import Variable, attach, wrap
 
 
@@ -39,15 +40,18 @@ def custom(run, inputs: list) -> list:
         return values
 
     def whole(g, saved, node):
-        return pull(g if isinstance(g, list) else [g])
-
-    def whole_parts(g, saved, node):
-        return pull(materialize(g, node) if isinstance(g, graph.Cotangents) else g)
+        if isinstance(g, graph.Cotangents):
+            g = materialize(g, node)
+        token = moment.set(node.seq)
+        try:
+            return pull(g if isinstance(g, list) else [g])
+        finally:
+            moment.reset(token)
 
     data = [v.data if isinstance(v, Variable) else v for v in values]
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
-    return record(graph.Rule("custom_gradient", vjp=whole_parts), edges, (), data)
+    return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
 
 
 def _check_closure(values: list, edges: tuple, start: int) -> None:

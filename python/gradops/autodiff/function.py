@@ -236,11 +236,13 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         if materialize:
             given = [_zeros(t) if part is None and t is not None else part for part, t in zip(given, templates)]
         ctx._saved = tuple(_rejoined(v, s, node, single) for v, s in zip(values, sources))
+        token = state.moment.set(node.seq)
         try:
             result = cls.backward(ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given))
+            return _gradients(cls, result, about, node)
         finally:
             ctx._saved = None
-        return _gradients(cls, result, about, node)
+            state.moment.reset(token)
 
     single = count == 1 and len(places) == 1
     rule = Rule(cls.__name__, vjp=whole, slots=(None,) * len(saved))

@@ -16,6 +16,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -86,6 +87,9 @@ class Special(NamedTuple):
     accumulate: Callable
     fit: Callable
 
+
+moment: ContextVar[int | None] = ContextVar("gradops_moment", default=None)
+"""In a user's gradient function the time of the operation it is of: what is said there counts as said then."""
 
 special: dict[Any, Special] = {}
 """The dtypes whose gradients are no arrays."""

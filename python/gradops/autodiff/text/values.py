@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import backends
 from ...errors import ArgumentTypeError, ShapeError
-from ..state import clock
+from ..state import clock, moment
 from ..variable import Variable
 
 
@@ -65,7 +65,7 @@ class Said(Text):
 
     def __new__(cls, value: str = "", roles: tuple[str, ...] = (), order: int | None = None, weight: float = 1.0):
         self = super().__new__(cls, value, roles)
-        self.order = clock() if order is None else order
+        self.order = (moment.get() or clock()) if order is None else order
         self.source = object()
         if weight != 1.0:
             self.weight = weight
