@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from .. import _tree, backends
 from ..backends.interface import Derivatives, by_tape, tape
 from ..backends.numpy.base import owned
@@ -15,7 +17,7 @@ from .graph import ALIAS, Node
 from .modes import enable_grad, own_gradient, recording
 from .record import record
 from .state import moment
-from .variable import Variable, attach, wrap
+from .variable import Variable, attach_new, wrap
 
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
@@ -32,6 +34,7 @@ def custom(run, inputs: list) -> list:
         values, pull = run(*inputs)
     finally:
         own_gradient.reset(token)
+    values = _of_their_own(values, inputs)
     if not recording.get():
         return values
     edges = tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
@@ -52,6 +55,23 @@ def custom(run, inputs: list) -> list:
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
+
+
+def _of_their_own(values: list, inputs: list) -> list:
+    """``values`` in memory of their own, where one is an input handed through or stands there twice."""
+    taken = {id(x.data if isinstance(x, Variable) else x) for x in inputs}
+    found = []
+    for v in values:
+        data = v.data if isinstance(v, Variable) else v
+        if id(data) not in taken:
+            taken.add(id(data))
+            found.append(v)
+            continue
+        if isinstance(data, np.ndarray):
+            data = data.copy()
+        edge = v._node or v if isinstance(v, Variable) and v.requires_grad else None
+        found.append(wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ()))
+    return found
 
 
 def _check_closure(values: list, edges: tuple, start: int) -> None:
@@ -115,13 +135,16 @@ def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
 
 def linked(x: Variable) -> Variable:
     """A variable of its own that is ``x``: a derivative for it counts what ``f`` closes over as constant."""
-    return attach(x.data, Node(ALIAS, (x._node or x,), (), x.data.shape, x.data.dtype))
+    out = attach_new(x.data, ALIAS, (x._node or x,), ())
+    out._given = True
+    return out
 
 
 def fresh(x) -> Variable:
     """A leaf of its own on ``x``'s data."""
     leaf = wrap(x.data if isinstance(x, Variable) else x)
     leaf.requires_grad = True
+    leaf._given = True
     return leaf
 
 

@@ -15,7 +15,7 @@ from .. import backends, config, dtypes
 from ..errors import ArgumentTypeError, BackendError, GradientError, ShapeError
 from ..ops import conversion
 from . import state
-from .graph import Node
+from .graph import ALIAS, Node
 from .modes import recording
 from .state import clock, packers, watchers
 
@@ -50,6 +50,7 @@ class Variable:
     _node: Node | None = None
     _hooks: dict | None = None
     _after: dict | None = None
+    _given: bool = False  # whether it stands for an argument of a function that is being differentiated
 
     # Methods of the floors above, which put them here with :func:`method`.
     backward: Callable[..., None]
@@ -274,6 +275,8 @@ class Variable:
 
     def __copy__(self) -> Variable:
         """Another variable on the same data, at the same place in the graph."""
+        if self._given and self._node is None:
+            return attach_new(self.data, ALIAS, (self,), ())
         out: Variable = _new(_plain(type(self)))
         out.__dict__.update({k: v for k, v in self.__dict__.items() if k in _COPIED})
         if self._node is not None:
@@ -281,7 +284,12 @@ class Variable:
         return out
 
     def __deepcopy__(self, memo: dict) -> Variable:
-        """A leaf on a copy of the data, with a copy of ``grad``; hooks are not copied."""
+        """A leaf on a copy of the data, with a copy of ``grad``; hooks are not copied.
+
+        Of an argument of a differentiated function a :meth:`clone`, which stays connected.
+        """
+        if self._given:
+            return memo.setdefault(id(self), self.clone())
         self._refuse_result("deepcopy")
         out: Variable = _new(_plain(type(self)))
         memo[id(self)] = out

@@ -137,11 +137,21 @@ def _where(leaf: int, positions: tuple, form) -> str:
     return f"{position} (at {path})" if path else str(position)
 
 
+def _no_slope(dtype: str) -> GradientError:
+    return GradientError(
+        f"`f` must return a floating scalar to be differentiated; got one of dtype {dtype}.",
+        argument="f",
+        hint="return the number before it was rounded or compared; a constant as a float",
+    )
+
+
 def _scalar(y):
     if isinstance(y, (list, tuple)) and len(y) == 1:
         y = y[0]
-    if isinstance(y, (int, float)):
+    if isinstance(y, float):
         return y
+    if isinstance(y, (bool, int)):
+        raise _no_slope(type(y).__name__)
     if not isinstance(y, Variable) and backends.of(y) is None:
         raise GradientError(f"`f` must return a scalar tensor; got {type(y).__name__}.", argument="f")
     if conversion.size(y) != 1:
@@ -150,6 +160,8 @@ def _scalar(y):
             argument="f",
             hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
         )
+    if not dtypes.is_floating(conversion.dtype(y)):
+        raise _no_slope(conversion.dtype(y))
     if "complex" in conversion.dtype(y):
         raise GradientError(
             "`f` must return a real scalar; got a complex one.", argument="f", hint="take `real()` or `abs()` of it"

@@ -117,6 +117,7 @@ def custom(run, inputs: list) -> list:
     if transforms.active() and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return transforms.custom(run, inputs, _reaches_others)
     values, pull = run(*inputs)
+    values = [v.clone() if any(_shared(v, x) for x in inputs) else v for v in values]
     if transforms.active() and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
     if not torch.is_grad_enabled():
@@ -126,6 +127,11 @@ def custom(run, inputs: list) -> list:
     if not any(x.requires_grad for x in inputs):
         return values
     return list(_Custom.apply(pull, values, *inputs))
+
+
+def _shared(v, x) -> bool:
+    """Whether a result is an input handed through, or a view of one."""
+    return v is x or v._base is not None and (v._base is x or v._base is x._base)
 
 
 def _custom_compiled(run, inputs: list) -> list:
