@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .. import config
+from .. import config, dtypes
 from .conversion import cast, dtype
 
 
 def floats(x):
-    """``x`` if floating, else cast to ``floatx``."""
-    return x if "float" in dtype(x) else cast(x, config.floatx())
+    """``x`` if floating or complex, else cast to ``floatx``."""
+    return x if dtypes.is_floating(dtype(x)) else cast(x, config.floatx())
 
 
 def wide(x):

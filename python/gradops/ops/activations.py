@@ -11,7 +11,7 @@ import math
 
 from ..annotations import Axes, Axis, Tensor
 from ..errors import ShapeError
-from ._checks import check_axis, check_rank
+from ._checks import check_axis, check_rank, check_real
 from ._dispatch import alias, op
 from .elementwise import (
     abs,
@@ -48,7 +48,7 @@ def sigmoid(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def relu(x: Tensor) -> Tensor:
     """The larger of each element and 0.
 
@@ -58,7 +58,7 @@ def relu(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def relu6(x: Tensor) -> Tensor:
     """Each element, at least 0 and at most 6.
 
@@ -68,7 +68,7 @@ def relu6(x: Tensor) -> Tensor:
     return where(greater_equal(x, 6), 6, relu(x))
 
 
-@op
+@op(check=check_real)
 def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
     """Each element where positive, ``negative_slope`` times it elsewhere (Maas et al. 2013).
 
@@ -123,7 +123,7 @@ def silu(x: Tensor) -> Tensor:
 swish = alias("swish", silu)
 
 
-@op
+@op(check=check_real)
 def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     """``x`` times the standard normal distribution function of ``x`` (Hendrycks and Gimpel 2016).
 
@@ -139,7 +139,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     return multiply(x, normal_cdf(x))
 
 
-@op(public=False)
+@op(public=False, check=check_real)
 def normal_cdf(x: Tensor) -> Tensor:
     """The standard normal distribution function of each element, also accurate far below 0.
 
@@ -170,7 +170,7 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
     return multiply(first, sigmoid(second))
 
 
-@op
+@op(check=check_real)
 def softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))`` of each element, without overflow.
 
@@ -180,7 +180,7 @@ def softplus(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(sigmoid(x))`` of each element, without overflow.
 
@@ -308,7 +308,7 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
     return where(less_equal(x, threshold), default_value, x)
 
 
-@op
+@op(check=check_real)
 def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis or several, without overflow.
 
@@ -321,7 +321,7 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``log(softmax(x))`` along an axis or several, without overflow.
 

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes as _dtypes
 from ..annotations import Tensor
 from ..errors import ShapeError
-from ._checks import broadcast_shapes, check_rank, describe
+from ._checks import broadcast_shapes, check_rank, check_real, describe
 from ._dispatch import op
 from ._precision import floats, rounded, wide
 from .activations import softmax
@@ -23,6 +23,7 @@ _FAR_BELOW = -1e30
 
 
 def _check(op, query, key, value, bias, mask, *rest):
+    check_real(op, query, key, value, bias, mask)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_rank(op.name, tensor, (4,), name)
     (batch, targets, heads, width), (again, sources, groups, depth) = _shape(query), _shape(key)

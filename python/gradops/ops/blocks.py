@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..annotations import Integer, Integers, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_rank, describe, integer
+from ._compose import by_parts
 from ._dispatch import op
 from ._precision import floats
 from ._spatial import is_channels_first, per_dimension, positions
@@ -68,7 +69,7 @@ def unfold(
     check_rank("unfold", x, (4,))
     how = _geometry("unfold", kernel_size, dilation, padding, stride)
     _count("unfold", x, tuple(x.shape)[2:], *how, "x")
-    return window_columns(floats(x), *how)
+    return by_parts(lambda x: window_columns(x, *how), floats(x))
 
 
 @op
@@ -106,7 +107,7 @@ def fold(
             f"got {describe(x)}.",
             argument="x",
         )
-    return column_sums(floats(x), sizes, *how)
+    return by_parts(lambda x: column_sums(x, sizes, *how), floats(x))
 
 
 def _blocks(op: str, x, block_size, data_format):

@@ -6,12 +6,14 @@ import numpy as np
 
 from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
+from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
-from ._checks import check_rank, choice, integer
+from ._checks import check_fits, check_rank, choice, integer
+from ._compose import is_complex
 from ._dispatch import op
 from .conversion import cast, size
 from .conversion import dtype as dtype_of
-from .elementwise import add, divide, greater_equal, multiply, subtract
+from .elementwise import add, divide, floor, greater_equal, multiply, subtract
 from .indexing import get_item
 from .joining import stack
 from .shaping import broadcast_to, moveaxis, reshape
@@ -29,7 +31,12 @@ def ones(shape: Shape, dtype: DType | None = None) -> Tensor:
     ...
 
 
-@op
+def _fits(op, x, fill_value, dtype):
+    if dtype is not None:
+        check_fits(op.name, fill_value, canonical(dtype), "fill_value")
+
+
+@op(check=_fits)
 def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor:
     """A tensor of ``fill_value``, in its dtype unless ``dtype`` is given.
 
@@ -59,6 +66,7 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
         The sum of the upstream gradient, to ``fill_value``; none to ``x``.
     """
     dtype = dtype or dtype_of(x)
+    check_fits("full_like", fill_value, canonical(dtype), "fill_value")
     return cast(add(zeros_like(x, dtype), fill_value), dtype)
 
 
@@ -109,8 +117,8 @@ def linspace(
         axis: where the new dimension is put.
 
     Returns:
-        A tensor of ``floatx`` unless ``dtype`` is given; with ``retstep`` a pair of it and the step (NaN where
-        there is one number or none).
+        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given, whole numbers rounded down;
+        with ``retstep`` a pair of it and the step (NaN where there is one number or none).
 
     Raises:
         ArgumentError: a negative ``num``.
@@ -125,7 +133,10 @@ def linspace(
     origin = subtract(stop, whole)
     ramp = np.arange(num) / (gaps or 1)
     along = multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole)
-    out = moveaxis(cast(add(along, origin), dtype or config.floatx()), 0, axis)
+    out = add(along, origin)
+    name = canonical(dtype or (dtype_of(out) if is_complex(out) else config.floatx()))
+    check_fits("linspace", out, name, "dtype")
+    out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
     return (out, divide(whole, gaps or float("nan"))) if retstep else out
 
 

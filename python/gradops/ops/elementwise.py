@@ -270,7 +270,7 @@ def arctanh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def erf(x: Tensor) -> Tensor:
     """Error function of each element.
 
@@ -518,7 +518,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def mod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x2``, elementwise.
 
@@ -566,7 +566,7 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(check=check_real)
 def arctan2(x1: Operand, x2: Operand) -> Tensor:
     """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
 
@@ -582,7 +582,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, check=check_real)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """The largest whole number not above ``x1 / x2``, elementwise.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,12 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
     rank = max(len(counts), len(x.shape))
     counts = [1] * (rank - len(counts)) + counts
     sizes = [1] * (rank - len(x.shape)) + list(x.shape)
-    if all(n == 1 for n in counts):
-        return reshape(x, sizes)
-    apart = reshape(x, [n for size in sizes for n in (1, size)])
-    spread = broadcast_to(apart, [n for pair in zip(counts, sizes) for n in pair])
-    return reshape(spread, [count * size for count, size in zip(counts, sizes)])
+    for axis in reversed(range(rank)):
+        if counts[axis] != 1:  # dimension by dimension, as TensorFlow broadcasts few at a time
+            before, after = math.prod(sizes[:axis]), math.prod(sizes[axis:])
+            x = broadcast_to(reshape(x, (before, 1, after)), (before, counts[axis], after))
+            sizes[axis] *= counts[axis]
+    return reshape(x, sizes)
 
 
 @constant

@@ -11,9 +11,10 @@ from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor, Tens
 from ..backends._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
-from ._checks import check_axis, check_positions, check_rank
+from ._checks import check_axis, check_fits, check_positions, check_rank
 from ._dispatch import op
 from .conversion import cast, convert_to_tensor, shape, size
+from .conversion import dtype as dtype_of
 from .elementwise import floor_divide, mod
 from .shaping import reshape
 
@@ -129,7 +130,11 @@ def nonzero(x: Tensor):
     ...
 
 
-@op(public=False)
+def _fits(op, x, key, updates):
+    check_fits(op.name, updates, dtype_of(x), "updates")
+
+
+@op(public=False, check=_fits)
 def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` added at ``key`` (as of :func:`get_item`); repeated positions add up.
 
@@ -142,7 +147,7 @@ def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     ...
 
 
-@op(public=False)
+@op(public=False, check=_fits)
 def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` at ``key`` (as of :func:`get_item`), in ``x``'s dtype; of a position's several the last.
 

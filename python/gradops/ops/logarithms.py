@@ -13,7 +13,7 @@ from .elementwise import add, equal, greater_equal, isinf, logical_and, multiply
 from .indexing import where
 
 
-@op
+@op(check=check_real)
 def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 

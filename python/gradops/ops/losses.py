@@ -7,7 +7,7 @@ import numpy as np
 from .. import config
 from ..annotations import Axis, Indices, Tensor
 from ..errors import ShapeError
-from ._checks import check_axis, check_rank, describe
+from ._checks import check_axis, check_rank, check_real, describe
 from ._dispatch import op
 from ._precision import floats
 from .activations import log_softmax, softplus
@@ -24,11 +24,11 @@ from .elementwise import (
     minimum,
     multiply,
     negative,
-    square,
     subtract,
 )
 from .encoding import _check_labels
 from .indexing import take_along_axis, where
+from .norms import squared
 from .reductions import mean, sum
 from .shaping import expand_dims, squeeze
 
@@ -58,7 +58,7 @@ def _log_probabilities(output, from_logits, axis):
     return log(_kept_inside(divide(output, sum(output, axis, True))))
 
 
-@op
+@op(check=check_real)
 def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = False) -> Tensor:
     """``-target * log(p) - (1 - target) * log(1 - p)`` of each element.
 
@@ -85,7 +85,7 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
     return negative(add(multiply(target, log(output)), multiply(subtract(1.0, target), log1p(negative(output)))))
 
 
-@op
+@op(check=check_real)
 def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool = False, axis: Axis = -1) -> Tensor:
     """``-sum(target * log(p))`` along an axis.
 
@@ -109,7 +109,7 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
     return negative(sum(multiply(target, _log_probabilities(output, from_logits, axis)), axis))
 
 
-@op
+@op(check=check_real)
 def sparse_categorical_crossentropy(
     target: Indices, output: Tensor, from_logits: bool = False, axis: Axis = -1
 ) -> Tensor:
@@ -169,5 +169,5 @@ def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
         ``-20 / log(10) * (x1 - x2) / sum((x1 - x2)**2)``.
     """
     _same_shape("psnr", x1, x2, ("x1", "x2"))
-    noise = mean(square(subtract(floats(x1), floats(x2))))
+    noise = mean(squared(subtract(floats(x1), floats(x2))))
     return subtract(20 * float(np.log10(max_val)), multiply(log10(noise), 10.0))

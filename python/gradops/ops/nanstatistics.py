@@ -7,8 +7,9 @@ import math
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Tensor
 from ._checks import check_real
-from ._compose import as_float, is_complex
+from ._compose import is_complex
 from ._dispatch import op
+from ._precision import rounded, wide
 from .conversion import dtype
 from .elementwise import abs, divide, equal, isnan, logical_not, logical_or, square, subtract
 from .indexing import where
@@ -103,8 +104,8 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Gradient:
         ``1 / n`` to the ``n`` elements that are not NaN, 0 to NaN.
     """
-    x = as_float(x)
-    return divide(nansum(x, axis, keepdims), _count(x, axis, keepdims))
+    x, narrow = wide(x)
+    return rounded(divide(nansum(x, axis, keepdims), _count(x, axis, keepdims)), narrow)
 
 
 @op
@@ -120,10 +121,10 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Gradient:
         As of :func:`var`; 0 to NaN.
     """
-    x = as_float(x)
+    x, narrow = wide(x)
     distance = where(isnan(x), 0, subtract(x, nanmean(x, axis, True)))
     squares = square(abs(distance) if is_complex(x) else distance)
-    return divide(sum(squares, axis, keepdims), _count(x, axis, keepdims))
+    return rounded(divide(sum(squares, axis, keepdims), _count(x, axis, keepdims)), narrow)
 
 
 @op

@@ -8,8 +8,9 @@ from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._checks import check_axes, check_axis, check_rank, describe, integer
 from ._dispatch import op
 from ._precision import rounded, wide
-from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, square, subtract
+from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
 from .indexing import where
+from .norms import squared
 from .reductions import mean, sum
 from .shaping import reshape, squeeze
 
@@ -48,7 +49,7 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
     axes = check_axes("moments", axes, len(x.shape), "axes")
     x, narrow = wide(x)
     center = mean(x, axes, True)
-    variance = mean(square(subtract(x, center)), axes, keepdims)
+    variance = mean(squared(subtract(x, center)), axes, keepdims)
     if not keepdims:
         center = squeeze(center, axes)
     return rounded(center, narrow), rounded(variance, narrow)
@@ -92,7 +93,7 @@ def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, a
     gamma = _along("layer_normalization", "gamma", gamma, x, axes)
     beta = _along("layer_normalization", "beta", beta, x, axes)
     centered = subtract(x, mean(x, axes, True))
-    spread = mean(square(centered), axes, True)
+    spread = mean(squared(centered), axes, True)
     y = divide(centered, sqrt(add(spread, config.epsilon() if epsilon is None else float(epsilon))))
     y = y if gamma is None else multiply(y, gamma)
     return rounded(y if beta is None else add(y, beta), narrow)
@@ -149,7 +150,7 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
     axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
     x, narrow = wide(x)
     scale = _along("rms_normalization", "scale", scale, x, axes)
-    size = mean(square(x), axes, True)
+    size = mean(squared(x), axes, True)
     y = divide(x, sqrt(add(size, config.epsilon() if epsilon is None else float(epsilon))))
     return rounded(y if scale is None else multiply(y, scale), narrow)
 
@@ -179,7 +180,7 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
     epsilon = config.epsilon() if epsilon is None else float(epsilon)
     x, narrow = wide(x)
     if order == 2:
-        return rounded(divide(x, sqrt(maximum(sum(square(x), axis, True), epsilon**2))), narrow)
+        return rounded(divide(x, sqrt(maximum(sum(squared(x), axis, True), epsilon**2))), narrow)
     total = sum(abs(x) if order == 1 else power(abs(x), order), axis, True)
     if order > 1:
         some = greater(total, 0)

@@ -14,6 +14,8 @@ import numpy as np
 
 from ..annotations import Integers, Tensor
 from ..backends.tracing import constant
+from ._checks import check_real
+from ._compose import by_parts
 from ._dispatch import op
 from ._precision import floats
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
@@ -96,7 +98,7 @@ def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
     return sizes, places, (window, strides, around, first)
 
 
-@op
+@op(check=check_real)
 def max_pool(
     inputs: Tensor,
     pool_size: Integers,
@@ -155,7 +157,7 @@ def average_pool(
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
-    total = window_sum(floats(inputs), *how)
+    total = by_parts(lambda x: window_sum(x, *how), floats(inputs))
     if not any(map(any, around)):
         return divide(total, float(math.prod(window)))
     return divide(total, _inside(sizes, places, window, strides, around, first))
@@ -213,14 +215,15 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
     x = floats(inputs)
     if not any(n % m for n, m in zip(sizes, output_size)):
         window = tuple(n // m for n, m in zip(sizes, output_size))
-        return divide(window_sum(x, window, window, ((0, 0),) * len(sizes), first), float(math.prod(window)))
+        total = by_parts(lambda x: window_sum(x, window, window, ((0, 0),) * len(sizes), first), x)
+        return divide(total, float(math.prod(window)))
     for axis, (n, m) in enumerate(zip(sizes, output_size), 2 if first else 1):
         index, inside, count = _parts(n, m, len(x.shape) - axis - 1)
         x = divide(sum(where(inside, take(x, index, axis), 0.0), axis + 1), count)
     return x
 
 
-@op
+@op(check=check_real)
 def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | None = None) -> Tensor:
     """The largest elements of ``output_size`` parts of each dimension, for each channel.
 

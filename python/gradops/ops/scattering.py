@@ -15,7 +15,7 @@ from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks, reductions
-from ._checks import check_positions, check_rank, integer, known
+from ._checks import check_fits, check_positions, check_rank, integer, known
 from ._dispatch import op
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
@@ -229,6 +229,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     """
     rank = len(inputs.shape)
     check_rank("slice_update", updates, (rank,), "updates")
+    check_fits("slice_update", updates, dtype(inputs), "updates")
     if not rank:
         return set_at(inputs, ..., updates)
     starts, key = _block("slice_update", inputs, start_indices, tuple(updates.shape))

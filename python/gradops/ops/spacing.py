@@ -6,8 +6,9 @@ import numpy as np
 
 from .. import config
 from ..annotations import Axis, DType, Integer, Operand, Tensor
+from ..dtypes import canonical
 from ..errors import ArgumentError
-from ._checks import integer, known
+from ._checks import check_fits, integer, known
 from ._compose import is_complex, meet
 from ._dispatch import op
 from .conversion import cast, dtype, ndim
@@ -34,7 +35,7 @@ def logspace(
         axis: where the new dimension is put.
 
     Returns:
-        A tensor of ``floatx`` unless ``dtype`` is given.
+        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given.
 
     Raises:
         ArgumentError: a negative ``num``.
@@ -43,7 +44,9 @@ def logspace(
         As of powers, to ``start``, ``stop`` and ``base``.
     """
     y = power(multiply(base, 1.0), linspace(start, stop, num, endpoint, axis=axis))
-    return cast(y, dtype or config.floatx())
+    name = canonical(dtype or _wider(y))
+    check_fits("logspace", y, name, "dtype")
+    return cast(y, name)
 
 
 @op

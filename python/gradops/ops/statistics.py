@@ -13,7 +13,7 @@ from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
-from .bounds import clip
+from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
 from .elementwise import abs, add, conj, divide, equal, imag, isnan, multiply, real, sqrt, square, subtract
@@ -198,10 +198,16 @@ def corrcoef(x: Tensor) -> Tensor:
     x = divide(x, length)
     y = matmul(x, conj(_turned(x)))
     if is_complex(x):
-        y = add(clip(real(y), -1.0, 1.0), multiply(clip(imag(y), -1.0, 1.0), 1j))
+        y = add(_at_most_1(real(y)), multiply(_at_most_1(imag(y)), 1j))
     else:
-        y = clip(y, -1.0, 1.0)
+        y = _at_most_1(y)
     return reshape(y, ()) if rank == 1 else y
+
+
+def _at_most_1(y):
+    """Without the rounding error beyond 1, and with the derivative of ``y``, where that of ``clip`` would be chance."""
+    beyond = subtract(cast(y, "float64"), cast(clip(y, -1.0, 1.0), "float64"))
+    return subtract(y, cast(nextafter(beyond, beyond), dtype(y)))
 
 
 def _turned(x):

@@ -8,7 +8,13 @@ from .base import floating, floats
 
 sigmoid = floating(jax.nn.sigmoid)
 relu = jax.nn.relu
-normal_cdf = floating(jax.scipy.special.ndtr)
+
+
+@floating
+def normal_cdf(x):
+    if x.dtype.itemsize < 4:  # which JAX refuses
+        return jax.scipy.special.ndtr(x.astype(jnp.float32)).astype(x.dtype)
+    return jax.scipy.special.ndtr(x)
 
 
 def softplus(x):

@@ -36,9 +36,5 @@ def arange(start, stop=None, step=None, dtype=None):
     return jnp.arange(*values, dtype=jax_dtype(dtype))
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    return jnp.linspace(start, stop, num, endpoint, retstep, _dtype(dtype), axis)
-
-
 def eye(N, M=None, k=0, dtype=None):
     return jnp.eye(N, M, k, _dtype(dtype))

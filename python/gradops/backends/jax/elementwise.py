@@ -40,7 +40,7 @@ sinh = floating(jnp.sinh)
 cosh = floating(jnp.cosh)
 tanh = floating(jnp.tanh)
 arcsinh = floating(jnp.arcsinh)
-arccosh = floating(jnp.arccosh)
+arccosh = floating(lambda x: jnp.arccosh(x) if x.dtype.kind != "c" else _complex_arccosh(x))
 arctanh = floating(jnp.arctanh)
 reciprocal = floating(jnp.reciprocal)
 erf = floating(jax.scipy.special.erf)
@@ -98,6 +98,11 @@ def sign(x):
     return jax.lax.stop_gradient(y) if x.dtype.kind == "c" else y
 
 
+def _complex_arccosh(x):
+    """By roots whose branches the derivative keeps, which the library's has wrong left of the imaginary axis."""
+    return jnp.log(x + jnp.sqrt(x - 1) * jnp.sqrt(x + 1))
+
+
 def _whole(function):
     def kernel(x):
         return function(x) if is_floating(x) else x
@@ -111,4 +116,7 @@ trunc = _whole(jnp.trunc)
 
 
 def round(x, decimals=0):
-    return jnp.round(x, decimals) if x.dtype != bool else x
+    if x.dtype.kind not in "fc":
+        wide = x if x.dtype == bool or decimals >= 0 else jnp.round(x.astype(float), decimals)
+        return wide.astype(x.dtype)
+    return jnp.round(x, decimals)

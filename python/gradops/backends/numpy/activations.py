@@ -5,10 +5,14 @@ import math
 import numpy as np
 from scipy import special
 
-from .base import floating, floats
+from .base import floats, scipy_floating
 
-sigmoid = floating(special.expit)
-normal_cdf = floating(special.ndtr)
+normal_cdf = scipy_floating(special.ndtr)
+_expit = scipy_floating(special.expit)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else _expit(x)
 
 
 def relu(x):
@@ -38,7 +42,7 @@ def softplus(x):
 def gelu(x, approximate=True):
     x = floats(x)
     if not approximate:
-        return x * special.ndtr(x)
+        return x * normal_cdf(x)
     inner = x * x
     inner *= x.dtype.type(0.044715)
     inner += x.dtype.type(1)

@@ -145,6 +145,17 @@ def floating(ufunc):
     return kernel
 
 
+def scipy_floating(function):
+    """As ``floating``, of SciPy's functions, which give half precision back as single or double."""
+
+    def kernel(x):
+        x = floats(x)
+        y = function(x)
+        return y if y.dtype is x.dtype else y.astype(x.dtype)
+
+    return kernel
+
+
 def arithmetic(ufunc):
     """A binary ufunc in the dtype in which its operands meet."""
 

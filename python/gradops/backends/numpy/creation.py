@@ -39,9 +39,5 @@ def arange(start, stop=None, step=None, dtype=None):
     return np.arange(start, stop, step).astype(_dtype(dtype), copy=False)
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    return np.linspace(start, stop, num, endpoint, retstep, _dtype(dtype), axis)
-
-
 def eye(N, M=None, k=0, dtype=None):
     return np.eye(N, M, k, _dtype(dtype))

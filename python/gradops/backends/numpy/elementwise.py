@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from .base import FLOATING, arithmetic, floating, floating_arithmetic, floats, predicate
+from .base import FLOATING, arithmetic, floating, floating_arithmetic, floats, predicate, scipy_floating
 
 add = arithmetic(np.add)
 subtract = arithmetic(np.subtract)
@@ -44,7 +44,7 @@ tanh = floating(np.tanh)
 arcsinh = floating(np.arcsinh)
 arccosh = floating(np.arccosh)
 arctanh = floating(np.arctanh)
-erf = floating(special.erf)
+erf = scipy_floating(special.erf)
 
 abs = np.absolute
 square = np.square

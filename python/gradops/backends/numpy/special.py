@@ -3,13 +3,13 @@
 import numpy as np
 from scipy import special
 
-from .base import floating, floating_arithmetic, floats
+from .base import floating, floating_arithmetic, floats, scipy_floating
 
 cbrt = floating(np.cbrt)
-erfc = floating(special.erfc)
-erfinv = floating(special.erfinv)
-i0 = floating(special.i0)
-i1 = floating(special.i1)
+erfc = scipy_floating(special.erfc)
+erfinv = scipy_floating(special.erfinv)
+i0 = scipy_floating(special.i0)
+i1 = scipy_floating(special.i1)
 hypot = floating_arithmetic(np.hypot)
 
 
@@ -17,7 +17,7 @@ def ldexp(x1, x2):
     return np.ldexp(floats(np.asarray(x1)), np.clip(x2, -(2**20), 2**20).astype(np.int32))
 
 
-@floating
+@scipy_floating
 def lgamma(x):
     return np.where(np.isneginf(x), np.inf, special.gammaln(x))  # SciPy has -inf there
 

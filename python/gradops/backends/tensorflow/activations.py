@@ -27,7 +27,13 @@ def log_softmax(x, axis=-1):
 
 
 relu6 = tf.nn.relu6
-silu = floating(tf.nn.silu)
+
+
+@floating
+def silu(x):
+    return x * tf.math.sigmoid(x) if x.dtype.is_complex else tf.nn.silu(x)  # whose complex gradient lacks a conjugate
+
+
 log_sigmoid = floating(tf.math.log_sigmoid)
 
 

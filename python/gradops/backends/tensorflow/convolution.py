@@ -81,12 +81,26 @@ def _forward(x, kernel, strides, dilation, groups):
     return tf.concat([_plain(a, b, strides, dilation) for a, b in parts], -1)
 
 
+def _by_parts(kernel):
+    """A bilinear function of its first two arguments; of complex ones, which TensorFlow lacks, part by part."""
+
+    def of_any(x1, x2, *how):
+        if not (x1.dtype.is_complex or x2.dtype.is_complex):
+            return kernel(x1, x2, *how)
+        (a, b), (c, d) = ((tf.math.real(x), tf.math.imag(x)) for x in promoted(x1, x2))
+        return tf.complex(kernel(a, c, *how) - kernel(b, d, *how), kernel(a, d, *how) + kernel(b, c, *how))
+
+    return of_any
+
+
+@_by_parts
 def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
     x, kernel = (floats(t) for t in promoted(inputs, kernel))
     x = padded(last(x, channels_first), padding)
     return first(_forward(x, kernel, strides, dilation, groups), channels_first)
 
 
+@_by_parts
 def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, channels_first):
     y, kernel = (floats(t) for t in promoted(outputs, kernel))
     y = last(y, channels_first)
@@ -102,6 +116,7 @@ def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, c
     return first(x, channels_first)
 
 
+@_by_parts
 def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, channels_first):
     x, y = (floats(t) for t in promoted(inputs, outputs))
     x, y = padded(last(x, channels_first), padding), last(y, channels_first)

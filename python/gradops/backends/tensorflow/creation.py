@@ -37,22 +37,6 @@ def arange(start, stop=None, step=None, dtype=None):
     return tf.cast(tf.convert_to_tensor(np.arange(*values)), tf_dtype(dtype))
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    start, stop = (tf.cast(v, defaults.floatx()) for v in (start, stop))
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    start, stop = start + tf.zeros_like(stop), stop + tf.zeros_like(start)
-    ramp = tf.reshape(tf.cast(tf.range(num), start.dtype), [num] + [1] * start.shape.rank)
-    out = start + ramp * step
-    if endpoint and num > 1:
-        out = tf.concat([out[:-1], stop[None]], 0)
-    if axis % out.shape.rank:
-        order = list(range(1, out.shape.rank))
-        order.insert(axis % out.shape.rank, 0)
-        out = tf.transpose(out, order)
-    out = tf.cast(out, _dtype(dtype))
-    return (out, step) if retstep else out
-
-
 def eye(N, M=None, k=0, dtype=None):
     rows, columns = np.arange(N)[:, None], np.arange(N if M is None else M)[None]
     return tf.cast(columns - rows == k, _dtype(dtype))

@@ -35,7 +35,7 @@ sinh = floating(tf.math.sinh)
 cosh = floating(tf.math.cosh)
 tanh = floating(tf.math.tanh)
 arcsinh = floating(tf.math.asinh)
-arccosh = floating(tf.math.acosh)
+arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.is_complex else tf.math.acosh(x))
 arctanh = floating(tf.math.atanh)
 reciprocal = floating(tf.math.reciprocal)
 log2 = floating(lambda x: tf.math.log(x) / _number(x, math.log(2)))
@@ -56,6 +56,11 @@ def _sharing_ties(function):
 
 maximum = _sharing_ties(tf.math.maximum)
 minimum = _sharing_ties(tf.math.minimum)
+
+
+def _complex_arccosh(x):
+    """By roots, as on the other backends, so that the branches are the same."""
+    return tf.math.log(x + tf.math.sqrt(x - 1) * tf.math.sqrt(x + 1))
 
 
 def _number(x, value):
@@ -146,6 +151,9 @@ trunc = _whole(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
 
 
 def round(x, decimals=0):
+    if x.dtype.is_complex:
+        x = tf.stop_gradient(x)
+        return tf.complex(round(tf.math.real(x), decimals), round(tf.math.imag(x), decimals))
     if x.dtype == tf.bool:
         return x
     if decimals == 0:

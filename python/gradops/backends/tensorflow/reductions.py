@@ -14,7 +14,10 @@ def sum(x, axis=None, keepdims=False):
 
 
 def mean(x, axis=None, keepdims=False):
-    return tf.reduce_mean(floats(x), existing(x, axis), keepdims)
+    x, axis = floats(x), existing(x, axis)
+    if x.dtype.size == 2:  # whose sum overflows
+        return tf.cast(tf.reduce_mean(tf.cast(x, tf.float32), axis, keepdims), x.dtype)
+    return tf.reduce_mean(x, axis, keepdims)
 
 
 def _extreme(reduce, bound):
@@ -57,7 +60,13 @@ argmin = _position(tf.argmin)
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    return tf.reduce_logsumexp(floats(x), existing(x, axis), keepdims)
+    x, axis = floats(x), existing(x, axis)
+    if not x.dtype.is_complex:
+        return tf.reduce_logsumexp(x, axis, keepdims)
+    top = tf.stop_gradient(tf.reduce_max(tf.math.real(x), axis, keepdims=True))
+    top = tf.cast(tf.where(tf.math.is_finite(top), top, tf.zeros_like(top)), x.dtype)
+    y = tf.math.log(tf.reduce_sum(tf.exp(x - top), axis, keepdims=True)) + top
+    return y if keepdims else tf.squeeze(y, axis)
 
 
 def cumsum(x, axis=None, dtype=None):

@@ -13,7 +13,7 @@ rsqrt = floating(tf.math.rsqrt)
 
 @floating
 def erfinv(x):
-    return _erfinv(x)
+    return _erfinv(x) if x.dtype.size > 2 else tf.cast(_erfinv(tf.cast(x, tf.float32)), x.dtype)
 
 
 @tf.custom_gradient
@@ -68,6 +68,8 @@ lgamma = floating(tf.math.lgamma)
 
 def polygamma(x, n):
     x = floats(x)
+    if n and x.dtype.size == 2:
+        return tf.cast(polygamma(tf.cast(x, tf.float32), n), x.dtype)
     if n == 0:
         zero = tf.equal(x, 0)  # where the library's is NaN
         one = tf.ones_like(x)

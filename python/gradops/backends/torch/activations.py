@@ -33,9 +33,13 @@ def log_softmax(x, axis=-1):
 
 # Native where the derivative at the kinks is the one that gradops documents.
 relu6 = torch.nn.functional.relu6
-silu = floating(torch.nn.functional.silu)
 log_sigmoid = floating(torch.nn.functional.logsigmoid)
 softsign = floating(torch.nn.functional.softsign)
+
+
+@floating
+def silu(x):
+    return x * torch.sigmoid(x) if x.is_complex() else torch.nn.functional.silu(x)
 
 
 def leaky_relu(x, negative_slope=0.2):

@@ -2,8 +2,8 @@
 
 import torch
 
-from ... import defaults, dtypes
-from .base import DTYPES, torch_dtype
+from ... import defaults
+from .base import torch_dtype
 
 
 def _dtype(name):
@@ -41,19 +41,6 @@ def arange(start, stop=None, step=None, dtype=None):
     if step and (stop - start) / step <= 0:
         stop = start  # torch takes no range that runs the wrong way
     return torch.arange(start, stop, step, dtype=torch_dtype(dtype))
-
-
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    target = _dtype(dtype)
-    start, stop = (torch.as_tensor(v).to(DTYPES[dtypes.promote(defaults.floatx(), "float32")]) for v in (start, stop))
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    start, stop = torch.broadcast_tensors(start, stop)
-    ramp = torch.arange(num, dtype=step.dtype).reshape((num,) + (1,) * start.ndim)
-    out = start + ramp * step
-    if endpoint and num > 1:
-        out = torch.cat([out[:-1], stop[None]])
-    out = torch.movedim(out, 0, axis).to(target)
-    return (out, step) if retstep else out
 
 
 def eye(N, M=None, k=0, dtype=None):

@@ -43,7 +43,7 @@ sinh = floating(torch.sinh)
 cosh = floating(torch.cosh)
 tanh = floating(torch.tanh)
 arcsinh = floating(torch.arcsinh)
-arccosh = floating(torch.arccosh)
+arccosh = floating(lambda x: torch.arccosh(x) if not x.is_complex() else _complex_arccosh(x))
 arctanh = floating(torch.arctanh)
 erf = floating(torch.erf)
 reciprocal = floating(torch.reciprocal)
@@ -102,6 +102,11 @@ def sign(x):
     return torch.sign(x if x.dtype is not torch.bool else x.to(torch.int64))
 
 
+def _complex_arccosh(x):
+    """By roots whose branches the derivative keeps, which the library's has wrong left of the imaginary axis."""
+    return torch.log(x + torch.sqrt(x - 1) * torch.sqrt(x + 1))
+
+
 def _whole(function):
     def kernel(x):
         return function(x) if x.is_floating_point() else x
@@ -115,6 +120,9 @@ trunc = _whole(torch.trunc)
 
 
 def round(x, decimals=0):
+    if x.is_complex():
+        x = x.detach()
+        return torch.complex(round(x.real, decimals), round(x.imag, decimals))
     if x.is_floating_point():
         return torch.round(x, decimals=decimals)
     return x if decimals >= 0 else torch.round(floats(x), decimals=decimals).to(x.dtype)

@@ -36,6 +36,8 @@ def polygamma(x, n):
     x = floats(x)
     if n == 0:
         return torch.digamma(x)
+    if x.dtype in (torch.float16, torch.bfloat16):  # for which PyTorch lacks a kernel
+        return polygamma(x.float(), n).to(x.dtype)
     far = x > 1e16  # where the library's is NaN at infinity
     inner = torch.where(far, 1.0, x)
     # torch.polygamma(1) is right to nine digits only
