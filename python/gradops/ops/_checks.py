@@ -227,32 +227,8 @@ def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
 def check_real(op, *arguments) -> None:
     """An op's ``check``: its tensors must not be complex, as complex numbers have no order."""
     for name, position in zip(op.tensors, op.positions):
-        value = arguments[position]
-        dtype = getattr(value, "dtype", None)
-        if value is not None and dtype not in _real:
-            check_kind(op.name, value, (0, 1, 2), "real", name)
-            if dtype is not None:
-                _real.add(dtype)
-
-
-_real: set = set()
-"""The libraries' real dtypes, as they are met."""
-
-
-def check_fits(op: str, value, target: str, name: str) -> None:
-    """Raise where complex numbers would go into a real tensor and lose their imaginary parts.
-
-    Raises:
-        ArgumentTypeError: a complex ``value`` for a real dtype ``target``.
-    """
-    from .conversion import dtype
-
-    if dtypes.kind(target) < 3 and dtypes.kind(dtype(value)) == 3:
-        raise ArgumentTypeError(
-            f"`{op}`: `{name}` must be real for a tensor of {target}; got {describe(value)}.",
-            argument=name,
-            hint=f"make the tensor complex, or take `ops.real({name})`",
-        )
+        if arguments[position] is not None:
+            check_kind(op.name, arguments[position], (0, 1, 2), "real", name)
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:

@@ -30,13 +30,6 @@ def meet(*xs, floating: bool = False) -> list:
     return [cast(x, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
 
 
-def by_parts(linear, x):
-    """A linear function of ``x``, of complex numbers part by part."""
-    from .elementwise import add, imag, multiply, real
-
-    return add(linear(real(x)), multiply(linear(imag(x)), 1j)) if is_complex(x) else linear(x)
-
-
 def is_complex(x) -> bool:
     """Whether ``x`` has a complex dtype."""
     return dtype(x) in dtypes.COMPLEX

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .. import config, dtypes
+from ..errors import ArgumentTypeError
+from ._checks import describe
 from .conversion import cast, dtype
 
 
@@ -20,3 +22,17 @@ def wide(x):
 def rounded(y, name):
     """A result in the dtype that :func:`wide` gave with its argument."""
     return y if name is None else cast(y, name)
+
+
+def check_fits(op: str, value, target: str, name: str) -> None:
+    """Raise where complex numbers would go into a real tensor and lose their imaginary parts.
+
+    Raises:
+        ArgumentTypeError: a complex ``value`` for a real dtype ``target``.
+    """
+    if dtypes.kind(target) < 3 and dtypes.kind(dtype(value)) == 3:
+        raise ArgumentTypeError(
+            f"`{op}`: `{name}` must be real for a tensor of {target}; got {describe(value)}.",
+            argument=name,
+            hint=f"make the tensor complex, or take `ops.real({name})`",
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..annotations import Integer, Integers, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_rank, describe, integer
-from ._compose import by_parts
 from ._dispatch import op
+from ._parts import by_parts
 from ._precision import floats
 from ._spatial import is_channels_first, per_dimension, positions
 from .shaping import reshape, transpose

@@ -8,9 +8,10 @@ from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
-from ._checks import check_fits, check_rank, choice, integer
+from ._checks import check_rank, choice, integer
 from ._compose import is_complex
 from ._dispatch import op
+from ._precision import check_fits
 from .conversion import cast, size
 from .conversion import dtype as dtype_of
 from .elementwise import add, divide, floor, greater_equal, multiply, subtract

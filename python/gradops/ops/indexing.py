@@ -11,8 +11,9 @@ from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor, Tens
 from ..backends._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
-from ._checks import check_axis, check_fits, check_positions, check_rank
+from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op
+from ._precision import check_fits
 from .conversion import cast, convert_to_tensor, shape, size
 from .conversion import dtype as dtype_of
 from .elementwise import floor_divide, mod

@@ -15,8 +15,8 @@ import numpy as np
 from ..annotations import Integers, Tensor
 from ..backends.tracing import constant
 from ._checks import check_real
-from ._compose import by_parts
 from ._dispatch import op
+from ._parts import by_parts
 from ._precision import floats
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and

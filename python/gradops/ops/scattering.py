@@ -15,8 +15,9 @@ from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks, reductions
-from ._checks import check_fits, check_positions, check_rank, integer, known
+from ._checks import check_positions, check_rank, integer, known
 from ._dispatch import op
+from ._precision import check_fits
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .elementwise import maximum

@@ -8,9 +8,10 @@ from .. import config
 from ..annotations import Axis, DType, Integer, Operand, Tensor
 from ..dtypes import canonical
 from ..errors import ArgumentError
-from ._checks import check_fits, integer, known
+from ._checks import integer, known
 from ._compose import is_complex, meet
 from ._dispatch import op
+from ._precision import check_fits
 from .conversion import cast, dtype, ndim
 from .creation import linspace
 from .elementwise import divide, multiply, power
