@@ -145,3 +145,15 @@ def map_leaves(function: Callable, value, *others) -> Any:
 def leaves_of(value) -> list:
     """The leaves alone."""
     return flatten(value)[0]
+
+
+def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
+    """``call(flat, inputs)``, ``flat`` being ``run`` with a list of leaves as result, in the structure of ``run``'s."""
+    box: dict[str, Any] = {}
+
+    def flat(*xs):
+        leaves, box["form"] = flatten(run(*xs))
+        return leaves
+
+    values = call(flat, inputs)
+    return unflatten(box["form"], values)

@@ -481,6 +481,7 @@ def nothing_left():
     import torch
 
     from gradops.autodiff import state
+    from gradops.backends.torch import _private
     from gradops.flow.checkpoint import tape
     from gradops.flow.checkpoint import torch as native
 
@@ -488,7 +489,7 @@ def nothing_left():
     assert tape.current.get() is None
     assert not tape._made and not state.packers
     assert native._local.plan is None and not native._passes
-    assert native._local.lasting is None and native._top(False) is None
+    assert native._local.lasting is None and _private.top_saved_hooks(False) is None
     torch.func.grad(lambda x: x * x)(torch.tensor(2.0))
 
 

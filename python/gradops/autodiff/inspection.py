@@ -280,7 +280,9 @@ def _words(place, names: dict[int, str]) -> tuple[str, str]:
         return name, _about(place)
     if isinstance(place, Node):
         return place.name, "" if place.shape is None else _about(place)
-    results: Any = getattr(place, "_input_metadata", ())
+    from ..backends.torch._private import results_of  # a node of torch's
+
+    results: Any = results_of(place)
     name = place.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
     return name, _about(results[0]) if len(results) == 1 else ""
 

@@ -45,7 +45,19 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     _owners.clear()
     _owners.update(_PLAIN)
     _loaded[name] = backend
+    for path in _joining.get(name, ()):
+        backend.adopt(importlib.import_module(path))
     return backend
+
+
+_joining: dict[str, list[str]] = {}
+
+
+def joins(name: str, module: str) -> None:
+    """Let a module of a floor above define members of a backend's contracts; it is imported once the backend is."""
+    _joining.setdefault(name, []).append(module)
+    if name in _loaded:
+        _loaded[name].adopt(importlib.import_module(module))
 
 
 def by_name(name: str) -> Backend:
@@ -100,6 +112,11 @@ def loaded(name: str) -> bool:
 def traced(name: str) -> str:
     """The name itself, but PyTorch's for NumPy's where ``torch.compile`` traces: NumPy's arrays are tensors to it."""
     return "torch" if name == "numpy" and reading() else name
+
+
+def count() -> int:
+    """How many backends have been registered."""
+    return len(_loaded)
 
 
 def owner(kind: type) -> Backend | None:

@@ -2,7 +2,8 @@
 
 A backend is any namespace, usually a package of this folder, with the members of :class:`Backend` and the kernels of
 :data:`required_kernels`. A library that differentiates by itself has the members of :class:`Derivatives` in
-``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here.
+``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here. What a floor
+above has for one library it adds to that library's members with :func:`gradops.backends.joins`.
 
 Members marked :func:`required` must be there; the others have the default that stands here. Nothing outside this
 folder asks a backend for its name, but for messages: what differs between libraries is a member of a contract.
@@ -37,7 +38,11 @@ class _Contract:
 
     def __init__(self, name: str, given: Any):
         self.name = name
-        for member in members(type(self)):
+        self.adopt(given)
+
+    def adopt(self, given: Any) -> None:
+        """Take the members that ``given`` has."""
+        for member in members(Backend if isinstance(self, Backend) else Derivatives):
             value = getattr(given, member, None)
             if value is not None:
                 setattr(self, member, value)
@@ -48,7 +53,8 @@ class _Contract:
 
 def members(contract: type) -> list[str]:
     """The names that a namespace may define for a contract."""
-    return [m for m in vars(contract) if not m.startswith("_") and m not in ("kernel", "derivatives", "native")]
+    own = ("adopt", "kernel", "derivatives", "native")
+    return [m for m in vars(contract) if not m.startswith("_") and m not in own]
 
 
 def lacking(contract: type, given: Any) -> list[str]:
@@ -90,15 +96,23 @@ class Backend(_Contract):
     no_value: tuple = ()
     """The library's errors for asking a tensor that is being traced for its value."""
 
+    calls_from_threads: bool = False
+    """Whether its compiled programs call Python back from threads of their own."""
+
     derivatives: Derivatives
     """How gradients flow through its tensors: the library's own way, or the tape's."""
 
     def __init__(self, name: str, given: Any, partial: bool = False):
         check(name, given, partial)
         super().__init__(name, given)
-        self.module = given
+        self._kernels = given
         own = getattr(given, "derivatives", None)
         self.derivatives = OnTape(name) if own is None else Derivatives(name, own)
+
+    def adopt(self, given: Any) -> None:
+        super().adopt(given)
+        if hasattr(self, "derivatives"):
+            self.derivatives.adopt(given)
 
     @required
     def is_tensor_type(self, kind: type) -> bool:
@@ -145,9 +159,17 @@ class Backend(_Contract):
         self.prepare(floatx)
         return contextlib.nullcontext()
 
+    def call_back(self, program, tensors: list) -> list | None:
+        """Where tensors are being traced, a call of ``program`` on their arrays as an operation of what is traced.
+
+        Args:
+            program: a function of NumPy arrays to a list of them, a ``gradops.interop.r.host._Program``.
+        """
+        return None
+
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None where the library leaves it to be composed."""
-        return getattr(self.module, op.replace(".", "_"), None)
+        return getattr(self._kernels, op.replace(".", "_"), None)
 
 
 class Derivatives(_Contract):
@@ -228,6 +250,14 @@ class Derivatives(_Contract):
             JitError: from the function returned, where ``f`` looks at a value.
         """
 
+    def checkpoint(self, run: Callable, inputs: list) -> Any:
+        """``run(*inputs)``, of any structure of tensors, with nothing stored but its inputs: it is run again."""
+        raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")
+
+    def checkpointed(self):
+        """A scope whose tensors are computed again in the backward pass, as far as the library lets it be seen."""
+        return contextlib.nullcontext()
+
     def gradient(self, y, xs: list) -> list:
         """Gradients of a tensor that knows what it was computed from; None for what it does not depend on."""
         raise GradientError(
@@ -248,6 +278,9 @@ class Derivatives(_Contract):
     def carried(self) -> Callable:
         """A function that gives a scope in which another thread takes part in this one's derivatives."""
         return contextlib.nullcontext
+
+    def on_one_thread(self) -> None:
+        """Have the backward passes that this thread starts run on it alone."""
 
     def records(self, x) -> bool:
         """Whether a derivative is being recorded for ``x``, so that its bare values would lose it."""
@@ -272,9 +305,9 @@ class OnTape(Derivatives):
         raise BackendError(f"`jit`: the backend {self.name!r} has no compiler.", argument="f")
 
 
-def by_tape(function: Callable) -> Callable:
+def by_tape(function: Callable, name: str | None = None) -> Callable:
     """Make a function the tape's way for the member of its name: how the floors above reach down."""
-    setattr(OnTape, function.__name__, staticmethod(function))
+    setattr(OnTape, name or function.__name__, staticmethod(function))
     return function
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from ... import defaults, dtypes
 from ..numpy import base as _numpy
 
+calls_from_threads = True
+
 
 def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, (jax.Array, jax.core.Tracer)) or kind.__name__ == "ArrayImpl"

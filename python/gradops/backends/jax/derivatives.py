@@ -29,11 +29,6 @@ def _cut(apply, xs):
     return [stop(y) for y in out] if isinstance(out, (list, tuple)) else stop(out)
 
 
-def checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs."""
-    return jax.checkpoint(run)(*inputs)
-
-
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
 

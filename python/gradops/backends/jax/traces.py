@@ -1,7 +1,7 @@
 """JAX: seeing every operation, of ``jax.numpy`` too, while a scope is open.
 
-JAX has no public way to the transformation in progress. What is used of its core is here alone, and
-``supported`` says whether this version has it; tests/python/test_stop_gradient_scope.py fails on one that has not.
+JAX has no public way to the transformation in progress; ``supported`` says whether this version has what is used of
+its core.
 """
 
 from __future__ import annotations
@@ -12,15 +12,9 @@ from typing import Any
 import jax
 
 from ...errors import BackendError
+from ._private import SCOPES, DynamicJaxprTrace, core, private
 
-try:
-    from jax._src import core
-    from jax._src.interpreters.partial_eval import DynamicJaxprTrace
-
-    _NEEDED = ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "typeof")
-    supported = all(hasattr(core, name) for name in _NEEDED) and hasattr(core.Primitive, "bind_with_trace")
-except ImportError:
-    core, supported = None, False
+supported = private.supported(SCOPES)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from . import derivatives  # noqa: F401
 from .activations import *  # noqa: F403
-from .base import cast, convert, copy, dtype_name, is_tensor_type, owns, prepare, to_numpy  # noqa: F401
+from .base import calls_from_threads, cast, convert, copy, dtype_name, is_tensor_type, owns, prepare, to_numpy  # noqa: F401
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bounds import *  # noqa: F403

@@ -9,6 +9,9 @@ import tensorflow as tf
 
 from ... import defaults, dtypes
 from ..numpy import base as _numpy
+from . import _private
+
+calls_from_threads = True
 
 
 def is_tensor_type(kind: type) -> bool:
@@ -20,7 +23,7 @@ def owns(kind: type) -> bool:
     return issubclass(kind, _OWN)
 
 
-_OWN = (tf.Tensor, tf.Variable, tf.__internal__.types.Tensor)
+_OWN = (tf.Tensor, tf.Variable, _private.Tensor)
 
 
 def prepare(floatx: str) -> None:

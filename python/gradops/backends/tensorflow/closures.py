@@ -1,7 +1,6 @@
 """TensorFlow: what a function uses that is not an argument, and which random numbers it draws.
 
-Like ``tapes.py`` this is where TensorFlow's internals are touched; where a version lacks one, the check
-that needs it is left out.
+Where a version of TensorFlow lacks what a check needs, the check is left out.
 """
 
 from __future__ import annotations
@@ -13,27 +12,22 @@ import threading
 import tensorflow as tf
 
 from ...errors import GradientError
+from . import _private
 
-try:
-    from tensorflow.python.eager import record
-    from tensorflow.python.framework import op_callbacks
-    from tensorflow.python.ops.parallel_for import pfor
-except ImportError:
-    record = op_callbacks = pfor = None
-
-sees_operations = op_callbacks is not None
+sees_operations = _private.private.supported(_private.OPERATIONS)
+sees_tapes = _private.private.supported(_private.CLOSURES)
 
 _RANDOM = re.compile("Random|TruncatedNormal|Multinomial|^StatefulUniform|^StatefulStandardNormal|^Rng")
 
 
 def may_record() -> bool:
     """Whether any tape or accumulator is active."""
-    return record is None or record.could_possibly_record()
+    return not sees_tapes or _private.could_record()
 
 
 def watched(tensors) -> bool:
     """Whether an active tape watches any of ``tensors``."""
-    return record is not None and record.should_record_backprop([t for t in tensors if t is not None])
+    return sees_tapes and _private.is_watched([t for t in tensors if t is not None])
 
 
 def differentiable(x) -> bool:
@@ -127,12 +121,12 @@ _LOST = (
 
 
 def _guarded_rows(pfor_input):
-    return pfor.wrap(tf.raw_ops.PreventGradient(input=pfor_input.stacked_input(0), message=_LOST), True)
+    return _private.stacked(tf.raw_ops.PreventGradient(input=pfor_input.stacked_input(0), message=_LOST), True)
 
 
-if pfor is not None and hasattr(pfor, "RegisterPFor"):
+if _private.private.supported(_private.VECTORIZED):
     try:
-        pfor.RegisterPFor("PreventGradient")(_guarded_rows)
+        _private.register_rows("PreventGradient")(_guarded_rows)
     except Exception:  # somebody else registered one
         pass
 
@@ -178,11 +172,11 @@ def replaying(drawn: list):
 @contextlib.contextmanager
 def seeing(function):
     """A scope in which ``function`` is called with each operation, and may give other results."""
-    if op_callbacks is None:
+    if not sees_operations:
         yield
         return
-    op_callbacks.add_op_callback(function)
+    _private.add_callback(function)
     try:
         yield
     finally:
-        op_callbacks.remove_op_callback(function)
+        _private.remove_callback(function)

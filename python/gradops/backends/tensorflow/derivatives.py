@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from ...errors import GradientError, JitError
-from . import closures, tapes
+from . import _private, closures, tapes
 from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
@@ -26,7 +26,7 @@ def custom(run, inputs: list) -> list:
         if any(t is not None for t in tangents):
             with tapes.forward_mode_paused(i):
                 moved = _transposed(run, inputs, tangents, results)
-            tapes.set_tangents(accumulator, results, moved)
+            _private.set_tangents(accumulator, results, moved)
     return results
 
 
@@ -77,9 +77,9 @@ def _custom_eagerly(run, inputs: list) -> list:
 
 def _attached(values: list, inputs: list, rule) -> list:
     """``values``, to the active tapes a function of ``inputs`` with ``rule`` as its derivative; eager."""
-    if closures.record is not None:  # all that tf.custom_gradient does, in a fraction of the time
+    if closures.sees_tapes:  # all that tf.custom_gradient does, in a fraction of the time
         results = [tf.identity(v) for v in values]
-        closures.record.record_operation("custom_gradient", results, inputs, rule)
+        _private.record_operation("custom_gradient", results, inputs, rule)
         return results
     return list(tf.custom_gradient(lambda *xs: (values, rule))(*inputs))
 
@@ -134,52 +134,6 @@ def _custom_in_graph(run, inputs: list) -> list:
 
 def records(x) -> bool:
     return closures.watched([x])
-
-
-def checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
-    if tapes.forward_mode():
-        return run(*inputs)
-    drawn: list = []
-    used: dict = {}
-    if tf.executing_eagerly():
-        with stopped(), tf.GradientTape() as probe, closures.noting(drawn, used):
-            values = run(*inputs)
-        if not closures.may_record():
-            return values
-        variables = list(probe.watched_variables())
-        mine = {id(x) for x in inputs}
-        others = [x for x in used.values() if id(x) not in mine and closures.watched([x])]
-    else:
-        graph = tf.compat.v1.get_default_graph()
-        inputs = [tf.identity(x) for x in inputs]
-        start = len(graph.get_operations())
-        with tf.GradientTape() as probe, closures.noting(drawn, used):
-            values = run(*inputs)
-        variables = list(probe.watched_variables())
-        others = closures.outside(graph, start, values, inputs)
-    reads = [tf.convert_to_tensor(v) for v in variables]
-    count = len(inputs)
-
-    @tf.custom_gradient
-    def call(*everything):
-        def rule(*upstreams):
-            def again(*tensors):
-                xs, ups = list(tensors[:count]), list(tensors[count:])
-                with tf.GradientTape() as tape:
-                    tape.watch([x for x in (*xs, *others) if closures.differentiable(x)])
-                    with closures.replaying(drawn):
-                        results = run(*xs)
-                return tape.gradient(results, [*xs, *others, *variables], output_gradients=ups)
-
-            if drawn and tf.executing_eagerly():
-                again = tf.function(again, autograph=False)
-            with tf.control_dependencies(list(upstreams)):
-                return again(*map(tf.identity, everything[:count]), *upstreams)
-
-        return [tf.identity(v) for v in values], rule
-
-    return list(call(*inputs, *others, *reads))
 
 
 def value_and_grad(run, leaves: list) -> tuple:

@@ -1,67 +1,17 @@
-"""TensorFlow: which gradient tapes and forward accumulators are recording in this thread.
-
-TensorFlow keeps that to itself, so the scopes of ``tf.GradientTape`` and ``tf.autodiff.ForwardAccumulator``
-are observed: entering one puts it on a list here. Those already open when gradops is first used with
-TensorFlow are found among the live objects. What is not public of TensorFlow is used in this file alone;
-tests/python/test_stop_gradient_scope.py fails on a version that has changed it.
-"""
+"""TensorFlow: the gradient tapes and forward accumulators that record in this thread, and scopes around them."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import gc
-import threading
-import weakref
 
 import tensorflow as tf
 
-from ...errors import BackendError, GradientError
-
-_KINDS = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
-
-
-class _Opened(threading.local):
-    def __init__(self):
-        self.recorders: list[weakref.ref] = []
-
-
-_opened = _Opened()
-
-
-def _observe(kind: type) -> None:
-    enter, leave = kind.__enter__, kind.__exit__
-    if hasattr(enter, "gradops_observes"):
-        return
-
-    @functools.wraps(enter)
-    def __enter__(self):
-        result = enter(self)
-        _opened.recorders.append(weakref.ref(self))
-        return result
-
-    @functools.wraps(leave)
-    def __exit__(self, *error):
-        for i in range(len(_opened.recorders) - 1, -1, -1):
-            if _opened.recorders[i]() is self:
-                del _opened.recorders[i]
-        return leave(self, *error)
-
-    __enter__.gradops_observes = True
-    kind.__enter__, kind.__exit__ = __enter__, __exit__
-    for found in gc.get_referrers(kind):
-        if type(found) is kind and getattr(found, "_recording", False):
-            _opened.recorders.append(weakref.ref(found))
-
-
-for _kind in _KINDS:
-    _observe(_kind)
+from ...errors import GradientError
+from . import _private
 
 
 def _recording(kind: type) -> list:
-    found = [ref() for ref in _opened.recorders]
-    _opened.recorders = [ref for ref in _opened.recorders if ref() is not None]
-    return [r for r in found if isinstance(r, kind) and getattr(r, "_recording", True)]
+    return [r for r in _private.opened() if isinstance(r, kind) and _private.is_recording(r)]
 
 
 def active() -> list[tf.GradientTape]:
@@ -71,24 +21,22 @@ def active() -> list[tf.GradientTape]:
 
 def carried():
     """A function that gives a scope in which another thread records as this one does now."""
-    recorders = [tape for tape in active() if getattr(tape, "_tape", None) is not None]
+    recorders = [tape for tape in active() if _private.own_tape(tape) is not None]
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
     @contextlib.contextmanager
     def scope():
-        from tensorflow.python.eager import tape as inner
-
-        before, here = _opened.recorders, active()
+        before, here = _private.opened(), active()
         with contextlib.ExitStack() as stack:
-            stack.callback(setattr, _opened, "recorders", before)
+            stack.callback(_private.set_opened, before)
             for tape in here:
                 if tape not in recorders:
                     stack.enter_context(tape.stop_recording())
             for tape in recorders:
                 if tape not in here:
-                    inner.push_tape(tape._tape)
-                    stack.callback(inner.pop_tape, tape._tape)
-            _opened.recorders = [weakref.ref(tape) for tape in recorders]
+                    _private.push_tape(_private.own_tape(tape))
+                    stack.callback(_private.pop_tape, _private.own_tape(tape))
+            _private.set_opened(recorders)
             if graph is not None:
                 stack.enter_context(graph.as_default())
             elif not tf.executing_eagerly():
@@ -117,14 +65,8 @@ def forward_mode_paused(start: int = 0):
     """A scope whose operations no active accumulator follows, from the one at ``start`` to the innermost."""
     with contextlib.ExitStack() as stack:
         for accumulator in reversed(forward_mode()[start:]):
-            stack.enter_context(_paused(accumulator))
+            stack.enter_context(_private.paused(accumulator))
         yield
-
-
-def set_tangents(accumulator, tensors: list, tangents: list) -> None:
-    if not hasattr(accumulator, "_watch"):
-        raise BackendError(f"TensorFlow {tf.__version__} has no forward mode for custom gradients.")
-    accumulator._watch(tensors, tangents)
 
 
 @contextlib.contextmanager
@@ -134,20 +76,6 @@ def stopped():
         if not tf.executing_eagerly():
             stack.enter_context(_cut_in_graph(tf.compat.v1.get_default_graph()))
         yield
-
-
-@contextlib.contextmanager
-def _paused(accumulator):
-    if not (hasattr(accumulator, "_pop_accumulator") and hasattr(accumulator, "_push_accumulator")):
-        raise BackendError(
-            f"TensorFlow {tf.__version__} does not let a ForwardAccumulator pause for a scope or a custom gradient.",
-            hint="use reverse mode, and `stop_gradient()` on what is made in a scope",
-        )
-    accumulator._pop_accumulator()
-    try:
-        yield
-    finally:
-        accumulator._push_accumulator()
 
 
 @contextlib.contextmanager
@@ -165,19 +93,14 @@ def _cut_in_graph(graph):
         names = {operation.name for operation in inside if not _reads(operation)}
         cut: dict = {}
         for operation in inside:
-            if not (hasattr(operation, "_gradient_function") and hasattr(operation, "_update_input")):
-                raise BackendError(
-                    f"stop_gradient_scope: TensorFlow {tf.__version__} does not let a graph be cut.",
-                    hint="use `stop_gradient()` on what is made in the scope",
-                )
             for i, x in enumerate(operation.inputs):
                 if x.op.name not in names and (x.dtype.is_floating or x.dtype.is_complex):
                     if x.name not in cut:
                         with graph.as_default(), tf.control_dependencies(None):
                             cut[x.name] = tf.stop_gradient(x)
-                    operation._update_input(i, cut[x.name])
+                    _private.set_input(operation, i, cut[x.name])
             if _reads(operation):
-                operation._gradient_function = _nothing
+                _private.set_gradient(operation, _nothing)
 
 
 def _reads(operation) -> bool:
@@ -206,8 +129,8 @@ def gradient(y, xs: list) -> list:
     """Gradients of ``y`` from the active tapes, which record them; in graphs from ``tf.gradients``."""
     if not tf.executing_eagerly():
         return tf.gradients(y, xs)
-    tapes = [ref() for ref in _opened.recorders if isinstance(ref(), tf.GradientTape)]  # those a scope stopped too
-    lasting = [tape for tape in tapes if getattr(tape, "_persistent", True)]
+    tapes = [r for r in _private.opened() if isinstance(r, tf.GradientTape)]  # those a scope stopped too
+    lasting = [tape for tape in tapes if _private.is_persistent(tape)]
     if not lasting:
         raise GradientError(
             "an eager TensorFlow tensor needs an active persistent `tf.GradientTape` to know what it was computed "

@@ -11,6 +11,7 @@ from ... import defaults, dtypes
 from ...errors import JitError
 from ..numpy import base as _numpy
 from ..tracing import compiling, constant, reading
+from . import _private
 
 DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -105,7 +106,7 @@ def _is_traced(x) -> bool:
 
 def has_values(x) -> bool:
     """Whether a tensor's values can be looked at: not in a trace or a transformation."""
-    return not (compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x) or _is_traced(x))
+    return not (compiling() or _private.is_wrapped(x) or _is_traced(x))
 
 
 def cast(x, dtype):

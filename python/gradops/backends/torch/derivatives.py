@@ -6,11 +6,10 @@ import contextlib
 
 import numpy as np
 import torch
-import torch.utils.checkpoint
 
 from ... import _tree
 from ...errors import GradientError
-from . import transforms
+from . import _private, transforms
 from .base import looked_at_a_value
 
 
@@ -21,11 +20,8 @@ def stop(x):
 @contextlib.contextmanager
 def stopped():
     """A scope in which nothing is recorded, for backward and forward mode."""
-    with torch.no_grad(), _forward_mode(False):
+    with torch.no_grad(), _private.forward_mode(False):
         yield
-
-
-_forward_mode = getattr(torch.autograd.forward_ad, "_set_fwd_grad_enabled", contextlib.nullcontext)
 
 
 def on_one_thread() -> None:
@@ -46,35 +42,6 @@ def carried():
                 yield
 
     return scope
-
-
-def checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs, in torch.func's transforms: they take no hooks for saved tensors."""
-    return transforms.again(run, lambda xs, upstreams: _again(run, xs, upstreams), inputs, _reaches_others)
-
-
-def checkpoint_whole(run, inputs: list):
-    """``run(*inputs)``, of any structure, stored as its inputs."""
-    return torch.utils.checkpoint.checkpoint(run, *inputs, use_reentrant=False)
-
-
-def takes_whole(inputs: list) -> bool:
-    return torch.compiler.is_compiling() or not (transforms.transforming() or any(map(transforms.is_dual, inputs)))
-
-
-def _again(run, xs, upstreams) -> list:
-    """The gradients of ``run`` at ``xs``, by running it."""
-    xs = [torch._C._functorch.unwrap_if_dead(x) for x in xs]  # of a transform that is over
-    smooth = [i for i, x in enumerate(xs) if x.is_floating_point() or x.is_complex()]
-
-    def of_smooth(*some):
-        filled = list(xs)
-        for i, x in zip(smooth, some):
-            filled[i] = x
-        return tuple(run(*filled))
-
-    found = iter(torch.func.vjp(of_smooth, *[xs[i] for i in smooth])[1](tuple(upstreams)))
-    return [next(found) if i in smooth else None for i in range(len(xs))]
 
 
 def require(x) -> None:
@@ -115,14 +82,14 @@ def custom(run, inputs: list) -> list:
     if torch.compiler.is_compiling():
         return _custom_compiled(run, inputs)
     if transforms.active() and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
-        return transforms.custom(run, inputs, _reaches_others)
+        return transforms.custom(run, inputs, reaches_others)
     values, pull = run(*inputs)
     values = [v.clone() if any(_shared(v, x) for x in inputs) else v for v in values]
     if transforms.active() and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
     if not torch.is_grad_enabled():
         return values
-    if _reaches_others(values, inputs):
+    if reaches_others(values, inputs):
         raise transforms.closure_error()
     if not any(x.requires_grad for x in inputs):
         return values
@@ -135,7 +102,7 @@ def _shared(v, x) -> bool:
 
 
 def _custom_compiled(run, inputs: list) -> list:
-    if _transforms_active():
+    if _private.transforms_active():
         raise GradientError(
             "torch.compile of a torch.func transform ignores custom gradients.",
             argument="f",
@@ -158,7 +125,6 @@ def _custom_compiled(run, inputs: list) -> list:
 
 
 _exporting = getattr(torch.compiler, "is_exporting", lambda: False)
-_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 
 def gradient(y, xs: list):
@@ -188,7 +154,7 @@ def value_and_grad(run, leaves: list) -> tuple:
             box["aux"] = _tree.map_leaves(lambda x: _settled(x, inputs, outer), box["aux"])
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
-        nested = outer or recording and _reaches_others([y], inputs)
+        nested = outer or recording and reaches_others([y], inputs)
         gradients = torch.autograd.grad(y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
@@ -197,7 +163,7 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 def _settled(x, inputs: list, outer: bool):
     """What ``f`` returned beside its value, off the graph of this derivative unless others are in it."""
-    if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or _reaches_others([x], inputs):
+    if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or reaches_others([x], inputs):
         return x
     return x.detach()
 
@@ -252,7 +218,7 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
         y = f(*xs)
         if not create_graph and not found and torch.is_grad_enabled():
             ys = [z for z in _as_tuple(y) if isinstance(z, torch.Tensor) and z.requires_grad]
-            found = _reaches_others(ys, list(xs))
+            found = reaches_others(ys, list(xs))
         inputs.extend(xs)
         return y
 
@@ -306,7 +272,7 @@ def _in_transform(leaves: list) -> bool:
     return any(map(transforms.wrapped, leaves))
 
 
-def _reaches_others(ys: list, inputs: list) -> bool:
+def reaches_others(ys: list, inputs: list) -> bool:
     """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
     known = {x.grad_fn for x in inputs if x.grad_fn is not None}
     leaves = {id(x) for x in inputs}

@@ -13,36 +13,34 @@ import contextlib
 import torch
 from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
 from ...errors import GradientError
+from . import _private
 
-_functorch = torch._C._functorch
-wrapped = _functorch.is_functorch_wrapped_tensor
-transforming = getattr(torch._C, "_are_functorch_transforms_active", _functorch.peek_interpreter_stack)
+wrapped, transforming = _private.is_wrapped, _private.transforms_active
 
 
 def active() -> bool:
     """Whether a transformation of ``torch.func`` runs, or a level of forward mode is open."""
-    return forward_ad._current_level >= 0 or bool(transforming())
+    return _private.forward_level() >= 0 or bool(transforming())
 
 
 def is_dual(x) -> bool:
     """Whether a tensor, or what it is a row of, has a tangent."""
-    if forward_ad._current_level < 0:
+    if _private.forward_level() < 0:
         return False
-    while _functorch.is_batchedtensor(x):  # PyTorch does not unpack rows
-        x = _functorch.get_unwrapped(x)
+    while _private.is_batched(x):  # PyTorch does not unpack rows
+        x = _private.unwrapped(x)
     return forward_ad.unpack_dual(x).tangent is not None
 
 
 def _primal(x):
     """A tensor without its tangent."""
-    if forward_ad._current_level < 0:
+    if _private.forward_level() < 0:
         return x
-    if _functorch.is_batchedtensor(x):
-        whole = _primal(_functorch.get_unwrapped(x))
-        return _functorch._add_batch_dim(whole, _functorch.maybe_get_bdim(x), _functorch.maybe_get_level(x))
+    if _private.is_batched(x):
+        whole = _primal(_private.unwrapped(x))
+        return _private.add_batch_dimension(whole, _private.batched_dimension(x), _private.level_of(x))
     return forward_ad.unpack_dual(x).primal
 
 
@@ -106,7 +104,7 @@ class _Rule(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, _rule, _count, *tangents):
-        with forward_ad._set_fwd_grad_enabled(True):  # PyTorch's is off here: forward mode in forward mode would be 0
+        with _private.forward_mode(True):  # PyTorch's is off here: forward mode in forward mode would be 0
             return _transposed(ctx.rule, [_primal(x) for x in ctx.saved_tensors], tangents[ctx.count :], ctx.looks)
 
 
@@ -136,19 +134,18 @@ def _transposed(rule, xs, tangents, looks: list) -> tuple:
 def _layers(xs) -> dict:
     """Tensors by the level of the transformation they belong to, with those inside them."""
     found: dict[int, list] = {}
-    for x in map(_functorch.unwrap_if_dead, xs):
+    for x in map(_private.without_dead, xs):
         while wrapped(x):
-            found.setdefault(_functorch.maybe_get_level(x), []).append(x)
-            x = _functorch.get_unwrapped(x)
+            found.setdefault(_private.level_of(x), []).append(x)
+            x = _private.unwrapped(x)
         found.setdefault(0, []).append(x)
     return found
 
 
 def _batches() -> tuple:
     """The levels and sizes of the active ``torch.func.vmap``s."""
-    vmap = _functorch.TransformType.Vmap
-    stack = [level for level in _functorch.get_interpreter_stack() or () if level.key() == vmap]
-    return tuple((level.level(), _functorch.CVmapInterpreterPtr(level).batchSize()) for level in stack)
+    stack = [level for level in _private.interpreters() or () if level.key() == _private.vmap_type]
+    return tuple((level.level(), _private.vmap_interpreter(level).batchSize()) for level in stack)
 
 
 def _unmixed(known: list, home: tuple):
@@ -174,7 +171,7 @@ class _Unmixed(TorchFunctionMode):
         return super().__exit__(*error)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        for x in tree_leaves((args, kwargs)):
+        for x in _private.tree_leaves((args, kwargs)):
             if isinstance(x, torch.Tensor) and id(x) not in self.known and _holds_rows(x):
                 raise GradientError(
                     "a function with a custom gradient uses a row of a `vmap` that is not an argument, and its "
@@ -183,7 +180,7 @@ class _Unmixed(TorchFunctionMode):
                     hint="pass the tensor as an argument",
                 )
         result = func(*args, **(kwargs or {}))
-        self.know(x for x in tree_leaves(result) if isinstance(x, torch.Tensor))
+        self.know(x for x in _private.tree_leaves(result) if isinstance(x, torch.Tensor))
         return result
 
 
@@ -191,11 +188,11 @@ _checks: list[_Unmixed] = []
 
 
 def _holds_rows(x) -> bool:
-    x = _functorch.unwrap_if_dead(x)
+    x = _private.without_dead(x)
     while wrapped(x):
-        if _functorch.is_batchedtensor(x):
+        if _private.is_batched(x):
             return True
-        x = _functorch.get_unwrapped(x)
+        x = _private.unwrapped(x)
     return False
 
 

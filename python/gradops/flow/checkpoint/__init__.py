@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -13,8 +11,10 @@ import numpy as np
 
 from ... import _tree, backends
 from ..._scopes import Ends
+from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable
+from ...backends import interface
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError
 from ..custom import _read
@@ -66,15 +66,14 @@ class gradient_checkpoint_scope(_Scope):
             tape.start()
             tape.current.set(tape.TapePlan())
             stack.callback(tape.current.set, None)
-            for name in ("torch", "tensorflow", "jax"):
-                if backends.loaded(name):
-                    enter_native(name, _library(name).scope(), stack)
+            for backend in backends.in_use():
+                if backend.derivatives.native:
+                    enter_native(backend.name, backend.derivatives.checkpointed(), stack)
             return stack.pop_all()
 
 
-def _library(name: str):
-    """The file here for a library that is in use."""
-    return importlib.import_module(f"{__name__}.{name}")
+for _library in ("torch", "tensorflow", "jax"):
+    backends.joins(_library, f"{__name__}.{_library}")
 
 
 def checkpoint(f: Callable) -> Callable:
@@ -102,13 +101,12 @@ def checkpoint(f: Callable) -> Callable:
     @functools.wraps(f, updated=())
     def checkpointed(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
-        if "tensorflow" in sys.modules:
-            leaves = [_read(leaf) for leaf in leaves]
+        leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
         kinds = {type(leaves[i].data if isinstance(leaves[i], Variable) else leaves[i]) for i in places}
         backend = backends.beside_text(kinds, "checkpoint")
-        if backend is None or backend.name == "numpy" or any(isinstance(leaves[i], Variable) for i in places):
-            return _on_tape(f, args, kwargs)
+        inputs = [leaves[i] for i in places]
+        derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
         drawn: list[Drawn] = []
         within = not backends.compiling() and tape.current.get() is not None
 
@@ -117,7 +115,7 @@ def checkpoint(f: Callable) -> Callable:
             for i, x in zip(places, xs):
                 filled[i] = x
             a, k = _tree.unflatten(form, filled)
-            if backends.compiling():
+            if backends.compiling() or not derivatives.native:
                 return f(*a, **k)
             if drawn:
                 with drawn[0].again(), _again(within):
@@ -125,18 +123,7 @@ def checkpoint(f: Callable) -> Callable:
             drawn.append(Drawn(generators))
             return f(*a, **k)
 
-        native, inputs = backend.module.derivatives, [leaves[i] for i in places]
-        if backend.name == "torch" and native.takes_whole(inputs):
-            run = whole if backends.compiling() else _library("torch").watched(whole)
-            return native.checkpoint_whole(run, inputs)
-        box: dict = {}
-
-        def flat(*xs):
-            values, box["form"] = _tree.flatten(whole(*xs))
-            return values
-
-        values = native.checkpoint(flat, inputs)
-        return _tree.unflatten(box["form"], values)
+        return derivatives.checkpoint(whole, inputs)
 
     checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone
     return checkpointed
@@ -155,11 +142,14 @@ def _again(within: bool):
         _part_of_a_scope.reset(token)
 
 
-def _on_tape(f: Callable, args: tuple, kwargs: dict):
+def _on_tape(run: Callable, inputs: list):
     with gradient_checkpoint_scope():
-        result = f(*args, **kwargs)
+        result = run(*inputs)
     tape.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])
     return result
+
+
+interface.by_tape(_on_tape, "checkpoint")
 
 
 __all__ = ["checkpoint", "checkpoint_policy", "generators", "gradient_checkpoint_scope"]

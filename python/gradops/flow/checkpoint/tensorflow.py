@@ -6,13 +6,14 @@ import contextlib
 
 import tensorflow as tf
 
-from ...backends.tensorflow import closures
-from ...backends.tensorflow.tapes import active
+from ... import _tree
+from ...backends.tensorflow import closures, tapes
+from ...backends.tensorflow.tapes import active, stopped
 from ...errors import BackendError
 
 
 @contextlib.contextmanager
-def scope():
+def checkpointed():
     """A scope that raises at the first TensorFlow operation that a tape records, or a graph."""
     eager = tf.executing_eagerly()
     if not closures.sees_operations and (not eager or active()):
@@ -32,3 +33,53 @@ def _refusal(eager: bool) -> BackendError:
         f"gradient_checkpoint_scope does not work {where}: TensorFlow stores what it records.",
         hint="use `gradops.checkpoint(f)`, or make the inputs variables: `gradops.Variable(x, requires_grad=True)`",
     )
+
+
+def checkpoint(run, inputs: list):
+    return _tree.by_leaves(_checkpoint, run, inputs)
+
+
+def _checkpoint(run, inputs: list) -> list:
+    """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
+    if tapes.forward_mode():
+        return run(*inputs)
+    drawn: list = []
+    used: dict = {}
+    if tf.executing_eagerly():
+        with stopped(), tf.GradientTape() as probe, closures.noting(drawn, used):
+            values = run(*inputs)
+        if not closures.may_record():
+            return values
+        variables = list(probe.watched_variables())
+        mine = {id(x) for x in inputs}
+        others = [x for x in used.values() if id(x) not in mine and closures.watched([x])]
+    else:
+        graph = tf.compat.v1.get_default_graph()
+        inputs = [tf.identity(x) for x in inputs]
+        start = len(graph.get_operations())
+        with tf.GradientTape() as probe, closures.noting(drawn, used):
+            values = run(*inputs)
+        variables = list(probe.watched_variables())
+        others = closures.outside(graph, start, values, inputs)
+    reads = [tf.convert_to_tensor(v) for v in variables]
+    count = len(inputs)
+
+    @tf.custom_gradient
+    def call(*everything):
+        def rule(*upstreams):
+            def again(*tensors):
+                xs, ups = list(tensors[:count]), list(tensors[count:])
+                with tf.GradientTape() as tape:
+                    tape.watch([x for x in (*xs, *others) if closures.differentiable(x)])
+                    with closures.replaying(drawn):
+                        results = run(*xs)
+                return tape.gradient(results, [*xs, *others, *variables], output_gradients=ups)
+
+            if drawn and tf.executing_eagerly():
+                again = tf.function(again, autograph=False)
+            with tf.control_dependencies(list(upstreams)):
+                return again(*map(tf.identity, everything[:count]), *upstreams)
+
+        return [tf.identity(v) for v in values], rule
+
+    return list(call(*inputs, *others, *reads))

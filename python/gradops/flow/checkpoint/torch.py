@@ -7,15 +7,19 @@ again after the scope.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
+from ... import _tree
+from ...backends.torch import _private, derivatives, transforms
 from ...errors import GradientError
 from .plan import Handle, Origin, Result
-from .torch_operations import Noting, watched  # noqa: F401
+from .torch_operations import Noting, watched
 from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
@@ -39,14 +43,15 @@ class _Stored:
 
     def __init__(self, tensor, handles):
         self.tensor = tensor.detach()
-        self.version = tensor._version
+        self.version = _private.version(tensor)
         self.handles = handles
 
     def get(self, done: dict):
-        if self.tensor._version != self.version:
+        now = _private.version(self.tensor)
+        if now != self.version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"{self.tensor.type()} of shape {list(self.tensor.shape)} is at version {self.tensor._version}; "
+                f"{self.tensor.type()} of shape {list(self.tensor.shape)} is at version {now}; "
                 f"expected version {self.version} instead."
             )
         for handle in self.handles:
@@ -74,13 +79,13 @@ def _handle(made: Storage, t) -> Handle | None:
         return None  # an input of the open scope, which stores it
     for output in made.outputs:
         same = output.tensor() is t
-        if not inside and output.version is not None and t._version != output.version:
+        if not inside and output.version is not None and _private.version(t) != output.version:
             return None  # written since
         if same or layout[3:] == output.layout[3:]:
-            if not inside and not same and t._base is None:
+            if not inside and not same and _private.base(t) is None:
                 return None  # a result of a write in place outside
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
-            handle = plan.handle(result, Origin(plan, output.tensor, t._version) if same else None)
+            handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
             return handle
     return None
@@ -93,20 +98,51 @@ def _unpack(stored):
 
 def _pass() -> dict:
     """What the running backward pass has recomputed; outside of one somebody looks at a node."""
-    task = torch._C._current_graph_task_id()
+    task = _private.backward_number()
     if task == -1:
         return {}
     if task not in _passes:
-        torch.autograd.Variable._execution_engine.queue_callback(lambda: _passes.pop(task, None))
+        _private.after_backward(lambda: _passes.pop(task, None))
     return _passes.setdefault(task, {})
 
 
-class scope:
+def checkpoint(run, inputs: list):
+    """``run(*inputs)``, stored as its inputs: by torch's own, but in torch.func's transforms, which take no hooks."""
+    if torch.compiler.is_compiling():
+        return torch_checkpoint(run, *inputs, use_reentrant=False)
+    if not (transforms.transforming() or any(map(transforms.is_dual, inputs))):
+        return torch_checkpoint(watched(run), *inputs, use_reentrant=False)
+    return _tree.by_leaves(_in_transform, run, inputs)
+
+
+def _in_transform(run, inputs: list) -> list:
+    """In torch.func's transforms, which take no hooks for saved tensors."""
+    rule = functools.partial(_again, run)
+    return transforms.again(run, rule, inputs, derivatives.reaches_others)
+
+
+def _again(run, xs, upstreams) -> list:
+    """The gradients of ``run`` at ``xs``, by running it."""
+    xs = [_private.without_dead(x) for x in xs]  # of a transform that is over
+    smooth = [i for i, x in enumerate(xs) if x.is_floating_point() or x.is_complex()]
+
+    def of_smooth(*some):
+        filled = list(xs)
+        for i, x in zip(smooth, some):
+            filled[i] = x
+        return tuple(run(*filled))
+
+    found = iter(torch.func.vjp(of_smooth, *[xs[i] for i in smooth])[1](tuple(upstreams)))
+    return [next(found) if i in smooth else None for i in range(len(xs))]
+
+
+class checkpointed:
     """The outermost checkpoint scope of a thread."""
 
     @torch.compiler.disable
     def __enter__(self):
-        if not torch._C._autograd._saved_tensors_hooks_is_enabled():
+        _private.private.need(_private.CHECKPOINT, hint="use `gradops.checkpoint(f)`")
+        if not _private.takes_saved_hooks():
             raise GradientError(
                 "gradient_checkpoint_scope: torch.func's transforms do not take hooks for saved tensors.",
                 hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
@@ -115,7 +151,7 @@ class scope:
         self.hooks, self.alone = None, False
         if not _ours_on_top():
             self.hooks = saved_tensors_hooks(_pack, _unpack)
-            self.alone = _top is not None and _top(False) is None
+            self.alone = _private.top_saved_hooks(False) is None
             self.hooks.__enter__()
         _local.plan = TorchPlan(_maybe_retire)
         self.noting = Noting(_local.plan)
@@ -132,7 +168,7 @@ class scope:
                 for output in made.outputs:
                     t = output.tensor()
                     if t is not None:
-                        output.version = t._version
+                        output.version = _private.version(t)
         plan.written.clear()
         if self.hooks is not None:
             if self.alone and alive and _local.lasting is None:
@@ -142,11 +178,8 @@ class scope:
         _maybe_retire()
 
 
-_top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
-
-
 def _ours_on_top() -> bool:
-    top = _top(False) if _top is not None else None
+    top = _private.top_saved_hooks(False)
     return top is not None and top[0] is _pack
 
 
@@ -169,7 +202,7 @@ def _maybe_retire(_=None) -> None:
     lasting = _local.lasting
     if lasting is None or busy or _local.plan is not None or _purge() or not _ours_on_top():
         return
-    if torch._C._current_graph_task_id() != -1:
+    if _private.backward_number() != -1:
         return
     _local.lasting = None
     lasting.__exit__(None, None, None)

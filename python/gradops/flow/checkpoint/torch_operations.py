@@ -5,13 +5,13 @@ from __future__ import annotations
 import weakref
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...backends.torch import _private
 from .plan import Drawn, Input, Step, leaves, mapped
 from .torch_plan import TorchPlan, busy, outside_input
 
 
-class Noting(TorchDispatchMode):
+class Noting(_private.DispatchMode):
     """Notes the operations of a scope."""
 
     def __init__(self, plan: TorchPlan):
@@ -46,7 +46,7 @@ class Noting(TorchDispatchMode):
         return result
 
 
-class Watched(TorchDispatchMode):
+class Watched(_private.DispatchMode):
     """Notes the tensors from outside that the operations in it use and do not write to."""
 
     def __init__(self):
@@ -92,14 +92,14 @@ _OVERWRITES = set(
 
 
 def _is_view(func) -> bool:
-    returned = [r.alias_info for r in func._schema.returns]
+    returned = [r.alias_info for r in _private.schema(func).returns]
     return any(a is not None and not a.is_write for a in returned)
 
 
 def _overwrites(func) -> bool:
     """Whether what an operation writes to does not depend on what was there: in place, or as ``out``."""
     return func.overloadpacket.__name__ in _OVERWRITES or any(
-        a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments
+        a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in _private.schema(func).arguments
     )
 
 
@@ -110,7 +110,7 @@ _UNCOUNTED = {*_RUNNING, "rrelu_with_noise", "rrelu_with_noise_"}
 def _written_by(func, args, kwargs) -> list:
     """The tensors that an operation writes to."""
     written = []
-    schema = func._schema
+    schema = _private.schema(func)
     if schema.is_mutable:
         for i, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from ...backends.torch import _private
 from .plan import Handle, Input, Plan, Result, Source, Step
 
 storages: dict[int | None, Storage] = {}
@@ -50,11 +51,11 @@ class TorchPlan(Plan):
 
     @staticmethod
     def version(array):
-        return array._version
+        return _private.version(array)
 
     @staticmethod
     def changed(array, version):
-        return array._version != version
+        return _private.version(array) != version
 
     @staticmethod
     def view(array, layout):
@@ -204,7 +205,7 @@ def outside_input(t) -> Input:
 
 def _counting():
     """Inside a dispatch mode, a scope in which views share their version counters."""
-    return torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.ADInplaceOrView, False)
+    return _private.exclude_keys(_private.dispatch_keys.ADInplaceOrView, False)
 
 
 def layout_of(t) -> tuple:
@@ -240,6 +241,6 @@ def _box(layout: tuple) -> tuple[tuple, list] | None:
 
 def key_of(t) -> int | None:
     try:
-        return t.untyped_storage()._cdata
+        return _private.storage_key(t.untyped_storage())
     except (RuntimeError, NotImplementedError):
         return None

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
+from ... import backends
 from . import reticulate, threads
 from .errors import CallbackError
 from .session import into_r
@@ -51,8 +52,8 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
     def call(*arguments, **keywords):
         if get_ident() != threads.ident:
             return threads.call(on_r_thread, arguments, keywords)
-        if "torch" in sys.modules and not threads.torch_settled:
-            threads.settle_torch()
+        if threads.arranged < backends.count():
+            threads.arrange_backward()
         return on_r_thread(arguments, keywords)
 
     call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]

@@ -83,7 +83,7 @@ def jit(f: Callable, static_argnums=()) -> Callable:
         if not static_argnums and all(ops.dtype(x) == "float64" for x in tensors):
             backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
             arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
-        if host.exists and backend_of((arguments, keywords)).name in ("tensorflow", "jax"):
+        if host.exists and backend_of((arguments, keywords)).calls_from_threads:
             return threads.run(lambda: _computed(compiled(*arguments, **keywords)))
         return compiled(*arguments, **keywords)
 
@@ -143,7 +143,7 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
         if backends.of(data) is None and not isinstance(data, autodiff.Variable):
             data = config.default_backend().convert(data)
         owner = backends.of(data)
-        if owner is not None and owner.name == "torch":
+        if owner is not None and owner.derivatives.own_tape:
             leaf = data.detach().clone()
             return leaf.requires_grad_() if requires_grad else leaf
         if isinstance(data, np.ndarray):
@@ -212,7 +212,7 @@ def check_gradients(function: Callable, inputs: list, **settings) -> bool:
     """``gradcheck`` at R's numbers: of torch tensors, where none requires a gradient all that can do."""
     backend = backend_of(inputs)
     values = _floats(tuple(inputs), backend)
-    if backend.name == "torch" and not any(getattr(v, "requires_grad", False) for v in values):
+    if backend.derivatives.own_tape and not any(getattr(v, "requires_grad", False) for v in values):
         floating = [backends.of(v) is backend and v.dtype.is_floating_point | v.dtype.is_complex for v in values]
         values = tuple(v.detach().clone().requires_grad_() if f else v for v, f in zip(values, floating))
     return autodiff.gradcheck(function, values, **settings)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +18,7 @@ from ...autodiff import Variable
 from ...errors import BackendError, GradientError
 from ...flow.custom import custom_gradient
 from .callbacks import Held, keeping, kept
-from .errors import CallbackError, told
+from .errors import told
 from .values import backend_of, to_r
 
 exists = False
@@ -120,7 +118,9 @@ class Host:
         tensors = [leaves[i].data if isinstance(leaves[i], Variable) else leaves[i] for i in places]
         backend = backend_of(tensors)
         program = _Program(self, leaves, form, places, _dtype([backend.dtype_name(t) for t in _own(backend, tensors)]))
-        found = _CALLS[backend.name](backend, program, tensors)
+        found = backend.call_back(program, tensors)
+        if found is None:
+            found = _now(backend, program, tensors)
         return found[0] if program.form is _tree.LEAF else _tree.unflatten(program.form, found)
 
 
@@ -215,77 +215,5 @@ def _now(backend, program: _Program, tensors: list) -> list:
     return [backend.convert(value, dtype, like) for value, dtype in zip(program(*tensors), program.dtypes)]
 
 
-def _traced(backend, program: _Program, tensors: list) -> list:
-    """In ``gradops.jit`` on NumPy."""
-    values = [getattr(t, "value", t) for t in tensors]
-    program(*values)
-    place = next(t.program for t in tensors if hasattr(t, "program"))
-    return place.add(f"host {next(_numbers)}", program.cast, tensors, values, list(program.cast(*values)))
-
-
-def _jax(backend, program: _Program, tensors: list) -> list:
-    import jax
-
-    if not any(isinstance(t, jax.core.Tracer) for t in tensors):
-        return _now(backend, program, tensors)
-    _quieten(logging.getLogger("jax._src.callback"))
-    tensors = [jax.lax.stop_gradient(t) for t in tensors]  # the derivative is the custom one's
-    program.foresee([t.shape for t in tensors], [t.dtype.name for t in tensors])
-    program.dtypes = [jax.dtypes.canonicalize_dtype(name).name for name in program.dtypes]
-    results = [jax.ShapeDtypeStruct(shape, name) for shape, name in zip(program.shapes, program.dtypes)]
-    return list(jax.pure_callback(program.cast, tuple(results), *tensors, vmap_method="sequential"))
-
-
-@functools.cache
-def _quieten(logger: logging.Logger) -> None:
-    """Have JAX not print the tracebacks of errors that it also raises."""
-    logger.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], CallbackError)))
-
-
-def _tensorflow(backend, program: _Program, tensors: list) -> list:
-    import tensorflow as tf
-
-    if not any(tf.is_tensor(t) and not hasattr(t, "numpy") for t in tensors):
-        return _now(backend, program, tensors)
-    tensors = [tf.convert_to_tensor(t) for t in tensors]
-    if any(t.shape.rank is None for t in tensors):
-        raise BackendError(f"{program.host.name} needs tensors of known rank in a TensorFlow graph.")
-    names = [t.dtype.name for t in tensors]
-    program.foresee([tuple(2 if size is None else size for size in t.shape) for t in tensors], names)
-    if program.host.shape is None and any(None in t.shape for t in tensors):
-        first = program.shapes
-        program.foresee([tuple(3 if size is None else size for size in t.shape) for t in tensors], names)
-        program.shapes = [tuple(a if a == b else None for a, b in zip(s, t)) for s, t in zip(first, program.shapes)]
-    kinds = [tf.as_dtype(name) for name in program.dtypes]
-    results = tf.numpy_function(lambda *arrays: program.cast(*arrays), tensors, kinds)
-    for result, shape in zip(results, program.shapes):
-        result.set_shape(shape)
-    return list(results)
-
-
-def _torch(backend, program: _Program, tensors: list) -> list:
-    import torch
-    from torch.fx.experimental.proxy_tensor import get_proxy_mode
-
-    if any(isinstance(t, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors):
-        return list(_torch_forms().Call.apply(program, *map(torch.as_tensor, tensors)))
-    if get_proxy_mode() is not None:
-        return _torch_forms().recorded(program, list(map(torch.as_tensor, tensors)))
-    return _now(backend, program, tensors)
-
-
-@functools.cache
-def _torch_forms():
-    from . import host_torch
-
-    return host_torch
-
-
-_CALLS: dict[str, Callable] = {
-    "numpy": _now,
-    "traced": _traced,
-    "torch": _torch,
-    "tensorflow": _tensorflow,
-    "jax": _jax,
-}
-_numbers = itertools.count()
+for _library in ("torch", "tensorflow", "jax", "traced"):
+    backends.joins(_library, f"{__package__}.host_{_library}")

@@ -6,10 +6,17 @@ import itertools
 import weakref
 
 import torch
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from ... import backends
+from ...backends.torch import _private, convert
 
-_convert = backends.by_name("torch").convert
+
+def call_back(program, tensors: list) -> list | None:
+    if any(isinstance(t, torch.Tensor) and _private.is_wrapped(t) for t in tensors):
+        return list(Call.apply(program, *map(torch.as_tensor, tensors)))
+    if get_proxy_mode() is not None:
+        return recorded(program, list(map(torch.as_tensor, tensors)))
+    return None
 
 
 class Call(torch.autograd.Function):
@@ -57,4 +64,4 @@ def _host(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _tensors(program, results, tensors) -> list:
-    return [_convert(value, dtype, tensors[0]) for value, dtype in zip(results, program.dtypes)]
+    return [convert(value, dtype, tensors[0]) for value, dtype in zip(results, program.dtypes)]

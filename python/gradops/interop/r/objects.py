@@ -89,7 +89,7 @@ def unpack(about: dict, backend: str | None = None):
     data = owner.convert(array.astype(array.dtype.newbyteorder("="), copy=True), about["dtype"])
     if owner.dtype_name(data) != about["dtype"]:
         raise BackendError(f"The backend {name!r} cannot hold {about['dtype']} here.", argument="backend")
-    if name == "torch":
+    if owner.derivatives.own_tape:
         return data.requires_grad_() if wants else data
     if kind is None:
         return autodiff.Variable(data, True, role) if wants else data

@@ -14,25 +14,4 @@ def is_recorded(value) -> bool:
     if isinstance(value, autodiff.Variable):
         return bool(value.requires_grad) and recording.get()
     backend = backends.of(value)
-    return backend is not None and _RECORDED[backend.name](value)
-
-
-def _torch(tensor) -> bool:
-    import torch
-
-    return tensor.requires_grad and torch.is_grad_enabled()
-
-
-def _tensorflow(tensor) -> bool:
-    from tensorflow.python.eager import record
-
-    return bool(record.should_record_backprop([tensor]))
-
-
-def _jax(array) -> bool:
-    import jax
-
-    return isinstance(array, jax.core.Tracer)
-
-
-_RECORDED = {"numpy": lambda array: False, "torch": _torch, "tensorflow": _tensorflow, "jax": _jax}
+    return backend is not None and backend.derivatives.records(value)

@@ -43,7 +43,8 @@ _calls: deque[_Call] = deque()
 _dropped: deque = deque()
 _bell: SimpleQueue = SimpleQueue()
 _waiting = 0
-torch_settled = False
+arranged = 0
+"""How many backends there were when :func:`arrange_backward` last saw to them."""
 _notified = False
 _notify: Callable | None = None
 _may_serve: Callable[[], bool] = lambda: True  # noqa: E731
@@ -117,8 +118,7 @@ class _Call:
 
 def _states() -> list[Callable]:
     """What the libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
-    loaded = [backends.by_name(name) for name in ("torch", "tensorflow", "jax") if name in sys.modules]
-    return [backend.module.derivatives.carried() for backend in loaded]
+    return [backend.derivatives.carried() for backend in backends.in_use()]
 
 
 # Other threads --------------------------------------------------------------------------------------------------------
@@ -221,12 +221,13 @@ def _unserved() -> ThreadError:
 # R's thread -----------------------------------------------------------------------------------------------------------
 
 
-def settle_torch() -> None:
-    """Have torch's backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
-    global torch_settled
+def arrange_backward() -> None:
+    """Have the backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
+    global arranged
     if is_current():
-        backends.by_name("torch").module.derivatives.on_one_thread()
-        torch_settled = True
+        arranged = backends.count()
+        for backend in backends.in_use():
+            backend.derivatives.on_one_thread()
 
 
 def serve() -> None:

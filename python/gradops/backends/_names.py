@@ -1,0 +1,97 @@
+"""Names of a library that are not public, found once: what a version lacks is an error where it is needed.
+
+Each library's ``_private.py`` has all of its private names that gradops uses, by feature, and is the only file that
+touches them; tests/python/test_private.py fails on a version that lacks one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from ..errors import BackendError
+
+
+class PrivateNames:
+    """The private names of one library.
+
+    Attributes:
+        names: for each feature the dotted names that it needs.
+        lacking: those of them that this version does not have.
+    """
+
+    def __init__(self, library: str, version: str):
+        self.library = library
+        self.version = version
+        self.names: dict[str, list[str]] = {}
+        self.lacking: dict[str, list[str]] = {}
+
+    def supported(self, feature: str) -> bool:
+        """Whether this version has all names that a feature needs."""
+        return not self.lacking.get(feature)
+
+    def find(self, feature: str, path: str, otherwise: Any = None) -> Any:
+        """What is at a dotted path.
+
+        Args:
+            otherwise: in place of what is not there; by default a function that raises a BackendError.
+        """
+        self.names.setdefault(feature, []).append(path)
+        found = _at(path)
+        if found is not None:
+            return found
+        self.lacking.setdefault(feature, []).append(path)
+        return self._absent(feature) if otherwise is None else otherwise
+
+    def need(self, feature: str, hint: str | None = None) -> None:
+        """Raise where this version lacks something for a feature.
+
+        Raises:
+            BackendError: names the version and what it lacks.
+        """
+        if not self.supported(feature):
+            lacks = ", ".join(self.lacking[feature])
+            raise BackendError(
+                f"{feature} does not work with {self.library} {self.version}, which lacks {lacks}.", hint=hint
+            )
+
+    def attribute(self, feature: str, path: str, of_objects: bool = False) -> Callable:
+        """A function that reads the attribute at the end of a path ``module.Class.attribute``.
+
+        Args:
+            of_objects: whether only objects have it, so that the class cannot tell; asked for where it is read.
+        """
+        name = path.rpartition(".")[2]
+        if not of_objects:
+            found = self.find(feature, path, False)
+            return attrgetter(name) if found is not False else self._absent(feature)
+        self.names.setdefault(feature, []).append(path)
+
+        def read(value):
+            try:
+                return getattr(value, name)
+            except AttributeError:
+                self.lacking.setdefault(feature, []).append(path)
+                return self.need(feature)
+
+        return read
+
+    def _absent(self, feature: str) -> Callable:
+        def absent(*_, **__):
+            self.need(feature)
+
+        return absent
+
+
+def _at(path: str) -> Any:
+    module, _, rest = path.partition(".")
+    try:
+        found = importlib.import_module(module)
+        for name in rest.split(".") if rest else ():
+            module = f"{module}.{name}"
+            found = getattr(found, name) if hasattr(found, name) else importlib.import_module(module)
+        return found
+    except (ImportError, AttributeError):
+        return None

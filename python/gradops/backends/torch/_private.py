@@ -1,0 +1,78 @@
+"""PyTorch: every name of its that is not public and that gradops uses, in this file alone."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch.autograd import forward_ad
+
+from .._names import PrivateNames
+
+private = PrivateNames("PyTorch", torch.__version__)
+
+TRANSFORMS = "a custom gradient in torch.func's transforms"
+_functorch = "torch._C._functorch"
+is_wrapped = private.find(TRANSFORMS, f"{_functorch}.is_functorch_wrapped_tensor")
+"""Whether a tensor is one of a transformation in progress, or of one that is over."""
+unwrapped = private.find(TRANSFORMS, f"{_functorch}.get_unwrapped")
+"""What is inside of such a tensor."""
+without_dead = private.find(TRANSFORMS, f"{_functorch}.unwrap_if_dead")
+"""A tensor without the layer of a transformation that is over."""
+level_of = private.find(TRANSFORMS, f"{_functorch}.maybe_get_level")
+"""The level of the transformation that a tensor belongs to."""
+is_batched = private.find(TRANSFORMS, f"{_functorch}.is_batchedtensor")
+"""Whether a tensor is a row of a ``vmap``'s."""
+batched_dimension = private.find(TRANSFORMS, f"{_functorch}.maybe_get_bdim")
+add_batch_dimension = private.find(TRANSFORMS, f"{_functorch}._add_batch_dim")
+"""Where a row's batch has its dimension, and a tensor with one of its dimensions taken for that."""
+interpreters = private.find(TRANSFORMS, f"{_functorch}.get_interpreter_stack")
+vmap_type = private.find(TRANSFORMS, f"{_functorch}.TransformType.Vmap", ())
+vmap_interpreter = private.find(TRANSFORMS, f"{_functorch}.CVmapInterpreterPtr")
+"""The transformations in progress, the type of ``vmap``s, and one as a ``vmap``."""
+transforms_active = private.find(TRANSFORMS, "torch._C._are_functorch_transforms_active")
+"""Whether a transformation is in progress."""
+tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
+"""What torch's own structures hold."""
+
+FORWARD = "a scope or custom gradient in forward mode"
+forward_mode = private.find(FORWARD, "torch.autograd.forward_ad._set_fwd_grad_enabled", contextlib.nullcontext)
+"""A scope in which forward mode is on or off."""
+private.find(FORWARD, "torch.autograd.forward_ad._current_level")
+
+
+def forward_level() -> int:
+    """The level of forward mode that is open; -1 without."""
+    return forward_ad._current_level
+
+
+CHECKPOINT = "gradient_checkpoint_scope"
+version = private.attribute(CHECKPOINT, "torch.Tensor._version")
+"""How often a tensor was written to."""
+base = private.attribute(CHECKPOINT, "torch.Tensor._base")
+"""What a tensor is a view of, or None."""
+storage_key = private.attribute(CHECKPOINT, "torch.UntypedStorage._cdata")
+"""A storage's address, which its views share."""
+schema = private.attribute(CHECKPOINT, "torch._ops.OpOverload._schema", of_objects=True)
+"""What an operator's arguments are, and which of them it writes to."""
+backward_number = private.find(CHECKPOINT, "torch._C._current_graph_task_id")
+"""The number of the backward pass in progress; -1 outside of one."""
+after_backward = private.find(CHECKPOINT, "torch.autograd.Variable._execution_engine.queue_callback")
+"""Have a function called at the end of the backward pass in progress."""
+takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_hooks_is_enabled")
+"""Whether hooks for saved tensors are allowed here; torch.func's transforms take none."""
+top_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._top_saved_tensors_default_hooks")
+"""The innermost pair of hooks for saved tensors, or None."""
+exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
+dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
+"""A scope in which the dispatcher leaves a layer out, and the layers."""
+DispatchMode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
+"""The class of scopes that see every operation below autograd."""
+
+PICTURE = "a picture of a graph"
+_metadata = private.attribute(PICTURE, "torch.autograd.graph.Node._input_metadata", of_objects=True)
+
+
+def results_of(node) -> tuple:
+    """What is known of a node's results: their shapes and dtypes; nothing of nodes that Python made."""
+    return _metadata(node) if hasattr(node, "_input_metadata") else ()
