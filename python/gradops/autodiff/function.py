@@ -186,7 +186,7 @@ def _apply(cls, args: tuple):
     constants = {id(t) for t in ctx._constants}
     data = [_data(o) for o in outputs]
     if cls.evaluator:
-        data = [backends.by_name("text").module.verdict(d) for d in data]
+        data = [backends.by_name("text").kernel("verdict")(d) for d in data]
     own = {id(a.data) for a in args if isinstance(a, Variable)}
     for i, (o, d) in enumerate(zip(outputs, data)):
         if isinstance(d, np.ndarray) and id(d) in own and id(o) not in dirty:
