@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from .. import backends
 from ..errors import ArgumentError, BackendError, GradientError
 from .graph import PICK, Node
 from .variable import Variable
@@ -280,9 +281,8 @@ def _words(place, names: dict[int, str]) -> tuple[str, str]:
         return name, _about(place)
     if isinstance(place, Node):
         return place.name, "" if place.shape is None else _about(place)
-    from ..backends.torch._private import results_of  # a node of torch's
-
-    results: Any = results_of(place)
+    tapes = [backend.derivatives for backend in backends.in_use() if backend.derivatives.own_tape]
+    results: Any = tapes[0].results_of(place) if tapes else ()
     name = place.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
     return name, _about(results[0]) if len(results) == 1 else ""
 

@@ -282,6 +282,10 @@ class Derivatives(_Contract):
     def on_one_thread(self) -> None:
         """Have the backward passes that this thread starts run on it alone."""
 
+    def results_of(self, node) -> tuple:
+        """Of a node of the library's own tape what is known of its results: objects with their shapes and dtypes."""
+        return ()
+
     def records(self, x) -> bool:
         """Whether a derivative is being recorded for ``x``, so that its bare values would lose it."""
         return False

@@ -12,6 +12,8 @@ from ...errors import GradientError
 from . import _private, transforms
 from .base import looked_at_a_value
 
+results_of = _private.results_of
+
 
 def stop(x):
     return x.detach()
