@@ -44,7 +44,8 @@ for name in backends.NAMES:
         second = gradops.grad(lambda t: ops.sum(gradops.grad(lambda s: ops.sum(huber(s, 1.5)))(t)))(at)
         assert np.allclose(ops.convert_to_numpy(second), np.abs(x) < 1.5), name
 composed = huber(x, 1.5)
-backends.by_name("numpy").module.huber = huber_of_numpy
+import gradops.backends.numpy
+gradops.backends.numpy.huber = huber_of_numpy
 huber.op.kernels.clear()
 assert huber.op.native(backends.by_name("numpy")) is huber_of_numpy
 assert np.array_equal(huber(x, 1.5), composed)

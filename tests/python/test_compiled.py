@@ -144,3 +144,10 @@ def test_gradients_of_each_sample(loss):
     torch.testing.assert_close(vmap(grad(f))(x, t), want)
     moved = vmap(lambda row, target: jvp(lambda r: f(r, target), (row,), (torch.ones_like(row),))[1])(x, t)
     torch.testing.assert_close(moved, want.sum(1))
+
+
+def test_after_a_checkpoint_scope():
+    with gradops.gradient_checkpoint_scope():
+        ops.exp(np.ones(2))
+    program = torch.compile(lambda x: x + ops.zeros((2,), dtype="float64"), fullgraph=True, backend="eager")
+    assert program(torch.ones(2, dtype=torch.float64)).tolist() == [1.0, 1.0]

@@ -100,7 +100,8 @@ def custom(run, inputs: list) -> list:
 
 def _shared(v, x) -> bool:
     """Whether a result is an input handed through, or a view of one."""
-    return v is x or v._base is not None and (v._base is x or v._base is x._base)
+    base = _private.base(v)
+    return v is x or base is not None and (base is x or base is _private.base(x))
 
 
 def _custom_compiled(run, inputs: list) -> list:

@@ -138,7 +138,7 @@ def observe(op, kernel, owner):
         return kernel
 
     def noted(*arguments):
-        plan = current.get()
+        plan = None if backends.compiling() else current.get()  # torch.compile traces no ContextVar
         return kernel(*arguments) if plan is None else plan.run(kernel, arguments)
 
     return noted
