@@ -517,3 +517,11 @@ def test_pictures_show_values_and_feedback():
     y.backward("much too long to be shown in full here", retain_graph=True)
     picture = to_dot(y)
     assert "'Hello' <- 'much too long to be shown i...'" in picture and "'Hello Ann'" in picture
+
+
+@pytest.mark.parametrize("read", [np.asarray, lambda t: t.numpy()], ids=["asarray", "numpy"])
+def test_no_hint_loses_feedback(read):
+    for variable in (Variable("abc", role="r", requires_grad=True), Variable("abc")):
+        with pytest.raises(ArgumentTypeError, match="no array of numbers") as caught:
+            read(variable)
+        assert "detach" not in str(caught.value) and "item()" in str(caught.value)

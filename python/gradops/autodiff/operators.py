@@ -71,9 +71,9 @@ def _protect(node, data) -> None:
 
 
 def _to_array(self, dtype=None, copy=None):
-    if self.requires_grad or self.dtype is str:
+    if self.requires_grad and self.dtype is not str:
         raise ArgumentTypeError(
-            "a variable that requires a gradient, or a text, does not turn into a NumPy array by itself.",
+            "a variable that requires a gradient does not turn into a NumPy array by itself.",
             hint="use `variable.detach().numpy()`",
         )
     array = np.asarray(self.numpy(), dtype)

@@ -19,6 +19,8 @@ from .graph import ALIAS, Node
 from .modes import recording
 from .state import clock, packers, watchers
 
+_READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.autodiff.text` keep the feedback"
+
 
 class Variable:
     """A tensor whose operations are recorded on the tape.
@@ -211,7 +213,10 @@ class Variable:
 
         Raises:
             GradientError: for a variable that requires a gradient, which the array would lose silently.
+            ArgumentTypeError: for a text.
         """
+        if self.dtype is str:
+            raise ArgumentTypeError("`numpy()` of a text, which is no array of numbers.", hint=_READING_TEXT)
         if self.requires_grad:
             raise GradientError("`numpy()` of a variable that requires a gradient.", hint="use `detach().numpy()`")
         return _owner(self.data).to_numpy(self.data)

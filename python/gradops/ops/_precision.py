@@ -30,7 +30,7 @@ def check_fits(op: str, value, target: str, name: str) -> None:
     Raises:
         ArgumentTypeError: a complex ``value`` for a real dtype ``target``.
     """
-    if dtypes.kind(target) < 3 and dtypes.kind(dtype(value)) == 3:
+    if target not in dtypes.COMPLEX and dtype(value) in dtypes.COMPLEX:
         raise ArgumentTypeError(
             f"`{op}`: `{name}` must be real for a tensor of {target}; got {describe(value)}.",
             argument=name,
