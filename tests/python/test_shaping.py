@@ -348,7 +348,7 @@ def test_products_of_segments_in_traces(trace):
             with tf.GradientTape() as tape:
                 tape.watch(t)
                 y = ops.segment_prod(t, i, 4)
-            return y, tape.gradient(y, t)
+            return y, tf.convert_to_tensor(tape.gradient(y, t))
 
         value, g = run(tf.constant(data), tf.constant(ids))
     np.testing.assert_allclose(value, [0, 1, 0, 1])

@@ -114,7 +114,8 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
             found = gradients.grad(y, inputs, materialize_grads=True)
             if tracked:
                 return wrap(y.data), list(found)
-            return y.data, owned([g.data for g in found], {id(x.data) for x in inputs})
+            (value,) = owned([y.data], {id(x.data) for x in inputs})
+            return value, owned([g.data for g in found], {id(x.data) for x in inputs})
         found = gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives

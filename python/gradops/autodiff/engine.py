@@ -7,7 +7,6 @@ to the nodes and leaves that they go on to; those that arrive at leaves ``accumu
 from __future__ import annotations
 
 import functools
-import weakref
 from heapq import heappop, heappush
 
 import numpy as np
@@ -16,24 +15,24 @@ from .. import backends
 from ..errors import GradientError, ShapeError
 from ..ops import conversion, creation, elementwise
 from .cotangents import fit, is_complex, materialize
-from .graph import PICK, RESULT, Cotangents, Node, key
+from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
 from .modes import recording
-from .state import Packed, accumulating, check_versions, hooks, observers, special, written
-from .variable import Variable, attach, wrap
+from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, written
+from .variable import Variable, attach, attach_new, wrap
 
 FLOAT64 = np.dtype("float64")
 """The usual dtype, known at a glance."""
 
 
-def seed(root: Variable, given, create_graph: bool):
+def seed(root: Variable, given, create_graph: bool, name: str = "grad_variables"):
     """The gradient of ``root`` that a pass starts from: the given one, or 1."""
     if root.dtype in special:
         return special[root.dtype].seed(root, given)
     if given is None:
         if conversion.size(root.data) != 1:
             raise GradientError(
-                f"`grad_variables` is needed for a non-scalar of shape {root.shape}.",
-                argument="grad_variables",
+                f"`{name}` is needed for a non-scalar of shape {root.shape}.",
+                argument=name,
                 hint="reduce it to a scalar, or pass the gradient to start from",
             )
         given = creation.ones_like(root.data)
@@ -41,8 +40,8 @@ def seed(root: Variable, given, create_graph: bool):
         given = backends.of(root.data).convert(given, conversion.dtype(root.data))
     if tuple(given.shape) != root.shape:
         raise ShapeError(
-            f"`grad_variables` must have the variable's shape {root.shape}; got {tuple(given.shape)}.",
-            argument="grad_variables",
+            f"`{name}` must have the variable's shape {root.shape}; got {tuple(given.shape)}.",
+            argument=name,
         )
     if create_graph:
         return given if isinstance(given, Variable) else wrap(given)
@@ -79,7 +78,18 @@ class Pass:
         seen: the node at which it was broken off: its hooks have run.
     """
 
-    __slots__ = ("roots", "seeds", "retain", "create_graph", "inputs", "arrived", "waiting", "ends", "seen")
+    __slots__ = (
+        "roots",
+        "seeds",
+        "retain",
+        "create_graph",
+        "inputs",
+        "arrived",
+        "waiting",
+        "ends",
+        "seen",
+        "under_way",
+    )
 
     def __init__(self, roots, seeds, retain, create_graph, inputs):
         self.roots, self.seeds, self.inputs = roots, seeds, inputs
@@ -88,43 +98,45 @@ class Pass:
         self.waiting: list[int] = []
         self.ends: dict[int, list] = {}
         self.seen: int | None = None
+        self.under_way = False
 
     def start(self) -> tuple:
         """The first gradients and where they go; none where the pass is on its way already."""
-        if self.seen is not None:
+        if self.under_way:
             return (), ()
         return tuple([root._node or root for root in self.roots]), self.seeds
 
-    def break_off(self, entry: list) -> None:
-        """Put a node back, of whose step nothing has gone on."""
-        place = self.seen = entry[0].seq
+    def break_off(self, entry: list, seen: bool) -> None:
+        """Put a node back, of whose step nothing has gone on; ``seen`` says whether its hooks have run."""
+        place = entry[0].seq
+        self.under_way, self.seen = True, place if seen else None
+        seeds = [s.data if isinstance(s, Variable) else s for s in self.seeds]
+        self.seeds = [s.copy() if isinstance(s, np.ndarray) else s for s in seeds]  # their owner may write to them
         self.arrived[place] = entry
         heappush(self.waiting, -place)
         for root in self.roots:
             if root._node is not None:
-                _broken_off[root._node] = self
+                root._node.broken_off = self
 
     def same(self, roots, seeds, retain, create_graph, inputs) -> bool:
         """Whether a pass that starts is this one, once more."""
         return (
-            [id(root._node) for root in roots] == [id(root._node) for root in self.roots]
+            [id(root._node or root) for root in roots] == [id(root._node or root) for root in self.roots]
             and (retain, create_graph) == (self.retain, self.create_graph)
             and [id(x) for x in inputs or ()] == [id(x) for x in self.inputs or ()]
             and all(map(_equal, seeds, self.seeds))
         )
 
 
-_broken_off: weakref.WeakKeyDictionary[Node, Pass] = weakref.WeakKeyDictionary()
-"""Passes that failed, by the nodes that they started from."""
-
-
 def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass:
     """The pass that failed before, if this is the same one; else a new one."""
-    if _broken_off:
-        for root in roots:
-            found = None if root._node is None else _broken_off.pop(root._node, None)
-            if found is not None and found.same(roots, seeds, retain, create_graph, inputs):
-                return found
+    found = None
+    for node in [root._node for root in roots if root._node is not None]:
+        if hasattr(node, "broken_off"):
+            found = found or node.broken_off
+            del node.broken_off
+    if found is not None and found.same(roots, seeds, retain, create_graph, inputs):
+        return found
     return Pass(roots, seeds, retain, create_graph, inputs)
 
 
@@ -168,19 +180,20 @@ def _pass(this: Pass) -> dict[int, list]:
         place = -heappop(waiting)
         entry = arrived.pop(place)
         node, g = entry
-        if hooks and place in hooks and place != seen:
-            g = entry[1] = _run_hooks(hooks[place], g, create_graph)
-        if place in aims:
-            ends[place] = entry
-        edges = ()
-        if everywhere or place in onward:
-            try:
+        hooked, edges = place == seen, ()
+        try:
+            if hooks and place in hooks and not hooked:
+                g = entry[1] = _run_hooks(hooks[place], g, create_graph)
+            hooked = True
+            if place in aims:
+                ends[place] = entry
+            if everywhere or place in onward:
                 edges, gradients = node.edges, _step(node, g, create_graph, recomputed)
-            except BaseException:
-                this.break_off(entry)
-                raise
-            if not retain:
-                node.saved = None
+        except BaseException:
+            this.break_off(entry, hooked)
+            raise
+        if edges and not retain:
+            node.saved = None
     for entry in arrived.values():
         if entry[0]._hooks:
             entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
@@ -248,9 +261,9 @@ def rejoin(node: Node, saved: tuple) -> tuple:
         if value is None or slot is None:
             values.append(value)
         elif isinstance(slot, tuple):
-            values.append([_rejoined(v, node.edges[s]) for v, s in zip(value, slot)])
+            values.append([rejoined(v, node.edges[s]) for v, s in zip(value, slot)])
         elif slot != RESULT:
-            values.append(_rejoined(value, node.edges[slot]))
+            values.append(rejoined(value, node.edges[slot]))
         elif node.shape is None and isinstance(value, (list, tuple)):
             values.append([attach(v, Node(PICK, (node,), (i,), v.shape, v.dtype)) for i, v in enumerate(value)])
         else:
@@ -258,10 +271,12 @@ def rejoin(node: Node, saved: tuple) -> tuple:
     return (*values, *saved[len(values) :])
 
 
-def _rejoined(value, edge):
+def rejoined(value, edge):
     if edge is None:
         return value
-    return attach(value, edge) if edge.__class__ is Node else edge
+    if edge.__class__ is Node:
+        return attach(value, edge)
+    return edge if edge._data is value else attach_new(value, ALIAS, (edge,), ())
 
 
 def _observed(node: Node, g, saved):
@@ -297,6 +312,8 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         if leaf.dtype in special:
             leaf.grad = special[leaf.dtype].accumulate(leaf, g)
         elif create_graph:
+            if before is None and not g._active:  # not the seed itself, nor another leaf's: passes add in place
+                g = wrap(_own(g.data, leaf.data))
             leaf.grad = g if before is None else elementwise.add(before, g)
         elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
             leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
@@ -304,6 +321,7 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
             leaf._grad = wrap(_own(g, leaf.data))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
             np.add(before.data, g, out=before.data)
+            bump(before.data)
         else:
             leaf._grad = wrap(elementwise.add(before.data, g))
     for hook in list(leaf._after.values()) if leaf._after else ():
@@ -320,4 +338,4 @@ def _own(g, data):
 
 
 def _writable(grad: Variable) -> bool:
-    return grad.data.__class__ is np.ndarray and grad.data.flags.writeable and grad._node is None
+    return grad.data.__class__ is np.ndarray and grad.data.flags.writeable and not grad._active

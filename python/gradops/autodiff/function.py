@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends, dtypes
+from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from . import inplace, nested, state
-from .cotangents import sum_to
+from .cotangents import sum_to, zeros
+from .engine import rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
 from .variable import Variable, attach, attach_new, differentiable, wrap
@@ -123,7 +124,7 @@ class Function:
         """Run ``forward`` on the arguments, recorded as one operation; variables may be inside of lists and dicts."""
         if keywords:
             args, keywords = nested.in_order(_forward(cls), args, keywords)
-        if keywords or any(a.__class__ in _CONTAINERS and nested.holds_variables(a) for a in args):
+        if keywords or any(isinstance(a, _CONTAINERS) and nested.holds_variables(a) for a in args):
             flat, inner = nested.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
@@ -142,7 +143,7 @@ class Function:
         return _apply(cls, args)
 
 
-_CONTAINERS = frozenset((list, tuple, dict))
+_CONTAINERS = (list, tuple, dict)
 
 
 def _forward(cls) -> Callable:
@@ -234,7 +235,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         elif single:
             given[places[0]] = g
         if materialize:
-            given = [_zeros(t) if part is None and t is not None else part for part, t in zip(given, templates)]
+            given = [zeros(t) if part is None and t is not None else part for part, t in zip(given, templates)]
         ctx._saved = tuple(_rejoined(v, s, node, single) for v, s in zip(values, sources))
         token = state.moment.set(node.seq)
         try:
@@ -294,13 +295,7 @@ def _rejoined(value, source, node: Node, single: bool):
         return wrap(value)
     if kind == "output":
         return attach(value, node if single else Node(PICK, (node,), (i,), value.shape, value.dtype))
-    edge = node.edges[i]
-    return attach(value, edge) if isinstance(edge, Node) else edge
-
-
-def _zeros(template):
-    shape, dtype, owner = template
-    return owner.kernel("zeros")(tuple(shape), dtype if dtype is str else dtypes.canonical(dtype))
+    return rejoined(value, node.edges[i])
 
 
 def _gradients(cls, result, about, node) -> list:

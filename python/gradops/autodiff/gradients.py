@@ -102,7 +102,7 @@ def grad(
     for i, target in enumerate(targets):
         if not isinstance(target, Variable) or not target.requires_grad:
             raise GradientError(f"`inputs[{i}]` does not require a gradient.", argument="inputs")
-    seeds = _seeds(roots, given, create_graph)
+    seeds = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
     ends = engine.run(roots, seeds, retain, create_graph, targets)
     return tuple(_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets))
@@ -131,25 +131,25 @@ def _leaves(inputs) -> list:
     return leaves
 
 
-def _seeds(roots: list, given: list | None, create_graph: bool) -> list:
+def _seeds(roots: list, given: list | None, create_graph: bool, names=("variables", "grad_variables")) -> list:
     if not roots:
-        raise ArgumentError("`variables` must not be empty.", argument="variables")
+        raise ArgumentError(f"`{names[0]}` must not be empty.", argument=names[0])
     given = [None] * len(roots) if given is None else given
     if len(given) != len(roots):
         raise ArgumentError(
-            f"`grad_variables` must have one entry for each variable: expected {len(roots)}, got {len(given)}.",
-            argument="grad_variables",
+            f"`{names[1]}` must have one entry for each of `{names[0]}`: expected {len(roots)}, got {len(given)}.",
+            argument=names[1],
         )
     for root in roots:
         if not isinstance(root, Variable):
             raise GradientError(
                 f"expected variables or torch tensors; got {type(root).__name__}.",
-                argument="variables",
+                argument=names[0],
                 hint="wrap the input: `x = gradops.Variable(x, requires_grad=True)`",
             )
         if not root.requires_grad:
-            raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument="variables")
-    return [engine.seed(root, g, create_graph) for root, g in zip(roots, given)]
+            raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument=names[0])
+    return [engine.seed(root, g, create_graph, names[1]) for root, g in zip(roots, given)]
 
 
 def _sequence(value) -> list:

@@ -112,10 +112,9 @@ def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) ->
         return
     if isinstance(value, Variable):
         found[places[id(value)]].append(gradient)
-    elif isinstance(value, dict) and isinstance(gradient, dict):
+    elif isinstance(value, dict) and isinstance(gradient, dict) and gradient.keys() <= value.keys():
         for name, part in gradient.items():
-            if name in value:
-                _collect(cls, value[name], part, places, found)
+            _collect(cls, value[name], part, places, found)
     elif isinstance(value, (list, tuple)) and isinstance(gradient, (list, tuple)) and len(value) == len(gradient):
         for part, one in zip(value, gradient):
             _collect(cls, part, one, places, found)

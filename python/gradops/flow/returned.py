@@ -91,8 +91,15 @@ def _align(value, part, found: list) -> None:
     if value is None:
         return
     if isinstance(value, dict):
+        if part is not None and not (isinstance(part, dict) and part.keys() <= value.keys()):
+            came = f"one of {', '.join(map(repr, part))}" if isinstance(part, dict) else f"a {type(part).__name__}"
+            raise GradientError(
+                f"the gradient of an argument that is a dict of {', '.join(map(repr, value))} must be a dict of some "
+                f"of these; got {came}.",
+                argument="gradient",
+            )
         for key in _tree._sorted(value):
-            _align(value[key], part.get(key) if isinstance(part, dict) else None, found)
+            _align(value[key], None if part is None else part.get(key), found)
     elif isinstance(value, (tuple, list)):
         items = [None] * len(value) if part is None else list(part)
         if len(items) != len(value):

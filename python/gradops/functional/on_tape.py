@@ -12,6 +12,7 @@ from .. import backends
 from .._progress import track
 from ..autodiff import gradients, record, state
 from ..autodiff.derivatives import fresh, linked, reaches_others
+from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..backends.interface import by_tape
@@ -33,11 +34,20 @@ class Recording:
         with enable_grad():
             self.variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in at.leaves]
             outputs = at.run(*self.variables)
+        given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]
+        given = [x.data if isinstance(x, Variable) else x for x in given]
+        self.given = [x for x in given if isinstance(x, np.ndarray)]  # the caller's memory, which results do not share
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
         self.keep = create_graph or _active(at.leaves) or _active(v) or self._closes_over()
 
     def _closes_over(self) -> bool:
         return any(y._node is not None and reaches_others(y, self.variables) for y in self.outputs)
+
+    def check_dependence(self, strict: bool) -> None:
+        """With ``strict``, raise where an output does not depend on an input."""
+        if strict:
+            below = [{key(y._node or y)}.union(*(_edges(n) for n in forward.nodes_of([y]))) for y in self.outputs]
+            self.at.check_dependence([[key(x._node or x) in found for x in self.variables] for found in below])
 
     def pull(self, outputs: list, weights: list, strict: bool) -> list:
         """The product of ``weights`` with the outputs' Jacobian, for each input."""
@@ -71,18 +81,24 @@ class Recording:
         """Results for the caller; the inputs are constants from here on."""
         for x in self.variables:
             x.gradops_done = True  # type: ignore[attr-defined]  # for outer derivatives
-        found = tuple(finish(self.at, value, self.keep) for value in values)
+        found = tuple(finish(self.at, value, self.keep, self.given) for value in values)
         return found if len(found) > 1 else found[0]
 
 
-def finish(at: Point, value, keep: bool):
+def _edges(node) -> set[int]:
+    return {key(edge) for edge in node.edges if edge is not None}
+
+
+def finish(at: Point, value, keep: bool, given=()):
     """A result as a variable for those who gave variables or want a graph, as an array for the others."""
     if isinstance(value, (tuple, list)):
-        return type(value)(finish(at, v, keep) for v in value)
+        return type(value)(finish(at, v, keep, given) for v in value)
     connected = isinstance(value, Variable) and value.requires_grad and (keep or _active(at.leaves))
     if connected:
         return value
     data = value.data if isinstance(value, Variable) else value
+    if isinstance(data, np.ndarray) and any(np.may_share_memory(data, x) for x in given):
+        data = data.copy()
     return wrap(data) if any(isinstance(x, Variable) for x in at.leaves) else data
 
 
@@ -95,6 +111,7 @@ def _active(values) -> bool:
 @by_tape
 def vjp(at: Point, v, create_graph: bool, strict: bool):
     made = Recording(at, create_graph, v)
+    made.check_dependence(strict)
     products = made.pull(made.outputs, at.weights(v, made.outputs), strict)
     return made.finish(at.outputs(made.outputs), at.inputs(products))
 
@@ -103,6 +120,7 @@ def vjp(at: Point, v, create_graph: bool, strict: bool):
 def jvp(at: Point, v, create_graph: bool, strict: bool):
     tangents = at.tangents(v)
     made = Recording(at, create_graph, tangents)
+    made.check_dependence(strict)
     products = made.push(made.variables, tangents, strict)
     return made.finish(at.outputs(made.outputs), at.outputs(products))
 

@@ -22,7 +22,7 @@ def takes_dicts(form: str, vectors: bool = False) -> Callable:
     def decorated(transform: Callable) -> Callable:
         @functools.wraps(transform)
         def call(func, inputs, *args, **kwargs):
-            if not _holds_dict(inputs):
+            if not callable(func) or not _holds_dict(inputs):
                 return transform(func, inputs, *args, **kwargs)
             leaves, structure = _tree.flatten(inputs)
             if not leaves:

@@ -105,7 +105,7 @@ class Compiled:
 
 def _of_arrays(arrays) -> tuple:
     """The signature of arrays alone, which is quick to tell."""
-    return (config.floatx(), *[(x.shape, x.dtype) for x in arrays])
+    return (config.floatx(), config.epsilon(), *[(x.shape, x.dtype) for x in arrays])
 
 
 class Signature:
@@ -133,7 +133,7 @@ class Signature:
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
         shapes = [(x.shape, x.dtype) for x in self.tensors] if self.recordable else []
-        self.key = (self.backend.name, self.form, *compared, config.floatx(), *shapes)
+        self.key = (self.backend.name, self.form, *compared, config.floatx(), config.epsilon(), *shapes)
 
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""

@@ -52,11 +52,23 @@ class Program:
         self._values: dict[int, Any] = {}
         self._given: set[int] = set()
         self._sharing: dict[int, list[weakref.ref]] = {}
+        self._taken: dict[int, tuple] = {}
 
     def _place(self, value, arguments=()):
         self.count += 1
         self._values[self.count] = value
         return self._traced(value, self.count, arguments)
+
+    def snapshot(self, value):
+        """``value``, arrays that can be written as they are now: the function may write to them while it is traced."""
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return type(value)(map(self.snapshot, value))
+        if not isinstance(value, np.ndarray) or not value.flags.writeable:
+            return value
+        known = self._taken.get(id(value))
+        if known is None or not _same_bytes(value, known[1]):
+            known = self._taken[id(value)] = value, value.copy()
+        return known[1]
 
     def input(self, value):
         """A traced array for an argument."""
@@ -67,6 +79,7 @@ class Program:
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""
+        array = self.snapshot(array)
         traced = self._place(array)
         self._given.add(traced.memory)
         self.constants[traced.place] = array
@@ -169,6 +182,11 @@ class Program:
         self._values.clear()
         self._known.clear()
         self._sharing.clear()
+        self._taken.clear()
+
+
+def _same_bytes(one, other) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
 def _owner(array):

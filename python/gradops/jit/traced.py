@@ -95,6 +95,7 @@ def _recorded(name: str, kernel):
         for x in found:
             if x.stale:
                 x.refuse_stale(name, arguments)
+        arguments = program.snapshot(arguments)
         values = _values(arguments)
         if name in _OF_SHAPES or all(map(program.is_folded, found)):
             return program.fold(kernel(*values), arguments)
