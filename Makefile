@@ -19,6 +19,7 @@ quick:
 test-long: export GRADOPS_LONG ?= 1
 test-long: setup
 	$(python) -m pytest -q -n 2 -p no:benchmark -m long -rA
+	NOT_CRAN=true RETICULATE_PYTHON=$(CURDIR)/$(python) GRADOPS_BACKEND=numpy Rscript -e 'library(gradops); testthat::test_file("tests/testthat/test-random-arguments.R", package = "gradops", load_package = "installed", stop_on_failure = TRUE)'
 
 # R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
 check: export RETICULATE_PYTHON = $(CURDIR)/$(python)

@@ -35,8 +35,8 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 
 #' @rdname variable
 #' @param x A variable.
-#' @param value A tensor, R numbers, or a string: what an optimiser writes, which is not recorded. The variable keeps its
-#'   role, its gradient and its place in graphs.
+#' @param value A tensor, R numbers, or a string: what an optimiser writes, which is not recorded. The variable keeps
+#'   its role, its gradient and its place in graphs.
 #' @export
 `value<-` <- function(x, value) {
   check_words(value)
@@ -45,14 +45,15 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 }
 
 # A missing text is missing, not the word "NA".
-check_words <- function(data, call = caller_env()) {
-  if (is.character(data) && anyNA(data)) {
+check_words <- function(x, name = substitute(x), call = parent.frame()) {
+  if (is.character(x) && anyNA(x)) {
+    if (!is.character(name)) name <- deparse1(name)
     abort(
       c(
-        sprintf("`data` has a missing text, at %s.", toString(which(is.na(data)))),
+        sprintf("`%s` has a missing text, at %s.", name, toString(which(is.na(x)))),
         i = "Leave it out, or use \"\" for an empty one."
       ),
-      class = c("gradops_error_argument", "gradops_error"), argument = "data", call = call
+      class = c("gradops_error_argument", "gradops_error"), argument = name, call = call
     )
   }
 }
@@ -79,6 +80,7 @@ check_words <- function(data, call = caller_env()) {
 #' autodiff_grad(slope, x)
 #' @export
 backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
+  check_words(grad_variables)
   if (is.character(grad_variables) && is_tensor(variables)) grad_variables <- list(as.list(grad_variables))
   call_core(
     "autodiff.backward", operand(variables), operand(grad_variables), flag(retain_graph, TRUE), flag(create_graph),
@@ -157,8 +159,8 @@ local_scope <- function(.name, ..., .local_envir) {
 #' @param forward `function(ctx, ...)`, which returns a tensor or a list of them.
 #' @param backward `function(ctx, ...)`, which gets a gradient for each output and returns one for each input, as a list
 #'   if there are several; `NULL` for an input without gradient.
-#' @param evaluator Whether what `forward` says, a text, is an evaluation of its inputs: [backward()] then starts with it
-#'   by itself.
+#' @param evaluator Whether what `forward` says, a text, is an evaluation of its inputs: [backward()] then starts with
+#'   it by itself.
 #' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside of lists.
 #' @section Gradient:
 #' `backward`'s; differentiable again if `backward` is made of recorded operations.

@@ -109,7 +109,8 @@ callback_failed <- function(parent, call, model = NULL) {
   own <- if (!is_python) setdiff(class(parent), c("simpleError", "rlang_error", "error", "condition"))
   rlang::inject(abort(
     model %||% "An R function that gradops called has failed.",
-    class = c(if (!is.null(model)) "gradops_error_model", "gradops_error_callback", "gradops_error", own), parent = parent, call = call, !!!fields
+    class = c(if (!is.null(model)) "gradops_error_model", "gradops_error_callback", "gradops_error", own),
+    parent = parent, call = call, !!!fields
   ))
 }
 
@@ -152,6 +153,10 @@ in_r <- c(
   "`as_model(client, \"name-of-the-model\")`" = "`text_as_model(client, \"name-of-the-model\")`",
   "`remembered(model, path, " = "`text_remembered(model, path, ",
   "`Parameter(\"...\", role=\"instruction\")`" = "`parameter(\"...\", role = \"instruction\")`",
+  "`lambda prompt, system: ...`" = "`function(prompt, system) ...`",
+  "messages are `[{\"role\": \"user\", \"content\": text}]`; several texts are `Variable([...])`" =
+    "messages are `list(list(role = \"user\", content = text))`",
+  "bad one say why: `return \"too long\"`" = "bad one say why: `\"too long\"`",
   "; or pass a client or a function" = " in Python; or pass a client or a function",
   "got str." = "got character."
 )

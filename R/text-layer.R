@@ -7,7 +7,8 @@
 #' that weights and several critics are arithmetic and `backward()` starts by itself. `text_descent()` rewrites texts by
 #' the feedback on them. `text_each()` goes through a batch.
 #'
-#' What these say to models is short, and all of it is in the page *Text feedback*; `prompts` replaces parts of it.
+#' What these say to models is short, and all of it is in one file,
+#' `system.file("python/gradops/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
 #' @param model,critic What [text_as_model()] takes; the critic, which is asked for feedback, is the model if `NULL`.
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
 #'   texts.
@@ -15,8 +16,8 @@
 #' @param ... For `text_call()` fields: what is filled in for `{name}` in the prompts, texts and numbers; only the names
 #'   that are given are places. For `text_each()` vectors or lists to go through, as for [Map()].
 #' @param role What the answer is for; goes into feedback on it.
-#' @param prompts A list of other words for a request, `list(rewrite = "...")`: `"feedback"`, `"feedback_system"`, `"rewrite"`,
-#'   `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
+#' @param prompts A list of other words for a request, `list(rewrite = "...")`: `"feedback"`, `"feedback_system"`,
+#'   `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
 #' @param f For `text_judge()` a function of a text, and more if wanted, that returns one of: `NULL` for nothing to say
 #'   (the number is 0); remarks (1); `list(number, remarks)`; a number. For `text_each()` any function.
 #' @param params Text parameters, one or a list.
@@ -28,10 +29,11 @@
 #' - `text_call()`: a text variable, or a text where no argument is a variable. Several texts (a variable of several, a
 #'   character vector) are as many calls, at once, and give several answers.
 #' - `text_judge()`: a function that gives a number; for several texts a vector.
-#' - `text_descent()`: an optimiser, with `$step()`, `$zero_grad()`, `$state_dict()` and `$load_state_dict(state)`. A step
-#'   leaves alone what got no feedback, and where it fails it has changed nothing.
-#' - `text_each()`: a list of `f`'s results, in order. `text_each(backward, losses)` runs the passes at once, with models
-#'   of Python's; R's run one after the other, as R does, except for several texts in one call.
+#' - `text_descent()`: an optimiser, with `$step()`, `$zero_grad()`, `$state_dict()` and `$load_state_dict(state)`. A
+#'   step leaves alone what got no feedback, and where it fails it has changed nothing.
+#' - `text_each()`: a list of `f`'s results, in order, one after the other. `text_each(backward, losses)` runs the
+#'   passes at once, as the calls for several texts are, with models of Python's; models of R's answer one after the
+#'   other.
 #' @section Gradient:
 #' One request for each input that requires feedback, none where nothing was said. A remark has the size of its number's
 #' upstream gradient as weight.
@@ -63,7 +65,15 @@ NULL
 #' @rdname text_layer
 #' @export
 text_call <- function(model, prompt, system = NULL, ..., role = NULL, critic = NULL, prompts = NULL) {
-  fields <- lapply(list(...), text_operand)
+  call <- environment()
+  fields <- list(...)
+  if (!all(nzchar(rlang::names2(fields)))) {
+    abort(
+      "`text_call()` takes fields by name, as `{name}` in the prompt.",
+      class = c("gradops_error_argument", "gradops_error"), argument = "..."
+    )
+  }
+  fields <- Map(function(x, name) text_operand(field_words(x), name, call), fields, names(fields))
   settings <- list(role = role, critic = if (!is.null(critic)) model_operand(critic), prompts = as.list(prompts))
   answer <- call_core(
     "interop.r.invoke", text_core("call"),
@@ -88,6 +98,8 @@ text_judge <- function(f) {
 
 # What a critic said: NULL, remarks, a number, or a number and remarks.
 judged <- function(value) {
+  said <- if (is.list(value)) unlist(Filter(is.character, value)) else value
+  check_words(said, "the judge's remark")
   if (is.list(value) && length(value) == 2 && is.numeric(value[[1]])) {
     list(value[[1]], as.list(as.character(value[[2]])))
   } else if (is.character(value)) {
@@ -102,9 +114,12 @@ judged <- function(value) {
 text_descent <- function(params, model, memory = 0, constraints = character(), prompts = NULL) {
   if (is_tensor(params)) params <- list(params)
   optimizer <- call_core(
-    "text.Descent", lapply(params, operand), model_operand(model), as.integer(memory), as.list(constraints), as.list(prompts)
+    "text.Descent", lapply(params, operand), model_operand(model), as.integer(memory), as.list(constraints),
+    as.list(prompts)
   )
-  method <- function(name) function(...) call_core("interop.r.invoke_method", optimizer, name, list(...))
+  method <- function(name) function(...) call_core(
+    "interop.r.invoke_method", optimizer, name, list(...), .call = users_call()
+  )
   structure(
     list(
       step = function() invisible(method("step")()),
@@ -160,6 +175,10 @@ each_in_r <- function(f, columns, size, progress) {
 }
 
 # Texts for Python: several as such, lists (messages) element by element.
-text_operand <- function(x) {
-  if (is.character(x) && length(x) > 1) call_core("autodiff.text.convert", as.list(x)) else operand(x)
+text_operand <- function(x, name = substitute(x), call = parent.frame()) {
+  check_words(x, name, call)
+  if (is.character(x) && length(x) > 1) call_core("autodiff.text.convert", as.list(x)) else operand(x, name, call)
 }
+
+# Numbers and the like as R writes them.
+field_words <- function(x) if (is.atomic(x) && !is.null(x)) as.character(x) else x

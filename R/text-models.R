@@ -54,7 +54,15 @@ text_as_model <- function(x, model = NULL, ...) {
 #' @rdname text_models
 #' @export
 text_remembered <- function(model, path = NULL, calls = NULL, tokens = NULL, retries = 5, wait = 1) {
-  if (!is.null(path)) path <- path.expand(path)
+  if (!is.null(path)) {
+    if (!rlang::is_string(path) || dir.exists(path)) {
+      abort(
+        "`path` must be the name of a file, one string.",
+        class = c("gradops_error_type", "gradops_error"), argument = "path"
+      )
+    }
+    path <- path.expand(path)
+  }
   settings <- list(
     calls = if (!is.null(calls)) as.integer(calls), tokens = if (!is.null(tokens)) as.integer(tokens),
     retries = as.integer(retries), wait = wait

@@ -2,15 +2,17 @@
 
 #' Strings of text variables
 #'
-#' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and `format()`
-#' are base R's, and on text variables they are recorded: the result is a text variable. `c()`, `rep()`, `rev()` and
-#' `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's.
-#' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,text,ignore.case,perl,fixed,useBytes,which,whitespace As in
+#' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and
+#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. `c()`, `rep()`,
+#' `rev()` and `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's. Other functions
+#' of strings (`substring()`, `chartr()`, `casefold()`, `toString()`) give R's strings, where feedback ends.
+#' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in
 #'   base R; texts may be text variables.
 #' @param start,stop,file,fill,labels,append As in base R.
 #' @returns A text variable, of as many texts as base R's strings.
 #' @section Gradient:
-#' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that place.
+#' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that
+#' place.
 #' @examplesIf gradops_available()
 #' instruction <- parameter("write a haiku", role = "instruction")
 #' prompt <- paste0(toupper(substr(instruction, 1, 1)), substr(instruction, 2, 99), ", please.")
@@ -25,10 +27,10 @@ is_text <- function(x) {
 }
 
 # What base R's `f` makes of the arguments, recorded where a text variable is among them.
-on_strings <- function(name, f, arguments) {
+on_strings <- function(name, arguments) {
   texts <- Filter(is_text, unname(arguments))
   values <- lapply(arguments, function(x) if (is_tensor(x)) as.character(x) else x)
-  result <- do.call(f, values)
+  result <- do.call(name, values, envir = baseenv())
   if (length(texts) == 0 || length(result) == 0) {
     return(result)
   }
@@ -42,7 +44,7 @@ paste <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
 }
 
 paste_tensor <- function(..., sep = " ", collapse = NULL, recycle0 = FALSE) {
-  on_strings("paste", base::paste, list(..., sep = sep, collapse = collapse, recycle0 = recycle0))
+  on_strings("paste", list(..., sep = sep, collapse = collapse, recycle0 = recycle0))
 }
 
 #' @rdname text_strings
@@ -52,7 +54,7 @@ paste0 <- function(..., collapse = NULL, recycle0 = FALSE) {
 }
 
 paste0_tensor <- function(..., collapse = NULL, recycle0 = FALSE) {
-  on_strings("paste0", base::paste0, list(..., collapse = collapse, recycle0 = recycle0))
+  on_strings("paste0", list(..., collapse = collapse, recycle0 = recycle0))
 }
 
 #' @rdname text_strings
@@ -63,7 +65,7 @@ sprintf <- function(fmt, ...) {
 
 sprintf_tensor <- function(fmt, ...) {
   numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(values_of(x)) else x)
-  on_strings("sprintf", base::sprintf, c(list(fmt), numbers))
+  on_strings("sprintf", c(list(fmt), numbers))
 }
 
 #' @rdname text_strings
@@ -73,7 +75,7 @@ sub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fixe
 }
 
 sub_tensor <- function(pattern, replacement, x, ...) {
-  on_strings("sub", base::sub, list(pattern, replacement, x, ...))
+  on_strings("sub", list(pattern, replacement, x, ...))
 }
 
 #' @rdname text_strings
@@ -83,7 +85,7 @@ gsub <- function(pattern, replacement, x, ignore.case = FALSE, perl = FALSE, fix
 }
 
 gsub_tensor <- function(pattern, replacement, x, ...) {
-  on_strings("gsub", base::gsub, list(pattern, replacement, x, ...))
+  on_strings("gsub", list(pattern, replacement, x, ...))
 }
 
 #' @rdname text_strings
@@ -93,7 +95,7 @@ toupper <- function(x) {
 }
 
 toupper_tensor <- function(x) {
-  on_strings("toupper", base::toupper, list(x))
+  on_strings("toupper", list(x))
 }
 
 #' @rdname text_strings
@@ -103,7 +105,7 @@ tolower <- function(x) {
 }
 
 tolower_tensor <- function(x) {
-  on_strings("tolower", base::tolower, list(x))
+  on_strings("tolower", list(x))
 }
 
 #' @rdname text_strings
@@ -113,7 +115,7 @@ trimws <- function(x, which = c("both", "left", "right"), whitespace = "[ \t\r\n
 }
 
 trimws_tensor <- function(x, ...) {
-  on_strings("trimws", base::trimws, list(x, ...))
+  on_strings("trimws", list(x, ...))
 }
 
 #' @rdname text_strings
@@ -123,7 +125,7 @@ substr <- function(x, start, stop) {
 }
 
 substr_tensor <- function(x, start, stop) {
-  on_strings("substr", base::substr, list(x, start, stop))
+  on_strings("substr", list(x, start, stop))
 }
 
 #' @rdname text_strings
@@ -134,16 +136,18 @@ cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append =
 
 cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
   shown <- lapply(list(...), function(x) if (is_text(x)) as.character(x) else x)
-  do.call(base::cat, c(shown, list(file = file, sep = sep, fill = fill, labels = labels, append = append)))
+  settings <- list(file = file, sep = sep, fill = fill, labels = labels, append = append)
+  do.call("cat", c(shown, settings), envir = baseenv())
 }
 
 format_any_tensor <- function(x, ...) {
-  if (is_text(x)) on_strings("format", base::format, list(x, ...)) else format_tensor(x, ...)
+  if (is_text(x)) on_strings("format", list(x, ...)) else format_tensor(x, ...)
 }
 
 # `c()` of texts and strings: several texts.
-c_texts <- function(parts) {
+c_texts <- function(parts, call = parent.frame()) {
   as_texts <- function(x) {
+    if (!is_tensor(x) && anyNA(x)) check_words(as.character(x), "...", call)
     if (is_tensor(x)) call_op("reshape", x, -1L) else call_core("autodiff.text.convert", as.list(as.character(x)))
   }
   call_core("ops.concatenate", lapply(unname(parts), as_texts), 0L)

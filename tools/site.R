@@ -13,23 +13,24 @@ groups <- list(
     paste0("functional-", c("reverse", "matrices", "products", "implicit")), "objective", "jit", "gradcheck"
   ),
   "How gradients flow" = "flow",
-  "The tape" = c("autodiff", "graphs", "texts"),
+  "The tape" = c("autodiff", "graphs"),
+  "Text" = c("text", "text-strings", "text-layer", "text-models"),
   "R functions on tensors" = c(
     "tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special", "statistics",
     "subset", "distributions"
   ),
   "Settings, files and R itself" = c("config", "options", "storage", "callbacks", "python", "reexports"),
   "Ops: arithmetic and elementary functions" = generated(
-    "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing"
+    "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing", "logarithms"
   ),
   "Ops: making and converting" = c(generated("creation", "conversion", "encoding", "windows"), "ops"),
   "Ops: shapes and parts" = generated(
-    "shaping", "rearranging", "joining", "indexing", "scattering", "blocks", "diagonals"
+    "shaping", "properties", "rearranging", "extending", "joining", "indexing", "scattering", "blocks", "diagonals"
   ),
   "Ops: sums, statistics and order" = generated(
     "reductions", "statistics", "nanstatistics", "quantiles", "sorting", "sets", "sequences"
   ),
-  "Ops: linear algebra" = generated("products", "linalg", "systems", "norms"),
+  "Ops: linear algebra" = generated("products", "decompositions", "systems", "norms"),
   "Ops: Fourier transforms" = generated("fourier"),
   "Ops: neural networks" = generated(
     "activations", "normalization", "losses", "convolution", "pooling", "attention", "ctc"

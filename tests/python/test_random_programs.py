@@ -12,7 +12,7 @@ from random_programs import Program
 from gradops import value_and_grad
 from gradops.jit import jit
 
-LONG = 300 * int(os.environ.get("GRADOPS_LONG", "1"))
+LONG = round(300 * float(os.environ.get("GRADOPS_LONG") or 1))
 
 
 def derivative(program: Program):

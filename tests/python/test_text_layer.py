@@ -406,3 +406,9 @@ def test_budget_stops_before_the_call(tmp_path):
     with pytest.raises(BudgetError, match="budget of 2 calls is used up"):
         text.call(model, "c")
     assert model.spent["calls"] == 2 and len(path.read_text().splitlines()) == 2
+
+
+def test_passes_of_losses_that_are_leaves():
+    leaves = [Parameter("a", role="first"), Parameter("b", role="second")]
+    text.each(Variable.backward, leaves, ["hm", "well"])
+    assert [str(said) for leaf in leaves for said in leaf.grad.data] == ["hm", "well"]

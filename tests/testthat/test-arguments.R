@@ -19,7 +19,10 @@ test_each("what R has as codes of something else is no number: factors, dates, t
   )
   x <- op_ones(2)
   for (code in codes) {
-    for (call in list(\() op_exp(code), \() op_add(x, code), \() op_convert_to_tensor(list(1, code)), \() variable(code))) {
+    calls <- list(
+      \() op_exp(code), \() op_add(x, code), \() op_convert_to_tensor(list(1, code)), \() variable(code)
+    )
+    for (call in calls) {
       expect_error(call(), "got a", class = "gradops_error_type")
     }
   }

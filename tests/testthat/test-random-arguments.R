@@ -6,9 +6,11 @@ pool <- function() {
   list(
     0, 1, 2, -1, 1.5, NA, NaN, Inf, 2^40, 1e300, 1L, NA_integer_, TRUE, 1i, "a", "float32", "", NULL, character(),
     numeric(), c(1, 2), c(0.2, 0.8), c(2L, 1L), c(TRUE, FALSE), c(-1, 3), c(NA, 1), c("a", "b"), 1:3 + 2i,
-    matrix(c(2, 1, 1, 3), 2), matrix(1:6, 2), matrix(list(1, 2), 1), array(1:8 / 8, c(2, 2, 2)), array(1, c(1, 4, 4, 1)),
+    matrix(c(2, 1, 1, 3), 2), matrix(1:6, 2), matrix(list(1, 2), 1), array(1:8 / 8, c(2, 2, 2)),
+    array(1, c(1, 4, 4, 1)),
     list(), list(1, 2), list(c(1, 2), c(1, 2, 3)), list(a = 1, b = c(1, 2)), list("a", 1), list(NULL),
-    factor(c("a", "b")), as.Date("2020-01-01"), data.frame(a = 1:2, b = c("x", "y")), raw(2), exp, function() NULL, function(x) x, function(x, y) x + y,
+    factor(c("a", "b")), as.Date("2020-01-01"), data.frame(a = 1:2, b = c("x", "y")), raw(2),
+    exp, function() NULL, function(x) x, function(x, y) x + y,
     op_convert_to_tensor(c(1, 2)), op_convert_to_tensor(2L), op_convert_to_tensor(matrix(1:4 / 4, 2)),
     op_convert_to_tensor(c(TRUE, FALSE)), op_convert_to_tensor(c(2L, 1L)), op_zeros(c(0, 2)), op_convert_to_tensor(1i),
     variable(c(1, 2), TRUE), op_cast(c(1, 2), "float32"), op_convert_to_tensor(array(1:16 / 16, c(1, 4, 4, 1)))

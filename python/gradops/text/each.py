@@ -53,7 +53,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
 
 def _passes(f: Callable, rows: list[tuple], threads: int, progress) -> list:
     """Backward passes: all run, then all add their gradients, in order; where one fails, those that ended wait."""
-    found = [_ended.pop(_node(row), []) for row in rows]
+    found = [[] if (node := _node(row)) is None else _ended.pop(node, []) for row in rows]
 
     def run(i: int) -> None:
         if not found[i]:

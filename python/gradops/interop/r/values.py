@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import _tree, autodiff, backends, config, dtypes, ops
 from ...errors import ArgumentTypeError, AxisError
+from ...ops import _checks
 from ...ops._checks import known
 
 MARK = "<R>"
@@ -76,7 +77,10 @@ def as_integer(value, name: str):
         return as_integer(value.item(), name)
     if value is None or (ops.is_tensor(value) and not ops.ndim(value)):
         return value
-    shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
+    if ops.is_tensor(value):
+        shown = _checks.describe(value)
+    else:
+        shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
     raise ArgumentTypeError(f"`{name}` must be a whole number; got {shown}.", argument=name)
 
 
