@@ -112,6 +112,7 @@ judged <- function(value) {
 #' @rdname text_layer
 #' @export
 text_descent <- function(params, model, memory = 0, constraints = character(), prompts = NULL) {
+  check_number(memory)
   if (is_tensor(params)) params <- list(params)
   optimizer <- call_core(
     "text.Descent", lapply(params, operand), model_operand(model), as.integer(memory), as.list(constraints),

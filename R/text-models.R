@@ -63,6 +63,10 @@ text_remembered <- function(model, path = NULL, calls = NULL, tokens = NULL, ret
     }
     path <- path.expand(path)
   }
+  check_number(retries)
+  check_number(wait)
+  if (!is.null(calls)) check_number(calls)
+  if (!is.null(tokens)) check_number(tokens)
   settings <- list(
     calls = if (!is.null(calls)) as.integer(calls), tokens = if (!is.null(tokens)) as.integer(tokens),
     retries = as.integer(retries), wait = wait

@@ -9,8 +9,8 @@ import types
 
 import pytest
 
-from gradops import Parameter, text
-from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, BudgetError, ModelError
+from gradops import Parameter, Variable, text
+from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, BudgetError, GradopsError, ModelError
 from gradops.text import record
 
 KEY = "sk-proj-0123456789abcdef"
@@ -293,3 +293,20 @@ def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
     seen = []
     text.call(lambda p, s: seen.append(p) or "x", "Check: {draft}", draft=draft)
     assert seen == ["Check: " + evil] and [p.name for p in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "make, argument",
+    [
+        (lambda: text.scripted({"(": "x"}), "answers"),
+        (lambda: text.remembered(lambda p, s: "x", retries=-1), "retries"),
+        (lambda: text.remembered(lambda p, s: "x", wait=float("nan")), "wait"),
+        (lambda: text.as_model(lambda p, s: "x")(3), "prompt"),
+        (lambda: text.as_model(lambda p, s: "x")(Variable("abc")), "prompt"),
+        (lambda: text.as_model(lambda p, s: "x")([{"role": "user"}]), "prompt"),
+    ],
+)
+def test_wrong_arguments_are_named(make, argument):
+    with pytest.raises(GradopsError) as caught:
+        make()
+    assert caught.value.argument == argument

@@ -177,3 +177,20 @@ test_that("chats of ellmer are models: each call is a fresh conversation", {
   expect_identical(text_call(chat, "hi"), "hello")
   expect_identical(chat$log, c("0 turns, be kind: hi", "0 turns, old: hi"))
 })
+
+test_that("wrong settings of models are named", {
+  skip_without()
+  f <- function(prompt, system) "x"
+  expect_named <- function(code, argument, class) {
+    condition <- expect_error(code, class = class)
+    expect_identical(condition$argument, argument)
+  }
+  expect_named(text_remembered(f, path = 3), "path", "gradops_error_type")
+  expect_named(text_remembered(f, path = tempdir()), "path", "gradops_error_type")
+  expect_named(text_remembered(f, retries = NA), "retries", "gradops_error_type")
+  expect_named(text_remembered(f, retries = -1), "retries", "gradops_error_argument")
+  expect_named(text_remembered(f, calls = "a"), "calls", "gradops_error_type")
+  expect_named(text_scripted(list("(" = "x")), "answers", "gradops_error_argument")
+  expect_named(text_as_model(f)(3), "prompt", "gradops_error_type")
+  expect_named(text_descent(parameter("a"), f, memory = "a"), "memory", "gradops_error_type")
+})

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentTypeError, BackendError, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, ModelError
 
 Messages = list[dict[str, str]]
 
@@ -52,10 +52,25 @@ _SECRET = re.compile(r"\b(?:sk|pk|gsk|key|xai|hf|AIza)[-_][\w*.-]{6,}|(?<=Bearer
 
 
 def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
+    """A prompt, or messages, as messages.
+
+    Raises:
+        ArgumentTypeError: what is neither.
+    """
     if not isinstance(prompt, str):
+        if not isinstance(prompt, (list, tuple)) or not all(map(_is_message, prompt)):
+            raise ArgumentTypeError(
+                f"`prompt` must be a text or messages with roles and contents; got {type(prompt).__name__}.",
+                argument="prompt",
+                hint="`call(model, prompt)` takes text variables",
+            )
         return [{"role": "system", "content": str(system)}] * (system is not None) + list(prompt)
     user = {"role": "user", "content": str(prompt)}
     return [user] if system is None else [{"role": "system", "content": str(system)}, user]
+
+
+def _is_message(value) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
 
 
 def as_prompt(messages: Messages) -> tuple[str, str | None]:
@@ -227,7 +242,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         A model. ``model.calls`` are the ``(prompt, system)`` it was asked, in order.
 
     Raises:
-        ArgumentTypeError: patterns or answers of other types.
+        ArgumentTypeError: answers of other types.
+        ArgumentError: a pattern that is no regular expression.
         ModelError: when called, for a prompt that no pattern matches.
     """
     if isinstance(answers, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in answers):
@@ -244,7 +260,12 @@ def scripted(answers: Mapping[str, Any]) -> Model:
                 f"`answers`: for {pattern!r} a text, a list of texts or a function; got {type(answer).__name__}.",
                 argument="answers",
             )
-        rows.append((re.compile(pattern, re.DOTALL), answer, [0]))
+        try:
+            rows.append((re.compile(pattern, re.DOTALL), answer, [0]))
+        except (re.error, TypeError) as error:
+            raise ArgumentError(
+                f"`answers`: {pattern!r} is no regular expression: {error}.", argument="answers"
+            ) from None
     calls: list[tuple[str, str | None]] = []
     lock = threading.Lock()
 

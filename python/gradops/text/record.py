@@ -40,7 +40,8 @@ def remembered(
         A model. ``model.spent`` is ``{"calls": ..., "tokens": ..., "remembered": ...}``.
 
     Raises:
-        ArgumentError: a recording with a line that is none; the last one, if an interrupt broke it off, is left out.
+        ArgumentError: ``retries`` or ``wait`` below 0; a recording with a line that is none; the last one, if an
+            interrupt broke it off, is left out.
         BudgetError: when called, for a call that would go over the budget; it is not made.
         ModelError: when called without ``model``, for what was not recorded.
 
@@ -48,6 +49,9 @@ def remembered(
     """
     if model is None and path is None:
         raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
+    for name, value in (("retries", retries), ("wait", wait)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+            raise ArgumentError(f"`{name}` must be a number of at least 0; got {value!r}.", argument=name)
     memory = _Memory(None if path is None else Path(path))
     made = None if model is None else as_model(model)
     budget = _Budget(calls, tokens)
