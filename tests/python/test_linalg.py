@@ -17,6 +17,7 @@ from parity import (
     weights,
 )
 
+import gradops
 from gradops import Variable, autodiff, backends, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
@@ -389,3 +390,12 @@ def test_namespace():
     for name in f"{factors} norm inv solve lstsq pinv matrix_rank solve_triangular".split():
         assert getattr(ops.linalg, name) is getattr(ops, name)
     assert issubclass(ShapeError, GradopsError)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
+def test_subscripts_that_are_no_string(backend):
+    pytest.importorskip(backend)
+    with gradops.config.use_backend(backend):
+        x = ops.ones((2, 2))
+    with pytest.raises(gradops.errors.ArgumentTypeError, match="`subscripts` must be a string; got 1.5"):
+        ops.einsum(1.5, x)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._checks import check_axes, check_rank, reasons
 from .conversion import ndim, shape
 
@@ -102,6 +102,8 @@ reasons["broadcast_to"] = _broadcast_to
 
 
 def _einsum(op, subscripts, operands, **_):
+    if not isinstance(subscripts, str):
+        raise ArgumentTypeError(f"`{op}`: `subscripts` must be a string; got {subscripts!r}.", argument="subscripts")
     terms, arrow, out = subscripts.replace(" ", "").partition("->")
     labels = terms.split(",")
     if len(labels) != len(operands):
