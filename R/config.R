@@ -53,8 +53,8 @@ with_backend <- function(backend, code) {
 #' @rdname config_backend
 #' @export
 local_backend <- function(backend, .local_envir = parent.frame()) {
-  old <- config_backend()
-  local_scope("config.use_backend", backend, .local_envir = .local_envir)
+  old <- config_set_backend(backend)
+  withr::defer(config_set_backend(old), envir = .local_envir)
   invisible(old)
 }
 

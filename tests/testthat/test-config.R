@@ -41,17 +41,3 @@ test_each("floatx and epsilon", {
   expect_equal(config_set_epsilon(1e-5), 1e-7)
   expect_equal(config_set_epsilon(1e-7), 1e-5)
 })
-
-test_that("a scope gives JAX its precision back", {
-  skip_on_cran()
-  skip_without("jax")
-  skip_if(is_loaded_from_source(), "needs the installed package")
-  out <- in_new_process(c(
-    "jax <- reticulate::import('jax', convert = TRUE)",
-    "mode <- function() isTRUE(jax$config$jax_enable_x64)",
-    "inside <- with_backend('jax', c(mode(), op_dtype(op_exp(c(1, 2)))))",
-    "caught <- tryCatch(with_backend('jax', stop('inside')), error = conditionMessage)",
-    "cat(inside, mode(), caught)"
-  ))
-  expect_identical(paste(out, collapse = ""), "TRUE float64 FALSE inside")
-})
