@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
-from . import inplace, nested, state
+from . import inplace, nested, state, torch_tape
 from .cotangents import sum_to, zeros
 from .engine import rejoined
 from .graph import PICK, Cotangents, Node, Rule
@@ -137,13 +137,18 @@ class Function:
             )
         if owner is not None and not variables:
             if owner.derivatives.own_tape:
-                return _torch_function(cls).apply(*args)
+                return torch_tape.function_class(cls, _setup(cls)).apply(*args)
             if owner.derivatives.native:
                 return _native(cls, owner, args)
         return _apply(cls, args)
 
 
 _CONTAINERS = (list, tuple, dict)
+
+
+def _setup(cls) -> Callable | None:
+    """The class's own ``setup_context``, where it has one."""
+    return None if cls.setup_context is Function.setup_context else cls.setup_context
 
 
 def _forward(cls) -> Callable:
@@ -350,9 +355,7 @@ def once_differentiable(backward: Callable) -> Callable:
     @functools.wraps(backward)
     def wrapped(ctx, *gradients):
         if not isinstance(ctx, Context):
-            from torch.autograd.function import once_differentiable as native
-
-            return native(backward)(ctx, *gradients)
+            return torch_tape.once_differentiable(backward)(ctx, *gradients)
         with no_grad():
             result = backward(ctx, *gradients)
         inputs = (*gradients, *(ctx._saved or ()))
@@ -374,24 +377,6 @@ def once_differentiable(backward: Callable) -> Callable:
 
 def _refuse(g, saved, node):
     raise GradientError("this gradient was marked once_differentiable: it cannot be differentiated again.")
-
-
-def _torch_function(cls):
-    """The same definition as a ``torch.autograd.Function``, kept on the class, so that both go together."""
-    import torch
-
-    if "_of_torch" in vars(cls):
-        return cls._of_torch
-    members: dict[str, Any] = {"forward": staticmethod(cls.forward), "backward": staticmethod(cls.backward)}
-    if cls.setup_context is not Function.setup_context:
-        members["setup_context"] = staticmethod(cls.setup_context)
-    for name in ("vmap", "jvp"):
-        if hasattr(cls, name):
-            members[name] = staticmethod(getattr(cls, name))
-    if hasattr(cls, "generate_vmap_rule"):
-        members["generate_vmap_rule"] = cls.generate_vmap_rule
-    cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)
-    return cls._of_torch
 
 
 def _native(cls, owner, args: tuple):

@@ -58,7 +58,7 @@ def _run(step: Callable, *arguments, **keywords) -> Any:
     return result
 
 
-def function_class(cls: type, setup_context: Callable | None) -> type:
+def function_class(cls: type, setup_context: Callable | None) -> Any:
     """A :class:`.function.Function` as a ``torch.autograd.Function``, kept on the class, so that both go together."""
     import torch
 

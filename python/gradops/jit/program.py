@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.state import buffer
 from .array import Place, Traced, flat, frozen
 
 
@@ -105,8 +106,8 @@ class Program:
     def _traced(self, value, place: int, arguments=()):
         """A traced array; a view where its value is one of an argument's."""
         traced = Traced(value, self, place, 0)
-        owner = _owner(value)
-        viewed = (x for x in flat(arguments) if isinstance(x, Traced) and _owner(x.value) is owner)
+        owner = buffer(value)
+        viewed = (x for x in flat(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
         source = next(viewed, None) if isinstance(owner, np.ndarray) else None
         if source is None:
             traced.memory = self.new_memory(traced)
@@ -187,13 +188,6 @@ class Program:
 
 def _same_bytes(one, other) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
-
-
-def _owner(array):
-    """The array that owns the memory of one."""
-    while isinstance(getattr(array, "base", None), np.ndarray):
-        array = array.base
-    return array
 
 
 def _placed(value):
