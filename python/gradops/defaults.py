@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import ArgumentError
+from .errors import ArgumentError, Given
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 
@@ -37,5 +37,7 @@ def set_epsilon(value: float) -> None:
         ArgumentError: a value that is not a positive number.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise ArgumentError(f"`value` must be a positive number; got {value!r}.", argument="value")
+        raise ArgumentError(
+            "`value` must be a positive number; got {value}.", argument="value", value=Given(repr(value), value)
+        )
     _settings["epsilon"] = float(value)

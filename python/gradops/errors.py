@@ -2,20 +2,123 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+
+class Field:
+    """What a message speaks of and a host language words in its own way; ``str()`` is Python's wording."""
+
+
+class Position(Field):
+    """A dimension, an argument or another place, counted from 0, or from the end with -1."""
+
+    def __init__(self, place: int):
+        self.place = place
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+
+class Element(Field):
+    """An element of a tensor, by its place in each dimension; ``part`` is the real or imaginary one."""
+
+    def __init__(self, places: tuple[int, ...], part: str = ""):
+        self.places, self.part = places, part
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.places))}]{self.part}"
+
+
+class Bounds(Field):
+    """The positions that a dimension of ``size`` has, those counted from the end from ``low`` on."""
+
+    def __init__(self, size: int, low: int):
+        self.size, self.low = size, low
+
+    def __str__(self) -> str:
+        return f"between {self.low} and {self.size - 1}"
+
+
+class Item(Field):
+    """One of the values of an argument that is a list."""
+
+    def __init__(self, argument: str, place: int):
+        self.argument, self.place = argument, place
+
+    def __str__(self) -> str:
+        return f"`{self.argument}[{self.place}]`"
+
+
+class TypeOf(Field):
+    """The type of a value."""
+
+    def __init__(self, value):
+        self.type = type(value)
+
+    def __str__(self) -> str:
+        return self.type.__name__
+
+
+class Given(Field):
+    """A value that came: its ``text`` in Python, and the value itself where it is a plain one."""
+
+    def __init__(self, text: str, value=None):
+        self.text = text
+        self.type = type(value)
+        self.value = value if isinstance(value, (bool, int, float, str)) else None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Code(Field):
+    """A piece of code that says what to do, in Python and in R."""
+
+    def __init__(self, python: str, r: str):
+        self.python, self.r = python, r
+
+    def __str__(self) -> str:
+        return self.python
+
+
+VARIABLE = Code("`x = gradops.Variable(x, requires_grad=True)`", "`x <- variable(x, requires_grad = TRUE)`")
+GRAD = Code("`gradops.grad(f)`", "`gradient(f, x)`")
+
 
 class GradopsError(Exception):
     """Base of every error that gradops raises on purpose.
 
-    ``kind`` is the short name under which R sees the condition: class ``gradops_error_<kind>``.
+    ``kind`` is the short name under which R sees the condition: class ``gradops_error_<kind>``. ``{name}`` in the
+    message and in the hint stands for the field of that name; braces around other words are left alone.
     """
 
     kind = "error"
 
-    def __init__(self, message: str, *, argument: str | None = None, hint: str | None = None):
-        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
-        self.message = message
+    def __init__(self, message: str, *, argument: str | None = None, hint: str | None = None, **fields: Field):
+        self.template = message
         self.argument = argument
-        self.hint = hint
+        self.hint_template = hint
+        self.fields = fields
+        hint = self.hint
+        super().__init__(self.message if hint is None else f"{self.message}\nHint: {hint}")
+
+    @property
+    def message(self) -> str:
+        return self.worded(self.template, str)
+
+    @property
+    def hint(self) -> str | None:
+        return None if self.hint_template is None else self.worded(self.hint_template, str)
+
+    def worded(self, template: str, word: Callable[[Field], str]) -> str:
+        """``template`` with the fields in the words of ``word``."""
+
+        def field(found: re.Match) -> str:
+            named = self.fields.get(found[1])
+            return found[0] if named is None else format(word(named), found[2] or "")
+
+        return re.sub(r"\{(\w+)(?::([^{}]*))?\}", field, template)
 
 
 class ArgumentError(GradopsError, ValueError):
@@ -37,14 +140,14 @@ class ShapeError(ArgumentError):
 
 
 class AxisError(ArgumentError, IndexError):
-    """An axis or index out of range. ``position`` is 0-based; R reports it 1-based."""
+    """An axis or index out of range; ``position`` is which, where it is known, counted from 0."""
 
     kind = "axis"
 
-    def __init__(self, message: str, *, position: int | None = None, bound: int | None = None, **keywords):
-        super().__init__(message, **keywords)
-        self.position = position
-        self.bound = bound
+    @property
+    def position(self) -> int | None:
+        found = self.fields.get("position")
+        return found.place if isinstance(found, Position) else None
 
 
 class BackendError(GradopsError, RuntimeError):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import gradops
+from gradops import errors
 from gradops.errors import ArgumentTypeError, AxisError
 from gradops.interop import r
+from gradops.interop.r import wording
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -60,7 +62,9 @@ def test_positions_count_from_1_in_and_out():
 def test_failures_are_returned_with_what_r_needs():
     failure = r.op("sum")(np.ones(3), 3.0, False)
     fields = failure.fields()
-    assert (fields["kind"], fields["argument"], fields["position"], fields["bound"]) == ("axis", "axis", 2, 1)
+    assert (fields["kind"], fields["argument"]) == ("axis", "axis")
+    assert fields["message"].startswith("`axis` must be from 1 to 1, or from -1 to -1 counted from the end,")
+    assert fields["message"].endswith("got 3.")
     assert r.attribute("config.set_backend")("theano").fields()["kind"] == "backend"
     assert r.guarded(lambda: 1 / 0)().fields() == {"kind": "python", "message": "ZeroDivisionError: division by zero"}
 
@@ -86,3 +90,29 @@ def test_an_exception_that_went_through_r_stays_itself():
     with pytest.raises(KeyError) as caught:
         f()
     assert caught.value is error
+
+
+def test_errors_are_worded_in_r_from_their_fields():
+    def said(template, **fields):
+        error = gradops.errors.ArgumentError(template, **fields)
+        return wording.message(error, error.template)
+
+    assert said("`pad`: dimension {axis} is empty.", axis=errors.Position(1)) == "dimension 2 is empty."
+    assert said("axis {axis} of it", axis=errors.Position(-1)) == "axis -1 of it"
+    assert said("{at:>8}|", at=errors.Element((0, 2), " Im")) == "[1, 3] Im|".rjust(9)
+    assert said("{item} is none", item=errors.Item("inputs", 0)) == "`inputs[[1]]` is none"
+    assert said("got {x}", x=errors.TypeOf("a")) == "got character"
+    assert said("got {x}", x=errors.Given("'a' of type str", "a")) == 'got "a"'
+    assert said("got {x}", x=errors.Given("2.5 of type float", 2.5)) == "got 2.5"
+    assert (
+        said("{names} stay, None, True and `gradops.ops.exp` do not") == "{names} stay, NULL, TRUE and `op_exp` do not"
+    )
+    code = errors.Code("`gradops.grad(f)`", "`gradient(f, x)`")
+    assert str(gradops.errors.GradopsError("use {code}", code=code)) == "use `gradops.grad(f)`"
+    assert said("use {code}", code=code) == "use `gradient(f, x)`"
+    assert said("must be {within}", within=errors.Bounds(3, -3)).startswith("must be from 1 to 3, or from -1 to -3")
+
+
+def test_what_a_value_says_itself_is_not_taken_for_a_field():
+    error = gradops.errors.ArgumentError("no pattern like {x}; got {x:>3}.", x=errors.Given("{y}", "{y}"), y=None)
+    assert error.message == "no pattern like {y}; got {y}."

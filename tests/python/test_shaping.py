@@ -127,7 +127,8 @@ def test_positions_out_of_range_say_which(backend):
     """R tells its users the position counted from 1: the error has it."""
     with pytest.raises(AxisError) as caught:
         ops.take(tensors(x, backend), [1, 7], 1)
-    assert (caught.value.position, caught.value.bound, caught.value.argument) == (7, 4, "indices")
+    assert (caught.value.position, caught.value.argument) == (7, "indices")
+    assert caught.value.fields["bounds"].size == 4
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -6,8 +6,8 @@ test_that("errors point at the user's call, name the argument and count from 1",
   expect_identical(rlang::call_name(conditionCall(condition)), "op_sum")
   expect_error(op_take(c(1, 2), 5), "from 1 to 2.*got 5", class = "gradops_error_axis")
   expect_error(op_reshape(x, NA), "whole number; got a logical value", class = "gradops_error_type")
-  expect_error(op_exp(mean), "got an R function", class = "gradops_error_type")
-  expect_error(op_sum(x, axis = "a"), "got 'a'", class = "gradops_error_type")
+  expect_error(op_exp(mean), "got a function", class = "gradops_error_type")
+  expect_error(op_sum(x, axis = "a"), 'got "a"', class = "gradops_error_type")
 })
 
 test_that("hints tell R users what to do in R", {

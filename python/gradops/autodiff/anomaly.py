@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import GradientError
+from ..errors import GradientError, Position
 from . import state, torch_tape
 from .variable import Variable
 
@@ -175,7 +175,9 @@ def _observe(node, apply):
             if g is not None and _has_nan(g):
                 where = forward_call(node)
                 shown = f" Its forward call:\n{where}" if where else " Its forward call was outside anomaly mode."
-                raise GradientError(f"`{node.name}` returned NaN as the gradient of its input {i}.{shown}")
+                raise GradientError(
+                    f"`{node.name}` returned NaN as the gradient of its input {{i}}.{shown}", i=Position(i)
+                )
     return gradients
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
+from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, ShapeError, TypeOf
 from . import inplace, nested, state, torch_tape
 from .cotangents import sum_to, zeros
 from .engine import rejoined
@@ -321,8 +321,9 @@ def _gradient(cls, i: int, g, about, edge):
         return None
     if about is None:
         raise GradientError(
-            f"{cls.__name__}.backward returned a gradient for input {i}, which is no variable.",
+            f"{cls.__name__}.backward returned a gradient for input {{i}}, which is no variable.",
             hint="return None for it",
+            i=Position(i),
         )
     if edge is None:
         return None
@@ -333,7 +334,9 @@ def _gradient(cls, i: int, g, about, edge):
         g = owner.convert(np.full(shape, g))
     elif not isinstance(g, Variable) and backends.of(g) is None:
         raise ArgumentTypeError(
-            f"{cls.__name__}.backward must return tensors or None; got {type(g).__name__} for input {i}."
+            f"{cls.__name__}.backward must return tensors or None; got {{g}} for input {{i}}.",
+            g=TypeOf(g),
+            i=Position(i),
         )
     elif isinstance(g, Variable) and not recording.get():
         g = g.data
@@ -341,7 +344,8 @@ def _gradient(cls, i: int, g, about, edge):
         return sum_to(g, shape)
     except ShapeError:
         raise ShapeError(
-            f"{cls.__name__}.backward returned a gradient of shape {tuple(g.shape)} for input {i} of shape {shape}."
+            f"{cls.__name__}.backward returned a gradient of shape {tuple(g.shape)} for input {{i}} of shape {shape}.",
+            i=Position(i),
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from .. import backends
-from ..errors import ArgumentError, GradientError
+from ..errors import VARIABLE, ArgumentError, GradientError, Item, TypeOf
 from ..ops import creation
 from . import engine, torch_tape
 from .graph import key
@@ -101,7 +101,7 @@ def grad(
         return torch_tape.grad(roots, targets, given, **passing, **unused)
     for i, target in enumerate(targets):
         if not isinstance(target, Variable) or not target.requires_grad:
-            raise GradientError(f"`inputs[{i}]` does not require a gradient.", argument="inputs")
+            raise GradientError("{item} does not require a gradient.", argument="inputs", item=Item("inputs", i))
     seeds = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
     ends = engine.run(roots, seeds, retain, create_graph, targets)
@@ -113,7 +113,8 @@ def _found(i: int, x: Variable, ends: dict, allowed: bool, materialize: bool) ->
     _, g = ends.get(key(x._node or x), (None, None))
     if g is None and not allowed:
         raise GradientError(
-            f"`inputs[{i}]` was not used in the graph of the outputs.",
+            "{item} was not used in the graph of the outputs.",
+            item=Item("inputs", i),
             argument="inputs",
             hint="set `allow_unused=True` if that is intended",
         )
@@ -143,9 +144,11 @@ def _seeds(roots: list, given: list | None, create_graph: bool, names=("variable
     for root in roots:
         if not isinstance(root, Variable):
             raise GradientError(
-                f"expected variables or torch tensors; got {type(root).__name__}.",
+                "expected variables or torch tensors; got {root}.",
                 argument=names[0],
-                hint="wrap the input: `x = gradops.Variable(x, requires_grad=True)`",
+                hint="wrap the input: {variable}",
+                variable=VARIABLE,
+                root=TypeOf(root),
             )
         if not root.requires_grad:
             raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument=names[0])

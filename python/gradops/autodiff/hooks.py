@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, ShapeError
+from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 from . import state
 from .variable import Variable, method, wrap
 
@@ -67,7 +67,9 @@ def register(variable: Variable, hook: Callable) -> Handle:
             return wrap(special.convert(replaced))
         if not isinstance(replaced, Variable):
             if backends.of(replaced) is None:
-                raise ArgumentTypeError(f"a hook must return a gradient or None; got {type(replaced).__name__}.")
+                raise ArgumentTypeError(
+                    "a hook must return a gradient or None; got {replaced}.", replaced=TypeOf(replaced)
+                )
             replaced = wrap(replaced)
         if tuple(replaced.shape) != shape:
             raise ShapeError(f"a hook must return a gradient of shape {shape}; got {tuple(replaced.shape)}.")
@@ -133,7 +135,7 @@ _LAST = "retain"
 
 def _check(variable: Variable, hook) -> None:
     if not callable(hook):
-        raise ArgumentTypeError(f"`hook` must be a function; got {type(hook).__name__}.", argument="hook")
+        raise ArgumentTypeError("`hook` must be a function; got {hook}.", argument="hook", hook=TypeOf(hook))
     if not variable.requires_grad:
         raise GradientError("a hook on a variable that requires no gradient would never be called.")
 

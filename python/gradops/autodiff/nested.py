@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _tree, backends
-from ..errors import ArgumentTypeError, GradientError
+from ..errors import ArgumentTypeError, GradientError, TypeOf
 from .variable import Variable
 
 
@@ -45,8 +45,9 @@ def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
     other = next((x for x in leaves if _records_itself(x)), None)
     if other is not None:
         raise ArgumentTypeError(
-            f"{cls.__name__}: a {type(other).__name__} inside of a list or dict, or by name alone, gets no gradient.",
+            f"{cls.__name__}: a {{other}} inside of a list or dict, or by name alone, gets no gradient.",
             hint="pass it as an argument by position, or a `Variable` on it",
+            other=TypeOf(other),
         )
     variables = list({id(leaf): leaf for leaf in leaves if isinstance(leaf, Variable)}.values())
     places = {id(variable): i for i, variable in enumerate(variables)}
@@ -120,8 +121,9 @@ def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) ->
             _collect(cls, part, one, places, found)
     else:
         raise GradientError(
-            f"{cls.__name__}.backward returned a {type(gradient).__name__} as the gradient of {_kind(value)}.",
+            f"{cls.__name__}.backward returned a {{gradient}} as the gradient of {_kind(value)}.",
             hint="nest gradients as the argument of `forward` is, or return None",
+            gradient=TypeOf(gradient),
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, config, dtypes
-from ..errors import ArgumentTypeError, BackendError, GradientError, ShapeError
+from ..errors import ArgumentTypeError, BackendError, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
 from . import state
 from .graph import ALIAS, Node
@@ -344,7 +344,7 @@ _COPIED = ("_data", "_active", "_role", "_grad")
 def _owner(data) -> backends.Backend:
     owner = backends.of(data)
     if owner is None:
-        raise ArgumentTypeError(f"the variable's `data` is a {type(data).__name__}, which is no array.")
+        raise ArgumentTypeError("the variable's `data` is a {data}, which is no array.", data=TypeOf(data))
     return owner
 
 
@@ -436,8 +436,9 @@ def _as_data(data) -> Any:
             return (backends.embedded() if chosen.derivatives.own_tape else chosen).convert(data)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(
-                f"`data` must be an array, a number, a nested list or a string; got {type(data).__name__}.",
+                "`data` must be an array, a number, a nested list or a string; got {data}.",
                 argument="data",
+                data=TypeOf(data),
             ) from error
     if owner.derivatives.own_tape:
         raise BackendError(
@@ -461,7 +462,10 @@ def check_words(data) -> None:
         i = words.index(False)
         missing = data[i] is None or data[i] != data[i]
         raise ArgumentTypeError(
-            f"`data[{i}]` is {'missing' if missing else f'a {type(data[i]).__name__}'} among texts.", argument="data"
+            "{item} is missing among texts." if missing else "{item} is a {got} among texts.",
+            argument="data",
+            item=Item("data", i),
+            got=TypeOf(data[i]),
         )
     if any(_holds_text(item) for item in data if type(item) in (list, tuple)):
         raise ArgumentTypeError("`data`: texts are one or a list of them; got lists in a list.", argument="data")

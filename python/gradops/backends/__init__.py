@@ -15,7 +15,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from ..errors import BackendError, MixedBackendsError
+from ..errors import BackendError, Code, MixedBackendsError
 from .interface import Backend
 from .tracing import compiling as compiling
 from .tracing import constant, reading
@@ -80,7 +80,8 @@ def _load(name: str) -> None:
         raise BackendError(
             f"The backend {name!r} needs the Python package {_INSTALL[name]!r}, which is not installed.",
             argument="name",
-            hint=f"pip install 'gradops[{name}]'",
+            hint="{install}",
+            install=Code(f"pip install 'gradops[{name}]'", f'call `use_backend("{name}")` in a fresh R session'),
         )
     register(name, importlib.import_module(f"{__name__}.{name}"))
 

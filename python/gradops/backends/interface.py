@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BackendError, GradientError
+from ..errors import GRAD, VARIABLE, BackendError, GradientError
 
 required_kernels: set[str] = set()
 """The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
@@ -263,7 +263,9 @@ class Derivatives(_Contract):
         raise GradientError(
             f"`y` is a {self.name} array, which does not know what it was computed from.",
             argument="y",
-            hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
+            hint="make `x` a variable: {variable}, or use {grad}",
+            variable=VARIABLE,
+            grad=GRAD,
         )
 
     def require(self, x) -> None:
@@ -272,7 +274,8 @@ class Derivatives(_Contract):
             f"`x` must be a variable or a tensor whose library can mark it; got a {self.name} array, which cannot "
             "be marked.",
             argument="x",
-            hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
+            hint="make it a variable: {variable}",
+            variable=VARIABLE,
         )
 
     def carried(self) -> Callable:

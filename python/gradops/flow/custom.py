@@ -17,7 +17,7 @@ from typing import Any
 from .. import _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError, GradientError
+from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from .returned import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
 
@@ -52,9 +52,11 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
         forward mode both functions run again for each derivative; forward mode is the gradient function's transpose.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     if gradient is not None and not callable(gradient):
-        raise ArgumentTypeError(f"`gradient` must be a function; got {type(gradient).__name__}.", argument="gradient")
+        raise ArgumentTypeError(
+            "`gradient` must be a function; got {gradient}.", argument="gradient", gradient=TypeOf(gradient)
+        )
     _know_torch()
     return _Custom(f, gradient)
 
@@ -151,7 +153,8 @@ class _Custom:
             raise GradientError(
                 f"`f` must return a pair of its value and a gradient function; got {came}.",
                 argument="f",
-                hint="end it with `return value, grad`, or pass the gradient function as the second argument",
+                hint="end it with {pair}, or pass the gradient function as the second argument",
+                pair=Code("`return value, grad`", "`list(value, grad)`"),
             )
         return result
 
@@ -181,8 +184,9 @@ def _output(backend, value):
     except (TypeError, ValueError):
         pass
     raise ArgumentTypeError(
-        f"`f` must return tensors or numbers, and with them a gradient function; got {type(value).__name__}.",
+        "`f` must return tensors or numbers, and with them a gradient function; got {value}.",
         argument="f",
+        value=TypeOf(value),
     )
 
 

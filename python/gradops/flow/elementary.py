@@ -6,7 +6,7 @@ from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentError, GradientError
+from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from .custom import custom_gradient
 
@@ -130,9 +130,11 @@ def set_requires_gradient(x) -> None:
     backend = backends.of(x)
     if backend is None:
         raise GradientError(
-            f"`x` must be a variable or a tensor whose library can mark it; got a {type(x).__name__}.",
+            "`x` must be a variable or a tensor whose library can mark it; got a {x}.",
             argument="x",
-            hint="make it a variable: `x = gradops.Variable(x, requires_grad=True)`",
+            hint="make it a variable: {variable}",
+            variable=VARIABLE,
+            x=TypeOf(x),
         )
     backend.derivatives.require(x)
 
@@ -175,6 +177,8 @@ def _gradients(y, leaves: list):
         raise GradientError(
             "`y` is a number, which does not know what it was computed from.",
             argument="y",
-            hint="make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`, or use `gradops.grad(f)`",
+            hint="make `x` a variable: {variable}, or use {grad}",
+            variable=VARIABLE,
+            grad=GRAD,
         )
     return backend.derivatives.gradient(y, leaves)

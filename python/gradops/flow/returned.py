@@ -6,7 +6,7 @@ from .. import _tree, backends
 from ..autodiff.cotangents import sum_to
 from ..autodiff.text import feedback
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError, GradientError, ShapeError
+from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 from ..ops import conversion
 from ..ops.creation import full
 
@@ -145,6 +145,7 @@ def _like(value, data):
         return owner.convert(value, like=data)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(
-            f"the gradient function must return tensors, numbers or None; got {type(value).__name__}.",
+            "the gradient function must return tensors, numbers or None; got {value}.",
             argument="gradient",
+            value=TypeOf(value),
         ) from error

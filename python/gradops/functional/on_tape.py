@@ -16,7 +16,7 @@ from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
 from ..autodiff.variable import Variable, wrap
 from ..backends.interface import by_tape
-from ..errors import GradientError
+from ..errors import GradientError, Position
 from ..ops import conversion, creation, joining, shaping
 from . import batched, forward
 from .point import Point
@@ -66,7 +66,9 @@ class Recording:
         )
         for i, g in enumerate(found):
             if g is None and strict:
-                raise GradientError(f"`{self.at.name}`: the output does not depend on input {i}.", argument="func")
+                raise GradientError(
+                    f"`{self.at.name}`: the output does not depend on input {{i}}.", argument="func", i=Position(i)
+                )
         return [creation.zeros_like(x.data) if g is None else g for g, x in zip(found, self.variables)]
 
     def push(self, variables: list, tangents: list, strict: bool) -> list:
@@ -74,7 +76,9 @@ class Recording:
         products = forward.push(self.outputs, variables, tangents, self.keep)
         for i, t in enumerate(products):
             if t is None and strict:
-                raise GradientError(f"`{self.at.name}`: output {i} does not depend on the inputs.", argument="func")
+                raise GradientError(
+                    f"`{self.at.name}`: output {{i}} does not depend on the inputs.", argument="func", i=Position(i)
+                )
         return [creation.zeros_like(y.data) if t is None else t for t, y in zip(products, self.outputs)]
 
     def finish(self, *values):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, GradientError, ShapeError
+from ..errors import ArgumentError, GradientError, Position, ShapeError, TypeOf
 from ..ops import conversion, creation, elementwise
 from .reverse import _prepare
 
@@ -24,7 +24,7 @@ class Point:
 
     def __init__(self, func: Callable, inputs, name: str, real: bool = False):
         if not callable(func):
-            raise ArgumentError(f"`func` must be a function; got {type(func).__name__}.", argument="func")
+            raise ArgumentError("`func` must be a function; got {func}.", argument="func", func=TypeOf(func))
         self.func, self.name, self.real = func, name, real
         self.several = isinstance(inputs, tuple)
         given = list(inputs) if self.several else [inputs]
@@ -107,7 +107,12 @@ class Point:
         for j, row in enumerate(depends):
             for i, found in enumerate(row):
                 if not found:
-                    raise GradientError(f"`{self.name}`: output {j} does not depend on input {i}.", argument="func")
+                    raise GradientError(
+                        f"`{self.name}`: output {{j}} does not depend on input {{i}}.",
+                        argument="func",
+                        i=Position(i),
+                        j=Position(j),
+                    )
 
 
 def _real_part(y):

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _tree, backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, GradientError
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, TypeOf
 from ..ops import conversion
 
 
@@ -36,7 +36,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         by the tape, torch tensors by torch's autograd, JAX by ``jax.vjp``, TensorFlow by ``GradientTape``.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     several = isinstance(argnums, (tuple, list))
     positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
 
@@ -112,29 +112,33 @@ def _prepare(leaves: list, positions: tuple, form) -> tuple[backends.Backend, li
             try:
                 prepared.append(backend.convert(leaf))
             except (TypeError, ValueError) as error:
+                place, path = _where(len(prepared), positions, form)
                 raise ArgumentTypeError(
-                    f"argument {_where(len(prepared), positions, form)} must be a tensor, a number or a structure of "
-                    f"them; got {type(leaf).__name__}.",
+                    f"argument {{place}}{path} must be a tensor, a number or a structure of them; got {{leaf}}.",
                     argument="argnums",
+                    place=place,
+                    leaf=TypeOf(leaf),
                 ) from error
     for i, leaf in enumerate(prepared):
         name = conversion.dtype(leaf)
         if not dtypes.is_floating(name):
+            place, path = _where(i, positions, form)
             raise ArgumentTypeError(
-                f"argument {_where(i, positions, form)} must be floating to be differentiated; got dtype {name}.",
+                f"argument {{place}}{path} must be floating to be differentiated; got dtype {name}.",
                 argument="argnums",
+                place=place,
                 hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
             )
     return backend, prepared
 
 
-def _where(leaf: int, positions: tuple, form) -> str:
+def _where(leaf: int, positions: tuple, form) -> tuple[Position, str]:
     """The argument that a leaf is in, and where in it."""
     if form is None:
-        return str(positions[leaf])
+        return Position(positions[leaf]), ""
     places = [(p, path) for p, part in zip(positions, form.parts) for path in _tree.paths(part)]
     position, path = places[leaf]
-    return f"{position} (at {path})" if path else str(position)
+    return Position(position), f" (at {path})" if path else ""
 
 
 def _no_slope(dtype: str) -> GradientError:
@@ -153,7 +157,7 @@ def _scalar(y):
     if isinstance(y, (bool, int)):
         raise _no_slope(type(y).__name__)
     if not isinstance(y, Variable) and backends.of(y) is None:
-        raise GradientError(f"`f` must return a scalar tensor; got {type(y).__name__}.", argument="f")
+        raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", y=TypeOf(y))
     if conversion.size(y) != 1:
         raise GradientError(
             f"`f` must return a scalar; got shape {conversion.shape(y)}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import ArgumentTypeError, JitError
+from ..errors import ArgumentTypeError, JitError, TypeOf
 from .compiled import Compiled
 
 __all__ = ["JitError", "jit"]
@@ -53,5 +53,5 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         ``f`` itself.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     return Compiled(f, (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _tree, backends, config
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError, JitError
+from ..errors import ArgumentTypeError, JitError, Position, TypeOf
 from . import emission
 from .captured import Captured, lost_gradient
 from .program import Place, Program
@@ -158,9 +158,9 @@ def _as_tensor(value, backend):
         return backend.convert(value)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(
-            f"an argument of a compiled function must be a tensor, a number or a structure of them; "
-            f"got {type(value).__name__}.",
+            "an argument of a compiled function must be a tensor, a number or a structure of them; got {value}.",
             hint="name its position in `static_argnums`",
+            value=TypeOf(value),
         ) from error
 
 
@@ -176,9 +176,10 @@ def _compared(value, position: int):
         hash(value)
     except TypeError as error:
         raise ArgumentTypeError(
-            f"the static argument {position} must be hashable, or an array, list or dict of what is; "
-            f"got {type(value).__name__}.",
+            "the static argument {position} must be hashable, or an array, list or dict of what is; got {value}.",
             argument="static_argnums",
+            position=Position(position),
+            value=TypeOf(value),
         ) from error
     if isinstance(value, (float, complex)):
         return (type(value), repr(value))  # 0.0 is equal to -0.0

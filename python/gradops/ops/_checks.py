@@ -7,6 +7,7 @@ library would accept although it is wrong is checked before, by the op's ``check
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,17 @@ import numpy as np
 
 from .. import backends, dtypes
 from ..backends.tracing import reading
-from ..errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
+from ..errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    Bounds,
+    Element,
+    Given,
+    GradopsError,
+    Position,
+    ShapeError,
+)
 from .properties import dtype, ndim, shape
 
 
@@ -40,18 +51,30 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind
         tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
-        reason = kind(f"`{op.name}`: {_first_line(error)}" + (f" (with {tensors})" if tensors else ""))
+        said, fields = _positions(_first_line(error))
+        reason = kind(f"`{op.name}`: {said}" + (f" (with {tensors})" if tensors else ""), **fields)
         reason.__cause__ = error
         return reason
     return error
 
 
+def _positions(said: str) -> tuple[str, dict]:
+    """A library's message with the positions that it speaks of as fields."""
+    fields: dict = {}
+
+    def field(found: re.Match) -> str:
+        fields[f"position_{len(fields)}"] = Position(int(found[2]))
+        return f"{found[1]}{{position_{len(fields) - 1}}}"
+
+    return re.sub(r"\b((?:axis|dimension|index) )(-?\d+)\b", field, said), fields
+
+
 def _in_the_name_of(op, error: GradopsError) -> GradopsError:
     """An error of one of the ops that ``op`` is composed of, as one of ``op``'s own."""
-    inner, colon, rest = error.message.partition("`: ")
+    inner, colon, rest = error.template.partition("`: ")
     if colon and inner.startswith("`") and " " not in inner and "Function" not in op.annotations.values():
         error.args = (f"`{op.name}`: " + str(error).partition("`: ")[2], *error.args[1:])
-        error.message = f"`{op.name}`: {rest}"
+        error.template = f"`{op.name}`: {rest}"
     return error
 
 
@@ -90,13 +113,13 @@ def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
         AxisError: out of range.
     """
     axis = integer(op, axis, name)
-    if not -max(rank, 1) <= axis < max(rank, 1):
+    size = max(rank, 1)
+    if not -size <= axis < size:
         raise AxisError(
-            f"`{op}`: `{name}` must be between {-max(rank, 1)} and {max(rank, 1) - 1} "
-            f"for a tensor of {rank} dimensions; got {axis}.",
+            f"`{op}`: `{name}` must be {{bounds}} for a tensor of {rank} dimensions; got {{position}}.",
             argument=name,
-            position=axis,
-            bound=rank,
+            bounds=Bounds(size, -size),
+            position=Position(axis),
         )
     return axis % rank if rank else 0
 
@@ -107,7 +130,9 @@ def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
         return tuple(range(rank))
     found = tuple(check_axis(op, a, rank, name) for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
     if len(set(found)) != len(found):
-        raise AxisError(f"`{op}`: `{name}` must not name a dimension twice; got {axes}.", argument=name)
+        raise AxisError(
+            f"`{op}`: `{name}` must not name a dimension twice; got {{axes}}.", argument=name, axes=Element(found)
+        )
     return found if rank else ()
 
 
@@ -118,7 +143,9 @@ def integer(op: str, value, name: str) -> int:
     except TypeError:
         if isinstance(value, float) and value.is_integer():
             return int(value)
-    raise ArgumentTypeError(f"`{op}`: `{name}` must be a whole number; got {value!r}.", argument=name)
+    raise ArgumentTypeError(
+        f"`{op}`: `{name}` must be a whole number; got {{value}}.", argument=name, value=Given(repr(value), value)
+    )
 
 
 def known(x) -> np.ndarray | None:
@@ -147,16 +174,18 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
     if values is None or not values.size:
         return
     if values.dtype.kind not in "iub":
-        raise ArgumentTypeError(f"`{op}`: `{name}` must be whole numbers; got {describe(positions)}.", argument=name)
+        raise ArgumentTypeError(
+            f"`{op}`: `{name}` must be whole numbers; got {{positions}}.", argument=name, positions=describe(positions)
+        )
     low = -size if low is None else low
     wrong = (values < low) | (values >= size)
     if wrong.any():
         first = int(values[wrong].flat[0])
         raise AxisError(
-            f"`{op}`: `{name}` must be between {low} and {size - 1} for a dimension of {size}; got {first}.",
+            f"`{op}`: `{name}` must be {{bounds}} for a dimension of {size}; got {{position}}.",
             argument=name,
-            position=first,
-            bound=size,
+            bounds=Bounds(size, low),
+            position=Position(first),
         )
 
 
@@ -167,7 +196,11 @@ def whole(op, value, name: str):
         ArgumentTypeError: anything else, bools too.
     """
     if isinstance(value, (bool, str, bytes, list, tuple, dict, complex, np.bool_)):
-        raise ArgumentTypeError(f"`{op.name}`: `{name}` must be a whole number; got {value!r}.", argument=name)
+        raise ArgumentTypeError(
+            f"`{op.name}`: `{name}` must be a whole number; got {{value}}.",
+            argument=name,
+            value=Given(repr(value), value),
+        )
     return integer(op.name, value, name) if isinstance(value, (int, float, np.number)) else value
 
 
@@ -210,7 +243,9 @@ def choice(op: str, value, options, name: str):
     """``value``, which must be one of ``options``."""
     if not any(value is option or (isinstance(value, (str, int, float)) and value == option) for option in options):
         wanted = ", ".join(map(repr, options))
-        raise ArgumentError(f"`{op}`: `{name}` must be one of {wanted}; got {value!r}.", argument=name)
+        raise ArgumentError(
+            f"`{op}`: `{name}` must be one of {wanted}; got {{value}}.", argument=name, value=Given(repr(value), value)
+        )
     return value
 
 
@@ -221,7 +256,7 @@ def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
     except Exception as error:
         raise not_a_tensor(op, name, x) from error
     if kind not in kinds:
-        raise ArgumentTypeError(f"`{op}`: `{name}` must be {wanted}; got {describe(x)}.", argument=name)
+        raise ArgumentTypeError(f"`{op}`: `{name}` must be {wanted}; got {{x}}.", argument=name, x=describe(x))
 
 
 def check_real(op, *arguments) -> None:
@@ -244,10 +279,7 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
     rank = len(sizes)
     if rank < ranks if isinstance(ranks, int) else rank not in ranks:
         wanted = f"at least {ranks}" if isinstance(ranks, int) else " or ".join(map(str, ranks))
-        raise ShapeError(
-            f"`{op}`: `{name}` must have {wanted} dimensions; got {describe(x)}.",
-            argument=name,
-        )
+        raise ShapeError(f"`{op}`: `{name}` must have {wanted} dimensions; got {{x}}.", argument=name, x=describe(x))
     return rank
 
 
@@ -282,23 +314,24 @@ def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError:
             f"`{op}`: `{name}` must be a rectangular list; got rows of different lengths.", argument=name
         )
     return ArgumentTypeError(
-        f"`{op}`: `{name}` must be a number, a list of numbers, an array or a tensor; got {describe(value)}.",
+        f"`{op}`: `{name}` must be a number, a list of numbers, an array or a tensor; got {{value}}.",
         argument=name,
+        value=describe(value),
     )
 
 
-def describe(value) -> str:
+def describe(value) -> Given:
     """What came, in a few words."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
         try:
-            return f"of shape {tuple(shape)} and dtype {dtype(value)}"
+            return Given(f"of shape {tuple(shape)} and dtype {dtype(value)}")
         except Exception:
             pass
     if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return Given(f"a {type(value).__name__} of {len(value)}")
     text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+    return Given(f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}", value)
 
 
 def _first_line(error: Exception) -> str:

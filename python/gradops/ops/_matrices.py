@@ -37,8 +37,9 @@ def check_square(op, x, *_) -> None:
     rows, columns = shape(x)[-2:]
     if rows != columns:
         raise ShapeError(
-            f"`{op.name}`: `{name}` must be square in its last two dimensions; got {_checks.describe(x)}.",
+            f"`{op.name}`: `{name}` must be square in its last two dimensions; got {{x}}.",
             argument=name,
+            x=_checks.describe(x),
         )
 
 

@@ -32,7 +32,8 @@ def check_fits(op: str, value, target: str, name: str) -> None:
     """
     if target not in dtypes.COMPLEX and dtype(value) in dtypes.COMPLEX:
         raise ArgumentTypeError(
-            f"`{op}`: `{name}` must be real for a tensor of {target}; got {describe(value)}.",
+            f"`{op}`: `{name}` must be real for a tensor of {target}; got {{value}}.",
             argument=name,
             hint=f"make the tensor complex, or take `ops.real({name})`",
+            value=describe(value),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, Given, ShapeError
 from ._checks import check_rank, choice, describe, integer
 
 
@@ -26,9 +26,15 @@ def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tupl
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     values = tuple(integer(op, v, name) for v in values)
     if len(values) != count:
-        raise ArgumentError(f"`{op}`: `{name}` must be one number or {count}; got {value!r}.", argument=name)
+        raise ArgumentError(
+            f"`{op}`: `{name}` must be one number or {count}; got {{value}}.",
+            argument=name,
+            value=Given(repr(value), value),
+        )
     if any(v < least for v in values):
-        raise ArgumentError(f"`{op}`: `{name}` must be at least {least}; got {value!r}.", argument=name)
+        raise ArgumentError(
+            f"`{op}`: `{name}` must be at least {least}; got {{value}}.", argument=name, value=Given(repr(value), value)
+        )
     return values
 
 
@@ -59,5 +65,7 @@ def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str 
         for n, k, s, d, (before, after) in zip(sizes, windows, strides, dilation, padding)
     )
     if any(count < 1 for count in found):
-        raise ShapeError(f"`{op}`: `{name}` must not be smaller than the window; got {describe(x)}.", argument=name)
+        raise ShapeError(
+            f"`{op}`: `{name}` must not be smaller than the window; got {{x}}.", argument=name, x=describe(x)
+        )
     return found

@@ -165,7 +165,9 @@ def check_functions(op: str, **functions) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise ArgumentTypeError(
-                f"`{op}`: `{name}` must be a function; got {_checks.describe(function)}.", argument=name
+                f"`{op}`: `{name}` must be a function; got {{function}}.",
+                argument=name,
+                function=_checks.describe(function),
             )
 
 

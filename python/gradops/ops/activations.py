@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ..annotations import Axes, Axis, Tensor
-from ..errors import ShapeError
+from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
 from ._dispatch import alias, op
 from .elementwise import (
@@ -165,7 +165,11 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
     """
     axis = check_axis("glu", axis, check_rank("glu", x, 1))
     if x.shape[axis] % 2:
-        raise ShapeError(f"`glu`: `x` must have an even size along axis {axis}; got {x.shape[axis]}.", argument="x")
+        raise ShapeError(
+            f"`glu`: `x` must have an even size along axis {{axis}}; got {x.shape[axis]}.",
+            argument="x",
+            axis=Position(axis),
+        )
     first, second = split(x, 2, axis)
     return multiply(first, sigmoid(second))
 

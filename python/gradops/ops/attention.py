@@ -29,20 +29,25 @@ def _check(op, query, key, value, bias, mask, *rest):
     (batch, targets, heads, width), (again, sources, groups, depth) = _shape(query), _shape(key)
     if again != batch or depth != width or not groups or heads % groups:
         raise ShapeError(
-            f"`{op.name}`: `key` must have the batch and head size of `query`, {describe(query)}, and a number of "
-            f"heads that divides its {heads}; got {describe(key)}.",
+            f"`{op.name}`: `key` must have the batch and head size of `query`, {{query}}, and a number of "
+            f"heads that divides its {heads}; got {{key}}.",
             argument="key",
+            query=describe(query),
+            key=describe(key),
         )
     if _shape(value)[:3] != _shape(key)[:3]:
         raise ShapeError(
-            f"`{op.name}`: `value` must be of `key`'s shape but for the last dimension; got {describe(value)}.",
+            f"`{op.name}`: `value` must be of `key`'s shape but for the last dimension; got {{value}}.",
             argument="value",
+            value=describe(value),
         )
     for name, tensor in (("bias", bias), ("mask", mask)):
         wanted = (batch, heads, targets, sources)
         if tensor is not None and broadcast_shapes(op.name, ("logits", name), wanted, _shape(tensor)) != wanted:
             raise ShapeError(
-                f"`{op.name}`: `{name}` must broadcast to {wanted}; got {describe(tensor)}.", argument=name
+                f"`{op.name}`: `{name}` must broadcast to {wanted}; got {{tensor}}.",
+                argument=name,
+                tensor=describe(tensor),
             )
 
 

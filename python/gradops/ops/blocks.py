@@ -104,8 +104,9 @@ def fold(
     if x.shape[1] % taps or x.shape[2] != count:
         raise ShapeError(
             f"`fold`: `x` must have a multiple of {taps} rows (the window) and {count} columns (its positions); "
-            f"got {describe(x)}.",
+            "got {x}.",
             argument="x",
+            x=describe(x),
         )
     return by_parts(lambda x: column_sums(x, sizes, *how), floats(x))
 

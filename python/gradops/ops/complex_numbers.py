@@ -16,8 +16,9 @@ def _check_pairs(op, x) -> None:
     _checks.check_rank(op.name, x, 1)
     if shape(x)[-1] != 2:
         raise ShapeError(
-            f"`{op.name}`: the last size of `x` must be 2 (real and imaginary); got {_checks.describe(x)}.",
+            f"`{op.name}`: the last size of `x` must be 2 (real and imaginary); got {{x}}.",
             argument="x",
+            x=_checks.describe(x),
         )
 
 

@@ -74,8 +74,9 @@ def _convolve(op: str, inputs, kernel, strides, padding, data_format, dilation_r
     if depthwise:
         if depth != channels:
             raise ShapeError(
-                f"`{op}`: the kernel must be for the {channels} channels of `inputs`; got {describe(kernel)}.",
+                f"`{op}`: the kernel must be for the {channels} channels of `inputs`; got {{kernel}}.",
                 argument="kernel",
+                kernel=describe(kernel),
             )
         kernel = reshape(kernel, (*window, 1, depth * filters))
         groups = channels
@@ -84,8 +85,9 @@ def _convolve(op: str, inputs, kernel, strides, padding, data_format, dilation_r
         if not groups or channels % depth or filters % groups:
             raise ShapeError(
                 f"`{op}`: the {channels} channels of `inputs` must be a multiple of the kernel's last but one size, "
-                f"and its last size of their quotient; got {describe(kernel)}.",
+                "and its last size of their quotient; got {kernel}.",
                 argument="kernel",
+                kernel=describe(kernel),
             )
     positions(op, inputs, sizes, window, strides, dilation, around)
     return conv_to_output(inputs, kernel, strides, around, dilation, groups, first)
@@ -188,8 +190,9 @@ def separable_conv(
     y = _convolve(name, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate, depthwise=True)
     if any(n != 1 for n in _window(name, pointwise_kernel, len(y.shape) - 2, "pointwise_kernel")):
         raise ShapeError(
-            f"`{name}`: `pointwise_kernel` must have a window of size 1; got {describe(pointwise_kernel)}.",
+            f"`{name}`: `pointwise_kernel` must have a window of size 1; got {{pointwise_kernel}}.",
             argument="pointwise_kernel",
+            pointwise_kernel=describe(pointwise_kernel),
         )
     return _convolve(name, y, pointwise_kernel, 1, "valid", data_format, 1)
 
@@ -257,8 +260,9 @@ def conv_transpose(
     if _channels(inputs, first) != kernel.shape[-1]:
         raise ShapeError(
             f"`{name}`: the kernel's last size must be the {_channels(inputs, first)} channels of `inputs`; got "
-            f"{describe(kernel)}.",
+            "{kernel}.",
             argument="kernel",
+            kernel=describe(kernel),
         )
     found = [_transposed(n, k, s, d, padding, e) for n, k, s, d, e in zip(sizes, window, strides, dilation, extra)]
     totals, around = zip(*found)

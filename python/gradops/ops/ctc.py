@@ -45,8 +45,9 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
         check_rank(op, tensor, (rank,), other)
         if tensor.shape[0] != outputs.shape[0] and None not in (tensor.shape[0], outputs.shape[0]):
             raise ShapeError(
-                f"`{op}`: `{other}` must have the batch size of `{name}`, {outputs.shape[0]}; got {describe(tensor)}.",
+                f"`{op}`: `{other}` must have the batch size of `{name}`, {outputs.shape[0]}; got {{tensor}}.",
                 argument=other,
+                tensor=describe(tensor),
             )
 
 

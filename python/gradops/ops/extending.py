@@ -9,7 +9,7 @@ import numpy as np
 
 from ..annotations import Axis, Integers, Tensor
 from ..backends.tracing import constant
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Position
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
 from ._dispatch import op
@@ -166,7 +166,10 @@ def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
     size = x.shape[axis]
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         if not size:
-            raise ArgumentError(f"`pad`: the mode {mode!r} has nothing to copy in dimension {axis}, which is empty.")
+            raise ArgumentError(
+                f"`pad`: the mode {mode!r} has nothing to copy in dimension {{axis}}, which is empty.",
+                axis=Position(axis),
+            )
         return take(x, _mirrored(size, before, after, mode), axis)
     if mode == "constant":
         line = cast(reductions.sum(zeros_like(x)), dtype(x))

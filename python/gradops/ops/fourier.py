@@ -9,7 +9,7 @@ Half precision is worked on in float32 and gives float32 or complex64.
 from __future__ import annotations
 
 from ..annotations import Integer, Tensor, Tensors
-from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from . import _checks
 from ._compose import is_complex
 from ._dispatch import op
@@ -29,9 +29,9 @@ def check_spectrum(op, x, rank: int) -> tuple:
         return shape(x)
     if len(x) != 2:
         raise ArgumentError(
-            f"`{op.name}`: `x` must be a complex tensor, or a pair of a real and an imaginary part; "
-            f"got {_checks.describe(x)}.",
+            f"`{op.name}`: `x` must be a complex tensor, or a pair of a real and an imaginary part; got {{x}}.",
             argument="x",
+            x=_checks.describe(x),
         )
     for part in x:
         _checks.check_rank(op.name, part, rank)
@@ -197,14 +197,16 @@ def ifft2(x: Tensors):
 def check_length(op: str, value, name: str) -> None:
     """A length, which must be a positive whole number."""
     if _checks.integer(op, value, name) < 1:
-        raise ArgumentError(f"`{op}`: `{name}` must be at least 1; got {value!r}.", argument=name)
+        raise ArgumentError(
+            f"`{op}`: `{name}` must be at least 1; got {{value}}.", argument=name, value=Given(repr(value), value)
+        )
 
 
 def check_real(op, x) -> None:
     """A real signal of at least one dimension."""
     _checks.check_rank(op.name, x, 1)
     if is_complex(x):
-        raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {_checks.describe(x)}.", argument="x")
+        raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {{x}}.", argument="x", x=_checks.describe(x))
 
 
 def _check_rfft(op, x, fft_length) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import config
 from ..annotations import Axis, Indices, Tensor
-from ..errors import ShapeError
+from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real, describe
 from ._dispatch import op
 from ._precision import floats
@@ -41,9 +41,10 @@ def _agree(first, second) -> bool:
 def _same_shape(op: str, first, second, names) -> None:
     if not _agree(first.shape, second.shape):
         raise ShapeError(
-            f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {describe(first)} and "
-            f"{describe(second)}.",
+            f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {{first}} and {{second}}.",
             argument=names[1],
+            first=describe(first),
+            second=describe(second),
         )
 
 
@@ -140,9 +141,10 @@ def sparse_categorical_crossentropy(
     fitting = ((*before, *after), (*before, 1, *after), (*before, *after, 1))
     if not any(_agree(target.shape, wanted) for wanted in fitting):
         raise ShapeError(
-            f"`{name}`: `target` must be of shape {(*before, *after)}, `output` without axis {axis}; "
-            f"got {describe(target)}.",
+            f"`{name}`: `target` must be of shape {(*before, *after)}, `output` without axis {{axis}}; got {{target}}.",
             argument="target",
+            axis=Position(axis),
+            target=describe(target),
         )
     if len(target.shape) == rank:
         target = squeeze(target, axis if target.shape[axis] == 1 else -1)

@@ -22,8 +22,9 @@ def _along(op: str, name: str, value, x, axes):
     sizes = tuple(x.shape[a] for a in sorted(axes))
     if tuple(value.shape) != sizes:
         raise ShapeError(
-            f"`{op}`: `{name}` must be of shape {sizes}, the sizes of `x` along the axes; got {describe(value)}.",
+            f"`{op}`: `{name}` must be of shape {sizes}, the sizes of `x` along the axes; got {{value}}.",
             argument=name,
+            value=describe(value),
         )
     return reshape(value, [x.shape[i] if i in axes else 1 for i in range(len(x.shape))])
 

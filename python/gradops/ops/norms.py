@@ -27,9 +27,9 @@ def _check_norm(op, x, ord, axis, keepdims) -> None:
             return
         if rank not in (1, 2):
             raise ShapeError(
-                f"`{op.name}`: `x` must have 1 or 2 dimensions where `ord` is given without `axis`; "
-                f"got {_checks.describe(x)}.",
+                f"`{op.name}`: `x` must have 1 or 2 dimensions where `ord` is given without `axis`; got {{x}}.",
                 argument="x",
+                x=_checks.describe(x),
             )
         count = rank
     else:

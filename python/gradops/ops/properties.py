@@ -6,7 +6,7 @@ import builtins
 
 from .. import backends, config, dtypes
 from ..annotations import Tensor
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentTypeError, TypeOf
 from ._public import public
 
 
@@ -60,6 +60,7 @@ def _converted(op: str, x):
         return config.default_backend().convert(x)
     except Exception as error:
         raise ArgumentTypeError(
-            f"`{op}`: `x` must be a tensor, a number or a rectangular list of numbers; got {type(x).__name__}.",
+            f"`{op}`: `x` must be a tensor, a number or a rectangular list of numbers; got {{x}}.",
             argument="x",
+            x=TypeOf(x),
         ) from error

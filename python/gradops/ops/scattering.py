@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
-from ..errors import ArgumentError, AxisError, ShapeError
+from ..errors import ArgumentError, AxisError, Position, ShapeError
 from . import _checks, reductions
 from ._checks import check_positions, check_rank, integer, known
 from ._dispatch import op
@@ -154,10 +154,9 @@ def _block(op: str, x, start_indices, sizes) -> tuple:
             continue
         if not 0 <= start <= full - size:
             raise AxisError(
-                f"`{op}`: `start_indices` must leave room for {size} in a dimension of {full}; got {start}.",
+                f"`{op}`: `start_indices` must leave room for {size} in a dimension of {full}; got {{position}}.",
                 argument="start_indices",
-                position=start,
-                bound=full,
+                position=Position(start),
             )
         key.append(builtins.slice(start, start + size))
     if len(key) < len(starts):

@@ -106,8 +106,9 @@ def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> N
         _checks.choice(op.name, window, WINDOWS, "window")
     elif window is not None and shape(window) != (sequence_length,):
         raise ShapeError(
-            f"`{op.name}`: `window` must be of shape {(int(sequence_length),)}; got {_checks.describe(window)}.",
+            f"`{op.name}`: `window` must be of shape {(int(sequence_length),)}; got {{window}}.",
             argument="window",
+            window=_checks.describe(window),
         )
 
 
@@ -137,8 +138,9 @@ def _check_stft(op, x, sequence_length, sequence_stride, fft_length, window, cen
     if center and size is not None and size <= fft_length // 2:
         raise ShapeError(
             f"`{op.name}`: with `center` the last size of `x` must be above half of `fft_length`, {fft_length}; "
-            f"got {_checks.describe(x)}.",
+            "got {x}.",
             argument="x",
+            x=_checks.describe(x),
         )
 
 

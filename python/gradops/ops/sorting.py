@@ -141,8 +141,10 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
     if shape(predictions)[:-1] != shape(targets):
         raise ShapeError(
             "`in_top_k`: `predictions` must have the shape of `targets` and one dimension more; "
-            f"got {describe(predictions)} for {describe(targets)}.",
+            "got {predictions} for {targets}.",
             argument="predictions",
+            predictions=describe(predictions),
+            targets=describe(targets),
         )
     k = integer("in_top_k", k, "k")
     inside = logical_and(less(-1, targets), less(targets, shape(predictions)[-1]))

@@ -48,9 +48,11 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
     if shape(weights) != shape(x):
         if len(axes) != 1 or shape(weights) != (shape(x)[axes[0]],):
             raise ShapeError(
-                f"`average`: `weights` must have the shape of `x` or be a vector along the one axis; "
-                f"got {describe(weights)} for {describe(x)}.",
+                "`average`: `weights` must have the shape of `x` or be a vector along the one axis; "
+                "got {weights} for {x}.",
                 argument="weights",
+                weights=describe(weights),
+                x=describe(x),
             )
         weights = reshape(weights, [-1 if i in axes else 1 for i in range(ndim(x))])
         weights = broadcast_to(weights, shape(x))
@@ -67,8 +69,10 @@ def _counts(op, x, weights, minlength, sparse):
         raise ArgumentError(f"`bincount`: `minlength` must be at least 0; got {minlength}.", argument="minlength")
     if weights is not None and shape(weights) != shape(x):
         raise ShapeError(
-            f"`bincount`: `weights` must have the shape of `x`; got {describe(weights)} for {describe(x)}.",
+            "`bincount`: `weights` must have the shape of `x`; got {weights} for {x}.",
             argument="weights",
+            weights=describe(weights),
+            x=describe(x),
         )
 
 
@@ -301,9 +305,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
             dx = diff(x, 1, axis)
         else:
             raise ShapeError(
-                f"`trapezoid`: `x` must be a vector along the axis or have the shape of `y`; "
-                f"got {describe(x)} for {describe(y)}.",
+                "`trapezoid`: `x` must be a vector along the axis or have the shape of `y`; got {x} for {y}.",
                 argument="x",
+                x=describe(x),
+                y=describe(y),
             )
     y = as_float(y)
     if not size:

@@ -10,7 +10,7 @@ from ..autodiff.modes import recording
 from ..autodiff.record import record
 from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, convert, feedback
 from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
 from .each import each
 from .models import Messages, Model, as_model, ask, shortened
 from .prompts import chosen, fill, listed, places
@@ -76,9 +76,14 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
         return [*turns, ("user", [prompt])]
     if not isinstance(prompt, (list, tuple)) or not prompt:
         raise ArgumentTypeError(
-            f"`prompt` must be a text or messages; got {type(prompt).__name__}.",
+            "`prompt` must be a text or messages; got {prompt}.",
             argument="prompt",
-            hint='messages are `[{"role": "user", "content": text}]`; several texts are `Variable([...])`',
+            hint="messages are {messages}",
+            prompt=TypeOf(prompt),
+            messages=Code(
+                '`[{"role": "user", "content": text}]`; several texts are `Variable([...])`',
+                '`list(list(role = "user", content = text))`',
+            ),
         )
     for message in prompt:
         content = message.get("content") if isinstance(message, Mapping) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autodiff.text.values import Feedback, Text, Texts
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, Code, Item, ModelError
 from .each import each
 from .models import as_model, ask
 from .prompts import chosen, fill, listed, places
@@ -44,12 +44,16 @@ class Descent:
             if not isinstance(param, Variable) or param.dtype is not str or not param.requires_grad:
                 what = repr(param) if isinstance(param, Variable) else type(param).__name__
                 raise ArgumentTypeError(
-                    f"`params[{i}]` must be a text variable that requires a gradient; got {what}.",
+                    f"{{param}} must be a text variable that requires a gradient; got {what}.",
                     argument="params",
-                    hint='make it with `Parameter("...", role="instruction")`',
+                    hint="make it with {call}",
+                    call=Code('`Parameter("...", role="instruction")`', '`parameter("...", role = "instruction")`'),
+                    param=Item("params", i),
                 )
             if not param.is_leaf:
-                raise ArgumentTypeError(f"`params[{i}]` is the result of an operation.", argument="params")
+                raise ArgumentTypeError(
+                    "{param} is the result of an operation.", argument="params", param=Item("params", i)
+                )
         if len(set(map(id, self.params))) < len(self.params):
             raise ArgumentError("`params` has a variable twice.", argument="params")
         if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:

@@ -11,7 +11,7 @@ from typing import Any
 from .._progress import track
 from ..autodiff import gradients
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
@@ -38,7 +38,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
         What ``f`` records.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     columns = [list(column) for column in iterables]
     sizes = [len(column) for column in columns]
     if not columns or len(set(sizes)) > 1:

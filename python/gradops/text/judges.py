@@ -13,7 +13,7 @@ from ..autodiff.modes import no_grad, recording
 from ..autodiff.record import record
 from ..autodiff.text.values import Feedback, Said, Texts, aligned
 from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentTypeError, Code, TypeOf
 
 
 def judge(f: Callable) -> Callable:
@@ -42,7 +42,7 @@ def judge(f: Callable) -> Callable:
         ``f`` runs without recording.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     name = getattr(f, "__name__", type(f).__name__)
 
     def judged(*arguments, **keywords):
@@ -129,7 +129,8 @@ def _remarks(name: str, answer) -> tuple[str, ...]:
     raise ArgumentTypeError(
         f"`{name}` must return None, a remark, or a number with a remark; got {answer!r}.",
         argument="f",
-        hint='return None for a good text; for a bad one say why: `return "too long"`',
+        hint="return None for a good text; for a bad one say why: {remark}",
+        remark=Code('`return "too long"`', '`"too long"`'),
     )
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, ArgumentTypeError, BackendError, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, ModelError, TypeOf
 
 Messages = list[dict[str, str]]
 
@@ -60,9 +60,10 @@ def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
     if not isinstance(prompt, str):
         if not isinstance(prompt, (list, tuple)) or not all(map(_is_message, prompt)):
             raise ArgumentTypeError(
-                f"`prompt` must be a text or messages with roles and contents; got {type(prompt).__name__}.",
+                "`prompt` must be a text or messages with roles and contents; got {prompt}.",
                 argument="prompt",
                 hint="`call(model, prompt)` takes text variables",
+                prompt=TypeOf(prompt),
             )
         return [{"role": "system", "content": str(system)}] * (system is not None) + list(prompt)
     user = {"role": "user", "content": str(prompt)}
@@ -146,9 +147,11 @@ def as_model(x, model: str | None = None, **options) -> Model:
     if callable(x):
         return _without(x, Model(_sender(x), getattr(x, "__name__", type(x).__name__)), model, options)
     raise ArgumentTypeError(
-        f"a model must be a function, a client or a name; got {type(x).__name__}.",
+        "a model must be a function, a client or a name; got {x}.",
         argument="model",
-        hint="a function of a prompt and a system prompt that returns text will do: `lambda prompt, system: ...`",
+        hint="a function of a prompt and a system prompt that returns text will do: {function}",
+        x=TypeOf(x),
+        function=Code("`lambda prompt, system: ...`", "`function(prompt, system) ...`"),
     )
 
 
@@ -156,9 +159,10 @@ def _without(x, made: Model, model, options) -> Model:
     if model is not None or options:
         name = "model" if model is not None else next(iter(options))
         raise ArgumentTypeError(
-            f"`{name}`: {type(x).__name__} takes no options here.",
+            f"`{name}`: {{x}} takes no options here.",
             argument=name,
             hint="give them where the model is made, or in the function",
+            x=TypeOf(x),
         )
     return made
 
@@ -194,9 +198,11 @@ def _way(function: Callable) -> str:
 def _of_client(client, create: Callable, model: str | None, options: dict) -> Model:
     if model is None:
         raise ArgumentTypeError(
-            f"`model`: which of the models of the {type(client).__name__}?",
+            "`model`: which of the models of the {client}?",
             argument="model",
-            hint='`as_model(client, "name-of-the-model")`',
+            hint="{call}",
+            client=TypeOf(client),
+            call=Code('`as_model(client, "name-of-the-model")`', '`text_as_model(client, "name-of-the-model")`'),
         )
     return Model(
         lambda messages: _answer_of(create(model=model, messages=messages, **options)),
@@ -211,7 +217,8 @@ def _of_litellm(name: str, options: dict) -> Model:
     except ImportError:
         raise BackendError(
             f"the model {name!r} is called through litellm, which is not installed.",
-            hint="pip install litellm; or pass a client or a function",
+            hint="{install}; or pass a client or a function",
+            install=Code("pip install litellm", "pip install litellm in Python"),
         ) from None
     return Model(
         lambda messages: _answer_of(completion(model=name, messages=messages, **options)),
@@ -250,15 +257,16 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         answers = {str(pattern): answer for pattern, answer in answers}  # from R, whose lists need no names
     if not isinstance(answers, Mapping):
         raise ArgumentTypeError(
-            f"`answers` must be patterns with their answers; got {type(answers).__name__}.", argument="answers"
+            "`answers` must be patterns with their answers; got {answers}.", argument="answers", answers=TypeOf(answers)
         )
     rows = []
     for pattern, answer in answers.items():
         several = isinstance(answer, (list, tuple)) and len(answer) > 0 and all(isinstance(a, str) for a in answer)
         if not (isinstance(answer, str) or callable(answer) or several):
             raise ArgumentTypeError(
-                f"`answers`: for {pattern!r} a text, a list of texts or a function; got {type(answer).__name__}.",
+                f"`answers`: for {pattern!r} a text, a list of texts or a function; got {{answer}}.",
                 argument="answers",
+                answer=TypeOf(answer),
             )
         try:
             rows.append((re.compile(pattern, re.DOTALL), answer, [0]))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, BudgetError, ModelError
+from ..errors import ArgumentError, BudgetError, Code, Given, ModelError
 from .models import Messages, Model, Reply, as_model, as_prompt, shortened
 
 
@@ -51,7 +51,11 @@ def remembered(
         raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
     for name, value in (("retries", retries), ("wait", wait)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise ArgumentError(f"`{name}` must be a number of at least 0; got {value!r}.", argument=name)
+            raise ArgumentError(
+                f"`{name}` must be a number of at least 0; got {{value}}.",
+                argument=name,
+                value=Given(repr(value), value),
+            )
     memory = _Memory(None if path is None else Path(path))
     made = None if model is None else as_model(model)
     budget = _Budget(calls, tokens)
@@ -113,7 +117,10 @@ class _Budget:
                 if most is not None and used >= most:
                     raise BudgetError(
                         f"the budget of {most} {name} is used up ({used}); the call was not made.",
-                        hint=f"`remembered(model, path, {name}=...)` with the same path goes on from here",
+                        hint="{call} with the same path goes on from here",
+                        call=Code(
+                            f"`remembered(model, path, {name}=...)`", f"`text_remembered(model, path, {name} = ...)`"
+                        ),
                     )
             self.made += 1
 

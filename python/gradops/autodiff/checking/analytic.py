@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import backends
-from ...errors import GradientError
+from ...errors import GradientError, Position
 from ...ops import conversion
 from ...ops.creation import zeros_like
 from ..gradients import grad
@@ -29,13 +29,15 @@ def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dt
             if g is not None:
                 if grad_dtypes and conversion.dtype(g) != conversion.dtype(values[i]):
                     raise GradientError(
-                        f"gradcheck: the gradient for input {i} has dtype {conversion.dtype(g)}; "
-                        f"the input has {conversion.dtype(values[i])}."
+                        f"gradcheck: the gradient for input {{i}} has dtype {conversion.dtype(g)}; "
+                        f"the input has {conversion.dtype(values[i])}.",
+                        i=Position(i),
                     )
                 if tuple(g.shape) != tuple(values[i].shape):
                     raise GradientError(
-                        f"gradcheck: the gradient for input {i} has shape {tuple(g.shape)}; "
-                        f"the input has {tuple(values[i].shape)}."
+                        f"gradcheck: the gradient for input {{i}} has shape {tuple(g.shape)}; "
+                        f"the input has {tuple(values[i].shape)}.",
+                        i=Position(i),
                     )
                 found[j][:, column] = reals(to_numpy(g))
         advance(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import GradientError
+from ...errors import Element, GradientError, Position
 from ...ops import conversion
 
 
@@ -13,19 +13,26 @@ def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -
     if not wrong.any():
         return
     order = np.argsort(-np.nan_to_num(np.abs(analytic - numeric), nan=np.inf).ravel(), kind="stable")
+    places: dict = {}
     lines = [f"{'input element':>20} {'output element':>20} {'analytic':>16} {'numeric':>16}"]
     for flat_place in order[: min(12, int(wrong.sum()))]:
         row, column = np.unravel_index(flat_place, wrong.shape)
+        at = len(lines)
+        places |= {f"of_x_{at}": _place(row, x), f"of_y_{at}": _place(column, y)}
         lines.append(
-            f"{_place(row, x):>20} {_place(column, y):>20} {analytic[row, column]:>16.8g} {numeric[row, column]:>16.8g}"
+            f"{{of_x_{at}:>20}} {{of_y_{at}:>20}} {analytic[row, column]:>16.8g} {numeric[row, column]:>16.8g}"
         )
-    more = int(wrong.sum()) - len(lines) + 1
+    count = int(wrong.sum())
+    more = count - len(lines) + 1
     raise GradientError(
-        f"gradcheck: the gradient of output {k} for input {i} is wrong at {int(wrong.sum())} of {wrong.size} places "
+        f"gradcheck: the gradient of output {{k}} for input {{i}} is wrong at {count} of {wrong.size} places "
         f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n"
         + "\n".join(lines)
         + (f"\n... and {more} more" if more > 0 else ""),
         hint=_hint(analytic, numeric),
+        k=Position(k),
+        i=Position(i),
+        **places,
     )
 
 
@@ -41,11 +48,11 @@ def _hint(analytic, numeric) -> str | None:
     return None
 
 
-def _place(index: int, x) -> str:
+def _place(index: int, x) -> Element:
     """A real element's position: of a complex tensor with its part."""
     part = ""
     if "complex" in conversion.dtype(x):
         index, which = divmod(int(index), 2)
         part = (" Re", " Im")[which]
     where = np.unravel_index(int(index), tuple(x.shape)) if tuple(x.shape) else ()
-    return "[" + ", ".join(map(str, where)) + "]" + part
+    return Element(tuple(map(int, where)), part)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import backends, dtypes
 from ..._progress import track
-from ...errors import ArgumentError, GradientError
+from ...errors import ArgumentError, GradientError, Position
 from ...ops import conversion
 from ..variable import Variable, wrap
 from .analytic import analytic_jacobian, pull_back, puller
@@ -181,13 +181,16 @@ def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fa
     for i, (a, b) in enumerate(zip(flat, again)):
         if not np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True):
             raise GradientError(
-                f"gradcheck: output {i} differs from call to call by {np.max(np.abs(a - b)):.3g}: "
+                f"gradcheck: output {{i}} differs from call to call by {np.max(np.abs(a - b)):.3g}: "
                 f"the function is not deterministic.",
+                i=Position(i),
                 hint="fix its random seed, or allow it with `nondet_tol`",
             )
     for i in places:
         if overlaps(values[i]):
-            raise ArgumentError(f"gradcheck: input {i} shares memory between its elements.", argument="inputs")
+            raise ArgumentError(
+                "gradcheck: input {i} shares memory between its elements.", argument="inputs", i=Position(i)
+            )
     # A float that is no tensor is off the tape: gradient 0, which is wrong if it depends on the inputs.
     wanted = [k for k, y in enumerate(outputs) if is_differentiable(y) or isinstance(y, (float, complex))]
     if not wanted:
@@ -212,8 +215,10 @@ def _check_slow(func, values, places, kind, flat, wanted, eps, atol, rtol, nonde
             for j, i in enumerate(places):
                 if not np.allclose(analytic[j], repeated[j], rtol=0, atol=nondet_tol, equal_nan=True):
                     raise GradientError(
-                        f"gradcheck: the gradient of output {k} for input {i} differs from pass to pass by "
+                        "gradcheck: the gradient of output {k} for input {i} differs from pass to pass by "
                         f"{np.max(np.abs(analytic[j] - repeated[j])):.3g}: it is not deterministic.",
+                        k=Position(k),
+                        i=Position(i),
                         hint="allow it with `nondet_tol`",
                     )
                 compare(analytic[j], numeric[j][k], k, i, values[i], flat[k], atol, rtol)
@@ -234,9 +239,10 @@ def _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol) -> No
         size = sum(upstream[k].size for k in wanted)
         if not abs(analytic - numeric) <= atol * max(1.0, size**0.5) + rtol * abs(numeric):
             raise GradientError(
-                f"gradcheck: along a random direction of input {i} the derivative is wrong: "
+                "gradcheck: along a random direction of input {i} the derivative is wrong: "
                 f"analytic {analytic:.8g}, numeric {numeric:.8g}.",
                 hint="`fast_mode=False` shows where",
+                i=Position(i),
             )
 
 
@@ -252,11 +258,13 @@ def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> No
             first, second = pull(without), pull(zero)
         except Exception as error:
             raise GradientError(
-                f"gradcheck: a gradient that is undefined (of output {k}) is not taken: {error}"
+                f"gradcheck: a gradient that is undefined (of output {{k}}) is not taken: {error}", k=Position(k)
             ) from error
         for i, a, b in zip(places, first, second):
             a, b = (np.zeros(tuple(values[i].shape)) if g is None else to_numpy(g) for g in (a, b))
             if not np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
                 raise GradientError(
-                    f"gradcheck: an undefined gradient of output {k} must count as zero; for input {i} it does not."
+                    "gradcheck: an undefined gradient of output {k} must count as zero; for input {i} it does not.",
+                    k=Position(k),
+                    i=Position(i),
                 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends
-from ...errors import ArgumentTypeError, AxisError, BackendError, ShapeError
+from ...errors import ArgumentTypeError, AxisError, BackendError, Code, Position, ShapeError, TypeOf
 from . import values
 from .values import Feedback, Text, Texts, Verdict, add, aligned, both, convert, feedback
 
@@ -25,11 +25,15 @@ def _sum(x, axis=None, keepdims=False):
     rank = len(x.shape)
     for one in () if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
         if not -rank <= one < rank:
-            raise AxisError(f"`axis` {one} is out of range: {_sizes(x)}.", argument="axis", position=one, bound=rank)
+            raise _axis_error(x, one)
     if isinstance(x, Texts):
         total = Text("".join(x), x.roles)
         return Texts([total]) if keepdims else total
     return x
+
+
+def _axis_error(x, axis: int) -> AxisError:
+    return AxisError(f"`axis` {{position}} is out of range: {_sizes(x)}.", argument="axis", position=Position(axis))
 
 
 def _concatenate(xs, axis=0):
@@ -39,14 +43,18 @@ def _concatenate(xs, axis=0):
         raise ShapeError(
             "`concatenate`: one text has no dimension to join along.",
             argument="xs",
-            hint="`ops.stack` makes several texts of single ones, `text.join` one text",
+            hint="{several} makes several texts of single ones, {one} one text",
+            several=Code("`ops.stack`", "`c()`"),
+            one=Code("`text.join`", "`text_join()`"),
         )
     return Texts([t for x in xs for t in x])
 
 
 def _split(x, indices_or_sections, axis=0):
     if not isinstance(x, Feedback):
-        raise BackendError("`split`: use `gradops.autodiff.text.split` for text.")
+        raise BackendError(
+            "`split`: use {split} for text.", split=Code("`gradops.autodiff.text.split`", "`text_split()`")
+        )
     count = indices_or_sections
     edges = list(range(1, count)) if isinstance(count, int) else list(count)
     starts, ends = [0, *edges], [*edges, None]
@@ -70,7 +78,7 @@ def _get_item(x, key):
             raise AxisError("one text has positions of characters: a whole number or a slice.", argument="key")
         key = places.item()
     if isinstance(key, int) and not -len(x) <= key < len(x):
-        raise AxisError(f"position {key} is out of range: {_sizes(x)}.", argument="key", position=key, bound=len(x))
+        raise AxisError(f"position {{position}} is out of range: {_sizes(x)}.", argument="key", position=Position(key))
     return x[key] if isinstance(x, Texts) else Text(str(x)[key], x.roles)
 
 
@@ -92,7 +100,7 @@ def _add_at(x, key, updates):
 
 def _take(x, indices, axis=None):
     if axis not in (None, 0, -1) or not x.shape:
-        raise AxisError(f"`axis` {axis} is out of range: {_sizes(x)}.", argument="axis", position=axis, bound=1)
+        raise _axis_error(x, axis)
     return _get_item(x, indices)
 
 
@@ -128,7 +136,7 @@ def _expand_dims(x, axis):
         return x
     if isinstance(x, Text) and axis in (0, -1, (0,), (-1,)):
         return Texts([x])
-    raise AxisError(f"`axis` {axis} does not fit: {_sizes(x)}.", argument="axis")
+    raise _axis_error(x, axis)
 
 
 def _squeeze(x, axis=None):
@@ -138,7 +146,9 @@ def _squeeze(x, axis=None):
         return x[0]
     if isinstance(x, Texts) and axis is None:
         return x
-    raise ShapeError(f"`squeeze`: {_sizes(x)} has no dimension {axis} of size 1.", argument="axis")
+    raise ShapeError(
+        f"`squeeze`: {_sizes(x)} has no dimension {{axis}} of size 1.", argument="axis", axis=Position(axis)
+    )
 
 
 def _transpose(x, axes=None):
@@ -164,8 +174,9 @@ def _compared(name: str, compare: Callable) -> Callable:
         for x in (x1, x2):
             if not isinstance(x, (Text, Texts)):
                 raise ArgumentTypeError(
-                    f"`{name}`: text compares with text only; got {type(x).__name__}.",
+                    f"`{name}`: text compares with text only; got {{x}}.",
                     hint="compare `x.item()`, or make a text of the number",
+                    x=TypeOf(x),
                 )
         if isinstance(x1, Texts) or isinstance(x2, Texts):
             return np.array([compare(str(a), str(b)) for a, b in aligned(name, x1, x2)])

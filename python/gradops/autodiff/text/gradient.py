@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import GradientError
+from ...errors import Code, GradientError
 from .. import state
 from ..variable import Variable, wrap
 from .values import Feedback, Verdict, feedback
@@ -20,7 +20,8 @@ def first_feedback(root: Variable, value) -> Feedback:
         raise GradientError(
             "a text has no gradient to start from.",
             argument="gradient",
-            hint='say what to feed back: `text.backward("shorter, please")`',
+            hint="say what to feed back: {call}",
+            call=Code('`text.backward("shorter, please")`', '`backward(text, "shorter, please")`'),
         )
     return feedback(value, root.role)
 

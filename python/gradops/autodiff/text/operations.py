@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentTypeError
+from ...errors import ArgumentTypeError, TypeOf
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
@@ -233,7 +233,7 @@ def _text(value) -> Text | Texts:
         return data
     if isinstance(data, str):
         return Text(data)
-    raise ArgumentTypeError(f"expected a text; got {type(data).__name__}.")
+    raise ArgumentTypeError("expected a text; got {data}.", data=TypeOf(data))
 
 
 def _single(value) -> Text:

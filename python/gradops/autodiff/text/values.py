@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from ... import backends
-from ...errors import ArgumentTypeError, ShapeError
+from ...errors import ArgumentTypeError, Code, ShapeError, TypeOf
 from ..state import clock, moment
 from ..variable import Variable
 
@@ -204,7 +204,7 @@ def feedback(value, role: str | None = None, order: int | None = None) -> Feedba
         return Feedback((Said(str(value), () if role is None else (role,), order),))
     if isinstance(value, (list, tuple, Texts)):
         return Feedback(said for v in value for said in feedback(v, role, order))
-    raise ArgumentTypeError(f"feedback on a text must be text; got {type(value).__name__}.", argument="gradient")
+    raise ArgumentTypeError("feedback on a text must be text; got {value}.", argument="gradient", value=TypeOf(value))
 
 
 def convert(value, dtype=None, like=None):
@@ -224,8 +224,10 @@ def add(x1, x2):
     for x in (x1, x2):
         if not isinstance(x, (Text, Texts)):
             raise ArgumentTypeError(
-                f"`add`: text joins with text only; got {type(x).__name__}.",
-                hint='fill numbers in with `text.format("{} grams", x)`',
+                "`add`: text joins with text only; got {x}.",
+                hint="fill numbers in with {call}",
+                x=TypeOf(x),
+                call=Code('`text.format("{} grams", x)`', '`paste(x, "grams")`'),
             )
     if isinstance(x1, Texts) or isinstance(x2, Texts):
         return Texts([add(a, b) for a, b in aligned("add", x1, x2)])

@@ -6,7 +6,7 @@ import contextlib
 
 import tensorflow as tf
 
-from ...errors import GradientError
+from ...errors import GRAD, VARIABLE, Code, GradientError
 from . import _private
 
 
@@ -118,8 +118,10 @@ def watch(x) -> None:
         raise GradientError(
             "`x` is a TensorFlow tensor and no `tf.GradientTape` is active to watch it.",
             argument="x",
-            hint="call it inside `with tf.GradientTape(persistent=True):`, or use `gradops.grad(f)`, or make it a "
-            "variable: `x = gradops.Variable(x, requires_grad=True)`",
+            hint="{tape}, or use {grad}, or make it a variable: {variable}",
+            tape=Code("call it inside `with tf.GradientTape(persistent=True):`", "call it inside such a tape"),
+            grad=GRAD,
+            variable=VARIABLE,
         )
     for tape in tapes:
         tape.watch(x)
@@ -136,8 +138,12 @@ def gradient(y, xs: list) -> list:
             "an eager TensorFlow tensor needs an active persistent `tf.GradientTape` to know what it was computed "
             f"from; there {'is one that is not persistent' if tapes else 'is none'}.",
             argument="y",
-            hint="compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or use "
-            "`gradops.grad(f)`, or make `x` a variable: `x = gradops.Variable(x, requires_grad=True)`",
+            hint="{tape}use {grad}, or make `x` a variable: {variable}",
+            tape=Code(
+                "compute `y` inside `with tf.GradientTape(persistent=True) as tape:` with `tape.watch(x)`, or ", ""
+            ),
+            grad=GRAD,
+            variable=VARIABLE,
         )
     with quietly():
         for tape in reversed(lasting):

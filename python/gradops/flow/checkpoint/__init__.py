@@ -16,7 +16,7 @@ from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable
 from ...backends import interface
 from ...backends.policy import checkpoint_policy
-from ...errors import ArgumentTypeError
+from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
 from ..scopes import _Scope
 from . import tape
@@ -96,7 +96,7 @@ def checkpoint(f: Callable) -> Callable:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
     """
     if not callable(f):
-        raise ArgumentTypeError(f"`f` must be a function; got {type(f).__name__}.", argument="f")
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
 
     @functools.wraps(f, updated=())
     def checkpointed(*args, **kwargs):

@@ -8,6 +8,7 @@ import traceback
 from collections import OrderedDict
 
 from ...errors import GradopsError, ModelError
+from . import wording
 
 
 class CallbackError(Exception):
@@ -61,12 +62,11 @@ class Failure:
             error = error.__cause__ or error.__context__
         error = original(self.error)
         if isinstance(error, GradopsError):
+            hint = error.hint_template
             return {
                 "kind": error.kind,
-                "message": error.message,
+                "message": wording.message(error, error.template),
                 "argument": error.argument,
-                "hint": error.hint,
-                "position": getattr(error, "position", None),
-                "bound": getattr(error, "bound", None),
+                "hint": None if hint is None else wording.message(error, hint),
             }
-        return {"kind": "python", "message": f"{type(error).__name__}: {error}"}
+        return {"kind": "python", "message": wording.code(f"{type(error).__name__}: {error}")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import ArgumentTypeError
+from ...errors import ArgumentTypeError, TypeOf
 from . import memory, rpy2, threads
 from .callbacks import Held, signature, without_defaults
 from .host import Outside, host_function
@@ -54,9 +54,10 @@ def _callable(f, argument: str) -> Callable:
     found = rpy2.function_of(f)
     if found is None:
         raise ArgumentTypeError(
-            f"`{argument}` must be an R function, an object of rpy2's or R source text; got {type(f).__name__}"
+            f"`{argument}` must be an R function, an object of rpy2's or R source text; got {{f}}"
             + (f" {f!r}." if isinstance(f, str) else "."),
             argument=argument,
+            f=TypeOf(f),
         )
     names, defaults = rpy2.formals(found)
     held = Held(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError
+from ...errors import ArgumentTypeError, TypeOf
 from . import threads, values
 
 _NA = -(2**31)
@@ -152,9 +152,9 @@ def as_r(value):
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return _frame({str(name): value[name].to_numpy() for name in value.columns}, len(value))
     raise ArgumentTypeError(
-        "an R function takes tensors, numbers, text, lists, dicts, data frames and R objects; "
-        f"got {type(value).__name__}.",
+        "an R function takes tensors, numbers, text, lists, dicts, data frames and R objects; got {value}.",
         argument="f",
+        value=TypeOf(value),
     )
 
 

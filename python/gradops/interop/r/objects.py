@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import autodiff, backends, config, ops
 from ...autodiff.text import Feedback, Said, Text, Texts
-from ...errors import ArgumentTypeError, BackendError
+from ...errors import ArgumentTypeError, BackendError, TypeOf
 from .values import to_r
 
 _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
@@ -54,7 +54,7 @@ def pack(value) -> dict:
         }
     owner = backends.of(data)
     if owner is None:
-        raise ArgumentTypeError(f"`x` must be a tensor; got {type(value).__name__}.", argument="x")
+        raise ArgumentTypeError("`x` must be a tensor; got {value}.", argument="x", value=TypeOf(value))
     try:
         array = np.asarray(ops.convert_to_numpy(data))
     except Exception as error:

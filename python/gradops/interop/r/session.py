@@ -12,11 +12,12 @@ from collections.abc import Callable
 from traceback import walk_stack
 
 from ... import _progress
-from . import reticulate, threads
+from . import reticulate, threads, wording
 
-# Functions that an interrupt must not cut short: a scope would be entered or left half done, and where Python ignores
-# exceptions the interrupt would be lost.
-_WHOLE = frozenset(("__enter__", "__exit__", "__del__", "_xla_gc_callback"))
+# Functions that an interrupt must not cut short: a scope would be entered or left half done; where Python ignores
+# exceptions the interrupt would be lost; and compiled code that compares keys of its caches (JAX's) takes it for their
+# failure.
+_WHOLE = frozenset(("__enter__", "__exit__", "__del__", "__eq__", "__hash__", "_xla_gc_callback"))
 
 
 def set_warn(warn: Callable) -> None:
@@ -25,7 +26,7 @@ def set_warn(warn: Callable) -> None:
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
-            warn(str(message), category.__name__)
+            warn(wording.code(str(message)), category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
 

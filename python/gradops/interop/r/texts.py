@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import backends, text
 from ...autodiff import Variable, no_grad
-from ...errors import ArgumentError, ArgumentTypeError
+from ...errors import ArgumentError, ArgumentTypeError, TypeOf
 
 
 def is_text(value) -> bool:
@@ -25,7 +25,7 @@ def set_value(x, value) -> None:
         return
     owner = backends.of(x)
     if owner is None or not owner.derivatives.own_tape:
-        raise ArgumentTypeError(f"`x` must be a variable; got {type(x).__name__}.", argument="x")
+        raise ArgumentTypeError("`x` must be a variable; got {x}.", argument="x", x=TypeOf(x))
     with no_grad():
         x.copy_(owner.convert(value))
 

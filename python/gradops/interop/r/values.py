@@ -11,7 +11,7 @@ from collections.abc import Container
 import numpy as np
 
 from ... import _tree, autodiff, backends, config, dtypes, ops
-from ...errors import ArgumentTypeError, AxisError
+from ...errors import ArgumentTypeError, AxisError, Given
 from ...ops import _checks
 from ...ops._checks import known
 
@@ -78,10 +78,10 @@ def as_integer(value, name: str):
     if value is None or (ops.is_tensor(value) and not ops.ndim(value)):
         return value
     if ops.is_tensor(value):
-        shown = _checks.describe(value)
+        given = _checks.describe(value)
     else:
-        shown = "NA" if value == _NA_INTEGER or value != value else repr(value)
-    raise ArgumentTypeError(f"`{name}` must be a whole number; got {shown}.", argument=name)
+        given = Given("NA") if value == _NA_INTEGER or value != value else Given(repr(value), value)
+    raise ArgumentTypeError(f"`{name}` must be a whole number; got {{given}}.", argument=name, given=given)
 
 
 def as_integers(value, name: str):

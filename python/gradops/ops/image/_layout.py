@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends, config, dtypes
-from ...errors import ArgumentTypeError, ShapeError
+from ...errors import ArgumentTypeError, Given, Position, ShapeError
 from .. import _checks
 from ..conversion import cast, dtype
 from ..elementwise import greater_equal, maximum, minimum, mod, multiply, round, subtract
@@ -41,8 +41,10 @@ def check_channels(op: str, images, axis: int, counts: tuple[int, ...]) -> int:
     if count not in counts:
         wanted = " or ".join(map(str, counts))
         raise ShapeError(
-            f"`{op}`: `images` must have {wanted} channels along axis {axis}; got {_checks.describe(images)}.",
+            f"`{op}`: `images` must have {wanted} channels along axis {{axis}}; got {{images}}.",
             argument="images",
+            axis=Position(axis),
+            images=_checks.describe(images),
         )
     return count
 
@@ -50,7 +52,11 @@ def check_channels(op: str, images, axis: int, counts: tuple[int, ...]) -> int:
 def check_pixels(op: str, images, axes, name: str = "images") -> None:
     """Raise unless there is at least one pixel to read."""
     if any(images.shape[a] == 0 for a in axes):
-        raise ShapeError(f"`{op}`: `{name}` must have a pixel at least; got {_checks.describe(images)}.", argument=name)
+        raise ShapeError(
+            f"`{op}`: `{name}` must have a pixel at least; got {{images}}.",
+            argument=name,
+            images=_checks.describe(images),
+        )
 
 
 def several(op: str, value, count: int, name: str, least: int | None = 1) -> tuple[int, ...]:
@@ -60,7 +66,9 @@ def several(op: str, value, count: int, name: str, least: int | None = 1) -> tup
     if len(numbers) != count or (least is not None and any(n < least for n in numbers)):
         bound = "" if least is None else f" of at least {least}"
         raise _checks.ArgumentError(
-            f"`{op}`: `{name}` must be {count} whole numbers{bound}; got {value!r}.", argument=name
+            f"`{op}`: `{name}` must be {count} whole numbers{bound}; got {{value}}.",
+            argument=name,
+            value=Given(repr(value), value),
         )
     return numbers
 
@@ -70,8 +78,9 @@ def check_floating(op: str, images) -> None:
     name = dtype(images)
     if dtypes.kind(name) != 2:
         raise ArgumentTypeError(
-            f"`{op}`: `images` must be of a floating dtype, with values in [0, 1]; got {_checks.describe(images)}.",
+            f"`{op}`: `images` must be of a floating dtype, with values in [0, 1]; got {{images}}.",
             argument="images",
+            images=_checks.describe(images),
         )
 
 

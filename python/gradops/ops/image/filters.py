@@ -67,7 +67,9 @@ def gaussian_blur(
     sizes = several(name, kernel_size, 2, "kernel_size")
     if shape(sigma) not in ((), (1,), (2,)):
         raise ShapeError(
-            f"`{name}`: `sigma` must be one number or two; got {_checks.describe(sigma)}.", argument="sigma"
+            f"`{name}`: `sigma` must be one number or two; got {{sigma}}.",
+            argument="sigma",
+            sigma=_checks.describe(sigma),
         )
     x = working(images)
     sigma = broadcast_to(cast(sigma, dtype(x)), (2,))
@@ -152,8 +154,9 @@ def ssim(
     (size,) = several(name, filter_size, 1, "filter_size")
     if any(image1.shape[a] < size for a in axes):
         raise ShapeError(
-            f"`{name}`: a window of {size} does not fit into `image1` {_checks.describe(image1)}.",
+            f"`{name}`: a window of {size} does not fit into `image1` {{image1}}.",
             argument="filter_size",
+            image1=_checks.describe(image1),
         )
     kind = working_dtype(image1, image2)
     a, b = cast(image1, kind), cast(image2, kind)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...annotations import Integer, Integers, Tensor
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, Position, ShapeError
 from .. import _checks
 from .._dispatch import op
 from ..indexing import take
@@ -215,8 +215,10 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
             x = padded(x, axis, max(short, 0) // 2, max(short, 0) - max(short, 0) // 2)
         elif reach > x.shape[axis]:
             raise ShapeError(
-                f"`{op}`: a patch of {reach} does not fit into axis {axis} of `{name}` {_checks.describe(x)}.",
+                f"`{op}`: a patch of {reach} does not fit into axis {{axis}} of `{name}` {{x}}.",
                 argument="size",
+                axis=Position(axis),
+                x=_checks.describe(x),
             )
         x = _windows(x, axis, length, step, rate, (x.shape[axis] - reach) // step + 1)
     # each spatial axis is now two: the patch, and the place in it

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...annotations import Axes, Shape, Tensor
 from ...backends import tracing
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, Position, ShapeError
 from .. import _checks
 from .._dispatch import op
 from ..conversion import cast, dtype, shape
@@ -249,15 +249,18 @@ def scale_and_translate(
     for argument, value in (("scale", scale), ("translation", translation)):
         if shape(value) not in ((len(axes),), (1,), ()):
             raise ShapeError(
-                f"`{name}`: `{argument}` must have {len(axes)} numbers; got {_checks.describe(value)}.",
+                f"`{name}`: `{argument}` must have {len(axes)} numbers; got {{value}}.",
                 argument=argument,
+                value=_checks.describe(value),
             )
     for axis in range(rank):
         if axis not in axes and sizes[axis] != images.shape[axis]:
             raise ShapeError(
-                f"`{name}`: `output_shape` must keep axis {axis}, which is not in `spatial_dims`; "
-                f"got {sizes} for `images` {_checks.describe(images)}.",
+                f"`{name}`: `output_shape` must keep axis {{axis}}, which is not in `spatial_dims`; "
+                f"got {sizes} for `images` {{images}}.",
                 argument="output_shape",
+                axis=Position(axis),
+                images=_checks.describe(images),
             )
     check_pixels(name, images, axes)
     x = working(images)

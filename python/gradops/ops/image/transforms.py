@@ -126,9 +126,9 @@ def _check_batch(op: str, images, value, rank: int, sizes: tuple, name: str) -> 
     got = tuple(value.shape)
     if got[-rank:] != sizes or len(got) > rank + 1 or (len(got) == rank + 1 and got[0] not in (1, count)):
         raise ShapeError(
-            f"`{op}`: `{name}` must be of shape {sizes}, or {(count, *sizes)} for each image; "
-            f"got {_checks.describe(value)}.",
+            f"`{op}`: `{name}` must be of shape {sizes}, or {(count, *sizes)} for each image; got {{value}}.",
             argument=name,
+            value=_checks.describe(value),
         )
 
 
@@ -338,8 +338,9 @@ def map_coordinates(
     if _checks.check_rank(name, coordinates, 1, "coordinates") and coordinates.shape[0] != rank:
         raise ShapeError(
             f"`{name}`: `coordinates` must have {rank} elements along its first dimension, one for each dimension of "
-            f"`inputs`; got {_checks.describe(coordinates)}.",
+            "`inputs`; got {coordinates}.",
             argument="coordinates",
+            coordinates=_checks.describe(coordinates),
         )
     places = working(coordinates)
     return _read(

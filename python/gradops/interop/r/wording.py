@@ -1,0 +1,77 @@
+"""How R says what an error of gradops says: its fields in R's words, and code as R writes it."""
+
+from __future__ import annotations
+
+import re
+from types import BuiltinFunctionType, FunctionType, MethodType
+
+import numpy as np
+
+from ...errors import Bounds, Code, Element, Field, Given, GradopsError, Item, Position, TypeOf
+
+_TYPES = {
+    type(None): "NULL",
+    str: "character",
+    float: "numeric",
+    int: "numeric",
+    bool: "logical",
+    list: "list",
+    tuple: "list",
+    dict: "list",
+    np.ndarray: "array",
+}
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+
+
+def message(error: GradopsError, template: str) -> str:
+    """``template`` of an error, its message or its hint, for R, which names the op itself."""
+    return error.worded(code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
+
+
+def field(said: Field) -> str:
+    """A field in R's words: positions count from 1, types are R's."""
+    match said:
+        case Position():
+            return str(_from_one(said.place))
+        case Element():
+            return f"[{', '.join(str(_from_one(place)) for place in said.places)}]{said.part}"
+        case Bounds():
+            end = "" if said.low >= 0 else f", or from -1 to {said.low} counted from the end,"
+            return f"from {1 if said.low <= 0 else said.low + 1} to {said.size}{end}"
+        case Item():
+            return f"`{said.argument}[[{said.place + 1}]]`"
+        case TypeOf():
+            return _type(said.type)
+        case Given():
+            return _given(said)
+        case Code():
+            return said.r
+    return str(said)
+
+
+def code(text: str) -> str:
+    """What a text names of Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
+    text = re.sub(r"(?<![\w.])(gradops\.)?ops\.(?=[a-z])", "op_", text)
+    text = re.sub(r"gradops\.config\.(?=[a-z_])", "config_", text)
+    text = re.sub(r"gradops\.(functional\.|autodiff\.)?(?=[a-z])", "", text)
+    text = re.sub(r"(\(\d+),\)", r"\1)", text)
+    text = re.sub(r"\bNone(Type)?\b", "NULL", text)
+    return re.sub(r"\b(True|False)\b", lambda found: found[1].upper(), text)
+
+
+def _from_one(place: int) -> int:
+    return place + 1 if place >= 0 else place
+
+
+def _type(kind: type) -> str:
+    return "function" if issubclass(kind, _FUNCTIONS) else _TYPES.get(kind, kind.__name__)
+
+
+def _given(said: Given) -> str:
+    if said.value is None:
+        return "a function" if issubclass(said.type, _FUNCTIONS) else code(said.text)
+    if isinstance(said.value, bool):
+        return "a logical value"
+    if isinstance(said.value, str):
+        return '"' + said.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f"{said.value:g}" if isinstance(said.value, float) else str(said.value)
