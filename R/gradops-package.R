@@ -26,7 +26,15 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
 
 # reticulate has methods for some classes of tensors too, which ours are to replace.
 reticulate_loaded <- function(...) {
-  reticulate::py_require(c("numpy", "scipy"))
+  reticulate::py_require(c("numpy", "scipy", native_requirement))
   register_tensor_methods()
   register_object_methods()
 }
+
+# The library that compiles the loop of native code, where it comes compiled.
+native_requirement <- paste(
+  "llvmlite>=0.44;",
+  "(sys_platform == 'linux' and platform_machine in 'x86_64 aarch64')",
+  "or (sys_platform == 'darwin' and platform_machine == 'arm64')",
+  "or (sys_platform == 'win32' and platform_machine == 'AMD64')"
+)

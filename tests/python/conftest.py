@@ -34,3 +34,9 @@ def memory_bounded():
     _run += 1
     if _run % 200 == 0 and "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
+
+
+@pytest.fixture
+def without_native_code(monkeypatch):
+    """Compiled programs are NumPy's calls alone, as without llvmlite."""
+    monkeypatch.setattr(sys.modules["gradops.jit.native"], "machine", lambda: None)

@@ -317,7 +317,7 @@ def test_jacobians_and_products_are_compiled(backend):
     np.testing.assert_allclose(numpy(compiled(on(backend, X))), second)
 
 
-def test_numpy_single_numbers_go_by_operators():
+def test_numpy_single_numbers_go_by_operators(without_native_code):
     """A loop of scalar arithmetic: the same bits as op by op, infinities and NaN included."""
 
     def f(x):

@@ -52,6 +52,12 @@ class Compiled:
         """A method, where the function is one."""
         return self if instance is None else functools.partial(self, instance)
 
+    def explain(self) -> str:
+        """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
+        if not self.programs:
+            return "not compiled yet: it is at the first call"
+        return "\n".join({id(p): p.explained() for p in self.programs.values()}.values())  # type: ignore[attr-defined]
+
     def _called(self, signature: Signature):
         if signature.is_recorded:
             return self.f(*signature.args, **signature.kwargs)
@@ -71,7 +77,13 @@ class Compiled:
 
         if not signature.recordable:
             compiled = signature.backend.derivatives.compile(f)
-            program = self.programs[signature.key] = lambda tensors: compiled(*tensors)
+
+            def program(tensors):
+                return compiled(*tensors)
+
+            text = f"compiled by {signature.backend.name}"
+            program.explained = lambda: text  # type: ignore[attr-defined]
+            self.programs[signature.key] = program
             return program
         program = self.programs[signature.key] = trace(f, signature.tensors)
         if signature.is_of_arrays:
@@ -204,6 +216,9 @@ def trace(f: Callable, tensors: list) -> Callable:
 
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
+    run.native = function.native  # type: ignore[attr-defined]
+    takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
+    run.explained = lambda: f"({takes}): {function.native}"  # type: ignore[attr-defined]
     program.forget()
     return run
 

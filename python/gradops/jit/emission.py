@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _source
 from ..backends.numpy.base import owned
+from . import native
 from .program import Place, Program, Step, places
 
 _numbers = itertools.count(1)
@@ -22,15 +23,16 @@ def function(program: Program, outputs: list) -> Any:
         outputs: places of traced arrays, or values that do not depend on the inputs.
 
     Returns:
-        A function with its ``source`` and its number of ``steps``.
+        A function with its ``source``, its number of ``steps`` and what is ``native`` of it.
     """
     wanted = {o.index for o in outputs if isinstance(o, Place)}
-    steps = needed_steps(program.steps, wanted)
+    needed = needed_steps(program.steps, wanted)
+    steps, explained = native.lowered(program, needed, wanted)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
     source, scope = emit(program, steps, outputs, last, over, own)
     made: Any = _source.function(source, "program", f"program {next(_numbers)}", scope)
-    made.source, made.steps = source, len(steps)
+    made.source, made.steps, made.native = source, len(needed), explained
     return made
 
 
@@ -63,6 +65,9 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
     over: dict[int, int] = {}
     own: set[int] = set()
     for i, step in enumerate(steps):
+        if isinstance(step.kernel, native.Run):
+            own.update(step.places)
+            continue
         if not isinstance(step.kernel, np.ufunc) or step.several:
             own.difference_update(p.index for p in places(step.arguments))
             continue

@@ -1,0 +1,26 @@
+"""Compiled programs at native speed: runs of steps on numbers and small arrays, as code that one compiled loop runs.
+
+``lowering`` finds the runs and ``rules`` write their code, with what ``code`` gives them: positions in one flat memory.
+``machine`` is the loop (its text in ``machine_source``, what its instructions mean in ``instructions``), compiled by
+LLVM once and stored by ``cache``. A ``run`` calls it; where NumPy would warn, ``replay`` does the run again with
+NumPy. ``explain`` says what is native and why the rest is not.
+"""
+
+from __future__ import annotations
+
+from ..program import Program, Step
+from .explain import Explained
+from .lowering import lowered as _lowered
+from .machine import machine
+from .run import Run
+
+__all__ = ["Explained", "Run", "lowered"]
+
+
+def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
+    """The steps of a program, with runs of native code for those that can be native, and what is to say of that."""
+    found = machine()
+    if found is None:
+        return steps, Explained(steps, [], {})
+    new, refused = _lowered(program, steps, wanted, found)
+    return new, Explained(steps, [s.kernel for s in new if isinstance(s.kernel, Run)], refused)

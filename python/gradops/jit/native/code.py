@@ -1,0 +1,163 @@
+"""Code for the native machine while it is written: positions in memory for the elements of each value.
+
+What only moves elements (an index, a reshape, a transpose, a stack) writes no code: its result names the positions that
+the operand's elements have.
+"""
+
+from __future__ import annotations
+
+from array import array as words_of
+
+import numpy as np
+
+from .instructions import FUNCTIONS, NUMBERS, ROUND, VECTOR
+from .machine import Machine
+
+Cells = "int | np.ndarray"
+"""The position of a number, or an array of the positions of an array's elements, of its shape."""
+
+FLOATS = (np.dtype("float64"), np.dtype("float32"))
+BOOL = np.dtype("bool")
+_SINGLE = FLOATS[1]
+
+
+class Code:
+    """Instructions, and the memory that they work on.
+
+    Attributes:
+        words: the instructions.
+        size: how many numbers the memory has.
+        initial: what stands in it at first: positions and values.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.words = words_of("i")
+        self.size = 0
+        self.initial: list[tuple[int, np.ndarray | np.float64]] = []
+        self._numbers: dict[bytes, int] = {}
+
+    # Memory.
+
+    def new(self, shape: tuple[int, ...] = ()):
+        """Cells of their own for a value of that shape."""
+        count = 1
+        for n in shape:
+            count *= n
+        first = self.size
+        self.size += count
+        return np.arange(first, self.size).reshape(shape) if shape else first
+
+    def constant(self, value):
+        """The cells of a value that is the same at each call."""
+        if isinstance(value, (bool, int, float, np.generic)) or not value.ndim:
+            number = np.float64(value)
+            key = number.tobytes()
+            found = self._numbers.get(key)
+            if found is None:
+                found = self._numbers[key] = self.new()
+                self.initial.append((found, number))
+            return found
+        cells = self.new(value.shape)
+        if value.size:
+            self.initial.append((int(cells.flat[0]), np.asarray(value, np.float64).ravel()))
+        return cells
+
+    def template(self) -> np.ndarray:
+        """The memory before the first call."""
+        memory = np.zeros(max(self.size, 1))
+        for start, values in self.initial:
+            memory[start : start + values.size] = values
+        return memory
+
+    # Instructions.
+
+    def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
+        """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`."""
+        number, last = self._operation(name)
+        if dtype == _SINGLE:
+            number |= ROUND
+        if shape == ():
+            return self._on_numbers(number, [x if type(x) is int else int(x) for x in operands], last)
+        flat = [self._flat(x, shape) for x in operands]
+        out = self.new(shape)
+        count = out.size
+        if count == 1:
+            self._write(number, int(out.flat[0]), [x if type(x) is int else int(x[0]) for x in flat], last)
+        elif count:
+            starts, strides = zip(*map(self._progression, flat))
+            self._write_vector(number, int(out.flat[0]), [*starts, *last], count, strides)
+        return out
+
+    def reduced(self, name: str, cells: np.ndarray, dtype) -> int:
+        """A number of all elements of a vector of cells."""
+        if len(cells) == 1:
+            return int(cells[0])
+        out = self.new()
+        start, stride = self._progression(cells)
+        number = NUMBERS[name] | (ROUND if dtype == _SINGLE else 0)
+        self._write_vector(number, out, [start], len(cells), (stride,))
+        return out
+
+    def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:
+        """The sum of products of two vectors of cells."""
+        out = self.new()
+        (a, sa), (b, sb) = self._progression(x), self._progression(y)
+        self._write_vector(NUMBERS["dot"] | (ROUND if dtype == _SINGLE else 0), out, [a, b], len(x), (sa, sb))
+        return out
+
+    def side_by_side(self, cells) -> int:
+        """The first of the positions where a value's elements lie one after the other, row by row."""
+        if type(cells) is int:
+            return cells
+        flat = cells.ravel()
+        if not flat.size:
+            return 0
+        start, stride = self._progression(flat)
+        return start if stride == 1 or flat.size == 1 else self._gathered(flat)
+
+    def _operation(self, name: str) -> tuple[int, list[int]]:
+        if name in NUMBERS:
+            return NUMBERS[name], []
+        function = FUNCTIONS[name]
+        call = "scipy1" if function.of_scipy else f"c{function.operands}"
+        return NUMBERS[call], [self.machine.needs(name)]
+
+    def _on_numbers(self, number: int, operands: list[int], last: list[int]) -> int:
+        out = self.size
+        self.size += 1
+        self._write(number, out, operands, last)
+        return out
+
+    def _write(self, number: int, out: int, operands: list[int], last: list[int]) -> None:
+        a, b, c = (*operands, *last, 0, 0)[:3]
+        self.words.extend((number, out, a, b, c))
+
+    def _write_vector(self, number: int, out: int, operands: list[int], count: int, strides) -> None:
+        a, b, c = (*operands, 0, 0, 0)[:3]
+        sa, sb, sc = (*strides, 0, 0, 0)[:3]
+        self.words.extend((number | VECTOR, out, a, b, c, count, sa, sb, sc, 0))
+
+    def _flat(self, cells, shape: tuple[int, ...]):
+        """A number's position, or those of all elements of an array of ``shape``."""
+        if type(cells) is int:
+            return cells
+        return (cells if cells.shape == shape else np.broadcast_to(cells, shape)).ravel()
+
+    def _progression(self, flat) -> tuple[int, int]:
+        """First position and stride; elements at other positions are put together first."""
+        if type(flat) is int:
+            return flat, 0
+        first = int(flat[0])
+        if flat.size == 1:
+            return first, 0
+        stride = int(flat[1]) - first
+        steps = np.diff(flat)
+        return (first, stride) if (steps == stride).all() else (self._gathered(flat), 1)
+
+    def _gathered(self, flat: np.ndarray) -> int:
+        out = self.size
+        self.size += flat.size
+        self._write_vector(NUMBERS["gather"], out, [], flat.size, ())
+        self.words.extend(flat.tolist())
+        return out

@@ -1,0 +1,166 @@
+"""The instructions of the native machine: what each means in NumPy, and what LLVM makes of it.
+
+Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1. An
+instruction is five 32-bit words, ``(operation, result, a, b, c)``, of which the last four are positions in memory; one
+on vectors has five more, ``(n, stride of a, stride of b, stride of c, unused)``, and its results lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+ROUND = 256
+"""Added to an operation: the result is rounded to float32."""
+
+VECTOR = 512
+"""Added to an operation: it is one on vectors."""
+
+SHORT, LONG = 5, 10
+"""Words of an instruction on numbers, and of one on vectors."""
+
+
+class Operation(NamedTuple):
+    """What an instruction computes.
+
+    Attributes:
+        meaning: NumPy's function of the operands.
+        source: LLVM's, of ``{x}``, ``{y}`` and ``{z}`` into ``{r}``; ``{t}`` begins the names of temporaries.
+        operands: how many.
+    """
+
+    meaning: Callable
+    source: str
+    operands: int = 2
+
+
+def _truth(condition: str) -> str:
+    return f"{{t}}c = {condition}\n{{r}} = uitofp i1 {{t}}c to double"
+
+
+def _compare(predicate: str) -> str:
+    return _truth(f"fcmp {predicate} double {{x}}, {{y}}")
+
+
+def _larger(predicate: str) -> str:
+    """The one of two for which ``predicate`` holds; NaN where one is NaN, as NumPy on x86 chooses among zeros."""
+    return f"""
+{{t}}g = fcmp {predicate} double {{x}}, {{y}}
+{{t}}n = fcmp uno double {{x}}, {{x}}
+{{t}}k = or i1 {{t}}g, {{t}}n
+{{r}} = select i1 {{t}}k, double {{x}}, double {{y}}"""
+
+
+def _logical(operator: str) -> str:
+    return f"""
+{{t}}x = fcmp une double {{x}}, 0.0
+{{t}}y = fcmp une double {{y}}, 0.0
+{{t}}c = {operator} i1 {{t}}x, {{t}}y
+{{r}} = uitofp i1 {{t}}c to double"""
+
+
+def _intrinsic(name: str) -> str:
+    return f"{{r}} = call double @llvm.{name}.f64(double {{x}})"
+
+
+_INFINITY = "0x7FF0000000000000"
+_ABSOLUTE = "{t}a = call double @llvm.fabs.f64(double {x})\n"
+
+OPERATIONS: dict[str, Operation] = {
+    "add": Operation(np.add, "{r} = fadd double {x}, {y}"),
+    "subtract": Operation(np.subtract, "{r} = fsub double {x}, {y}"),
+    "multiply": Operation(np.multiply, "{r} = fmul double {x}, {y}"),
+    "divide": Operation(np.divide, "{r} = fdiv double {x}, {y}"),
+    "negative": Operation(np.negative, "{r} = fneg double {x}", 1),
+    "copy": Operation(np.positive, "{r} = fadd double {x}, -0.0", 1),
+    "absolute": Operation(np.absolute, _intrinsic("fabs"), 1),
+    "sqrt": Operation(np.sqrt, _intrinsic("sqrt"), 1),
+    "floor": Operation(np.floor, _intrinsic("floor"), 1),
+    "ceil": Operation(np.ceil, _intrinsic("ceil"), 1),
+    "trunc": Operation(np.trunc, _intrinsic("trunc"), 1),
+    "rint": Operation(np.rint, _intrinsic("rint"), 1),
+    "sign": Operation(
+        np.sign,
+        """
+{t}p = fcmp ogt double {x}, 0.0
+{t}m = fcmp olt double {x}, 0.0
+{t}z = fadd double {x}, 0.0
+{t}s = select i1 {t}m, double -1.0, double {t}z
+{r} = select i1 {t}p, double 1.0, double {t}s""",
+        1,
+    ),
+    "maximum": Operation(np.maximum, _larger("ogt")),
+    "minimum": Operation(np.minimum, _larger("olt")),
+    "equal": Operation(np.equal, _compare("oeq")),
+    "not_equal": Operation(np.not_equal, _compare("une")),
+    "less": Operation(np.less, _compare("olt")),
+    "less_equal": Operation(np.less_equal, _compare("ole")),
+    "greater": Operation(np.greater, _compare("ogt")),
+    "greater_equal": Operation(np.greater_equal, _compare("oge")),
+    "logical_and": Operation(np.logical_and, _logical("and")),
+    "logical_or": Operation(np.logical_or, _logical("or")),
+    "logical_xor": Operation(np.logical_xor, _logical("xor")),
+    "logical_not": Operation(np.logical_not, _truth("fcmp oeq double {x}, 0.0"), 1),
+    "isnan": Operation(np.isnan, _truth("fcmp uno double {x}, {x}"), 1),
+    "isinf": Operation(np.isinf, _ABSOLUTE + _truth(f"fcmp oeq double {{t}}a, {_INFINITY}"), 1),
+    "isfinite": Operation(np.isfinite, _ABSOLUTE + _truth(f"fcmp olt double {{t}}a, {_INFINITY}"), 1),
+    "where": Operation(
+        np.where, "{t}c = fcmp une double {x}, 0.0\n{r} = select i1 {t}c, double {y}, double {z}", operands=3
+    ),
+    "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
+}
+"""The elementwise operations, by the ufuncs' names."""
+
+REDUCTIONS: dict[str, Callable] = {
+    "sum": np.add.reduce,
+    "prod": np.multiply.reduce,
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
+}
+"""The operations on one vector that give a number."""
+
+
+class Function(NamedTuple):
+    """A function of the C library or of SciPy that the machine calls by its address.
+
+    Attributes:
+        meaning: NumPy's or SciPy's function of the operands.
+        symbol: its name in the C library, or in ``scipy.special.cython_special``.
+    """
+
+    meaning: Callable
+    symbol: str
+    operands: int = 1
+    of_scipy: bool = False
+
+
+def _of_scipy(name: str) -> Function:
+    return Function(getattr(special, name), name, of_scipy=True)
+
+
+FUNCTIONS: dict[str, Function] = {
+    **{name: Function(getattr(np, name), name) for name in "exp exp2 expm1 log log2 log10 log1p".split()},
+    **{name: Function(getattr(np, name), name) for name in "sin cos tan sinh cosh tanh cbrt".split()},
+    **{f"arc{name}": Function(getattr(np, f"arc{name}"), f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
+    "power": Function(np.power, "pow", 2),
+    "arctan2": Function(np.arctan2, "atan2", 2),
+    "hypot": Function(np.hypot, "hypot", 2),
+    **{name: _of_scipy(name) for name in "gammaln psi erf erfc erfinv ndtr expit i0 i1".split()},
+}
+
+CALLS = ("c1", "c2", "scipy1")
+"""The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
+
+OTHERS = ("dot", "gather")
+"""``dot`` of two vectors, and ``gather``: ``n`` words with the positions of its operands follow it."""
+
+NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
+"""The number of each operation in the code."""
+
+FIRST_FUNCTION = 2
+"""Before the functions' addresses the table has those of ``feclearexcept`` and ``fetestexcept``."""
+
+FUNCTION_NUMBERS: dict[str, int] = {name: i + FIRST_FUNCTION for i, name in enumerate(FUNCTIONS)}

@@ -1,0 +1,320 @@
+"""From a program's steps to runs of native code: which steps go together, and the code of each run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ..array import Place
+from ..program import Program, Step
+from .code import BOOL, FLOATS, Code
+from .instructions import FUNCTIONS
+from .machine import Machine
+from .rules import MOVES, RULES, NotNative
+from .run import Run
+
+LARGEST = 256
+"""Elements of an array from which on NumPy's own loops are taken."""
+
+LARGEST_CALL = 64
+"""The same for functions of the C library, as NumPy computes several elements at once."""
+
+LARGEST_TAKEN = 4096
+"""Elements of an array that is copied for the sake of a few of them."""
+
+LARGEST_CONSTANT = 1_000_000
+
+FEWEST = 6
+"""Steps of a run: with fewer, the call of the machine costs more than those of NumPy."""
+
+_ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
+_CALLS = frozenset(FUNCTIONS) | {"sigmoid", "softplus", "logaddexp", "lgamma", "polygamma", "normal_cdf"}
+
+
+def lowered(
+    program: Program, steps: list[Step], wanted: set[int], machine: Machine
+) -> tuple[list[Step], Counter[tuple[str, str]]]:
+    """The steps, with runs of those that can be native as one step each.
+
+    Returns:
+        The steps, and how many are not native, by op and reason.
+    """
+    reads = [_reads(step.arguments) for step in steps]
+    plan = Plan(program, reads)
+    refused: dict[int, str] = {}
+    for i, step in enumerate(steps):
+        reason = plan.why_not(step, reads[i])
+        if reason is None:
+            plan.native.update(step.places)
+        else:
+            refused[i] = reason
+    runs: list[Lowering] = []
+    while len(runs) == 0:
+        order = _by_phase(_phases(steps, reads, refused))
+        _refuse_short(steps, order, refused)
+        runs = _written(program, steps, order, refused, machine)
+    found: list[Step] = []
+    needed = _needed_outside(steps, reads, order, refused, wanted)
+    for run, phase in zip(runs, order):
+        native = [i for i in phase if i not in refused]
+        if native:
+            found.append(run.step([p for i in native for p in steps[i].places if p in needed]))
+        found += [steps[i] for i in phase if i in refused]
+    return found, Counter((steps[i].name, reason) for i, reason in refused.items())
+
+
+def _reads(arguments) -> list[int]:
+    """The places in a step's arguments."""
+    found = []
+    for x in arguments:
+        if x.__class__ is Place:
+            found.append(x.index)
+        elif isinstance(x, (list, tuple)):
+            found += _reads(x)
+    return found
+
+
+class Plan:
+    """What can be native, judged by ops, dtypes and sizes alone.
+
+    Attributes:
+        native: the places that native steps make.
+    """
+
+    def __init__(self, program: Program, reads: list[list[int]]):
+        self.value = program.value
+        self.constants = program.constants
+        self.native: set[int] = set()
+        self.uses = Counter(place for read in reads for place in read)
+
+    def why_not(self, step: Step, reads: list[int]) -> str | None:
+        """Why a step stays NumPy's; None where it does not."""
+        if step.name not in RULES:
+            return "the machine has no such operation"
+        moves = step.name in MOVES
+        for place in step.places:
+            value = self.value(place)
+            if value.__class__ is np.float64:
+                continue
+            if not _is_known(value.dtype):
+                return f"dtype {value.dtype}"
+            if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
+                return "truth values"
+            if value.size > self._most(step, reads, moves):
+                return _LARGE
+        for place in reads:
+            value = self.value(place)
+            if value.__class__ is np.float64:
+                continue
+            if place in self.constants:
+                if value.size > LARGEST_CONSTANT:
+                    return "a constant too large to be copied"
+            elif not _is_known(value.dtype):
+                return f"dtype {value.dtype}"
+            elif value.size > LARGEST and not (moves and self._may_be_taken_from(place, value)):
+                return _LARGE
+        return None
+
+    def _most(self, step: Step, reads: list[int], moves: bool) -> int:
+        if not moves:
+            return LARGEST_CALL if step.name in _CALLS else LARGEST
+        made_here = all(place in self.native or place in self.constants for place in reads)
+        return LARGEST_CONSTANT if made_here else LARGEST
+
+    def _may_be_taken_from(self, place: int, value) -> bool:
+        """Whether an array may be copied for the sake of what is taken from it."""
+        return place in self.native or value.size <= max(LARGEST_TAKEN, 200 * self.uses[place])
+
+
+_LARGE = "an array on which NumPy's own loops are as fast"
+
+
+def _is_known(dtype) -> bool:
+    return dtype in FLOATS or dtype == BOOL
+
+
+def _phases(steps: list[Step], reads: list[list[int]], refused: dict[int, str]) -> list[int]:
+    """When each step runs: in each phase first the native ones, as one run, then the others."""
+    of_native: dict[int, int] = {}
+    of_others: dict[int, int] = {}
+    found = []
+    for i, step in enumerate(steps):
+        native, phase = i not in refused, 0
+        for place in reads[i]:
+            if place in of_native:
+                phase = max(phase, of_native[place])
+            elif place in of_others:
+                phase = max(phase, of_others[place] + native)
+        found.append(phase)
+        for place in step.places:
+            (of_native if native else of_others)[place] = phase
+    return found
+
+
+def _by_phase(phases: list[int]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(max(phases, default=0) + 1)]
+    for i, phase in enumerate(phases):
+        found[phase].append(i)
+    return found
+
+
+def _refuse_short(steps: list[Step], order: list[list[int]], refused: dict[int, str]) -> None:
+    """Leave to NumPy the runs that are too short."""
+    for phase in order:
+        native = [i for i in phase if i not in refused]
+        if sum(steps[i].name not in MOVES for i in native) < FEWEST:
+            for i in native:
+                refused[i] = "too few steps that could run together"
+
+
+def _written(program: Program, steps: list[Step], order: list[list[int]], refused: dict, machine) -> list[Lowering]:
+    """The code of each phase's run; none where a rule refused a step, which is then noted."""
+    found = []
+    before = len(refused)
+    for phase in order:
+        lowering = Lowering(program, machine)
+        for i in phase:
+            if i not in refused:
+                try:
+                    lowering.lower(steps[i])
+                except NotNative as reason:
+                    refused[i] = str(reason)
+        found.append(lowering)
+    return found if len(refused) == before else []
+
+
+def _needed_outside(
+    steps: list[Step], reads: list[list[int]], order: list[list[int]], refused: dict[int, str], wanted: set[int]
+) -> set[int]:
+    """The places that are read outside of the run that makes them."""
+    run_of: dict[int, int] = {}
+    needed = set(wanted)
+    for number, phase in enumerate(order):
+        for i in phase:
+            here = -1 if i in refused else number
+            needed.update(place for place in reads[i] if here < 0 or run_of.get(place) != here)
+            for place in steps[i].places:
+                run_of[place] = here
+    return needed
+
+
+class Lowering:
+    """The code of one run while it is written, with what rules need to know."""
+
+    def __init__(self, program: Program, machine: Machine):
+        self.program = program
+        self.code = Code(machine)
+        self.names: Counter[str] = Counter()
+        self._inputs: dict[int, tuple[int, Any]] = {}
+        self._cells: dict[int, Any] = {}
+
+    def lower(self, step: Step) -> None:
+        """Write the code of a step.
+
+        Raises:
+            NotNative: it cannot be native.
+        """
+        result = RULES[step.name](self, step, *step.arguments)
+        for place, cells in zip(step.places, result if step.several else [result]):
+            self._cells[place] = cells if type(cells) is int or cells.ndim else int(cells)
+        self.names[step.name] += 1
+
+    def step(self, outputs: list[int]) -> Step:
+        """The run as a step of a program."""
+        results = [(self.code.side_by_side(self._cells[p]), self.program.value(p)) for p in outputs]
+        run = Run(self.code, list(self._inputs.values()), results, self.names)
+        return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
+
+    # What is known of arguments.
+
+    def value(self, step: Step):
+        """The value of a step's result for the arguments that the function was traced with."""
+        return self.program.value(step.places[0])
+
+    def example(self, x):
+        """The value of an argument for the arguments that the function was traced with."""
+        return self.program.value(x.index) if isinstance(x, Place) else x
+
+    def shape(self, x) -> tuple[int, ...]:
+        return np.shape(self.example(x))
+
+    def is_constant(self, x) -> bool:
+        """Whether an argument is the same at each call."""
+        return not isinstance(x, Place) or x.index in self.program.constants
+
+    def constants(self, arguments):
+        """Arguments, or parts of a key, that must be the same at each call."""
+        if isinstance(arguments, Place):
+            if not self.is_constant(arguments):
+                raise NotNative("positions that depend on values")
+            return self.example(arguments)
+        if isinstance(arguments, (list, tuple)):
+            return type(arguments)(map(self.constants, arguments))
+        return arguments
+
+    # Cells.
+
+    def cells(self, x, dtype=FLOATS[0]):
+        """The cells of an argument; Python's numbers and whole constants take ``dtype``.
+
+        Raises:
+            NotNative: no floats or truth values.
+        """
+        if not isinstance(x, Place):
+            return self.code.constant(_as_floats(x, dtype))
+        found = self._cells.get(x.index)
+        if found is not None:
+            return found
+        value = self.program.value(x.index)
+        if x.index in self.program.constants:
+            found = self.code.constant(_as_floats(value, dtype))
+            if value.dtype not in FLOATS:
+                return found
+        else:
+            found = self.code.new(np.shape(value))
+            self._inputs[x.index] = (found if type(found) is int else int(found.min(initial=self.code.size)), value)
+        self._cells[x.index] = found
+        return found
+
+    def array(self, x, dtype=FLOATS[0]) -> np.ndarray:
+        """The cells of an argument as an array, also those of a number."""
+        return np.asarray(self.cells(x, dtype))
+
+    def cast(self, x, dtype):
+        """The cells of an argument whose values are those of ``dtype``."""
+        cells = self.cells(x, dtype)
+        if dtype == FLOATS[1] and getattr(self.example(x), "dtype", None) == FLOATS[0]:
+            return self.code.elementwise("copy", [cells], () if type(cells) is int else cells.shape, dtype)
+        return cells
+
+    def elementwise(self, name: str, operands: tuple, step: Step):
+        """The cells of an operation on arguments, of the shape and dtype of a step's result."""
+        value = self.value(step)
+        if type(value) is np.float64:  # the most frequent case
+            return self.code.elementwise(name, [self.cells(x) for x in operands], (), FLOATS[0])
+        dtype = value.dtype if value.dtype != BOOL else self._met(operands)
+        return self.operation(name, [self.cells(x, dtype) for x in operands], step)
+
+    def operation(self, name: str, cells: list, step: Step):
+        """The same on cells."""
+        value = self.value(step)
+        return self.code.elementwise(name, cells, np.shape(value), value.dtype)
+
+    def _met(self, operands) -> np.dtype:
+        """The dtype in which operands are compared."""
+        found = {getattr(self.example(x), "dtype", None) for x in operands}
+        return FLOATS[1] if FLOATS[1] in found and FLOATS[0] not in found else FLOATS[0]
+
+
+def _as_floats(value, dtype):
+    """A constant as floats that are those of its dtype, or of ``dtype`` where it is a Python number or whole."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise NotNative(f"dtype {array.dtype}")
+    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= 2.0**53:
+        raise NotNative("whole numbers that are no floats")
+    if array.dtype.kind in "iu" or isinstance(value, float) and not isinstance(value, np.generic):
+        array = array.astype(dtype)
+    return np.float64(array) if not array.ndim else array

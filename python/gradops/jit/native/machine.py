@@ -1,0 +1,211 @@
+"""The native machine, compiled by LLVM once for each version and processor, and how code is run on it.
+
+LLVM comes from ``llvmlite``, the library under Numba, which is optional and looked for when a program is first
+compiled. Numba itself would do the same work, but takes half a second to import, which is longer than most programs
+take to compile; the machine's text is compiled in 0.2 s and loaded from disk afterwards in a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import pathlib
+import platform
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import cache, instructions, machine_source
+from .instructions import FIRST_FUNCTION, FUNCTION_NUMBERS, FUNCTIONS
+
+_X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
+_ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
+_WINDOWS = {"divide": 8, "over": 4, "under": 2, "invalid": 16}
+
+
+@functools.cache
+def exceptions() -> dict[str, int]:
+    """The C library's flags of the exceptions that NumPy warns of, by their names in ``numpy.errstate``."""
+    if sys.platform == "win32":
+        return _WINDOWS
+    return {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(platform.machine(), {})
+
+
+class Machine:
+    """The compiled machine.
+
+    Attributes:
+        run: ``run(code, length, memory, functions)`` of addresses; returns the floating-point exceptions raised.
+    """
+
+    def __init__(self, binding):
+        if not exceptions():
+            raise OSError(f"the processor {platform.machine()} is unknown")
+        self._names: set[str] = set()
+        self._functions = np.zeros(FIRST_FUNCTION + len(FUNCTIONS), np.uint64)
+        for i, name in enumerate(("feclearexcept", "fetestexcept")):
+            self._functions[i] = _of_c_library(name)
+        self.needs("exp")
+        self.needs("log1p")
+        self.functions = self._functions.ctypes.data
+        self._engine, address = _compiled(binding)
+        self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(address)
+        _check(self)
+
+    def needs(self, name: str) -> int:
+        """The number of a function, whose address is then in the table."""
+        number = FUNCTION_NUMBERS[name]
+        if name not in self._names:
+            function = FUNCTIONS[name]
+            find = _of_scipy if function.of_scipy else _of_c_library
+            self._functions[number] = find(function.symbol)
+            self._names.add(name)
+        return number
+
+
+@functools.cache
+def machine() -> Machine | None:
+    """The machine, or None where it cannot be had.
+
+    Warns:
+        RuntimeWarning: llvmlite is here, but broken or too old.
+    """
+    try:
+        import llvmlite.binding as binding
+    except ModuleNotFoundError:
+        return None
+    except Exception as error:  # another's compiled library that does not load
+        _warn(error)
+        return None
+    try:
+        return Machine(binding)
+    except Exception as error:
+        _warn(error)
+        return None
+
+
+def why_not() -> str:
+    """Why there is no machine."""
+    try:
+        import llvmlite.binding  # noqa: F401
+    except ModuleNotFoundError:
+        return "llvmlite is not installed: pip install 'gradops[native]'"
+    except Exception as error:
+        return f"llvmlite does not load: {error}"
+    return "llvmlite could not compile the machine"
+
+
+def _warn(error: Exception) -> None:
+    warnings.warn(
+        f"compiled functions run without native code, as llvmlite cannot be used: {type(error).__name__}: {error}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+# Compilation.
+
+
+def _compiled(binding) -> tuple[Any, int]:
+    """What holds the machine's compiled code, and its address."""
+    for initialize in (binding.initialize_native_target, binding.initialize_native_asmprinter):
+        initialize()
+    target = binding.Target.from_default_triple()
+    features = binding.get_host_cpu_features().flatten()
+    processor = binding.get_host_cpu_name()
+    name = f"machine-{_version(processor, features)}.o"
+    stored = cache.read(name)
+    found = None if stored is None else _loaded(binding, target, processor, features, stored)
+    if found is not None:
+        return found
+    builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
+    module = binding.parse_assembly(machine_text())
+    module.triple = target.triple
+    module.data_layout = str(builder.target_data)
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    passes = binding.create_pass_builder(builder, options)
+    passes.getModulePassManager().run(module, passes)
+    compiled = builder.emit_object(module)
+    cache.write(name, compiled)
+    found = _loaded(binding, target, processor, features, compiled)
+    if found is None:
+        raise OSError("LLVM does not load what it compiled")
+    return found
+
+
+def machine_text() -> str:
+    mask = sum(exceptions().values())
+    return machine_source.source(mask, FUNCTION_NUMBERS["exp"], FUNCTION_NUMBERS["log1p"])
+
+
+def _loaded(binding, target, processor: str, features: str, compiled: bytes) -> tuple[Any, int] | None:
+    builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
+    empty = binding.parse_assembly("")
+    engine = binding.create_mcjit_compiler(empty, builder)
+    engine.add_object_file(binding.ObjectFileRef.from_data(compiled))
+    engine.finalize_object()
+    address = engine.get_function_address("run")
+    return (engine, address) if address else None
+
+
+def _version(processor: str, features: str) -> str:
+    """What tells one machine from others: its sources, LLVM, the processor."""
+    import llvmlite
+
+    known = hashlib.sha256()
+    for module in (instructions, machine_source):
+        known.update(pathlib.Path(module.__file__ or "").read_bytes())
+    for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
+        known.update(text.encode() + b"\0")
+    return known.hexdigest()[:32]
+
+
+def _check(machine: Machine) -> None:
+    """Whether the machine computes: 2 + 3, and that 1 / 0 is noticed."""
+    code = np.array([instructions.NUMBERS[n] + w for n, w in (("add", 0), ("divide", 0))], np.int32)
+    words = np.array([[code[0], 3, 0, 1, 0], [code[1], 4, 0, 2, 0]], np.int32)
+    memory = np.array([2.0, 3.0, 0.0, 0.0, 0.0])
+    raised = machine.run(words.ctypes.data, words.size, memory.ctypes.data, machine.functions)
+    if memory[3] != 5.0 or raised != exceptions()["divide"]:
+        raise OSError("the compiled machine gives wrong numbers")
+
+
+# Addresses.
+
+
+@functools.cache
+def _c_library() -> Any:
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+
+
+def _of_c_library(name: str) -> int:
+    return ctypes.cast(getattr(_c_library(), name), ctypes.c_void_p).value or 0
+
+
+_name_of = ctypes.pythonapi.PyCapsule_GetName
+_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_pointer_of: Callable = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
+
+_SIGNATURE = b"double (double, int __pyx_skip_dispatch)"
+
+
+@functools.cache
+def _of_scipy(name: str) -> int:
+    """The address of the function that SciPy's ufunc of that name calls on doubles.
+
+    Raises:
+        OSError: SciPy has none by that name and signature.
+    """
+    from scipy.special import cython_special
+
+    for key, capsule in cython_special.__pyx_capi__.items():
+        fused = key.startswith("__pyx_fuse_") and key[len("__pyx_fuse_0") :] == name
+        if (key == name or fused) and _name_of(capsule) == _SIGNATURE:
+            return _pointer_of(capsule, _SIGNATURE)
+    raise OSError(f"scipy.special.cython_special has no {name} of doubles")

@@ -1,0 +1,65 @@
+"""Native code run by NumPy, call by call: where something is warned of, and as what the code means.
+
+The machine notices that NumPy would warn, as of a division by zero, but not where. The run is then done again here, so
+that the warning says what NumPy's says, once for each place as the filters of ``warnings`` ask for it, or is an error
+under ``np.errstate(all="raise")``.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from .instructions import CALLS, FIRST_FUNCTION, FUNCTIONS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, ROUND, SHORT, VECTOR
+
+_NAMES = list(NUMBERS)
+_FUNCTIONS = list(FUNCTIONS.values())
+_OF_NUMBERS = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv
+}  # fmt: skip
+"""As the program calls them on single numbers, of which warnings tell."""
+
+
+def replay(words: np.ndarray, memory: np.ndarray) -> None:
+    """Run code on memory."""
+    code = words.tolist()
+    at = 0
+    while at < len(code):
+        operation, out, a, b, c = code[at : at + SHORT]
+        name = _NAMES[operation & 255]
+        count, sa, sb, sc = code[at + SHORT : at + LONG - 1] if operation & VECTOR else (0, 0, 0, 0)
+        at += LONG if operation & VECTOR else SHORT
+        if name == "gather":
+            memory[out : out + count] = memory[code[at : at + count]]
+            at += count
+            continue
+        meaning, operands = _meaning(name, b, c)
+        if not operation & VECTOR:
+            meaning = _OF_NUMBERS.get(name, meaning)
+        single = bool(operation & ROUND)
+        values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
+        if not operation & VECTOR or name in REDUCTIONS or name == "dot":
+            memory[out] = meaning(*values)
+        else:
+            memory[out : out + count] = meaning(*values)
+
+
+def _meaning(name: str, b: int, c: int):
+    if name in OPERATIONS:
+        return OPERATIONS[name].meaning, OPERATIONS[name].operands
+    if name in CALLS:
+        function = _FUNCTIONS[(b if name != "c2" else c) - FIRST_FUNCTION]
+        return function.meaning, function.operands
+    return (np.dot, 2) if name == "dot" else (REDUCTIONS[name], 1)
+
+
+def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bool):
+    if not count:
+        value = memory[start]
+    elif stride:
+        end = start + stride * count
+        value = memory[start : end if end >= 0 else None : stride]
+    else:
+        value = np.broadcast_to(memory[start], count)
+    return value.astype(np.float32) if single else value

@@ -1,0 +1,337 @@
+"""What the native machine does for each op: a rule writes code for a step's result.
+
+A rule takes a :class:`Lowering` and the step's arguments, and returns cells (or several, where the step has several
+results). What it cannot do it refuses with :class:`NotNative`, and the step stays a call of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...backends import _keys
+from .code import BOOL
+from .instructions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
+
+RULES: dict[str, Callable] = {}
+"""By the op's name: ``rule(lowering, step, *arguments)``."""
+
+MOVES: set[str] = set()
+"""Ops that only move elements, which costs nothing: their operands may be large."""
+
+
+class NotNative(Exception):
+    """Why a step stays a call of NumPy."""
+
+
+def _elementwise(name: str, meaning: str | None = None) -> None:
+    def rule(lowering: Lowering, step, *operands):
+        return lowering.elementwise(meaning or name, operands, step)
+
+    RULES[name] = rule
+
+
+_SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt sign logaddexp
+equal not_equal less less_equal greater greater_equal isnan isinf isfinite
+logical_and logical_or logical_xor logical_not"""
+for _name in (*_SAME_NAMES.split(), *(name for name in FUNCTIONS if name not in ("gammaln", "psi", "ndtr", "expit"))):
+    _elementwise(_name)
+_elementwise("abs", "absolute")
+_elementwise("normal_cdf", "ndtr")
+
+
+def rule(name: str):
+    """Register the rule of an op."""
+
+    def register(function: Callable) -> Callable:
+        RULES[name] = function
+        return function
+
+    return register
+
+
+def _refuse_unless(condition: bool, reason: str) -> None:
+    if not condition:
+        raise NotNative(reason)
+
+
+# Elementwise ops that are several instructions.
+
+
+@rule("sigmoid")
+def _sigmoid(lowering: Lowering, step, x):
+    return lowering.elementwise("expit", (x,), step)
+
+
+@rule("square")
+def _square(lowering: Lowering, step, x):
+    return lowering.elementwise("multiply", (x, x), step)
+
+
+@rule("reciprocal")
+def _reciprocal(lowering: Lowering, step, x):
+    return lowering.elementwise("divide", (1.0, x), step)
+
+
+@rule("relu")
+def _relu(lowering: Lowering, step, x):
+    return lowering.elementwise("maximum", (x, 0.0), step)
+
+
+@rule("softplus")
+def _softplus(lowering: Lowering, step, x):
+    return lowering.elementwise("logaddexp", (x, 0.0), step)
+
+
+@rule("power")
+def _power(lowering: Lowering, step, x, exponent):
+    if lowering.is_constant(exponent) and not lowering.shape(exponent):
+        known = lowering.example(exponent)
+        if known == 2:
+            return lowering.elementwise("multiply", (x, x), step)
+        if known == 1:
+            return lowering.cast(x, lowering.value(step).dtype)
+    return lowering.elementwise("power", (x, exponent), step)
+
+
+@rule("lgamma")
+def _lgamma(lowering: Lowering, step, x):
+    cells, infinity = lowering.cells(x), lowering.code.constant(np.inf)
+    at_infinity = lowering.operation("equal", [cells, lowering.code.constant(-np.inf)], step)
+    return lowering.operation("where", [at_infinity, infinity, lowering.operation("gammaln", [cells], step)], step)
+
+
+@rule("polygamma")
+def _polygamma(lowering: Lowering, step, x, n):
+    _refuse_unless(n == 0, "polygamma of an order above 0")
+    return lowering.elementwise("psi", (x,), step)
+
+
+@rule("where")
+def _where(lowering: Lowering, step, condition, x1=None, x2=None):
+    _refuse_unless(x1 is not None and x2 is not None, "positions that depend on values")
+    return lowering.elementwise("where", (condition, x1, x2), step)
+
+
+@rule("round")
+def _round(lowering: Lowering, step, x, decimals=0):
+    _refuse_unless(decimals == 0, "rounding to decimals")
+    return lowering.elementwise("rint", (x,), step)
+
+
+@rule("cast")
+def _cast(lowering: Lowering, step, x, dtype):
+    if lowering.value(step).dtype == BOOL:
+        return lowering.elementwise("not_equal", (x, 0.0), step)
+    return lowering.cast(x, lowering.value(step).dtype)
+
+
+# Ops that move elements.
+
+
+def move(name: str):
+    """Register a rule that only moves elements."""
+
+    def register(function: Callable) -> Callable:
+        MOVES.add(name)
+        return rule(name)(function)
+
+    return register
+
+
+def _moved(name: str, function: Callable) -> None:
+    """An op whose result has elements of its first argument: NumPy moves the cells as it would move the elements."""
+
+    def rule(lowering: Lowering, step, x, *arguments):
+        return function(lowering.array(x), *lowering.constants(arguments))
+
+    MOVES.add(name)
+    RULES[name] = rule
+
+
+def _item(x, key):
+    return x[_keys.plain(key)]
+
+
+_moved("get_item", _item)
+_moved("reshape", lambda x, newshape: x.reshape(newshape))
+_moved("transpose", lambda x, axes=None: x.transpose(axes))
+_moved("swapaxes", lambda x, axis1, axis2: x.swapaxes(axis1, axis2))
+_moved("expand_dims", np.expand_dims)
+_moved("squeeze", np.squeeze)
+_moved("broadcast_to", np.broadcast_to)
+_moved("flip", np.flip)
+_moved("take", np.take)
+_moved("diagonal", np.diagonal)
+_moved("copy", lambda x: x)
+_moved("real", lambda x: x)
+_moved("conj", lambda x: x)
+
+
+@move("unstack")
+def _unstack(lowering: Lowering, step, x, num=None, axis=0):
+    return list(np.moveaxis(lowering.array(x), axis, 0))
+
+
+@move("split")
+def _split(lowering: Lowering, step, x, indices_or_sections, axis=0):
+    cells = lowering.array(x)
+    if not isinstance(indices_or_sections, int):
+        indices_or_sections = _keys.cuts(indices_or_sections, cells.shape[axis])
+    return np.split(cells, indices_or_sections, axis)
+
+
+@move("stack")
+def _stack(lowering: Lowering, step, xs, axis=0):
+    return np.stack([lowering.array(x, lowering.value(step).dtype) for x in xs], axis)
+
+
+@move("concatenate")
+def _concatenate(lowering: Lowering, step, xs, axis=0):
+    return np.concatenate([lowering.array(x, lowering.value(step).dtype) for x in xs], axis)
+
+
+@move("tril")
+def _tril(lowering: Lowering, step, x, k=0):
+    return _masked(lowering, x, _lower_triangle(lowering.shape(x), k))
+
+
+@move("triu")
+def _triu(lowering: Lowering, step, x, k=0):
+    return _masked(lowering, x, ~_lower_triangle(lowering.shape(x), k - 1))
+
+
+def _lower_triangle(shape: tuple[int, ...], k: int) -> np.ndarray:
+    rows, columns = shape[-2:]
+    return np.tri(rows, columns, k, dtype=bool)
+
+
+def _masked(lowering: Lowering, x, kept):
+    return np.where(kept, lowering.cells(x), lowering.code.constant(0.0))
+
+
+@move("set_at")
+def _set_at(lowering: Lowering, step, x, key, updates):
+    cells = np.array(lowering.cells(x))
+    (key,) = lowering.constants((key,))
+    cells[_keys.plain(key)] = lowering.cast(updates, lowering.value(step).dtype)
+    return cells
+
+
+@move("add_at")
+def _add_at(lowering: Lowering, step, x, key, updates):
+    cells = np.array(lowering.cells(x))
+    (key,) = lowering.constants((key,))
+    key = _keys.plain(key)
+    at = cells[key]
+    dtype = lowering.value(step).dtype
+    if _keys.distinct(key):
+        shape = np.shape(at)
+        here = at if shape else int(at)
+        cells[key] = lowering.code.elementwise("add", [here, lowering.cast(updates, dtype)], shape, dtype)
+        return cells
+    positions = np.arange(cells.size).reshape(cells.shape)[key]
+    updates = np.broadcast_to(lowering.cast(updates, dtype), positions.shape)
+    for i, update in zip(positions.flat, updates.flat):
+        cells.flat[i] = lowering.code.elementwise("add", [int(cells.flat[i]), int(update)], (), dtype)
+    return cells
+
+
+# Reductions and products.
+
+
+def _along(lowering: Lowering, x, axis) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The cells of ``x`` with the reduced axes last, as one, and which they are."""
+    cells = lowering.array(x)
+    if axis is None:
+        axes = tuple(range(cells.ndim))
+    else:
+        axes = tuple(a % cells.ndim for a in (axis if isinstance(axis, tuple) else (axis,))) if cells.ndim else ()
+    other = tuple(i for i in range(cells.ndim) if i not in axes)
+    ordered = cells.transpose(other + axes)
+    return ordered.reshape([*(cells.shape[i] for i in other), -1]), axes
+
+
+def _reduction(name: str, instruction: str) -> None:
+    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, *rest):
+        _refuse_unless(not any(r is not None for r in rest), "an initial value or a dtype")
+        rows, axes = _along(lowering, x, axis)
+        return _reduced(lowering, step, instruction, rows)
+
+    RULES[name] = rule
+
+
+def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
+    value = lowering.value(step)
+    _refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
+    out = np.empty(rows.shape[:-1], np.int64)
+    for i in np.ndindex(out.shape):
+        out[i] = lowering.code.reduced(instruction, rows[i], value.dtype)
+    return out.reshape(np.shape(value))
+
+
+_reduction("sum", "sum")
+_reduction("prod", "prod")
+_reduction("max", "max")
+_reduction("min", "min")
+
+
+@rule("mean")
+def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
+    rows, _ = _along(lowering, x, axis)
+    total = _reduced(lowering, step, "sum", rows)
+    return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
+
+
+@rule("cumsum")
+def _cumsum(lowering: Lowering, step, x, axis=None, dtype=None):
+    cells = lowering.array(x)
+    cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
+    out, kind = np.empty(cells.shape, np.int64), lowering.value(step).dtype
+    for i, row in enumerate(cells):
+        out[i] = row if i == 0 else lowering.code.elementwise("add", [_cells(out[i - 1]), _cells(row)], row.shape, kind)
+    return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(lowering.value(step).shape)
+
+
+def _cells(at):
+    return at if np.ndim(at) else int(at)
+
+
+@rule("matmul")
+def _matmul(lowering: Lowering, step, x1, x2):
+    return _product(lowering, step, x1, x2)
+
+
+@rule("dot")
+def _dot(lowering: Lowering, step, x1, x2):
+    if not lowering.shape(x1) or not lowering.shape(x2):
+        return lowering.elementwise("multiply", (x1, x2), step)
+    return _product(lowering, step, x1, x2)
+
+
+def _product(lowering: Lowering, step, x1, x2):
+    value = lowering.value(step)
+    a, b = lowering.array(x1), lowering.array(x2)
+    _refuse_unless(a.ndim <= 2 and b.ndim <= 2 and value.dtype != BOOL, "a product of stacks of matrices")
+    rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
+    _refuse_unless(rows.shape[1] > 0, "a product over nothing")
+    _refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
+    out = np.empty((len(rows), len(columns)), np.int64)
+    for i, j in np.ndindex(out.shape):
+        out[i, j] = lowering.code.dot(rows[i], columns[j], value.dtype)
+    return out.reshape(np.shape(value))
+
+
+@rule("outer")
+def _outer(lowering: Lowering, step, x1, x2):
+    a, b = (lowering.array(x).reshape(-1) for x in (x1, x2))
+    return lowering.operation("multiply", [a.reshape(-1, 1), b], step)
+
+
+LARGEST_PRODUCT = 512
+"""Multiplications in a product that BLAS would do."""

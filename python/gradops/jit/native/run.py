@@ -1,0 +1,87 @@
+"""A run of native steps as one call, and what happens where NumPy would warn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from . import replay
+from .code import Code
+from .machine import exceptions
+
+
+class Run:
+    """Code with its memory, called with the arrays that come from outside.
+
+    Attributes:
+        names: the ops whose steps are in it, with their number.
+        instructions: how many words of code it has.
+        __name__: what profiles call it.
+    """
+
+    def __init__(self, code: Code, inputs: list[tuple[int, Any]], outputs: list[tuple[int, Any]], names: Counter[str]):
+        self.names = names
+        self.__name__ = "native"
+        self._machine = code.machine
+        self._words = np.frombuffer(code.words, np.int32) if code.words else np.zeros(0, np.int32)
+        self._template = code.template()
+        self._inputs = [_slot(start, value) for start, value in inputs]
+        self._outputs = [
+            (*_slot(start, value), value.dtype, not isinstance(value, np.ndarray)) for start, value in outputs
+        ]
+        self._call = (self._words.ctypes.data, self._words.size)
+        self._free: list[tuple[np.ndarray, int]] = []
+
+    @property
+    def bytes(self) -> int:
+        """The size of the code and of its memory."""
+        return self._words.nbytes + self._template.nbytes
+
+    def __call__(self, *arrays) -> list:
+        """The results, which are the caller's.
+
+        Warns:
+            RuntimeWarning: as NumPy does.
+        """
+        try:
+            taken = self._free.pop()
+        except IndexError:
+            memory = self._template.copy()
+            taken = memory, memory.ctypes.data
+        memory, address = taken
+        for (at, shape), x in zip(self._inputs, arrays):
+            if shape is None:
+                memory[at] = x
+            elif len(shape) == 1:
+                memory[at] = x
+            else:
+                memory[at].reshape(shape)[...] = x
+        machine = self._machine
+        raised = machine.run(*self._call, address, machine.functions)
+        if raised and _is_warned_of(raised):
+            replay.replay(self._words, memory)
+        results: list[Any] = []
+        for at, shape, dtype, is_number in self._outputs:
+            if is_number:
+                results.append(dtype.type(memory[at]))
+            else:
+                result = np.empty(shape or (), dtype)
+                result.reshape(-1)[:] = memory[at]
+                results.append(result)
+        self._free.append(taken)
+        return results
+
+
+def _slot(start: int, value) -> tuple:
+    """Where a value stands in memory, and its shape; None of a number."""
+    if not value.ndim:
+        return start, None
+    return slice(start, start + value.size), value.shape
+
+
+def _is_warned_of(raised: int) -> bool:
+    """Whether NumPy does anything about one of the floating-point exceptions."""
+    handled = dict(np.geterr())
+    return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())

@@ -1,0 +1,364 @@
+"""Native code beside NumPy's replay of the same program: numbers, warnings, errors, the cache, and doing without."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import random_programs
+from scipy import special
+
+from gradops import ops, value_and_grad
+from gradops.jit import jit
+
+native = importlib.import_module("gradops.jit.native")
+machine = importlib.import_module("gradops.jit.native.machine")
+cache = importlib.import_module("gradops.jit.native.cache")
+instructions = importlib.import_module("gradops.jit.native.instructions")
+
+here = machine.machine() is not None
+needs_machine = pytest.mark.skipif(not here, reason="llvmlite is not installed")
+
+X = np.array([0.3, -0.8, 1.7, 0.0])
+HARD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308, -1e308, 1.0, -2.5, 0.5, 3.0])
+
+
+def both(f, *arguments):
+    """The results of a compiled function natively and by NumPy, as lists of arrays, and what is native of it."""
+    compiled = jit(f)
+    natively = compiled(*arguments)
+    explained = next(iter(compiled.programs.values())).native
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "machine", lambda: None)
+        by_numpy = jit(f)(*arguments)
+    return natively, by_numpy, explained
+
+
+def leaves(x):
+    if isinstance(x, (list, tuple)):
+        return [leaf for item in x for leaf in leaves(item)]
+    return [x]
+
+
+def assert_same_bits(got, wanted):
+    for a, b in zip(leaves(got), leaves(wanted), strict=True):
+        assert np.shape(a) == np.shape(b) and a.dtype == b.dtype and type(a) is type(b)
+        np.testing.assert_array_equal(a, b)
+        if a.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(a[a == a]), np.signbit(b[b == b]))
+
+
+def assert_close(got, wanted, rtol=1e-13):
+    for a, b in zip(leaves(got), leaves(wanted), strict=True):
+        assert np.shape(a) == np.shape(b) and a.dtype == b.dtype and type(a) is type(b)
+        np.testing.assert_allclose(a, b, rtol=rtol if a.dtype != np.float32 else 2e-6, atol=1e-300)
+
+
+def padding(x):
+    """Steps enough to make a run."""
+    for _ in range(8):
+        x = x + 1.0
+    return x
+
+
+# Numbers.
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
+    """Also of NaN, infinities, zeros with a sign and numbers that overflow, on numbers and on arrays."""
+
+    def f(a, b):
+        compared = [ops.less(a, b), a <= b, a > b, a >= b, ops.equal(a, b), ops.not_equal(a, b)]
+        return [a + b, a - b, a * b, a / b, -a, ops.abs(a), *compared, ops.where(a < b, a, b), ops.sign(a), ops.sqrt(a)]
+
+    rng = np.random.default_rng(3)
+    values = np.concatenate([HARD, rng.normal(size=8), 10.0 ** rng.uniform(-40, 40, 6)])
+    with np.errstate(all="ignore"):
+        values = values.astype(dtype)
+        a, b = (m.ravel() for m in np.meshgrid(values, values))
+        a, b = np.resize(a, 250), np.resize(b, 250)
+        got, wanted, explained = both(f, a, b)
+        assert explained.native == explained.steps
+        assert_same_bits(got, wanted)
+        compiled = jit(f)
+        for x, y in zip(a[:40], b[:40]):
+            assert_same_bits(compiled(np.asarray(x), np.asarray(y)), f(np.asarray(x), np.asarray(y)))
+
+
+@needs_machine
+@pytest.mark.parametrize("name", sorted({*instructions.FUNCTIONS} - {"gammaln", "psi", "ndtr", "expit"}))
+def test_functions_to_rounding(name):
+    function = getattr(ops, name)
+    operands = instructions.FUNCTIONS[name].operands
+    x = np.array([*HARD, *np.linspace(-0.99, 0.99, 20), *np.linspace(1.01, 30, 20)])
+
+    def f(x, *rest):
+        return padding(x), function(x, *rest)
+
+    with np.errstate(all="ignore"):
+        got, wanted, explained = both(f, *([x, x[::-1].copy()] if operands == 2 else [x]))
+        assert explained.native == explained.steps, str(explained)
+        assert_close(got, wanted, rtol=4e-15)
+        compiled = jit(f)
+        for number in x[:12]:
+            given = [np.asarray(number)] * operands
+            assert_close(compiled(*given), f(*given), rtol=4e-15)
+
+
+@needs_machine
+def test_special_functions_are_scipys():
+    """The same functions as SciPy's ufuncs call, and no warning where they have none."""
+    x = np.array([0.1, 2.5, 30.0, -1.5, 0.0, -0.0, -3.0, np.inf, -np.inf, np.nan])
+
+    def f(x):
+        return padding(x), ops.lgamma(x), ops.polygamma(x, 0), ops.erf(x), ops.erfc(x), ops.sigmoid(x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got, wanted, explained = both(f, x)
+    assert explained.native == explained.steps
+    assert_same_bits(got, wanted)
+    np.testing.assert_array_equal(got[2], special.digamma(x))
+    got, wanted, _ = both(f, x.astype(np.float32))
+    assert_close(got, wanted)
+
+
+@needs_machine
+def test_shapes_and_positions():
+    """What moves elements, in all its forms, and sums and products over it."""
+    m = np.arange(12.0).reshape(3, 4) / 7 - 0.6
+    v = np.array([1.5, -2.0, 0.25])
+
+    def f(m, v):
+        row, column = m[1], m[:, 2]
+        moved = [row, column, m[::2, ::-1], m.T, m[[0, 2, 0]], m[np.array([True, False, True])], m[..., None, 1]]
+        moved += [ops.reshape(m, (4, -1)), ops.flip(m, 0), ops.take(m, np.array([3, 0]), 1), ops.diagonal(m)]
+        moved += [ops.stack([v, v * 2]), ops.concatenate([v, column, row]), ops.tril(m), ops.triu(m, 1)]
+        moved += [ops.broadcast_to(v, (2, 3)), *ops.split(row, 2), ops.expand_dims(v, 1), *ops.unstack(m)]
+        updated = [ops.scatter_update(v, np.array([[1]]), v[:1] * 3), ops.slice_update(m, (1, 1), m[:2, :2] * 2)]
+        products = [m @ (v @ m), v @ m, ops.dot(v, v), ops.outer(v, v), m @ m.T, v[:, None] * m]
+        sums = [ops.sum(m), ops.sum(m, 0), ops.sum(m, (0, 1), keepdims=True), ops.mean(m, 1), ops.max(m, 0)]
+        sums += [ops.min(m), ops.prod(m, 1), ops.cumsum(m, 1), ops.cumsum(v)]
+        return [padding(v), *[x * 1.5 for x in moved], *updated, *products, *sums]
+
+    got, wanted, explained = both(f, m, v)
+    assert explained.native >= explained.steps - 2, str(explained)
+    assert_close(got, wanted)
+    assert all(x.flags.writeable and x.flags.owndata for x in got if isinstance(x, np.ndarray))
+    fortran, _, _ = both(f, np.asfortranarray(m), v)
+    assert_same_bits(fortran, got)
+
+
+@needs_machine
+def test_sums_are_numpys_pairwise_ones():
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 7, 8, 9, 31, 129, 256):
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-8, 8, n)
+        got, wanted, _ = both(lambda x: (padding(x), ops.sum(x), ops.sum(x * -0.0)), x)
+        assert_same_bits(got, wanted)
+
+
+@needs_machine
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_natively_and_by_numpy(seed):
+    program = random_programs.Program(seed)
+
+    def loss(*inputs):
+        return program.loss(*inputs)
+
+    got, wanted, explained = both(value_and_grad(loss, argnums=tuple(range(len(program.inputs)))), *program.inputs)
+    assert explained.native > 0
+    assert_close(got, wanted, rtol=1e-4 if program.single else 1e-9)
+
+
+def test_results_are_the_callers():
+    compiled = jit(lambda x: (padding(x), x[:2], x))
+    x = X.copy()
+    first = compiled(x)
+    for y in first:
+        y[...] = 7.0
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(compiled(x)[0], padding(X))
+    np.testing.assert_array_equal(compiled(x)[2], X)
+
+
+def test_calls_from_several_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    compiled = jit(lambda x: ops.sum(padding(x) * padding(2 * x)))
+    xs = [np.full(4, float(i)) for i in range(40)]
+    compiled(xs[0])
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled, xs * 5))
+    np.testing.assert_array_equal(found, [np.sum(padding(x) * padding(2 * x)) for x in xs] * 5)
+
+
+# Warnings and errors.
+
+
+@pytest.mark.parametrize("number", [True, False])
+def test_warnings_are_numpys(number):
+    def f(x):
+        x = x[0] * 1.0 if number else x
+        return padding(x), ops.log(x), 1.0 / x, ops.exp(x * 1e4)
+
+    x = np.array([0.0, 1.0, -1.0])
+
+    def warned():
+        compiled = jit(f)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            compiled(x)
+        return sorted(str(w.message) for w in found)
+
+    natively = warned()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "machine", lambda: None)
+        assert natively == warned()
+    assert any("divide by zero encountered in log" in w for w in natively)
+    compiled = jit(f)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(x)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        compiled(x)
+    compiled(np.ones_like(x))
+
+
+def test_a_singular_matrix_among_native_steps_is_an_error():
+    def f(x):
+        a = ops.stack([ops.stack([x[0], x[1]]), ops.stack([x[1], x[0]])]) * 1.0
+        return padding(ops.solve(padding(a) - 8.0, x[:2])) * 2
+
+    compiled = jit(f)
+    x = np.array([2.0, 1.0])
+    np.testing.assert_allclose(compiled(x), (np.linalg.solve([[2, 1], [1, 2]], x) + 8) * 2)
+    with pytest.raises(Exception, match="singular"):
+        compiled(np.array([1.0, 1.0]))
+    np.testing.assert_allclose(compiled(x), (np.linalg.solve([[2, 1], [1, 2]], x) + 8) * 2)
+
+
+# What is native, and why not.
+
+
+@needs_machine
+def test_explain_says_what_is_native_and_why_not():
+    compiled = jit(lambda x: (ops.sort(padding(x)), padding(padding(x) * 3)))
+    assert "first call" in compiled.explain()
+    compiled(X)
+    assert "float64[4]" in compiled.explain() and "native in 1 run" in compiled.explain()
+    assert "sort: the machine has no such operation" in compiled.explain()
+    compiled = jit(padding)
+    compiled(X.astype(complex))
+    assert "add (8 times): dtype complex128" in compiled.explain()
+    compiled = jit(lambda x: ops.sum(x * 2))
+    compiled(np.ones(5000))
+    assert "0 native" in compiled.explain() and "NumPy's own loops are as fast" in compiled.explain()
+
+
+# The cache.
+
+SCRIPT = """
+import numpy as np
+from gradops import ops
+from gradops.jit import jit
+f = jit(lambda x: ops.exp(x) + x * x - x / 3 + ops.sin(x) * ops.cos(x) + x * 5 - 2 * x)
+x = np.array(0.5)
+assert np.isclose(f(x), np.exp(x) + x * x - x / 3 + np.sin(x) * np.cos(x) + 3 * x)
+print("native" in f.explain() and "none native" not in f.explain())
+"""
+
+
+def start(directory, **more):
+    environment = {**os.environ, "GRADOPS_CACHE": str(directory), **more}
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+@needs_machine
+def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
+    running = [start(tmp_path / "cache") for _ in range(2)]
+    for process in running:
+        assert process.communicate()[0].strip() == "True" and process.returncode == 0
+    (stored,) = (tmp_path / "cache").iterdir()
+    assert stored.name.startswith("machine-") and not stored.stat().st_mode & 0o077
+    for contents in (b"", stored.read_bytes()[:-100], b"x" * 5000):  # not what was written
+        stored.write_bytes(contents)
+        assert cache_of(tmp_path / "cache", stored.name) is None
+    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "cache"))
+    machine.machine.cache_clear()
+    assert machine.machine() is not None and cache.read(stored.name)
+
+
+def cache_of(directory, name):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADOPS_CACHE", str(directory))
+        return cache.read(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of files are POSIX's")
+def test_what_others_can_write_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path))
+    cache.write("a", b"contents")
+    assert cache.read("a") == b"contents"
+    os.chmod(tmp_path / "a", 0o666)
+    assert cache.read("a") is None
+
+
+def test_the_cache_can_be_turned_off_and_may_be_unwritable(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADOPS_CACHE", "off")
+    assert cache.directory() is None
+    cache.write("a", b"contents")
+    assert cache.read("a") is None
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "file"))
+    cache.write("a", b"contents")
+    assert cache.read("a") is None
+
+
+# Without llvmlite.
+
+
+def test_without_llvmlite_programs_run_by_numpy(without_native_code):
+    compiled = jit(lambda x: ops.sum(padding(x)))
+    assert compiled(X) == np.sum(padding(X))
+    assert next(iter(compiled.programs.values())).native.native == 0
+
+
+@pytest.mark.parametrize("error", [ImportError("libLLVM.so: cannot open"), AttributeError("too old")])
+def test_a_broken_llvmlite_is_one_warning(monkeypatch, error):
+    class Broken:
+        def __getattr__(self, name):
+            raise error
+
+    monkeypatch.setattr("llvmlite.binding", Broken())
+    machine.machine.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match="run without native code") as found:
+            assert machine.machine() is None
+            assert machine.machine() is None
+        assert len(found) == 1
+    finally:
+        machine.machine.cache_clear()
+
+
+def test_a_missing_llvmlite_is_no_warning(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    machine.machine.cache_clear()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert machine.machine() is None
+            compiled = jit(padding)
+            compiled(X)
+            assert "none native: llvmlite is not installed" in compiled.explain()
+    finally:
+        machine.machine.cache_clear()
