@@ -219,58 +219,73 @@ def _plain(output, data):
     return wrap(data) if isinstance(output, Variable) or backends.of(data) is not None else output
 
 
-def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
-    places = [i for i, (o, d) in enumerate(zip(outputs, data)) if id(o) not in constants and backends.of(d) is not None]
-    places = [i for i in places if differentiable(data[i])]
-    saved, sources = [], []
-    for tensor in ctx._to_save:
-        saved.append(tensor.data if isinstance(tensor, Variable) else tensor)
-        sources.append(_source(tensor, args, edges, outputs, dirty))
-    ctx._to_save = ()
-    count = len(outputs)
-    templates = [(d.shape, d.dtype, backends.of(d)) if backends.of(d) is not None else None for d in data]
-    materialize = ctx._materialize
-    about = [_about(a) if isinstance(a, Variable) else None for a in args]
+class _Application:
+    """One application of a ``Function`` in the graph: what its node needs to run ``backward``, and no more."""
 
-    def whole(g, values, node):
-        given: list = [None] * count
+    def __init__(self, cls, ctx, args, edges, outputs, data, dirty, places: list[int]):
+        self.cls, self.ctx, self.places, self.count = cls, ctx, places, len(outputs)
+        self.single = self.count == 1 and len(places) == 1
+        self.materialize = ctx._materialize
+        self.templates = [(d.shape, d.dtype, backends.of(d)) if backends.of(d) is not None else None for d in data]
+        self.about = [_about(a) if isinstance(a, Variable) else None for a in args]
+        self.sources = [_source(tensor, args, edges, outputs, dirty) for tensor in ctx._to_save]
+
+    def vjp(self, g, values, node) -> list:
+        given = self._given(g)
+        self.ctx._saved = tuple(_rejoined(v, s, node, self.single) for v, s in zip(values, self.sources))
+        token = state.moment.set(node.seq)
+        try:
+            result = self.cls.backward(
+                self.ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given)
+            )
+            return _gradients(self.cls, result, self.about, node)
+        finally:
+            self.ctx._saved = None
+            state.moment.reset(token)
+
+    def _given(self, g) -> list:
+        """What arrived for each output."""
+        given: list = [None] * self.count
         if type(g) is Cotangents:
             for position, part in g.items():
                 given[position] = part
-        elif single:
-            given[places[0]] = g
-        if materialize:
-            given = [zeros(t) if part is None and t is not None else part for part, t in zip(given, templates)]
-        ctx._saved = tuple(_rejoined(v, s, node, single) for v, s in zip(values, sources))
-        token = state.moment.set(node.seq)
-        try:
-            result = cls.backward(ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given))
-            return _gradients(cls, result, about, node)
-        finally:
-            ctx._saved = None
-            state.moment.reset(token)
+        elif self.single:
+            given[self.places[0]] = g
+        if self.materialize:
+            given = [zeros(t) if part is None and t is not None else part for part, t in zip(given, self.templates)]
+        return given
 
-    single = count == 1 and len(places) == 1
-    rule = Rule(cls.__name__, vjp=whole, slots=(None,) * len(saved))
-    if single:
-        node = Node(rule, edges, tuple(saved), data[0].shape, data[0].dtype)
+
+def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
+    places = [
+        i
+        for i, (o, d) in enumerate(zip(outputs, data))
+        if id(o) not in constants and backends.of(d) is not None and differentiable(d)
+    ]
+    this = _Application(cls, ctx, args, edges, outputs, data, dirty, places)
+    saved = tuple(tensor.data if isinstance(tensor, Variable) else tensor for tensor in ctx._to_save)
+    ctx._to_save = ()
+    rule = Rule(cls.__name__, vjp=this.vjp, slots=(None,) * len(saved))
+    if this.single:
+        node = Node(rule, edges, saved, data[0].shape, data[0].dtype)
     else:
-        node = Node(rule, edges, tuple(saved), None, None)
+        node = Node(rule, edges, saved, None, None)
         node.extra = None
-    results = []
-    for i, (output, value) in enumerate(zip(outputs, data)):
-        if i not in places:
-            results.append(_plain(output, value))
-            continue
-        made = node if single else Node(PICK, (node,), (i,), value.shape, value.dtype)
-        if id(output) in dirty:
-            inplace._propagate(output, made)
-            if isinstance(value, np.ndarray):
-                state.bump(value)
-            results.append(output)
-        else:
-            results.append(attach(value, made))
-    return results
+    return [
+        _result(output, value, node, i, this.single, dirty) if i in places else _plain(output, value)
+        for i, (output, value) in enumerate(zip(outputs, data))
+    ]
+
+
+def _result(output, value, node: Node, i: int, single: bool, dirty):
+    """An output in the graph; one that was written to in place stays the variable that it is."""
+    made = node if single else Node(PICK, (node,), (i,), value.shape, value.dtype)
+    if id(output) not in dirty:
+        return attach(value, made)
+    inplace._propagate(output, made)
+    if isinstance(value, np.ndarray):
+        state.bump(value)
+    return output
 
 
 def _source(tensor, args, edges, outputs, dirty):
