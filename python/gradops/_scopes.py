@@ -85,7 +85,7 @@ class Scope:
 
             @functools.wraps(function)
             async def wrapped_coroutine(*args, **kwargs):
-                return await self._steps(function(*args, **kwargs).__await__())
+                return await self._awaited(function(*args, **kwargs).__await__())
 
             return wrapped_coroutine
 
@@ -96,9 +96,8 @@ class Scope:
 
         return wrapped
 
-    @types.coroutine
     def _steps(self, running):
-        """The mode holds while the coroutine runs, not while it waits and others run."""
+        """The steps of a generator or of what a coroutine awaits, each in the scope."""
         send, value = running.send, None
         while True:
             try:
@@ -112,6 +111,8 @@ class Scope:
             except BaseException as error:
                 value, send = error, running.throw
 
+    _awaited = types.coroutine(_steps)
+
     def _wrap_async_generator(self, function):
         @functools.wraps(function)
         async def wrapped(*args, **kwargs):
@@ -119,13 +120,13 @@ class Scope:
             step = generator.asend(None)
             while True:
                 try:
-                    item = await self._steps(step.__await__())
+                    item = await self._awaited(step.__await__())
                 except StopAsyncIteration:
                     return
                 try:
                     step = generator.asend((yield item))
                 except GeneratorExit:
-                    await self._steps(generator.aclose().__await__())
+                    await self._awaited(generator.aclose().__await__())
                     raise
                 except BaseException as error:
                     step = generator.athrow(error)
@@ -137,22 +138,6 @@ class Scope:
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            send, value = generator.send, None
-            while True:
-                try:
-                    with self._again():
-                        item = send(value)
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    value = yield item
-                    send = generator.send
-                except GeneratorExit:
-                    with self._again():
-                        generator.close()
-                    raise
-                except BaseException as error:
-                    value, send = error, generator.throw
+            return (yield from self._steps(function(*args, **kwargs)))
 
         return wrapped

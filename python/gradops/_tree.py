@@ -7,7 +7,7 @@ have the same structure whatever their order; the order of the first is kept whe
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .errors import ArgumentError
@@ -145,6 +145,15 @@ def map_leaves(function: Callable, value, *others) -> Any:
 def leaves_of(value) -> list:
     """The leaves alone."""
     return flatten(value)[0]
+
+
+def items(value) -> Iterator:
+    """What is in nested lists and tuples, None too; all else is an item."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from items(part)
+    else:
+        yield value
 
 
 def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:

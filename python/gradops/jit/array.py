@@ -112,15 +112,6 @@ class Traced:
         )
 
 
-def flat(value):
-    """The items of lists and tuples, however nested."""
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            yield from flat(item)
-        else:
-            yield item
-
-
 def frozen(spec):
     """A part of a call as what can be compared and hashed."""
     if isinstance(spec, (list, tuple)):

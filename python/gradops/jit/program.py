@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .._tree import items
 from ..autodiff.state import buffer
-from .array import Place, Traced, flat, frozen
+from .array import Place, Traced, frozen
 
 
 class Step:
@@ -107,7 +108,7 @@ class Program:
         """A traced array; a view where its value is one of an argument's."""
         traced = Traced(value, self, place, 0)
         owner = buffer(value)
-        viewed = (x for x in flat(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
+        viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
         source = next(viewed, None) if isinstance(owner, np.ndarray) else None
         if source is None:
             traced.memory = self.new_memory(traced)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import backends, ops
+from .._tree import items
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import numpy_functions, operators
-from .array import Traced, flat
+from .array import Traced
 
 
 def _in_place(op):
@@ -58,7 +59,7 @@ def convert(value, dtype=None, like=None):
     if isinstance(value, Traced):
         return value if dtype is None else _recorded("cast", _kernels.cast)(value, dtype)
     if isinstance(value, (list, tuple)):
-        found = next((v for v in flat(value) if isinstance(v, Traced)), None)
+        found = next((v for v in items(value) if isinstance(v, Traced)), None)
         if found is not None:
             return ops.stack([convert(v, dtype, found) for v in value])
     array = _kernels.convert(value, dtype)
@@ -88,7 +89,7 @@ def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
 
     def record(*arguments):
-        found = [x for x in flat(arguments) if isinstance(x, Traced)]
+        found = [x for x in items(arguments) if isinstance(x, Traced)]
         if not found:
             return kernel(*arguments)
         program = found[0].program
@@ -112,7 +113,7 @@ def _recorded(name: str, kernel):
 def _has_unknown_shape(name: str, arguments) -> bool:
     """Whether a result has as many elements as a traced array has true ones."""
     if name == "get_item":
-        return any(isinstance(x, Traced) and x.dtype == bool for x in flat(arguments[1:]))
+        return any(isinstance(x, Traced) and x.dtype == bool for x in items(arguments[1:]))
     positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1
     return positions and isinstance(arguments[0], Traced)
 

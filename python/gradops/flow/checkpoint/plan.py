@@ -18,9 +18,10 @@ import contextlib
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._tree import items
 from ...autodiff import state
 from ...errors import GradientError
 
@@ -148,23 +149,14 @@ class Step:
 
     def sources(self) -> list[Step]:
         """The steps that must run before."""
-        return [s for x in leaves((self.args, *self.kwargs.values())) if isinstance(x, Source) for s in x.steps()]
+        return [s for x in items((self.args, *self.kwargs.values())) if isinstance(x, Source) for s in x.steps()]
 
     def run(self, results: dict) -> list:
         """Its results, from those of earlier steps."""
         args = [_filled(a, results) for a in self.args]
         kwargs = {name: _filled(a, results) for name, a in self.kwargs.items()}
         with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
-            return list(leaves(self.function(*args, **kwargs)))
-
-
-def leaves(value) -> Iterator:
-    """What is in nested lists and tuples."""
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from leaves(item)
-    else:
-        yield value
+            return list(items(self.function(*args, **kwargs)))
 
 
 def mapped(value, function: Callable):

@@ -13,9 +13,10 @@ from contextvars import ContextVar
 import numpy as np
 
 from ... import backends
+from ..._tree import items
 from ...autodiff import state
 from ...ops import _dispatch
-from .plan import Input, Origin, Plan, Result, Step, leaves, mapped
+from .plan import Input, Origin, Plan, Result, Step, mapped
 
 
 class TapePlan(Plan):
@@ -51,7 +52,7 @@ class TapePlan(Plan):
         finally:
             current.reset(token)
         step = Step(self, kernel, mapped(arguments, self._source))
-        for i, array in enumerate(leaves(result)):
+        for i, array in enumerate(items(result)):
             if not any(array is a for a in arguments):
                 _remember(array, Result(step, i))
         return result

@@ -6,8 +6,9 @@ import weakref
 
 import torch
 
+from ..._tree import items
 from ...backends.torch import _private
-from .plan import Drawn, Input, Step, leaves, mapped
+from .plan import Drawn, Input, Step, mapped
 from .torch_plan import TorchPlan, busy, outside_input
 
 
@@ -40,7 +41,7 @@ class Noting(_private.DispatchMode):
         step = Step(plan, func, sources[0], dict(zip(kwargs, sources[1:])), drawn)
         for t in written:
             plan.after_write(t, step, counted)
-        for i, out in enumerate(leaves(result)):
+        for i, out in enumerate(items(result)):
             if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
                 plan.remember(out, step, i, tensors, name in _BLANK)
         return result
@@ -64,7 +65,7 @@ class Watched(_private.DispatchMode):
                 if made is None or made() is not t:
                     self.inputs[id(t)] = outside_input(t)
         result = func(*args, **kwargs)
-        for out in leaves(result):
+        for out in items(result):
             if isinstance(out, torch.Tensor) and id(out) not in self.inputs:
                 self.made[id(out)] = weakref.ref(out)
         return result
@@ -77,7 +78,7 @@ class Watched(_private.DispatchMode):
 
 
 def _tensors(args, kwargs) -> list:
-    return [x for x in leaves((args, *kwargs.values())) if isinstance(x, torch.Tensor)]
+    return [x for x in items((args, *kwargs.values())) if isinstance(x, torch.Tensor)]
 
 
 _RUNNING = dict.fromkeys(
@@ -117,12 +118,12 @@ def _written_by(func, args, kwargs) -> list:
                 written.append(args[i] if i < len(args) else kwargs.get(argument.name))
     elif func.overloadpacket.__name__ in _RUNNING:  # its schema does not say so
         written = [args[i] for i in _RUNNING[func.overloadpacket.__name__] if i < len(args)]
-    return [t for t in leaves(written) if isinstance(t, torch.Tensor)]
+    return [t for t in items(written) if isinstance(t, torch.Tensor)]
 
 
 def _generator(args, kwargs) -> tuple:
     """How to get and set the state of the generator that a random operation draws from."""
-    given = list(leaves((args, *kwargs.values())))
+    given = list(items((args, *kwargs.values())))
     own = [x for x in given if isinstance(x, torch.Generator)]
     places = [
         x.device if isinstance(x, torch.Tensor) else x for x in given if isinstance(x, (torch.Tensor, torch.device))
