@@ -47,6 +47,7 @@ not_numeric <- function(name, x, call) {
 # Numbers, matrices of data frames; Python objects and functions as they are. The numbers of factors, dates and the like
 # are codes of something else.
 without_class <- function(x, name, call) {
+  if (is_of_r_torch(x)) of_r_torch(name, call)
   if (is.environment(x) || is.function(x)) {
     x
   } else if (is.data.frame(x)) {
@@ -56,6 +57,22 @@ without_class <- function(x, name, call) {
     if (is_coded(x)) has_codes(x, name, call)
     unclass(x)
   }
+}
+
+# A tensor of R's own torch, which is no Python object.
+is_of_r_torch <- function(x) {
+  inherits(x, "torch_tensor")
+}
+
+of_r_torch <- function(name, call) {
+  if (!is.character(name)) name <- deparse1(name)
+  abort(
+    c(
+      sprintf("`%s` is a tensor of R's torch, whose memory is not Python's.", name),
+      i = "Use `as.array(x)`; its gradients end there. See `vignette(\"with-keras3\")` on carrying code over."
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+  )
 }
 
 column_number <- function(x, name, call) {
@@ -101,7 +118,11 @@ vectors <- function(x, single = TRUE) {
 
 # A Python tuple or list of tensors as an R list.
 several <- function(x) {
-  if (inherits(x, c("python.builtin.list", "python.builtin.tuple"))) {
+  front <- in_front(class(x))
+  if (!is.null(front)) {
+    class(x) <- front
+    x
+  } else if (inherits(x, c("python.builtin.list", "python.builtin.tuple"))) {
     reticulate::iterate(x, several, simplify = FALSE)
   } else if (inherits(x, "python.builtin.dict")) {
     values <- reticulate::iterate(x$values(), several, simplify = FALSE)
@@ -114,9 +135,9 @@ several <- function(x) {
 
 # R functions ----------------------------------------------------------------------------------------------------------
 
-# Python's numbers, strings and None as R's; all else as it is.
+# Python's numbers, strings and None as R's, tensors as gradops'; all else as it is.
 as_r_scalar <- function(x) {
-  if (class(x)[1] %in% python_scalars) py_to_r(x) else x
+  if (class(x)[1] %in% python_scalars) py_to_r(x) else own(x)
 }
 
 python_scalars <- paste0("python.builtin.", c("bool", "int", "float", "str", "NoneType"))

@@ -196,8 +196,6 @@ hook_method <- function(x, name) {
   }
 }
 
-context_classes <- c("gradops.autodiff.function.Context", "torch.autograd.function.FunctionCtx")
-
 # A context's fields as R values.
 context_field <- function(x, name) {
   several(NextMethod())

@@ -119,7 +119,7 @@ op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_ov
 #' set_requires_gradient(x)
 #' @export
 set_requires_gradient <- function(x) {
-  if (!is_tensor(x)) {
+  if (!is_any_tensor(x)) {
     abort(
       sprintf("`x` must be a variable or a tensor that can be marked; got %s. Make it a `variable()`.", friendly(x)),
       class = c("gradops_error_gradient", "gradops_error"), argument = "x"

@@ -19,7 +19,7 @@ methods_of_tensors <- function() {
       as.double = as_double_tensor, as.integer = as_integer_tensor, as.logical = as_logical_tensor,
       as.complex = as_complex_tensor, as.character = as_character_tensor, as.list = as_list_tensor,
       as.data.frame = as_data_frame_tensor,
-      c = c_tensor, rep = rep_tensor, rev = rev_tensor, diff = diff_tensor,
+      cbind = cbind_tensor, rbind = rbind_tensor, c = c_tensor, rep = rep_tensor, rev = rev_tensor, diff = diff_tensor,
       solve = solve_tensor, chol = chol_tensor, qr = qr_tensor, determinant = determinant_tensor,
       sort = sort_tensor, xtfrm = xtfrm_tensor, unique = unique_tensor, duplicated = duplicated_tensor,
       mean = mean_tensor, scale = scale_tensor,
@@ -64,17 +64,17 @@ namesakes <- function() {
 }
 
 register_tensor_methods <- function() {
-  for (class in context_classes) register("$", class, context_field, baseenv())
+  register("$", "gradops_context", context_field, baseenv())
   methods <- methods_of_tensors()
-  if (getRversion() >= "4.3.0") methods$base$matrixOps <- matrix_ops_tensor
+  if (getRversion() >= "4.3.0") {
+    methods$base$matrixOps <- matrix_ops_tensor
+    methods$base$chooseOpsMethod <- choose_ops_method_tensor
+  }
   for (package in names(methods)) {
     for (generic in names(methods[[package]])) {
       register(generic, tensor_classes, methods[[package]][[generic]], asNamespace(package))
     }
   }
-  # R takes the method of cbind() and rbind() only if it is that of one class for all arguments.
-  register("cbind", "python.builtin.object", cbind_tensor, baseenv())
-  register("rbind", "python.builtin.object", rbind_tensor, baseenv())
   register("solve", "gradops_qr", solve_tensor, baseenv())
 }
 
@@ -85,6 +85,7 @@ register_namesakes <- function() {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
       register(name, "gradops_tensor", methods[[package]][[name]], here)
+      register(name, "gradops_mixed", adopting(methods[[package]][[name]]), here)
       register(name, "gradops_s4", to_s4(name, package, original), here)
       register(name, "default", original, here)
     }
@@ -107,21 +108,26 @@ to_s4 <- function(name, package, original) {
   }
 }
 
-# What a namesake dispatches on: these stand for "a tensor is among the arguments", or an S4 object; NULL for neither.
+# What a namesake dispatches on: these stand for "a tensor of gradops' is among the arguments", "and one of others", or
+# an S4 object; NULL for none.
 has_tensor <- structure(list(), class = "gradops_tensor")
+has_mixed <- structure(list(), class = "gradops_mixed")
 has_s4 <- structure(list(), class = "gradops_s4")
 
 among <- function(...) {
-  found <- NULL
+  ours <- theirs <- s4 <- FALSE
   for (x in list(...)) {
     if (is.object(x)) {
-      if (is.environment(x) && is_tensor(x)) {
-        return(has_tensor)
-      }
-      if (isS4(x)) found <- has_s4
+      if (isS4(x)) s4 <- TRUE else if (is.environment(x)) if (is_tensor(x)) ours <- TRUE else theirs <- TRUE
     }
   }
-  found
+  if (ours) if (theirs) has_mixed else has_tensor else if (s4) has_s4
+}
+
+# `method` where tensors of others are among the arguments.
+adopting <- function(method) {
+  force(method)
+  function(...) do.call(method, lapply(list(...), adopted), quote = TRUE)
 }
 
 # Attaching ------------------------------------------------------------------------------------------------------------
@@ -142,11 +148,17 @@ among <- function(...) {
     if (length(masked) > 0) {
       before <- match(other, search()) > match(paste0("package:", pkgname), search())
       packageStartupMessage(sprintf(
-        "gradops: %s %s the namesake%s in %s.", paste0("`", masked, "()`", collapse = ", "),
-        if (before) "masks" else "is masked by", if (length(masked) > 1) "s" else "", sQuote(other, FALSE)
+        "gradops: %s %s the namesake%s in %s%s.", shortened(paste0("`", masked, "()`")),
+        if (before) "masks" else "is masked by", if (length(masked) > 1) "s" else "", sQuote(other, FALSE),
+        if (other == "package:keras3") ": see `vignette(\"with-keras3\")`" else ""
       ))
     }
   }
+}
+
+# Names in one line.
+shortened <- function(names) {
+  if (length(names) <= 5) toString(names) else sprintf("%s and %d more", toString(names[1:2]), length(names) - 2L)
 }
 
 masks <- function(name, here, other) {
@@ -161,15 +173,15 @@ masks <- function(name, here, other) {
 # Elements by column: as a vector; in a new shape; recycled or cut to a number of them. R's values stay R's, so that
 # they come to the backend of the tensors beside them.
 flat <- function(x) {
-  if (is_tensor(x)) call_core("interop.r.flat", x) else array_of(r_vector(x))
+  if (is_any_tensor(x)) call_core("interop.r.flat", x) else array_of(r_vector(x))
 }
 
 fill <- function(x, dim) {
-  if (is_tensor(x)) call_core("interop.r.fill", x, as.list(as.integer(dim))) else array_of(r_vector(x), dim)
+  if (is_any_tensor(x)) call_core("interop.r.fill", x, as.list(as.integer(dim))) else array_of(r_vector(x), dim)
 }
 
 recycled <- function(x, count) {
-  if (is_tensor(x)) call_core("interop.r.repeated", x, count) else array_of(rep_len(r_vector(x), count))
+  if (is_any_tensor(x)) call_core("interop.r.repeated", x, count) else array_of(rep_len(r_vector(x), count))
 }
 
 r_vector <- function(x) {

@@ -24,11 +24,12 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
   }
 }
 
-# reticulate has methods for some classes of tensors too, which ours are to replace.
+# There are no tensors before.
 reticulate_loaded <- function(...) {
   reticulate::py_require(c("numpy", "scipy", native_requirement))
   register_tensor_methods()
   register_object_methods()
+  share_operators_later()
 }
 
 # The library that compiles the loop of native code, where it comes compiled.

@@ -45,7 +45,7 @@ tensors_in <- function(frame) {
   values <- lapply(stats::setNames(nm = ls(frame)), function(name) {
     if (!bindingIsActive(name, frame)) tryCatch(get(name, frame), error = function(error) NULL)
   })
-  found <- Filter(is_tensor, values)
+  found <- Filter(is_any_tensor, values)
   if (length(found)) found
 }
 

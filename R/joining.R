@@ -34,7 +34,7 @@ c <- function(...) {
 }
 
 c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
-  parts <- Filter(Negate(is.null), list(...))
+  parts <- lapply(Filter(Negate(is.null), list(...)), adopted)
   as_list <- !recursive && any(vapply(parts, is.list, NA))
   if (!as_list && any(vapply(parts, is.list, NA))) {
     parts <- Filter(Negate(is.null), flattened(parts))
@@ -75,7 +75,7 @@ unlist <- function(x, recursive = TRUE, use.names = TRUE) {
   value <- base::unlist(x, recursive, use.names)
   if (is.list(value) && holds_tensors(value)) {
     names <- if (use.names && !is.null(names(value))) names_of_parts(value)
-    value <- joined(value)
+    value <- joined(lapply(value, adopted))
     if (!is.null(names)) value <- with_names(value, names)
   }
   value
@@ -85,7 +85,7 @@ unlist <- function(x, recursive = TRUE, use.names = TRUE) {
 holds_tensors <- function(x) {
   found <- FALSE
   for (part in x) {
-    if (is_tensor(part)) found <- TRUE else if (!is.atomic(part)) return(FALSE)
+    if (is_tensor(part)) found <- TRUE else if (!is.atomic(part) && !is_any_tensor(part)) return(FALSE)
   }
   found
 }

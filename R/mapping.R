@@ -74,6 +74,7 @@ put_together <- function(parts, dims, higher = FALSE) {
   if (!holds_tensors(parts)) {
     return(parts)
   }
+  parts[] <- lapply(parts, adopted)
   sizes <- unique(as.vector(lengths(parts)))
   if (length(sizes) != 1L) {
     return(if (length(dims) > 1L) structure(parts, dim = dims) else parts)
@@ -170,6 +171,8 @@ ifelse <- function(test, yes, no) {
 }
 
 choose_by <- function(test, yes, no, call = parent.frame()) {
+  yes <- adopted(yes)
+  no <- adopted(no)
   if (!is_tensor(test) && anyNA(test)) {
     unsupported("test", "must not have NA, as tensors of booleans have none.", call = call)
   }

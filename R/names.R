@@ -43,9 +43,7 @@ names_tensor <- function(x) {
 }
 
 set_names_tensor <- function(x, value) {
-  handle <- list2env(as.list.environment(x, all.names = TRUE), parent = emptyenv())
-  attributes(handle) <- attributes(x)
-  with_names(handle, if (!is.null(value)) as.character(value))
+  with_names(another_handle(x), if (!is.null(value)) as.character(value))
 }
 
 # Where names stand; other indices as they are.

@@ -77,12 +77,16 @@ dollar_tensor <- function(x, name) {
     return(hook_method(x, name))
   }
   tryCatch(
-    as_r_scalar(NextMethod()),
+    field_value(NextMethod()),
     python.builtin.AttributeError = function(error) no_field(x, name, error),
     `gradops.interop.r.CallbackError` = function(error) {
       callback_failed(take_condition(py_to_r(error$gradops_key)), call)
     }
   )
+}
+
+field_value <- function(value) {
+  if (is.function(value)) owning(value) else as_r_scalar(value)
 }
 
 no_field <- function(x, name, error) {

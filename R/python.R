@@ -21,7 +21,9 @@ call_core <- function(.name, ..., .call = parent.frame()) {
 # The result of a call into Python, or the condition it stands for, signalled from `call`.
 answer <- function(result, call) {
   result <- withCallingHandlers(result, error = function(error) if_theirs(error, call))
-  if (class(result)[1L] == failure_class) raise(result, call)
+  classes <- class(result)
+  front <- in_front(classes)
+  if (!is.null(front)) class(result) <- front else if (classes[1L] == failure_class) raise(result, call)
   if (length(conditions) > 0 && callbacks() == 0) forget_conditions() # Python went on after an error
   result
 }

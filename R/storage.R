@@ -22,7 +22,7 @@
 #' unserialize_tensor(readRDS(file))
 #' @export
 serialize_tensor <- function(x) {
-  if (is_tensor(x)) {
+  if (is_any_tensor(x)) {
     check_alive(x, environment())
     packed <- py_to_r(call_core("interop.r.pack", x))
     packed$names <- names(x)

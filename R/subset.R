@@ -60,7 +60,7 @@ element_tensor <- function(x, ...) {
       return(call_core("interop.r.subset", x, list(position_of(..1, names_tensor(x))), TRUE))
     }
     if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
-    return(as_r_scalar(reticulate::py_get_attr(x, ..1)))
+    return(field_value(reticulate::py_get_attr(x, ..1)))
   }
   call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
@@ -74,7 +74,7 @@ assign_element_tensor <- function(x, ..., value) {
 
 # Indices of a single element.
 single <- function(indices, call = parent.frame()) {
-  one <- vapply(indices, function(index) is_tensor(index) || is.atomic(index) && length(index) == 1, NA)
+  one <- vapply(indices, function(index) is_any_tensor(index) || is.atomic(index) && length(index) == 1, NA)
   if (!all(one) || length(indices) == 0) {
     abort(
       "`[[` takes a single element: one position, or one for each dimension. Use `[` for more.",
@@ -86,7 +86,7 @@ single <- function(indices, call = parent.frame()) {
 
 # What is put into a tensor: a tensor or numbers; nothing cannot be taken out by NULL, as of a list.
 replacement <- function(value, call = parent.frame()) {
-  if (!is_tensor(value) && (is.object(value) || !(is.numeric(value) || is.logical(value) || is.complex(value)))) {
+  if (!is_any_tensor(value) && (is.object(value) || !(is.numeric(value) || is.logical(value) || is.complex(value)))) {
     abort(
       sprintf("`value` must be a tensor or numbers; got %s.", friendly(value)),
       class = c("gradops_error_type", "gradops_error"), argument = "value", call = call
@@ -104,7 +104,7 @@ indices <- function(...) {
 }
 
 as_index <- function(index) {
-  if (!is_tensor(index) && !is.numeric(index) && !is.logical(index)) {
+  if (!is_any_tensor(index) && !is.numeric(index) && !is.logical(index)) {
     abort(
       sprintf("an index must be numeric or logical; got %s.", friendly(index)),
       class = c("gradops_error_type", "gradops_error"), argument = "i", call = parent.frame(4)

@@ -1,18 +1,5 @@
 # Base R's generics on the tensors of every backend and on variables.
 
-# S3 classes, as reticulate makes them of the Python types, one for each kind of tensor.
-tensor_classes <- c(
-  "numpy.ndarray", "numpy.generic", "torch.Tensor",
-  "tensorflow.python.types.core.Tensor", "tensorflow.python.framework.tensor.Tensor",
-  "tensorflow.python.framework.ops.Tensor",
-  "jaxlib._jax.ArrayImpl", "jax.jaxlib._jax.Array", "jaxlib.xla_extension.ArrayImpl", "jax._src.core.Tracer",
-  "gradops.autodiff.variable.Variable", "gradops.jit.array.Traced"
-)
-
-is_tensor <- function(x) {
-  inherits(x, tensor_classes)
-}
-
 # Arithmetic -----------------------------------------------------------------------------------------------------------
 
 operators <- c(
@@ -22,12 +9,16 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
+  operate(.Generic, e1, e2, written(sys.call(), .Generic))
+}
+
+operate <- function(operator, e1, e2, call) {
   if (!missing(e2)) {
-    if (!.Generic %in% arithmetic) check_known(.Generic, e1, e2)
-    result <- call_operator(operators[[.Generic]], operand(e1), operand(e2), .call = written(sys.call(), .Generic))
+    if (!operator %in% arithmetic) check_known(operator, e1, e2, call)
+    result <- call_operator(operators[[operator]], operand(e1), operand(e2), .call = call)
     return(keep_names(result, e1, e2))
   }
-  switch(.Generic,
+  switch(operator,
     `-` = keep_names(call_op("negative", e1), e1),
     `!` = keep_names(call_op("logical_not", e1), e1),
     e1
@@ -152,7 +143,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  parts <- Filter(function(part) is_tensor(part) || length(part) > 0, list(...)) # what is empty adds nothing, as in R
+  parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...)) # what is empty adds nothing, as in R
   if (na.rm) parts <- without_na(parts)
   call <- written(sys.call(), .Generic)
   parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))

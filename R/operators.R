@@ -1,0 +1,78 @@
+# Whose operator it is in an expression of a tensor of gradops' and an object of others.
+
+# From R 4.3 on, R asks.
+choose_ops_method_tensor <- function(x, y, mx, my, cl, reverse) {
+  TRUE
+}
+
+# Before, it takes a method only if that is both operands'. So there one function for each operator is the method of
+# gradops' tensors and that of Python's objects; it leaves to the packages that had methods what has no tensor in it.
+share_operators <- function(...) {
+  if (getRversion() >= "4.3.0") {
+    return(invisible())
+  }
+  table <- get(".__S3MethodsTable__.", envir = baseenv())
+  classes <- c("python.builtin.object", "tensorflow.tensor", "jax.Array", library_classes) # of those that have methods
+  for (operator in names(operators)) {
+    shared <- shared_operators[[operator]]
+    if (is.null(shared)) {
+      shared <- shared_operators[[operator]] <- shared_operator(operator)
+      register(operator, tensor_classes, shared, baseenv())
+    }
+    for (class in classes) {
+      name <- paste0(operator, ".", class)
+      theirs <- get0(name, table, inherits = FALSE)
+      if (!is.null(theirs) && !identical(theirs, shared)) {
+        their_operators[[name]] <- theirs
+        register(operator, class, shared, baseenv())
+      }
+    }
+  }
+}
+
+shared_operators <- new.env(parent = emptyenv())
+their_operators <- new.env(parent = emptyenv())
+
+shared_operator <- function(operator) {
+  force(operator)
+  function(e1, e2) {
+    if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
+      operate(operator, e1, e2, written(sys.call(), operator))
+    } else if (missing(e2)) {
+      their_operator(operator, e1)(e1)
+    } else {
+      first <- their_operator(operator, e1)
+      second <- their_operator(operator, e2)
+      if (!is.null(first) && !is.null(second) && !identical(first, second)) incompatible(operator, e1, e2)
+      (if (is.null(first)) second else first)(e1, e2)
+    }
+  }
+}
+
+their_operator <- function(operator, x) {
+  for (class in class(x)) {
+    method <- their_operators[[paste0(operator, ".", class)]]
+    if (!is.null(method)) {
+      return(method)
+    }
+  }
+}
+
+# What R would say.
+incompatible <- function(operator, e1, e2) {
+  names <- vapply(list(e1, e2), function(x) {
+    known <- paste0(operator, ".", class(x))
+    known[known %in% names(their_operators)][1]
+  }, "")
+  call <- call(operator, substitute(e1, parent.frame()), substitute(e2, parent.frame()))
+  warning(simpleWarning(sprintf("Incompatible methods (\"%s\", \"%s\") for \"%s\"", names[1], names[2], operator), call))
+  stop(simpleError("non-numeric argument to binary operator", call))
+}
+
+# Methods that tensorflow and keras3 register later.
+share_operators_later <- function() {
+  of_keras <- function(...) reticulate::py_register_load_hook("keras", share_operators)
+  share_operators()
+  setHook(packageEvent("tensorflow", "onLoad"), share_operators)
+  if (isNamespaceLoaded("keras3")) of_keras() else setHook(packageEvent("keras3", "onLoad"), of_keras)
+}

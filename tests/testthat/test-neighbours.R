@@ -1,0 +1,75 @@
+# gradops beside reticulate, tensorflow, keras3: whose tensors have whose methods.
+
+test_that("loading gradops changes nothing that is not gradops'", {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  backends <- Filter(gradops_available, union("numpy", test_backends()))
+  out <- run_script(test_path("scripts", "before-and-after.R"), paste(backends, collapse = ","))
+  expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$")
+  expect_null(attr(out, "status"))
+})
+
+test_each("R's meaning is that of what gradops made or was handed, and of no other handle of the same object", {
+  library <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax.numpy")[[backend]]
+  module <- reticulate::import(library, convert = FALSE)
+  make <- module[[c(numpy = "array", torch = "tensor", tensorflow = "constant", jax = "array")[[backend]]]]
+  theirs <- make(list(c(1, 2, 3), c(4, 5, 6)))
+  ours <- op_convert_to_tensor(theirs)
+  of_gradops <- function(x) inherits(x, "gradops_tensor")
+  expect_true(of_gradops(ours))
+  expect_false(of_gradops(theirs))
+  expect_equal(as.array(ours * c(1, 10)), matrix(1:6, 2, byrow = TRUE) * c(1, 10))
+  expect_equal(as.array(ours[2, ]), array(c(4, 5, 6)))
+
+  # Results, in lists too; arguments of functions that gradops calls; fields and methods of its tensors.
+  expect_true(of_gradops(op_exp(theirs)))
+  expect_true(all(vapply(op_split(theirs, 2), of_gradops, NA)))
+  seen <- NULL
+  note <- function(x) {
+    seen <<- c(seen, of_gradops(x))
+    sum(x^2)
+  }
+  gradient(note, theirs)
+  jit(note)(theirs)
+  op_custom_gradient(note, function(x, upstream) x)(theirs)
+  expect_true(length(seen) >= 3 && all(seen))
+  parameter <- parameter(theirs)
+  backward(sum(parameter * c(1, 10)))
+  expect_true(of_gradops(parameter$grad))
+  expect_equal(as.array(parameter$grad), matrix(c(1, 10), 2, 3))
+  expect_true(of_gradops(parameter$detach()))
+
+  # A tensor of others as an argument stays theirs.
+  op_exp(theirs)
+  expect_false(of_gradops(theirs))
+})
+
+test_each("R's functions take tensors of others beside gradops'", {
+  library <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax.numpy")[[backend]]
+  module <- reticulate::import(library, convert = FALSE)
+  make <- module[[c(numpy = "array", torch = "tensor", tensorflow = "constant", jax = "array")[[backend]]]]
+  numbers <- matrix(c(2, 1, 0.5, 3), 2)
+  theirs <- make(list(c(2, 0.5), c(1, 3)))
+  ours <- op_cast(op_convert_to_tensor(numbers + 1), op_dtype(theirs))
+  vector <- make(c(0.5, 1.5))
+  expect_equal(as.array(crossprod(ours, theirs)), crossprod(numbers + 1, numbers))
+  expect_equal(as.array(ours %*% theirs), (numbers + 1) %*% numbers)
+  expect_equal(as.vector(c(ours, vector)), c(numbers + 1, 0.5, 1.5))
+  expect_equal(as.array(outer(vector, ours[1, ])), base::outer(c(0.5, 1.5), numbers[1, ] + 1))
+  expect_equal(as.array(ifelse(ours > 2, theirs, ours)), ifelse(numbers + 1 > 2, numbers, numbers + 1))
+  expect_equal(as.array(solve(theirs, ours)), solve(numbers, numbers + 1), tolerance = 1e-6)
+  expect_equal(as.vector(dnorm(vector, ours[1, ])), dnorm(c(0.5, 1.5), numbers[1, ] + 1), tolerance = 1e-6)
+  expect_equal(as.vector(unlist(list(vector, ours[1, 1]))), c(0.5, 1.5, 3))
+  expect_equal(as.array(sapply(1:2, function(i) if (i == 1) vector else ours[1, ])), cbind(c(0.5, 1.5), numbers[1, ] + 1))
+  expect_equal(as.array(max(ours, theirs)), array(max(numbers + 1)), ignore_attr = TRUE)
+  changed <- ours
+  changed[1, ] <- vector
+  expect_equal(as.array(changed), rbind(c(0.5, 1.5), numbers[2, ] + 1), ignore_attr = TRUE)
+
+  expect_equal(as.array(ours * theirs), (numbers + 1) * numbers)
+  expect_equal(as.array(theirs - ours), numbers - (numbers + 1))
+  expect_equal(as.array(ours > theirs), numbers + 1 > numbers)
+  expect_equal(as.array(vector^ours), c(0.5, 1.5)^(numbers + 1), tolerance = 1e-6)
+  expect_warning(expect_error(Sys.Date() - ours), "Incompatible methods")
+})
