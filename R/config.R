@@ -5,8 +5,13 @@
 #'
 #' `config_set_backend()` sets it. `use_backend()` sets it too and declares the Python packages that it needs to
 #' reticulate, which installs them in an environment of its own if Python is not running yet and none was chosen.
-#' `with_backend()` and `local_backend()` set it for some code, or until the end of a function.
+#' `with_backend()` and `local_backend()` set it for some code, or until the end of a function, and leave JAX's 64-bit
+#' mode as it was.
+#'
+#' These are gradops' own settings. Where \pkg{keras3} is loaded, `use_backend()` chooses Keras's backend too, as
+#' keras3's function of that name does: before Keras starts.
 #' @param backend `"numpy"`, `"torch"`, `"tensorflow"` or `"jax"`.
+#' @param ... Passed on to keras3's `use_backend()`, where keras3 is loaded.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the setting ends.
 #' @returns `config_backend()`: the name of the default backend. The others return the previous one, invisibly, but
@@ -31,7 +36,7 @@ config_set_backend <- function(backend) {
 
 #' @rdname config_backend
 #' @export
-use_backend <- function(backend) {
+use_backend <- function(backend, ...) {
   packages <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax")
   if (!rlang::is_string(backend, names(packages))) {
     abort(
@@ -39,6 +44,7 @@ use_backend <- function(backend) {
       class = c("gradops_error_backend", "gradops_error"), argument = "backend"
     )
   }
+  if (isNamespaceLoaded("keras3")) getExportedValue("keras3", "use_backend")(backend, ...)
   if (!reticulate::py_available()) reticulate::py_require(packages[[backend]])
   config_set_backend(backend)
 }
@@ -53,15 +59,20 @@ with_backend <- function(backend, code) {
 #' @rdname config_backend
 #' @export
 local_backend <- function(backend, .local_envir = parent.frame()) {
-  old <- config_set_backend(backend)
-  withr::defer(config_set_backend(old), envir = .local_envir)
+  old <- config_backend()
+  leave <- call_core("interop.r.choose_backend", backend)
+  withr::defer(py_call(leave), envir = .local_envir)
   invisible(old)
 }
 
 #' Default dtype and small number
 #'
 #' `config_floatx()` is the dtype of R's numbers and of new tensors: `"float64"` on every backend, unless set otherwise.
+#' R's numbers and vectors beside a tensor take its floating dtype instead.
 #' `config_epsilon()` is what normalisations and losses add where nothing else is given.
+#'
+#' Keras has settings of the same names; its dtype is `"float32"`. Where \pkg{keras3} is loaded, the functions that set
+#' one of gradops' set Keras's too.
 #' @param floatx `"float16"`, `"bfloat16"`, `"float32"` or `"float64"`.
 #' @param epsilon A positive number.
 #' @returns The setting; of the functions that set it, the previous one, invisibly.
@@ -80,6 +91,7 @@ config_floatx <- function() {
 config_set_floatx <- function(floatx) {
   old <- config_floatx()
   call_core("config.set_floatx", floatx)
+  in_keras("set_floatx", floatx)
   invisible(old)
 }
 
@@ -94,7 +106,15 @@ config_epsilon <- function() {
 config_set_epsilon <- function(epsilon) {
   old <- config_epsilon()
   call_core("config.set_epsilon", epsilon)
+  in_keras("set_epsilon", epsilon)
   invisible(old)
+}
+
+# A setting of Keras's, now or once it is loaded; it is nobody's concern without keras3.
+in_keras <- function(setter, value) {
+  if (isNamespaceLoaded("keras3")) {
+    reticulate::py_register_load_hook("keras", function() reticulate::import("keras.config")[[setter]](value))
+  }
 }
 
 #' Is Python there?

@@ -41,3 +41,20 @@ test_each("floatx and epsilon", {
   expect_equal(config_set_epsilon(1e-5), 1e-7)
   expect_equal(config_set_epsilon(1e-7), 1e-5)
 })
+
+test_that("a scope gives JAX its precision back, and has it on JAX's own threads too", {
+  skip_on_cran()
+  skip_without("jax")
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  code <- c(
+    "jax <- reticulate::import('jax', convert = TRUE)",
+    "mode <- function() isTRUE(jax$config$jax_enable_x64)",
+    "inside <- with_backend('jax', c(mode(), op_dtype(op_exp(c(1, 2)))))",
+    "caught <- tryCatch(with_backend('jax', stop('inside')), error = conditionMessage)",
+    "square <- r_function(function(x) x^2, function(x, upstream) 2 * x * upstream)",
+    "third <- with_backend('jax', jit(function(x) sum(square(x)))(1 / 3))",
+    "cat(inside, mode(), caught, third == (1 / 3)^2)"
+  )
+  out <- in_new_process(code, "GRADOPS_BACKEND=numpy")
+  expect_identical(paste(out, collapse = ""), "TRUE float64 FALSE inside TRUE")
+})

@@ -151,8 +151,13 @@ class Backend(_Contract):
         """As ``to_numpy``, of what is known also while a program is traced; any error where it is not."""
         return self.to_numpy(x)
 
-    def prepare(self, floatx: str) -> None:
-        """Set the library up for numbers of dtype ``floatx``; called when it is chosen."""
+    def prepare(self, floatx: str) -> Callable[[], None] | None:
+        """Set the library up for numbers of dtype ``floatx``; called when it is chosen.
+
+        Returns:
+            What sets it up as before; None where nothing had to be changed.
+        """
+        return None
 
     def prepared(self, floatx: str) -> contextlib.AbstractContextManager:
         """A scope, of the thread, in which the library is set up so; called when it is chosen for a while."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from functools import cache
 
 import jax
@@ -19,10 +20,12 @@ def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, (jax.Array, jax.core.Tracer)) or kind.__name__ == "ArrayImpl"
 
 
-def prepare(floatx: str) -> None:
-    """Turn on 64-bit mode where ``floatx`` needs it."""
+def prepare(floatx: str) -> Callable[[], None] | None:
+    """Turn on 64-bit mode where ``floatx`` needs it; returns what turns it off again."""
     if floatx == "float64" and not jax.config.jax_enable_x64:
         jax.config.update("jax_enable_x64", True)
+        return lambda: jax.config.update("jax_enable_x64", False)
+    return None
 
 
 def prepared(floatx: str):

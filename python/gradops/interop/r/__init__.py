@@ -45,7 +45,7 @@ from .objects import corner, fields, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .recording import is_recorded
 from .reticulate import missing
-from .session import hold_interrupts, set_progress, set_warn
+from .session import choose_backend, hold_interrupts, set_progress, set_warn
 from .texts import backward_each, invoke_method, is_text, model_field, named, set_value
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
@@ -58,6 +58,7 @@ __all__ = [
     "add_hook",
     "backward_each",
     "check_gradients",
+    "choose_backend",
     "annotation",
     "as_axis",
     "as_index",

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from traceback import walk_stack
 
-from ... import _progress
+from ... import _progress, backends, config
 from . import reticulate, threads, wording
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done; where Python ignores
@@ -71,6 +71,25 @@ def _in_gradops() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def choose_backend(name: str) -> Callable[[], None]:
+    """Make ``name`` the default backend of the process, as R's ``local_backend()`` does.
+
+    A scope of this thread (``config.use_backend``) would not be seen by the threads on which JAX calls R back.
+
+    Returns:
+        What makes the one before the default again, and JAX's 64-bit mode what it was.
+    """
+    before, undo = config.backend(), backends.by_name(name).prepare(config.floatx())
+    config.set_backend(name)
+
+    def leave() -> None:
+        config.set_backend(before)
+        if undo is not None and before != name:
+            undo()
+
+    return leave
 
 
 def set_progress(show: Callable) -> None:
