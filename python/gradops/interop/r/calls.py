@@ -15,7 +15,7 @@ from ...backends.policy import NeedsPolicy
 from . import host, indexing, threads, values
 from .callbacks import Held, keeping, kept
 from .errors import Failure
-from .values import MARK, as_index, as_shape, backend_of, from_r
+from .values import MARK, as_index, as_shape, backend_of, float_of, from_r, positions_from_r
 
 
 def guarded(function: Callable) -> Callable:
@@ -46,8 +46,8 @@ def invoke(function: Callable, arguments, keywords=(), numbers: str | None = Non
     if numbers == "tensors" or (
         numbers == "alone" and not any(map(_is_tensor, _tree.leaves_of((arguments, keywords))))
     ):
-        backend = backend_of((arguments, keywords))
-        arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
+        given = (arguments, keywords)
+        arguments, keywords = _floats(given, backend_of(given), float_of(given))
     if keep is not None:
         held = Held(keep)
         function = keeping(function.keeping(held) if hasattr(function, "keeping") else function, held)
@@ -108,13 +108,14 @@ def to_r(value):
     return values.to_r(value)
 
 
-def _floats(value, backend: backends.Backend):
+def _floats(value, backend: backends.Backend, name: str | None = None):
+    """R's numbers as tensors, of the floating dtype ``name`` or, without, of ``floatx``."""
     kind = value.__class__
     if kind is dict:
-        return {name: _floats(item, backend) for name, item in value.items()}
+        return {key: _floats(item, backend, name) for key, item in value.items()}
     if kind is tuple or kind is list:
-        return kind(_floats(item, backend) for item in value)
-    return backend.convert(value) if kind is float else value
+        return kind(_floats(item, backend, name) for item in value)
+    return backend.convert(value, name) if kind is float else value
 
 
 def function(forward: Callable, backward: Callable, evaluator: bool = False) -> Callable:
@@ -154,7 +155,7 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
 def attribute(path: str) -> Callable:
     """The :func:`guarded` form of a function of gradops, by its dotted name."""
     function = jit if path == "jit" else operator.attrgetter(path)(gradops)
-    return function if function in (subset, assign) else guarded(function)
+    return function if function in (subset, assign, get_item) else guarded(function)
 
 
 def subset(x, indices: list, drop: bool):
@@ -177,8 +178,13 @@ def assign(x, indices: list, value):
 
 def get_item(x, key):
     """``x[key]`` by NumPy's rules, with positions from 1 and None for all of a dimension."""
-    parts = key if isinstance(key, (list, tuple)) else [key]
-    return ops.get_item(x, tuple(_key(part) for part in parts))
+    try:
+        (x,) = from_r((x,))
+        (key,) = positions_from_r((key,), (x,))
+        parts = key if isinstance(key, (list, tuple)) else [key]
+        return ops.get_item(x, tuple(_key(part) for part in parts))
+    except Exception as error:
+        return Failure(error)
 
 
 def _key(part):

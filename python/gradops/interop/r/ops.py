@@ -94,13 +94,18 @@ def op(name: str) -> Callable:
     """
     function = find(name)
     found = parameters(function)
-    several = ", ".join(p for p in found if annotation(found[p]) in ("", *TENSORS))
+    tensors = [p for p in found if annotation(found[p]) in ("", *TENSORS)]
+    positions = [p for p in tensors if annotation(found[p]) in ("Index", "Indices")]
+    others = [p for p in tensors if p not in positions]
     lines, call = [], []
-    for name_ in several.split(", ") if name.startswith("bitwise_") else _WHOLE.get(name, ()):
+    for name_ in tensors if name.startswith("bitwise_") else _WHOLE.get(name, ()):
         lines.append(f"{name_} = whole({name_})")
-    if several:
-        tests = " or ".join(f"{p}.__class__ in CONTAINERS" for p in several.split(", "))
-        lines.append(f"if {tests}: {several}, = from_r(({several},))")
+    if others:
+        lines.append(f"if {_any_container(others)}: {_listed(others)} = from_r(({_listed(others)}))")
+    if positions:
+        beside = f"({_listed(others)})" if others else "()"
+        read = f"positions_from_r(({_listed(positions)}), {beside})"
+        lines.append(f"if {_any_container(positions)}: {_listed(positions)} = {read}")
     for name_, parameter in found.items():
         kind = annotation(parameter)
         if kind in _CONVERSIONS:
@@ -116,6 +121,14 @@ def op(name: str) -> Callable:
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
     scope = {**vars(values), "Failure": Failure, "_function": function}
     return _source.function(source, "call", f"op {name} for R", scope)
+
+
+def _listed(names: list[str]) -> str:
+    return "".join(f"{name}, " for name in names)
+
+
+def _any_container(names: list[str]) -> str:
+    return " or ".join(f"{name}.__class__ in CONTAINERS" for name in names)
 
 
 _CALLED = {

@@ -1,7 +1,8 @@
 """Values from R, as tensors and as whole numbers that count from 0; tensors as R's values.
 
 An R array travels as ``{"<R>": ndarray}``, so that it is known from a NumPy tensor that R holds: like a
-number or a list, it belongs to the backend of the other tensors, or to the default one.
+number or a list, it belongs to the backend of the other tensors, or to the default one. R has one type of real numbers,
+so a vector says no more of precision than a number does: it takes the floating dtype of the tensors beside it.
 """
 
 from __future__ import annotations
@@ -23,28 +24,70 @@ _NA_INTEGER = -(2**31)
 
 
 def from_r(values: tuple) -> tuple:
-    """Arguments of one call, R's arrays as tensors of the other tensors' backend, or of the default one."""
+    """Arguments of one call, R's arrays as tensors of the other tensors' backend and floating dtype.
+
+    Without other tensors they are of the default backend, and of ``floatx``.
+    """
     found: list = []
-    values = _unmark(values, found)
-    if not found:
-        return values
-    backend = backend_of(values, {id(array) for array in found})
-    if backend.yields:
-        return values
-    return _replace(values, {id(array): backend.convert(array) for array in found})
+    tensors: list = []
+    values = _unmark(values, found, tensors)
+    return values if not found else _with_tensors(values, found, _backend(tensors), _float(tensors))
 
 
-def _unmark(value, found: list):
+def positions_from_r(values: tuple, beside: tuple) -> tuple:
+    """As :func:`from_r`, of positions in the tensors of ``beside``, whose dtype would not hold every whole number."""
+    found: list = []
+    tensors: list = []
+    values = _unmark(values, found, tensors)
+    _collect(beside, tensors)
+    return values if not found else _with_tensors(values, found, _backend(tensors), None)
+
+
+def _with_tensors(values, found: list, backend: backends.Backend, name: str | None):
+    made = {id(array): _as_tensor(array, backend, name) for array in found}
+    return _replace(values, made)
+
+
+def _as_tensor(array: np.ndarray, backend: backends.Backend, name: str | None):
+    if name is None or array.dtype.kind not in "fc":
+        array, name = r_array(array), None
+    else:
+        name = name if array.dtype.kind == "f" else dtypes.complex_of(name)
+        name = None if name == backends.embedded().dtype_name(array) else name
+    return array if backend.yields and name is None else backend.convert(array, name)
+
+
+def _unmark(value, found: list, tensors: list):
+    """``value`` with R's arrays as they are, which are ``found``; the ``tensors`` beside them are noted."""
     kind = value.__class__
     if kind is dict:
         if MARK in value:
-            array = r_array(value[MARK])
+            array = value[MARK]
             found.append(array)
             return array
-        return {name: _unmark(item, found) for name, item in value.items()}
+        return {name: _unmark(item, found, tensors) for name, item in value.items()}
     if kind is tuple or kind is list:
-        return kind(_unmark(item, found) for item in value)
+        return kind([_unmark(item, found, tensors) for item in value])
+    _note(value, tensors)
     return value
+
+
+def _note(value, tensors: list) -> None:
+    owner = backends.of(value)
+    if owner is None:
+        value = value.data if isinstance(value, autodiff.Variable) else backends.held(value)
+        owner = backends.of(value)
+    if owner is not None or backends.is_symbolic(value):
+        tensors.append((owner, value))
+
+
+def _collect(value, tensors: list) -> None:
+    kind = value.__class__
+    if kind is dict or kind is tuple or kind is list:
+        for item in value.values() if kind is dict else value:
+            _collect(item, tensors)
+    else:
+        _note(value, tensors)
 
 
 def r_array(array: np.ndarray) -> np.ndarray:
@@ -214,24 +257,36 @@ def _shifted(positions):
     return ops.where(ops.less(positions, 0), positions, ops.add(positions, 1))
 
 
-def backend_of(value, but=frozenset()) -> backends.Backend:
-    """The backend of nested tensors, apart from those whose id is in ``but``; the default one without any."""
+def backend_of(value) -> backends.Backend:
+    """The backend of nested tensors; the default one without any."""
+    tensors: list = []
+    _collect(value, tensors)
+    return _backend(tensors)
+
+
+def float_of(value) -> str | None:
+    """The floating dtype of nested tensors; None where none is floating."""
+    tensors: list = []
+    _collect(value, tensors)
+    return _float(tensors)
+
+
+def _backend(tensors: list) -> backends.Backend:
     found = None
-    for owner in _owners(value, but):
-        if found is None or found.yields:
+    for owner, _ in tensors:
+        if owner is not None and (found is None or found.yields):
             found = owner
     return found or config.default_backend()
 
 
-def _owners(value, but):
-    kind = value.__class__
-    if kind is dict or kind is tuple or kind is list:
-        for item in value.values() if kind is dict else value:
-            yield from _owners(item, but)
-    elif id(value) not in but:
-        owner = backends.of(value.data if isinstance(value, autodiff.Variable) else value)
-        if owner is not None:
-            yield owner
+def _float(tensors: list) -> str | None:
+    found = None
+    for owner, tensor in tensors:
+        name = ops.dtype(tensor) if owner is None else owner.dtype_name(tensor)
+        if name != found and dtypes.is_floating(name):
+            name = dtypes.real_of(name)
+            found = name if found is None else dtypes.promote(found, name)
+    return found
 
 
 # For R ---------------------------------------------------------------------------------------------------------------
@@ -257,15 +312,12 @@ def to_r(value):
 
 
 def in_r(value):
-    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them.
-
-    What depends on a variable outside stays a tensor, as its gradient would be lost.
-    """
+    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them."""
     return _tree.map_leaves(_in_r, value)
 
 
 def _in_r(x):
-    if not (isinstance(x, autodiff.Variable) or backends.of(x) is not None) or getattr(x, "requires_grad", False):
+    if not (isinstance(x, autodiff.Variable) or backends.of(x) is not None):
         return x
     return np.atleast_1d(to_r(x))
 
