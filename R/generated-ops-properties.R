@@ -11,7 +11,7 @@ op_dtype <- function(x) {
   py_to_r(call_op("dtype", operand(x)))
 }
 
-#' Whether `x` is a tensor of a backend or a variable
+#' Whether `x` is a tensor of a backend, a variable, or holds one as a Keras variable does
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @returns A tensor.

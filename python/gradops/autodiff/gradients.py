@@ -90,7 +90,7 @@ def grad(
     Gradient:
         As ``torch.autograd.grad``; differentiable with ``create_graph=True``.
     """
-    roots, targets = _sequence(outputs), _sequence(inputs)
+    roots, targets = list(map(backends.held, _sequence(outputs))), list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
     if allow_unused is False and materialize_grads:
         raise ArgumentError("`allow_unused` must not be False with `materialize_grads`.", argument="allow_unused")

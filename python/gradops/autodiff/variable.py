@@ -421,8 +421,7 @@ def attach_new(data, rule, edges, saved) -> Variable:
 
 
 def _as_data(data) -> Any:
-    if isinstance(data, Variable):
-        data = data.data
+    data = data.data if isinstance(data, Variable) else backends.held(data)
     if isinstance(data, np.ndarray) and data.dtype.kind == "U":
         data = data.tolist()
     if data is None or type(data) in (list, tuple):

@@ -145,6 +145,30 @@ def of(value: Any) -> Any:
     return owner(type(value))
 
 
+def may_hold(kind: type) -> bool:
+    """Whether values of a type that is no backend's may hold a tensor."""
+    return owner(kind) is None and kind not in _PLAIN and kind.__module__.partition(".")[0] != "gradops"
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether ``value`` is a KerasTensor, a place in a model of Keras's, of which only shape and dtype are known."""
+    kind = type(value)
+    return kind.__name__ == "KerasTensor" and kind.__module__.partition(".")[0] == "keras"
+
+
+def held(value: Any) -> Any:
+    """The tensor that ``value`` is a name of; else itself.
+
+    A Keras variable, flax's ``nnx.Param``, what has ``__jax_array__`` or a tensor as ``value``.
+    """
+    if not may_hold(type(value)) or is_symbolic(value):
+        return value
+    if hasattr(type(value), "__jax_array__"):
+        return value.__jax_array__()
+    inner = getattr(value, "value", None)
+    return value if of(inner) is None else inner
+
+
 def beside_text(kinds, op: str) -> Backend | None:
     """As :func:`common`, of what may be in one graph: text stands beside tensors of any one library without a tape.
 

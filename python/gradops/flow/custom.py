@@ -18,6 +18,7 @@ from .. import _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
+from ..ops._symbolic import in_model
 from .returned import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
 
@@ -100,6 +101,8 @@ class _Custom:
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
+        if any(map(backends.is_symbolic, leaves)):
+            return in_model(self, args, kwargs)
         leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
@@ -191,6 +194,7 @@ def _output(backend, value):
 
 
 def _read(value):
-    """A ``tf.Variable`` as a tensor, whose gradient goes on to it; anything else as it is."""
+    """A ``tf.Variable``, or what holds a tensor, as a tensor, whose gradient goes on to it; all else as it is."""
+    value = backends.held(value)
     owner = backends.of(value)
     return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)

@@ -8,6 +8,7 @@ from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
+from ..ops._symbolic import in_model
 from .custom import custom_gradient
 
 
@@ -30,8 +31,11 @@ def stop_gradient(variable):
 def _stop(x):
     if isinstance(x, Variable):
         return wrap(x.data)
+    x = backends.held(x)
     backend = backends.of(x)
-    return x if backend is None else backend.derivatives.stop(x)
+    if backend is None:
+        return in_model("stop_gradient", [x]) if backends.is_symbolic(x) else x
+    return backend.derivatives.stop(x)
 
 
 def scaled_gradient(x, scale):
@@ -76,6 +80,9 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
         The formula above, and its own derivative at higher orders; after RETURNN's ``scaled_gradient_ext``.
     """
     if backends.of(x) is None and not isinstance(x, Variable):
+        if backends.is_symbolic(x):
+            keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
+            return in_model("scaled_gradient_ext", [x], keywords)
         x = conversion.convert_to_tensor(x)
     shape, rank = conversion.shape(x), conversion.ndim(x)
     scale, shift = _constant(scale), _constant(shift)
@@ -127,6 +134,7 @@ def set_requires_gradient(x) -> None:
     if isinstance(x, Variable):
         x.requires_grad_()
         return
+    x = backends.held(x)
     backend = backends.of(x)
     if backend is None:
         raise GradientError(
@@ -157,6 +165,7 @@ def gradient(y, x):
         As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
     """
     leaves, form = _tree.flatten(x)
+    y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]
     if not leaves:
         raise ArgumentError("`x` must hold at least one tensor.", argument="x")
     kind = y.data if isinstance(y, Variable) else y

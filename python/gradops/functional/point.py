@@ -47,7 +47,8 @@ class Point:
         self.several_outputs = isinstance(y, (tuple, list))
         outputs = list(y) if self.several_outputs else [y]
         return [
-            x if isinstance(x, Variable) or backends.of(x) is not None else self.backend.convert(x) for x in outputs
+            x if isinstance(x, Variable) or backends.of(x) is not None else self.backend.convert(x)
+            for x in map(backends.held, outputs)
         ]
 
     def tangents(self, v) -> list:

@@ -98,6 +98,7 @@ def _prepare(leaves: list, positions: tuple, form) -> tuple[backends.Backend, li
     """The backend of the arguments, and the arguments as its tensors."""
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
+    leaves = [backends.held(leaf) for leaf in leaves]
     kinds = [type(x.data) if isinstance(x, Variable) else type(x) for x in leaves]
     backend = backends.common(kinds, "grad") or config.default_backend()
     prepared = []

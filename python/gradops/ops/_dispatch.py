@@ -6,7 +6,8 @@ function. A key that is not in the table yet is resolved once:
 
 1. an argument of a traced type (``Variable``): what the tape made for the op, see ``trace_with``;
 2. tensors of one backend: the backend's kernel under the op's name, else the op's own body;
-3. no tensor at all: the arguments are converted to the default backend, and 2. again.
+3. no tensor at all: the arguments are converted to the default backend, and 2. again;
+4. an unknown type: at each call the tensors that such arguments hold (a Keras variable's) are looked for.
 
 An op whose body is ``...`` must have a kernel in each backend. Arguments annotated ``Tensor``,
 ``Operand``, ``Tensors`` and ``Indices`` (gradops.annotations) are the tensor arguments.
@@ -22,6 +23,7 @@ from .. import _source, backends, config
 from ..errors import ArgumentTypeError, BackendError, GradopsError
 from . import _checks
 from ._public import names
+from ._symbolic import any_symbolic, in_model
 
 F = TypeVar("F", bound=Callable)
 
@@ -77,11 +79,54 @@ class Op:
     def resolve(self, key) -> Callable:
         kinds = key if type(key) is tuple else (key,)
         flat = [t for k in kinds for t in (k if type(k) is frozenset else (k,))]
+        if any(map(backends.may_hold, flat)):
+            return self._of_held(key, kinds, flat)
+        return self._resolved(key, kinds, flat)
+
+    def _of_held(self, key, kinds, flat) -> Callable:
+        """The implementation where an argument may hold a tensor; it is called with that."""
+
+        def implementation(*arguments):
+            given = list(arguments)
+            for position, name in zip(self.positions, self.tensors):
+                value = given[position]
+                several = name in self.many and isinstance(value, (list, tuple))
+                given[position] = list(map(backends.held, value)) if several else backends.held(value)
+            types = tuple(
+                kind_of(given[position]) if name in self.many else type(given[position])
+                for position, name in zip(self.positions, self.tensors)
+            )
+            if types == kinds:  # none does
+                if any_symbolic(arguments):
+                    return in_model(self.name, *self._as_called(arguments))
+                return self._resolved(None, kinds, flat)(*arguments)
+            return self.kernels[types if type(key) is tuple else types[0]](*given)
+
+        return implementation
+
+    def _as_called(self, arguments) -> tuple[list, dict]:
+        """A kernel's arguments as those of the public function: positional ones, and those by name."""
+        positional: list = []
+        by_name: dict = {}
+        for parameter, value in zip(self.signature.parameters.values(), arguments):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional.extend(value)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                by_name.update(value)
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                by_name[parameter.name] = value
+            else:
+                positional.append(value)
+        return positional, by_name
+
+    def _resolved(self, key, kinds, flat) -> Callable:
         for kind in flat:
             for traced, make in _tracers.items():
                 if issubclass(kind, traced):
-                    self.kernels[key] = make(self, kinds)
-                    return self.kernels[key]
+                    implementation = make(self, kinds)
+                    if key is not None:
+                        self.kernels[key] = implementation
+                    return implementation
         backend = backends.common(flat, self.name)
         if backend is None:
             return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
@@ -89,7 +134,7 @@ class Op:
         implementation = self._implementation(backend, kinds)
         if observe is not None:
             implementation = observe(self, implementation, backend)
-        if not backends.compiling():
+        if key is not None and not backends.compiling():
             self.kernels[key] = implementation
         return implementation
 

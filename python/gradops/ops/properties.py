@@ -12,8 +12,8 @@ from ._public import public
 
 @public
 def is_tensor(x) -> bool:
-    """Whether ``x`` is a tensor of a backend or a variable."""
-    return backends.of(x) is not None or hasattr(x, "requires_grad")
+    """Whether ``x`` is a tensor of a backend, a variable, or holds one as a Keras variable does."""
+    return backends.of(x) is not None or hasattr(x, "requires_grad") or backends.held(x) is not x
 
 
 @public
@@ -52,7 +52,10 @@ def dtype(x: Tensor) -> str:
     kind = type(x)
     if kind in (bool, builtins.int, builtins.float, builtins.complex):
         return dtypes.promote_number("bool", kind, config.floatx())
-    return dtype(_converted("dtype", x))
+    if backends.is_symbolic(x):
+        return dtypes.canonical(x.dtype)
+    inner = backends.held(x)
+    return dtype(_converted("dtype", x) if inner is x else inner)
 
 
 def _converted(op: str, x):
