@@ -156,10 +156,11 @@ r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 #' `call_in_thread(f, ...)` is `f(...)`, run on another thread, while R's thread runs the R functions that are asked of
 #' it: for a Python function that waits, in compiled code, for threads that call R, such as a `tf.function` that calls
 #' an [r_function()] or an R function given to `tf.py_function`. Recording (gradient tapes, modes) is as it is here.
-#' @param f A Python function.
+#' @param f A Python function, such as `model$fit`. (An R function, such as keras3's `fit()`, runs on R's thread.)
 #' @param ... Its arguments.
 #' @returns Its value.
 #' @section Errors:
+#' - `gradops_error_type`: `f` is no Python function.
 #' - `gradops_error_callback`: an error in an R function, whose condition is the parent.
 #' - `gradops_error_python`: an error in Python.
 #' @examplesIf gradops_available()
@@ -167,5 +168,14 @@ r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 #' @export
 call_in_thread <- function(f, ...) {
   check_function(f)
+  if (!inherits(f, "python.builtin.object")) {
+    abort(
+      c(
+        "`f` must be a Python function; got an R function, which runs on R's thread whoever calls it.",
+        i = "Pass the Python function that it calls, with Python's arguments: `model$fit`, not keras3's `fit()`."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = "f"
+    )
+  }
   several(rlang::inject(call_core("interop.r.call_in_thread", f, !!!lapply(list(...), operand), .call = users_call())))
 }

@@ -25,9 +25,12 @@ hints <- list(
     instead = "See `?r_function`, or write it with the functions of `?tensor_distributions` and the `op_*()`."
   ),
   list(
-    pattern = "^non-numeric argument to binary operator",
-    says = "`%s`: if one side is a tensor, the other has operators of its own, as a time series has.",
-    instead = "Take its values by `as.numeric()` before."
+    pattern = paste(
+      sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
+      "^operations are possible only for numeric"
+    ),
+    says = "`%s`: if one side is a tensor, the other has operators of its own, as a time series or keras3's tensors have.",
+    instead = "Take its values by `as.numeric()` before; of a tensor make gradops' own by `op_convert_to_tensor()`."
   )
 )
 

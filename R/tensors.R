@@ -61,7 +61,7 @@ load_operator <- function(name) {
 #' @usage NULL
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
-  if (is.object(..1) && is_tensor(..1) || is.object(..2) && is_tensor(..2)) {
+  if (is.object(..1) && is_any_tensor(..1) || is.object(..2) && is_any_tensor(..2)) {
     matmul_tensor(..1, ..2, sys.call())
   } else {
     base::`%*%`(..1, ..2)
