@@ -339,7 +339,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_framework_error(error: Exception) -> bool:
-    root = type(error).__module__.partition(".")[0]
+    package = type(error).__module__.partition(".")[0]
     if type(error).__name__.startswith("_"):  # how torch's checkpoint stops a recomputation
         return False
-    return root in ("tensorflow", "jax", "jaxlib", "torch", "numpy") or type(error) is RuntimeError
+    return package in ("tensorflow", "jax", "jaxlib", "torch", "numpy") or type(error) is RuntimeError

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 from ... import backends
 from ...errors import GradientError, Position
-from ...ops import conversion
+from ...ops import conversion, elementwise, reductions
 from ...ops.creation import zeros_like
 from ..gradients import grad
 from ..modes import enable_grad
 from ..variable import wrap
 from .numeric import directions
-from .tensors import as_tuple, is_differentiable, leaf, like, real_count, real_size, reals, to_numpy
+from .tensors import Kind, as_tuple, is_differentiable, leaf, like, real_count, real_size, reals, to_numpy
 
 
 def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dtypes: bool) -> list[np.ndarray]:
@@ -44,7 +45,7 @@ def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dt
     return found
 
 
-def puller(func, values, places, kind: str) -> Callable:
+def puller(func, values, places, kind: Kind) -> Callable:
     """``pull(upstream)`` to the gradients for the inputs; None upstream is no gradient."""
 
     def pull(upstream):
@@ -53,12 +54,12 @@ def puller(func, values, places, kind: str) -> Callable:
     return pull
 
 
-def pull_back(func, values, places, kind: str, upstream: list, create: bool) -> list:
-    if kind == "numpy":
+def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) -> list:
+    if kind.wrapped:
         values = tuple(wrap(v) if backends.of(v) is not None else v for v in values)
         for i in places:
             values[i].requires_grad = True
-    if kind in ("numpy", "variable", "torch"):
+    if kind.on_tape:
         with enable_grad():
             fresh = list(values)
             if not create:
@@ -80,45 +81,23 @@ def pull_back(func, values, places, kind: str, upstream: list, create: bool) -> 
                 materialize_grads=create,
             )
             return list(gradients)
-    if kind == "jax":
-        return _pull_jax(func, values, places, upstream, create)
-    return _pull_tensorflow(func, values, places, upstream, create)
+    return _pull_natively(kind.derivatives, func, values, places, upstream, create)
 
 
-def _pull_jax(func, values, places, upstream, create) -> list:
-    import jax
-    import jax.numpy as jnp
+def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
+    """By a library's own derivatives, of the real product of the outputs with what arrives for them."""
 
-    def chosen(*xs):
+    def product(*xs):
         filled = list(values)
         for i, x in zip(places, xs):
             filled[i] = x
-        outputs = as_tuple(func(*filled))
-        if create:
-            return tuple(y for y in outputs if is_differentiable(y))
-        return tuple(y if backends.of(y) is not None else jnp.asarray(y) for y in outputs)
+        outputs = [y for y in as_tuple(func(*filled)) if is_differentiable(y) or not create]
+        parts = [_real_product(g, y) for y, g in zip(outputs, upstream) if g is not None and is_differentiable(y)]
+        return functools.reduce(elementwise.add, parts) if parts else 0.0
 
-    ys, pull = jax.vjp(chosen, *(values[i] for i in places))
-    cotangents = []
-    for y, g in zip(ys, upstream):
-        if not jnp.issubdtype(y.dtype, jnp.inexact):
-            cotangents.append(np.zeros(y.shape, jax.dtypes.float0))
-        else:
-            cotangents.append(jnp.conj(jnp.zeros_like(y) if g is None else jnp.asarray(g, y.dtype)))
-    return [jnp.conj(g) for g in pull(tuple(cotangents))]
+    return derivatives.value_and_grad(product, [values[i] for i in places])[1]
 
 
-def _pull_tensorflow(func, values, places, upstream, create) -> list:
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        xs = [values[i] for i in places]
-        for x in xs:
-            tape.watch(x)
-        outputs = [tf.convert_to_tensor(y) for y in as_tuple(func(*values))]
-        if create:
-            outputs = [y for y in outputs if is_differentiable(y)]
-    pairs = [(y, tf.cast(g, y.dtype)) for y, g in zip(outputs, upstream) if g is not None]
-    gradients = tape.gradient([y for y, _ in pairs], xs, [g for _, g in pairs])
-    gradients = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
-    return [tf.zeros_like(x) if g is None and create else g for x, g in zip(xs, gradients)]
+def _real_product(g, y):
+    g = backends.of(y).convert(g, conversion.dtype(y)) if isinstance(g, np.ndarray) else g
+    return reductions.sum(elementwise.real(elementwise.multiply(elementwise.conj(g), y)))

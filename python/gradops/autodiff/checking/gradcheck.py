@@ -20,11 +20,11 @@ from .analytic import analytic_jacobian, pull_back, puller
 from .comparison import compare
 from .numeric import moved, numeric_jacobians
 from .tensors import (
+    Kind,
     as_tuple,
     checked_places,
     evaluate,
     is_differentiable,
-    kind_of,
     overlaps,
     random_array,
     random_like,
@@ -131,7 +131,7 @@ def gradgradcheck(
     The rest is as of :func:`gradcheck`.
     """
     values = as_tuple(inputs)
-    kind = kind_of(values)
+    kind = Kind(values)
     places = checked_places(values, kind)
     outputs = as_tuple(evaluate(func, values))
     if grad_outputs is None:
@@ -163,13 +163,13 @@ def gradgradcheck(
 
 
 def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress) -> None:
-    kind = kind_of(values)
-    if kind == "numpy":
+    kind = Kind(values)
+    if kind.wrapped:
         values = tuple(wrap(v) if backends.of(v) is not None else v for v in values)
         for v in values:
             if isinstance(v, Variable) and is_differentiable(v):
                 v.requires_grad = True
-        kind = "variable"
+        kind = Kind(values)
     places = checked_places(values, kind)
     names = [dtypes.real_of(conversion.dtype(values[i])) for i in places]
     worst = min(names, key=lambda n: _STEPS[n][0] * -1)

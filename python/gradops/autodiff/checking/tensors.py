@@ -13,19 +13,29 @@ from ..modes import no_grad
 from ..variable import Variable, wrap
 
 
-def kind_of(values) -> str:
-    """``"variable"``, ``"torch"``, ``"numpy"``, ``"jax"`` or ``"tensorflow"``."""
-    if any(isinstance(v, Variable) for v in values):
-        return "variable"
-    owner = backends.common([type(v) for v in values], "gradcheck")
-    if owner is None:
-        raise ArgumentError("gradcheck: no input is a tensor.", argument="inputs")
-    return owner.name
+class Kind:
+    """What inputs are differentiated by: their library, ``derivatives``, or the tape.
+
+    Attributes:
+        says: whether the inputs say themselves which of them require a gradient.
+        wrapped: whether they are arrays that the tape records as variables.
+    """
+
+    def __init__(self, values):
+        self.variables = any(isinstance(v, Variable) for v in values)
+        owner: Any = None if self.variables else backends.common([type(v) for v in values], "gradcheck")
+        if owner is None and not self.variables:
+            raise ArgumentError("gradcheck: no input is a tensor.", argument="inputs")
+        derivatives: Any = getattr(owner, "derivatives", None)
+        self.derivatives = derivatives
+        self.says = self.variables or derivatives.own_tape
+        self.wrapped = not self.says and not derivatives.native
+        self.on_tape = self.says or self.wrapped
 
 
-def checked_places(values, kind: str) -> list[int]:
+def checked_places(values, kind: Kind) -> list[int]:
     tensors = [i for i, v in enumerate(values) if isinstance(v, Variable) or backends.of(v) is not None]
-    if kind in ("variable", "torch"):
+    if kind.says:
         places = [i for i in tensors if getattr(values[i], "requires_grad", False)]
     else:
         places = [i for i in tensors if is_differentiable(values[i])]
@@ -82,15 +92,15 @@ def random_array(rng, shape, is_complex: bool) -> np.ndarray:
     return g + 1j * rng.standard_normal(shape) if is_complex else g
 
 
-def random_like(rng, y, kind: str, gaps: bool):
+def random_like(rng, y, kind: Kind, gaps: bool):
     g = random_array(rng, tuple(y.shape), "complex" in conversion.dtype(y))
-    if kind in ("numpy", "variable") and gaps and g.ndim:
+    if (kind.variables or kind.wrapped) and gaps and g.ndim:
         wide = np.zeros((*g.shape[:-1], 2 * g.shape[-1]), g.dtype)
         wide[..., ::2] = g
         g = wide[..., ::2]
     upstream = like(g, y)
-    if kind in ("variable", "torch"):
-        upstream = wrap(upstream) if kind == "variable" else upstream
+    if kind.says:
+        upstream = wrap(upstream) if kind.variables else upstream
         upstream.requires_grad = True
     return upstream
 
@@ -111,10 +121,8 @@ def real_size(x) -> int:
 
 def overlaps(x) -> bool:
     data = x.data if isinstance(x, Variable) else x
-    if isinstance(data, np.ndarray) or type(data).__module__ == "torch":
-        strides = data.strides if isinstance(data, np.ndarray) else data.stride()
-        return any(s == 0 and n > 1 for s, n in zip(strides, data.shape))
-    return False
+    strides = data.stride() if hasattr(data, "stride") else getattr(data, "strides", ())
+    return any(s == 0 and n > 1 for s, n in zip(strides, data.shape))
 
 
 def as_tuple(value) -> tuple:
