@@ -21,8 +21,8 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("ops",),
     ("autodiff",),
     ("flow",),
-    ("functional",),
     ("jit",),
+    ("functional",),
     ("text",),
     ("interop",),
 ]
@@ -41,8 +41,8 @@ MEANING = {
     "ops": "the public functions and how they find their kernel",
     "autodiff": "the tape",
     "flow": "stop, scale, custom, checkpoint",
-    "functional": "derivatives of functions",
     "jit": "compiled programs",
+    "functional": "derivatives of functions",
     "text": "model calls, judges and descent on text",
     "interop": "R, and other hosts",
 }

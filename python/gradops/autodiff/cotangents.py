@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from .. import dtypes
+import numpy as np
+
+from .. import backends, dtypes
+from ..backends._keys import distinct, plain
 from ..errors import ShapeError
-from ..ops import conversion, reductions, shaping
+from ..ops import conversion, elementwise, indexing, joining, reductions, shaping
 from .graph import Cotangents, Node
 from .state import special
 from .variable import Variable
@@ -29,6 +32,8 @@ def fit(g, edge):
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
     like = edge.data if isinstance(edge, Variable) else edge
+    if g.__class__ is Scattered:
+        g = g.total()
     if (dtype := getattr(like, "dtype", str)) in special:
         return special[dtype].fit(g, like)
     if g.shape != like.shape:
@@ -72,3 +77,68 @@ def zeros(template: tuple):
     """Zeros of a shape, dtype and backend."""
     shape, dtype, owner = template
     return owner.kernel("zeros")(tuple(shape), dtype if dtype in special else dtypes.canonical(dtype))
+
+
+def zeros_of(g, shape: tuple):
+    """Zeros of a shape, of the library and dtype of a gradient."""
+    return backends.of(g.data if isinstance(g, Variable) else g).kernel("zeros")(shape, conversion.dtype(g))
+
+
+class Scattered:
+    """The gradient of a tensor that was read in parts: what belongs where, added up once all of it is there.
+
+    As arrays of the tensor's shape a loop over its elements would add up in a time that grows with the square of their
+    number.
+    """
+
+    __slots__ = ("shape", "dtype", "parts", "rest")
+
+    def __init__(self, shape: tuple, key, g):
+        self.shape, self.dtype = tuple(shape), g.dtype
+        self.parts = [(key, g)]
+        self.rest = None  # what came for all of the tensor
+
+    def __add__(self, other) -> Scattered:
+        if other.__class__ is Scattered:
+            self.parts += other.parts
+            other = other.rest
+        if other is not None:
+            self.rest = other if self.rest is None else elementwise.add(self.rest, other)
+        return self
+
+    def total(self):
+        """The gradient as a tensor."""
+        arrays = [g for _, g in self.parts] if self.rest is None else [self.rest, *(g for _, g in self.parts)]
+        if all(isinstance(g, (np.ndarray, np.generic)) for g in arrays):
+            return self._of_arrays()
+        total = zeros_of(self.parts[0][1], self.shape) if self.rest is None else self.rest
+        for key, g in _together(self.parts):
+            total = indexing.add_at(total, key, g)
+        return total
+
+    def _of_arrays(self) -> np.ndarray:
+        total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
+        for key, g in self.parts:
+            key = plain(key)
+            if distinct(key):
+                total[key] += g
+            else:
+                np.add.at(total, key, g)
+        return total
+
+
+def _together(parts: list):
+    """Keys and gradients with those of single positions joined to one of them all."""
+    positions: dict[int, list] = {}
+    for key, g in parts:
+        whole = key if isinstance(key, tuple) else (key,)
+        if all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in whole):
+            positions.setdefault(len(whole), []).append((whole, g))
+        else:
+            yield key, g
+    for found in positions.values():
+        if len(found) == 1:
+            yield found[0]
+        else:
+            keys = tuple(np.array(column) for column in zip(*(key for key, _ in found)))
+            yield keys, joining.stack([g for _, g in found])

@@ -14,7 +14,7 @@ import numpy as np
 from .. import backends
 from ..errors import GradientError, ShapeError
 from ..ops import conversion, creation, elementwise
-from .cotangents import fit, is_complex, materialize
+from .cotangents import Scattered, fit, is_complex, materialize
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
 from .modes import recording
 from .passes import Pass, broken_off
@@ -101,6 +101,8 @@ def _pass(this: Pass) -> dict[int, list]:
         place = -heappop(waiting)
         entry = arrived.pop(place)
         node, g = entry
+        if g.__class__ is Scattered:
+            g = entry[1] = g.total()
         hooked, edges = place == seen, ()
         try:
             if hooks and place in hooks and not hooked:
@@ -116,6 +118,8 @@ def _pass(this: Pass) -> dict[int, list]:
         if edges and not retain:
             node.saved = None
     for entry in arrived.values():
+        if entry[1].__class__ is Scattered:
+            entry[1] = entry[1].total()
         if entry[0]._hooks:
             entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
     return ends | arrived
@@ -168,8 +172,20 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
     else:
         gradients = [None if edge is None else vjp(g, saved, edge) for vjp, edge in zip(rule.vjps, node.edges)]
     if conjugate:
-        gradients = [None if gi is None else elementwise.conj(gi) for gi in gradients]
+        gradients = [None if gi is None else elementwise.conj(_whole(gi)) for gi in gradients]
     return gradients
+
+
+def pull(node: Node, g, saved) -> list:
+    """The gradients for all edges of a node, as its rule gives them."""
+    rule = node.rule
+    if rule.vjp is not None:
+        return [_whole(gi) for gi in rule.vjp(g, saved, node)]
+    return [None if edge is None else _whole(vjp(g, saved, edge)) for vjp, edge in zip(rule.vjps, node.edges)]
+
+
+def _whole(g):
+    return g.total() if g.__class__ is Scattered else g
 
 
 def rejoin(node: Node, saved: tuple) -> tuple:
@@ -201,7 +217,7 @@ def rejoined(value, edge):
 
 
 def _observed(node: Node, g, saved):
-    apply = functools.partial(node.rule.pull, g, saved, node)
+    apply = functools.partial(pull, node, g, saved)
     for observe in observers:
         apply = functools.partial(observe, node, apply)
     return apply()
@@ -218,8 +234,10 @@ def _run_hooks(registered: dict, g, create_graph: bool):
 def _add(first, second):
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         return first + second
+    if second.__class__ is Scattered:
+        first, second = second, first
     if first.__class__ is not Cotangents:
-        return elementwise.add(first, second)
+        return first + second if first.__class__ is Scattered else elementwise.add(first, second)
     total = Cotangents(first)
     for position, g in second.items():
         total[position] = elementwise.add(total[position], g) if position in total else g

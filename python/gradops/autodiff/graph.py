@@ -102,12 +102,6 @@ class Rule:
         self.holomorphic = holomorphic
         self.elementwise = elementwise
 
-    def pull(self, g, saved, node):
-        """The gradients for all edges of a node."""
-        if self.vjp is not None:
-            return self.vjp(g, saved, node)
-        return [None if edge is None else vjp(g, saved, edge) for vjp, edge in zip(self.vjps, node.edges)]
-
 
 RESULT = -1
 

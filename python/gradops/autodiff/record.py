@@ -30,20 +30,26 @@ from .modes import recording
 from .variable import Variable, attach_new, differentiable, wrap
 
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
+_joint: dict[str, Callable] = {}
 _several: set[str] = set()
 
 
-def derivative(op: str, *, complex_aware: bool = False, several: bool = False, **rules: Callable) -> None:
+def derivative(
+    op: str, *, complex_aware: bool = False, several: bool = False, joint: Callable | None = None, **rules: Callable
+) -> None:
     """Register the rules of an op by argument; arguments without one get no gradient.
 
     ``several`` says that the op gives a tuple or list: a rule's ``g`` and ``y`` are then lists, and it
-    minds conjugates itself.
+    minds conjugates itself. ``joint`` is for an op of two tensors whose rules share work: ``joint(g, x1, x2, y)`` gives
+    both gradients, where both are wanted.
     """
     entry = _dispatch.registry[op]
     unknown = set(rules) - set(entry.tensors)
     if unknown:
         raise TypeError(f"{op} has no tensor argument {', '.join(sorted(unknown))}")
     _derivatives[entry.name] = (rules, not complex_aware)
+    if joint is not None:
+        _joint[entry.name] = joint
     if several:
         _several.add(entry.name)
     entry.kernels.clear()
@@ -151,19 +157,21 @@ def _of_two(op, rules, holomorphic, variables):
     elementwise = op.family in _ELEMENTWISE
     rule = Rule(op.name, vjps=vjps, slots=slots, holomorphic=holomorphic, elementwise=elementwise)
     is_recording = recording.get
-    keeps = {
-        (on1, on2): tuple(i in ((needs1 if on1 else set()) | (needs2 if on2 else set())) for i in range(3))
+    plans = {
+        (on1, on2): (rule, *(i in ((needs1 if on1 else set()) | (needs2 if on2 else set())) for i in range(3)))
         for on1 in (False, True)
         for on2 in (False, True)
     }
-    keep = keeps[first, second]
+    if op.name in _joint:
+        plans[True, True] = (_jointly(op.name, slots, holomorphic), True, True, True)
+    plan = plans[first, second]
 
     def recorded(x1, x2):
         data1, on1, data2, on2 = x1._data, x1._active, x2._data, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
         if (on1 or on2) and is_recording():
             edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
-            return attached(data1, data2, y, edges, keeps[on1, on2])
+            return attached(data1, data2, y, edges, plans[on1, on2])
         return wrap(y)
 
     def recorded_with_constant(x1, x2):
@@ -171,11 +179,11 @@ def _of_two(op, rules, holomorphic, variables):
         data1, data2 = (x._data, x2) if first else (x1, x._data)
         y = kernels[type(data1), type(data2)](data1, data2)
         if x._active and is_recording():
-            return attached(data1, data2, y, (x._node or x,), keep)
+            return attached(data1, data2, y, (x._node or x,), plan)
         return wrap(y)
 
-    def attached(data1, data2, y, edges, keep):
-        keep1, keep2, keep_y = keep
+    def attached(data1, data2, y, edges, plan):
+        rule, keep1, keep2, keep_y = plan
         if y.__class__ is not ndarray and (keep1 or keep2):
             data1, data2 = _aligned(data1, y), _aligned(data2, y)
         saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
@@ -184,9 +192,14 @@ def _of_two(op, rules, holomorphic, variables):
     return recorded if first and second else recorded_with_constant
 
 
+def _jointly(name: str, slots: tuple, holomorphic: bool) -> Rule:
+    both = _joint[name]
+    return Rule(name, vjp=lambda g, saved, node: both(g, *saved), slots=slots, holomorphic=holomorphic)
+
+
 def _aligned(data, y):
     """A saved operand in the result's dtype, so that rules can use Python's operators on all backends."""
-    if isinstance(data, (int, float, complex, str)) or isinstance(y, str):
+    if getattr(data, "dtype", None) is y.dtype or isinstance(data, (int, float, complex, str)) or isinstance(y, str):
         return data
     if isinstance(data, (list, tuple)):
         data = backends.of(y).convert(data, like=y)

@@ -138,11 +138,11 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
     try:
         if node.shape is None:
             points = [_point(cotangents.zeros(template)) for template in node.extra]
-            pulled = node.rule.pull(list(points), saved, node)
+            pulled = engine.pull(node, list(points), saved)
         else:
             points = [_point(_zeros(node, saved, incoming))]
             g = elementwise.conj(points[0]) if node.rule.holomorphic else points[0]
-            pulled = node.rule.pull(g, saved, node)
+            pulled = engine.pull(node, g, saved)
             if node.rule.holomorphic:
                 pulled = [None if p is None else elementwise.conj(p) for p in pulled]
         pairs = [
@@ -183,4 +183,4 @@ def _zeros(node: Node, saved: tuple, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = t.data if isinstance(t, Variable) else t
     owner = backends.of(data)
-    return owner.kernel("zeros")(tuple(node.shape), dtypes.canonical(node.dtype))
+    return owner.convert(owner.kernel("zeros")(tuple(node.shape), dtypes.canonical(node.dtype)), like=data)

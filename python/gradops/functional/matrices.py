@@ -14,6 +14,7 @@ from ..ops import _checks
 from . import on_tape
 from .point import Point, is_complex
 from .reverse import grad, value_and_grad
+from .sparse import sparse_hessian, sparse_jacobian
 from .structured import takes_dicts
 
 STRATEGIES = ("reverse-mode", "forward-mode")
@@ -27,6 +28,7 @@ def jacobian(
     strict: bool = False,
     vectorize: bool = False,
     strategy: str | None = None,
+    sparse: bool = False,
 ):
     """All first derivatives of ``func`` at ``inputs``.
 
@@ -44,14 +46,19 @@ def jacobian(
         strategy: ``"reverse-mode"``, a pass for each element of the outputs, or ``"forward-mode"``, one
             for each element of the inputs. By default the one with fewer passes, but on PyTorch and
             TensorFlow reverse mode.
+        sparse: give SciPy CSC matrices, with a row for each element of an output and a column for each of an input,
+            both in row-major order. Their pattern, the same for all values of the inputs, is found from a recorded
+            program; columns or rows without an element in common share a pass (Curtis, Powell & Reid 1974). NumPy only.
+            Of ``jit(func)`` all but the passes themselves is done once.
 
     Returns:
         A tensor of the shape of the output followed by the input's; tuples of them for several.
 
     Raises:
-        GradientError: an independent output with ``strict``.
-        ArgumentTypeError: an input of an integer or bool dtype.
-        ArgumentError: an unknown ``strategy``.
+        GradientError: an independent output with ``strict``; with ``sparse`` an input that requires a gradient.
+        ArgumentTypeError: an input of an integer or bool dtype; with ``sparse`` of another library, or complex.
+        ArgumentError: an unknown ``strategy``; ``create_graph`` with ``sparse``.
+        JitError: with ``sparse``, what :func:`gradops.jit` cannot trace.
 
     Gradient:
         Differentiable as said at ``create_graph``.
@@ -59,6 +66,8 @@ def jacobian(
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
     at = Point(func, inputs, "jacobian", real=True)
+    if sparse:
+        return sparse_jacobian(at, jvp, vjp, create_graph, strict, strategy)
     if any(map(is_complex, at.leaves)):
         strategy, vectorize = "reverse-mode", False
     return at.derivatives.jacobian(at, create_graph, strict, vectorize, strategy)
@@ -72,24 +81,32 @@ def hessian(
     strict: bool = False,
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
+    sparse: bool = False,
 ):
     """All second derivatives of a scalar ``func`` at ``inputs``.
 
     Args:
         outer_jacobian_strategy: how the gradient is differentiated: ``"reverse-mode"`` or ``"forward-mode"``.
         create_graph, strict, vectorize: as of :func:`jacobian`.
+        sparse: as of :func:`jacobian`; the products are forward over reverse, one for each colour of a star colouring
+            (Gebremedhin, Manne & Pothen 2005): a banded or arrow-shaped Hessian takes a handful, whatever its size.
+            Of a function with derivatives of the user's own, whose Hessian need not be symmetric, one for each colour
+            of its columns.
 
     Returns:
         A tensor of the input's shape twice; for several inputs a tuple of tuples of them.
 
     Raises:
         GradientError: an output that is not a scalar.
+        ArgumentTypeError, ArgumentError, JitError: with ``sparse``, as of :func:`jacobian`.
 
     Gradient:
         As of :func:`jacobian`.
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     at = Point(func, inputs, "hessian")
+    if sparse:
+        return sparse_hessian(at, hvp, create_graph, strict)
     found = at.derivatives.hessian(at, create_graph, strict, vectorize, outer_jacobian_strategy)
     if found is not NotImplemented:
         return found

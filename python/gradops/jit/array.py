@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,18 +36,18 @@ class Traced:
     __slots__ = ("value", "program", "place", "memory", "key", "stale", "__weakref__")
     __array_priority__ = 500
 
-    def __init__(self, value, program: Program, place: int, memory: int):
+    def __init__(self, value, program: Program, place: Place):
         self.value = value
         self.program = program
         self.place = place
-        self.memory = memory  # equal numbers for views of one array
+        self.memory = 0  # equal numbers for views of one array; 0 where there is no other on its memory
         self.key = None  # of the array that this is a view of
         self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
 
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
-    ndim = property(lambda self: self.value.ndim)
-    size = property(lambda self: self.value.size)
+    shape = property(attrgetter("value.shape"))
+    dtype = property(attrgetter("value.dtype"))
+    ndim = property(attrgetter("value.ndim"))
+    size = property(attrgetter("value.size"))
 
     def __len__(self) -> int:
         return len(self.value)
@@ -93,7 +94,7 @@ class Traced:
             result = ops.broadcast_to(result, self.shape)
         self._superseded(result)
         self.value, self.place, self.stale = result.value, result.place, None
-        self.memory = self.program.new_memory(self)
+        self.memory = 0
 
     def _superseded(self, result) -> None:
         """Let nobody read what shares memory with this array, as a program does not write to it: ``result`` is new."""
@@ -113,7 +114,9 @@ class Traced:
 
 
 def frozen(spec):
-    """A part of a call as what can be compared and hashed."""
+    """A part of a call as what can be compared and hashed; a place is its number, anything else a tuple."""
+    if spec.__class__ is Place:
+        return spec.index
     if isinstance(spec, (list, tuple)):
         return (type(spec).__name__, *map(frozen, spec))
     if isinstance(spec, slice):
@@ -122,4 +125,4 @@ def frozen(spec):
         return ("array", id(spec))
     if isinstance(spec, (float, complex, np.inexact)):
         return (type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
-    return spec if isinstance(spec, Place) else (type(spec).__name__, spec)
+    return (type(spec).__name__, spec)

@@ -13,7 +13,7 @@ from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, JitError, Position, TypeOf
 from . import emission
 from .captured import Captured, lost_gradient
-from .program import Place, Program
+from .program import Program
 from .traced import Traced, register
 
 _NUMBERS = (bool, int, float, complex)
@@ -24,14 +24,21 @@ _MOST = 256
 class Compiled:
     """A function that is traced once for each signature of its arguments.
 
+    Args:
+        analyse: on NumPy a function of a :class:`.Program` and its outputs; what it gives is the ``analysis`` of the
+            function made of the program.
+
     Attributes:
         programs: what was compiled, each a function of a list of tensors, by signature.
+        derived: compiled functions made from this one, by name, for those who make them.
     """
 
-    def __init__(self, f: Callable, static: tuple[int, ...]):
+    def __init__(self, f: Callable, static: tuple[int, ...], analyse: Callable | None = None):
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.static = static
+        self.analyse = analyse
+        self.derived: dict[str, Compiled] = {}
         self.programs: dict[Any, Callable] = {}
         self.captured: Captured | None = None
 
@@ -61,10 +68,17 @@ class Compiled:
     def _called(self, signature: Signature):
         if signature.is_recorded:
             return self.f(*signature.args, **signature.kwargs)
+        return self._program(signature)(signature.tensors)
+
+    def program(self, *args) -> Any:
+        """What runs for these arguments: a function of a list of the tensors among them, traced if need be."""
+        if self.captured is not None and self.captured.changed():
+            self.programs.clear()
+        return self._program(Signature(args, {}, self.static))
+
+    def _program(self, signature: Signature) -> Callable:
         program = self.programs.get(signature.key)
-        if program is None:
-            program = self._compile(signature)
-        return program(signature.tensors)
+        return self._compile(signature) if program is None else program
 
     def _compile(self, signature: Signature) -> Callable:
         if len(self.programs) >= _MOST:
@@ -85,7 +99,7 @@ class Compiled:
             program.explained = lambda: text  # type: ignore[attr-defined]
             self.programs[signature.key] = program
             return program
-        program = self.programs[signature.key] = trace(f, signature.tensors)
+        program = self.programs[signature.key] = trace(f, signature.tensors, self.analyse)
         if signature.is_of_arrays:
             self.programs[_of_arrays(signature.args)] = program
         return program
@@ -198,8 +212,8 @@ def _compared(value, position: int):
     return (type(value), value)
 
 
-def trace(f: Callable, tensors: list) -> Callable:
-    """The program of one call of ``f`` on NumPy's arrays."""
+def trace(f: Callable, tensors: list, analyse: Callable | None = None) -> Callable:
+    """The program of one call of ``f`` on NumPy's arrays; ``analyse`` as of :class:`Compiled`."""
     register()
     program = Program()
     try:
@@ -209,7 +223,8 @@ def trace(f: Callable, tensors: list) -> Callable:
             raise error.__cause__ from None
         raise
     leaves, form = _tree.flatten(result)
-    function = emission.function(program, [_output(x, program) for x in leaves])
+    outputs = [_output(x, program) for x in leaves]
+    function = emission.function(program, outputs)
 
     def run(values):
         return _tree.unflatten(form, function(*values))
@@ -219,6 +234,7 @@ def trace(f: Callable, tensors: list) -> Callable:
     run.native = function.native  # type: ignore[attr-defined]
     takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
     run.explained = lambda: f"({takes}): {function.native}"  # type: ignore[attr-defined]
+    run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run
 
@@ -232,4 +248,4 @@ def _output(x, program: Program):
         raise JitError("a compiled function returned an array of another function being traced.")
     if x.stale:
         x.refuse_stale()
-    return Place(x.place)
+    return x.place

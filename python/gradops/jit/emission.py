@@ -43,15 +43,15 @@ def needed_steps(steps: list[Step], wanted: set[int]) -> list[Step]:
     """The steps that the wanted places need, in order."""
     needed, found = set(wanted), []
     for step in reversed(steps):
-        if needed.intersection(step.places):
+        if not needed.isdisjoint(step.places):
             found.append(step)
-            needed.update(p.index for p in places(step.arguments))
+            needed.update(step.uses)
     return found[::-1]
 
 
 def last_uses(steps: list[Step]) -> dict[int, int]:
     """Of each place that steps use, the last of them."""
-    return {p.index: i for i, step in enumerate(steps) for p in places(step.arguments)}
+    return {place: i for i, step in enumerate(steps) for place in step.uses}
 
 
 # Reuse.
@@ -69,7 +69,7 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
             own.update(step.places)
             continue
         if not isinstance(step.kernel, np.ufunc) or step.several:
-            own.difference_update(p.index for p in places(step.arguments))
+            own.difference_update(step.uses)
             continue
         for p in step.arguments:
             if not isinstance(p, Place) or p.index not in own or p.index in wanted or last[p.index] != i:
@@ -116,8 +116,7 @@ def emit(
             if i in over:
                 call.append(f"out=v{over[i]}")
             lines.append(f"{target} = k{i}({', '.join(call)})")
-        used = sorted({p.index for p in places(step.arguments)})
-        done = [p for p in used if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
+        done = [p for p in step.uses if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
         if done:
             lines.append(f"del {', '.join(f'v{p}' for p in done)}")
     for place in program.constants.keys() & {*last, *wanted}:
@@ -152,7 +151,7 @@ def _source_of(value, scope: dict, name: str) -> str:
     """An argument as source; what cannot be written goes into the scope under ``name``."""
     if isinstance(value, Place):
         return f"v{value.index}"
-    if isinstance(value, (list, tuple)) and any(True for _ in places(value)):
+    if isinstance(value, (list, tuple)) and places(value):
         inner = [_source_of(v, scope, f"{name}_{j}") for j, v in enumerate(value)]
         return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)},)"
     if value is None or isinstance(value, (bool, int)):

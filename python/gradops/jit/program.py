@@ -22,9 +22,10 @@ class Step:
 
     Attributes:
         several: whether the kernel gives several results, in a list or tuple; else ``places`` is of one.
+        uses: the numbers of the places among the arguments, each once.
     """
 
-    __slots__ = ("name", "kernel", "arguments", "places", "several")
+    __slots__ = ("name", "kernel", "arguments", "places", "several", "uses")
 
     def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[int, ...], several: bool):
         self.name = name
@@ -32,6 +33,7 @@ class Step:
         self.arguments = arguments
         self.places = places
         self.several = several
+        self.uses = _distinct(arguments)
 
 
 class Program:
@@ -55,11 +57,12 @@ class Program:
         self._given: set[int] = set()
         self._sharing: dict[int, list[weakref.ref]] = {}
         self._taken: dict[int, tuple] = {}
+        self._written: dict[Any, Place] = {}
 
     def _place(self, value, arguments=()):
-        self.count += 1
-        self._values[self.count] = value
-        return self._traced(value, self.count, arguments)
+        self.count = place = self.count + 1
+        self._values[place] = value
+        return self._traced(value, Place(place), arguments)
 
     def snapshot(self, value):
         """``value``, arrays that can be written as they are now: the function may write to them while it is traced."""
@@ -75,16 +78,19 @@ class Program:
     def input(self, value):
         """A traced array for an argument."""
         traced = self._place(value)
-        self._given.add(traced.memory)
-        self.inputs.append(traced.place)
+        self._given.add(self._shared(traced))
+        self.inputs.append(traced.place.index)
         return traced
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""
         array = self.snapshot(array)
-        traced = self._place(array)
-        self._given.add(traced.memory)
-        self.constants[traced.place] = array
+        bits = _bits(array)
+        known = self._written.get(bits)
+        traced = self._place(array) if known is None else self._traced(array, known)
+        self._written[bits] = traced.place
+        self._given.add(self._shared(traced))
+        self.constants[traced.place.index] = array
         return traced
 
     def fold(self, result, arguments=()):
@@ -94,27 +100,26 @@ class Program:
         if isinstance(result, (list, tuple)):
             return type(result)(self.fold(part, arguments) for part in result)
         traced = self._place(result, arguments)
-        self.constants[traced.place] = result
-        self._folded.add(traced.place)
+        self.constants[traced.place.index] = result
+        self._folded.add(traced.place.index)
         return traced
 
     def is_folded(self, traced) -> bool:
         """Whether its value is the same for all arguments."""
-        return traced.place in self._folded
+        return traced.place.index in self._folded
 
     # Writes in place: which traced arrays are views of one array, as they are outside of a trace.
 
-    def _traced(self, value, place: int, arguments=()):
+    def _traced(self, value, place: Place, arguments=()):
         """A traced array; a view where its value is one of an argument's."""
-        traced = Traced(value, self, place, 0)
-        owner = buffer(value)
-        viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
-        source = next(viewed, None) if isinstance(owner, np.ndarray) else None
-        if source is None:
-            traced.memory = self.new_memory(traced)
-        else:
-            traced.memory = source.memory
-            self._sharing[source.memory].append(weakref.ref(traced))
+        traced = Traced(value, self, place)
+        if value.__class__ is np.ndarray and _may_be_view(value, arguments):
+            owner = buffer(value)
+            viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
+            source = next(viewed, None) if isinstance(owner, np.ndarray) else None
+            if source is not None:
+                traced.memory = self._shared(source)
+                self._sharing[traced.memory].append(weakref.ref(traced))
         return traced
 
     def _again(self, known, arguments=()):
@@ -125,10 +130,12 @@ class Program:
         again.key = known.key
         return again
 
-    def new_memory(self, traced) -> int:
-        """The number of a memory that only ``traced`` has."""
-        self._sharing[len(self._sharing)] = [weakref.ref(traced)]
-        return len(self._sharing) - 1
+    def _shared(self, traced) -> int:
+        """The number of a traced array's memory, which others may come to share."""
+        if not traced.memory:
+            traced.memory = len(self._sharing) + 1
+            self._sharing[traced.memory] = [weakref.ref(traced)]
+        return traced.memory
 
     def is_given(self, traced) -> bool:
         """Whether the memory is an argument's or a constant's."""
@@ -136,31 +143,38 @@ class Program:
 
     def sharing(self, traced) -> list:
         """The other traced arrays on the same memory that somebody holds."""
-        found = [seen() for seen in self._sharing[traced.memory]]
+        found = [seen() for seen in self._sharing.get(traced.memory, ())]
         return [x for x in found if x is not None and x is not traced]
 
-    def add(self, name: str, kernel, arguments, values, result):
-        """Write down a call, or find the same one that was written before."""
-        if isinstance(result, (bool, int, float, tuple)) and not _holds_arrays(result):
+    def call(self, name: str, kernel, arguments, values):
+        """Write down ``kernel(*values)``, or find the same call that was written before.
+
+        Args:
+            arguments: traced arrays, and whatever else the kernel takes.
+            values: the same with the value of each traced array.
+        """
+        spec = _placed(arguments)
+        key = _key(name, spec)
+        known = None if key is None else self._known.get(key)
+        if known is not None:
+            return self._again(known, arguments)
+        result = kernel(*values)
+        if not isinstance(result, (np.generic, np.ndarray, list)) and not _holds_arrays(result):
             return result
         if name == "multiply":
             same = self._times_one(arguments, result)
             if same is not None:
                 return same
-        spec = _placed(arguments)
-        key = _key(name, spec)
-        if key is not None and key in self._known:
-            return self._again(self._known[key], arguments)
         kernel = _direct(kernel, values)
         if isinstance(result, (list, tuple)):
             out: Any = [self._place(r, arguments) for r in result]
-            self.steps.append(Step(name, kernel, spec, tuple(t.place for t in out), True))
+            self.steps.append(Step(name, kernel, spec, tuple(t.place.index for t in out), True))
             out = out if isinstance(result, list) else tuple(out)
         else:
-            out = self._place(np.asarray(result) if not isinstance(result, np.generic) else result, arguments)
+            out = self._place(result, arguments)
             if name == "get_item":
                 out.key = frozen(arguments[1])
-            self.steps.append(Step(name, kernel, spec, (out.place,), False))
+            self.steps.append(Step(name, kernel, spec, (out.place.index,), False))
         if key is not None:
             self._known[key] = out
         return out
@@ -168,10 +182,11 @@ class Program:
     def _times_one(self, factors, result):
         """The other factor where one is a constant of ones, as gradients start with."""
         for one, other in (factors, factors[::-1]):
-            if not hasattr(other, "place") or other.shape != result.shape or other.dtype != result.dtype:
+            if isinstance(one, Traced):
+                one = self.constants.get(one.place.index)
+            if one is None or not isinstance(other, Traced) or other.shape != result.shape:
                 continue
-            constant = self.constants.get(one.place) if hasattr(one, "place") else one
-            if isinstance(constant, (np.ndarray, np.generic, float, int)) and np.all(constant == 1):
+            if other.dtype == result.dtype and isinstance(one, _ARRAYS) and np.all(one == 1):
                 return self._again(other)
         return None
 
@@ -185,27 +200,58 @@ class Program:
         self._known.clear()
         self._sharing.clear()
         self._taken.clear()
+        self._written.clear()
 
 
 def _same_bytes(one, other) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
+_ARRAYS = (np.ndarray, np.generic, float, int)
+_FEW = 16
+"""How many bytes a constant may have to be found again by them; a larger one is found by its identity."""
+
+
+def _bits(array: np.ndarray):
+    """What tells a constant from others."""
+    if array.nbytes > _FEW:
+        return id(array)
+    return array.shape, array.dtype, array.tobytes()
+
+
+def _may_be_view(value: np.ndarray, arguments) -> bool:
+    """Whether an array may share an argument's memory; most results do not, and then there is nothing to look for."""
+    if value.base is not None:
+        return True
+    for x in arguments:
+        if x.__class__ is Traced and x.value is value or isinstance(x, (list, tuple)):
+            return True
+    return False
+
+
 def _placed(value):
-    if isinstance(value, Traced):
-        return Place(value.place)
+    if value.__class__ is tuple:
+        return tuple([x.place if x.__class__ is Traced else _placed(x) for x in value])
+    if value.__class__ is Traced:
+        return value.place
     if isinstance(value, (list, tuple)):
         return type(value)(_placed(v) for v in value)
     return value
 
 
-def places(spec):
+def places(spec) -> list[Place]:
     """The places in an argument, or in lists and tuples of them."""
-    if isinstance(spec, Place):
-        yield spec
-    elif isinstance(spec, (list, tuple)):
-        for item in spec:
-            yield from places(item)
+    found: list[Place] = []
+    for item in spec if isinstance(spec, (list, tuple)) else (spec,):
+        if item.__class__ is Place:
+            found.append(item)
+        elif isinstance(item, (list, tuple)):
+            found += places(item)
+    return found
+
+
+def _distinct(arguments) -> tuple[int, ...]:
+    return tuple(dict.fromkeys([p.index for p in places(arguments)]))
 
 
 def _holds_arrays(value) -> bool:
@@ -227,11 +273,14 @@ def _key(name: str, spec):
 def _direct(kernel, values):
     """NumPy's own function where the kernel would only look at dtypes and call it."""
     direct = getattr(kernel, "direct", None)
-    if direct is None or not values:
+    if direct is None:
         return kernel
-    arrays = [v for v in values if isinstance(v, (np.ndarray, np.generic))]
-    numbers_only_weak = all(isinstance(v, (np.ndarray, np.generic)) or type(v) in (int, float) for v in values)
-    floating = arrays and arrays[0].dtype.kind in "fc"
-    if floating and numbers_only_weak and all(a.dtype == arrays[0].dtype for a in arrays):
-        return direct
-    return kernel
+    common = None
+    for v in values:
+        if v.__class__ is float or v.__class__ is int:
+            continue
+        dtype = getattr(v, "dtype", None)
+        if dtype is None or common is not None and dtype != common:
+            return kernel
+        common = dtype
+    return direct if common is not None and common.kind in "fc" else kernel

@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
 
 def static_value(x: Traced):
     """The value of an array that does not depend on the arguments."""
-    if x.place not in x.program.constants:
+    if x.place.index not in x.program.constants:
         x._refuse()
     return x.value
 
@@ -87,27 +87,49 @@ _OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
 @functools.cache
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
+    of_shapes = name in _OF_SHAPES
+    asks_for_values = name in _ASK_FOR_VALUES
 
     def record(*arguments):
-        found = [x for x in items(arguments) if isinstance(x, Traced)]
-        if not found:
+        program, is_same, nested = None, True, False
+        for x in arguments:
+            if x.__class__ is Traced:
+                program = x.program
+                is_same = is_same and program.is_folded(x)
+                if x.stale:
+                    x.refuse_stale(name, arguments)
+            elif x.__class__ not in _PLAIN:
+                nested = True
+        values: Any = arguments
+        if nested:
+            found = [x for x in items(arguments) if isinstance(x, Traced)]
+            if found:
+                program = found[0].program
+                is_same = all(map(program.is_folded, found))
+                for x in found:
+                    if x.stale:
+                        x.refuse_stale(name, arguments)
+                arguments = program.snapshot(arguments)
+                values = _values(arguments)
+        elif program is not None:
+            values = [x.value if x.__class__ is Traced else x for x in arguments]
+        if program is None:
             return kernel(*arguments)
-        program = found[0].program
-        for x in found:
-            if x.stale:
-                x.refuse_stale(name, arguments)
-        arguments = program.snapshot(arguments)
-        values = _values(arguments)
-        if name in _OF_SHAPES or all(map(program.is_folded, found)):
+        if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
-        if _has_unknown_shape(name, arguments):
+        if asks_for_values and _has_unknown_shape(name, arguments):
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        return program.add(name, kernel, arguments, values, kernel(*values))
+        return program.call(name, kernel, arguments, values)
 
     return record
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
+"""What holds no traced array and cannot be written."""
+_ASK_FOR_VALUES = frozenset(("get_item", "nonzero", "where"))
 
 
 def _has_unknown_shape(name: str, arguments) -> bool:

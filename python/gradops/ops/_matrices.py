@@ -72,7 +72,8 @@ def check_square_system(op, a, b, *_) -> None:
 
 def adjoint(x):
     """The conjugate transpose."""
-    return conj(swapaxes(x, -1, -2))
+    turned = swapaxes(x, -1, -2)
+    return conj(turned) if dtype(x) in dtypes.COMPLEX else turned
 
 
 def lower_part(x, k: int = 0):

@@ -2,26 +2,23 @@
 
 import math
 
-from ... import backends
-from ...ops import dtype, reshape, where
+from ...ops import reshape, where
 from ...ops.indexing import add_at, effective_updates, get_item, set_at
+from ..cotangents import Scattered, zeros_of
 from ..record import derivative
-
-
-def _zeros(g, shape):
-    """Zeros of ``g``'s library and dtype. Rules that need no more of ``x`` than its shape do not keep it."""
-    return backends.of(g.data if hasattr(g, "requires_grad") else g).kernel("zeros")(shape, dtype(g))
+from ..state import special
 
 
 def _take(g, indices, axis, shape):
     if axis is None:
-        return reshape(add_at(_zeros(g, (math.prod(shape),)), indices, g), shape)
+        return reshape(add_at(zeros_of(g, (math.prod(shape),)), indices, g), shape)
     axis = axis % len(shape)
-    return add_at(_zeros(g, shape), (slice(None),) * axis + (indices,) if axis else indices, g)
+    return add_at(zeros_of(g, shape), (slice(None),) * axis + (indices,) if axis else indices, g)
 
 
 def _get_item(g, key, shape):
-    return add_at(_zeros(g, shape), key, g)
+    scattered = Scattered(shape, key, g)
+    return scattered.total() if g.dtype in special else scattered
 
 
 def _set_updates(g, x, key):

@@ -30,9 +30,10 @@ def _as_columns(a, b, *vectors):
     return [columns(v) for v in vectors] if is_vector(tuple(a.shape), tuple(b.shape)) else vectors
 
 
-def _solve_a(g, a, b, y):
-    g, y = _as_columns(a, b, g, y)
-    return negative(matmul(solve(swapaxes(a, -1, -2), g), swapaxes(y, -1, -2)))
+def _solve(g, a, b, y):
+    by_b = _solve_b(g, a, b)
+    x, y = _as_columns(a, b, by_b, y)
+    return matmul(negative(x), swapaxes(y, -1, -2)), by_b
 
 
 def _solve_b(g, a, b):
@@ -53,5 +54,5 @@ def _triangular_b(g, a, b, lower):
     return squeeze(x, -1) if is_vector(tuple(a.shape), tuple(b.shape)) else x
 
 
-derivative("solve", a=_solve_a, b=_solve_b)
+derivative("solve", a=lambda g, a, b, y: _solve(g, a, b, y)[0], b=_solve_b, joint=_solve)
 derivative("solve_triangular", a=_triangular_a, b=_triangular_b)

@@ -14,12 +14,15 @@ _system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _adjoint(x):
-    return np.conj(np.swapaxes(x, -1, -2))
+    turned = np.swapaxes(x, -1, -2)
+    return np.conj(turned) if x.dtype.kind == "c" else turned
 
 
 def _symmetric(x):
     """``x`` with its small asymmetries averaged out."""
     difference = x - _adjoint(x)
+    if not difference.any():
+        return x
     if x.size:
         allowed = _matrices.ASYMMETRY * np.abs(x).max((-2, -1))
         if (np.abs(difference).max((-2, -1)) > allowed).any():

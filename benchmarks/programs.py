@@ -1,0 +1,142 @@
+"""Programs of loops, and sparse derivatives: what making them costs, and what they cost made.
+
+OMP_NUM_THREADS=1 python benchmarks/programs.py            # both
+OMP_NUM_THREADS=1 python benchmarks/programs.py loops      # or: sparse
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from timing import table
+
+from gradops import grad, jit, ops, value_and_grad
+from gradops.functional import hessian
+
+rng = np.random.default_rng(0)
+
+
+def kalman(n: int):
+    """The likelihood of a local level model, by the Kalman filter: a loop of single numbers."""
+    observed = list(rng.normal(size=n))
+
+    def loss(p):
+        q, r = ops.exp(p[0]), ops.exp(p[1])
+        a, variance, total = 0.0, 10.0, 0.0
+        for y in observed:
+            variance = variance + q
+            s = variance + r
+            v = y - a
+            total = total + ops.log(s) + v**2 / s
+            gain = variance / s
+            a = a + gain * v
+            variance = variance * (1 - gain)
+        return total / 2
+
+    return loss, np.array([-1.0, 0.3])
+
+
+def garch(n: int):
+    observed = list(rng.normal(size=n))
+
+    def loss(p):
+        omega, alpha, beta = ops.exp(p[0]), ops.sigmoid(p[1]), ops.sigmoid(p[2])
+        h, total = omega, 0.0
+        for y in observed:
+            total = total + ops.log(h) + y**2 / h
+            h = omega + alpha * y**2 + beta * h
+        return total / 2
+
+    return loss, np.array([-1.0, 0.1, 0.3])
+
+
+def states(n: int):
+    """A chain of unknown states, read one by one."""
+
+    def loss(x):
+        total = x[0] ** 2
+        for i in range(1, n):
+            total = total + (x[i] - 0.5 * x[i - 1]) ** 2
+        return total
+
+    return loss, rng.normal(size=n)
+
+
+def seconds(f, *arguments, times: int = 1) -> float:
+    """The best of several calls."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        f(*arguments)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def made(f, start) -> tuple:
+    """``f`` compiled, and how long the first result took."""
+    compiled = jit(f)
+    return compiled, seconds(compiled, start)
+
+
+def sparse_hessian(f, x):
+    return hessian(f, x, sparse=True)
+
+
+def loops() -> None:
+    print("\nValue and gradient of a loop: the first result compiled, and later ones\n")
+    rows = []
+    for name, model, sizes in (
+        ("Kalman filter", kalman, (200, 2000, 20_000)),
+        ("GARCH(1,1)", garch, (500, 5000)),
+        ("chain of states", states, (200, 2000, 20_000)),
+    ):
+        for n in sizes:
+            loss, start = model(n)
+            rounds = 3 if n < 5000 else 1
+            first = min(made(value_and_grad(loss), start)[1] for _ in range(rounds))
+            forward = min(made(loss, start)[1] for _ in range(rounds))
+            compiled, _ = made(value_and_grad(loss), start)
+            again = seconds(compiled, start, times=5)
+            eager = seconds(value_and_grad(loss), start)
+            steps = next(iter(compiled.programs.values())).steps
+            cells = [f"{1e3 * first:.0f}", f"{1e6 * first / steps:.1f}", f"{first / forward:.1f}"]
+            rows.append([f"{name}, {n}", str(steps), *cells, f"{1e3 * eager:.0f}", f"{1e3 * again:.2f}"])
+    header = ["", "steps", "first, ms", "us a step", "over the value's alone", "eager, ms", "again, ms"]
+    table(header, rows)
+
+
+def banded(x):
+    return ops.sum(ops.exp(-((x[1:] - x[:-1]) ** 2))) + ops.sum(x[2:] * x[1:-1] * x[:-2]) + ops.sum(x**4)
+
+
+def random_effects(x):
+    """Two parameters, and an effect for each group."""
+    scale, mean, effects = ops.exp(x[0]), x[1], x[2:]
+    return ops.sum(ops.exp(mean + scale * effects) - 2.0 * effects) + ops.sum(effects**2) / 2
+
+
+def sparse() -> None:
+    print("\nSparse Hessians: pattern, colours and products, beside a gradient and the dense Hessian; ms\n")
+    rows = []
+    for name, f in (("banded, 5 diagonals", banded), ("random effects, an arrow", random_effects)):
+        for n in (300, 10_000):
+            x = rng.normal(size=n) / 4
+            compiled = jit(f)
+            first = seconds(sparse_hessian, compiled, x)
+            again = seconds(sparse_hessian, compiled, x, times=5)
+            gradient, _ = made(grad(f), x)
+            one = seconds(gradient, x, times=20)
+            dense = f"{1e3 * seconds(hessian, f, x):.0f}" if n < 1000 else ""
+            elements = sparse_hessian(compiled, x).nnz
+            rows.append([f"{name}, n = {n}", str(elements), f"{1e3 * first:.0f}", f"{1e3 * again:.2f}"])
+            rows[-1] += [f"{1e3 * one:.3f}", dense]
+    table(["", "elements", "first", "again, of jit(f)", "gradient, compiled", "dense"], rows)
+
+
+RUNS = {"loops": loops, "sparse": sparse}
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or RUNS:
+        RUNS[chosen]()

@@ -1,0 +1,262 @@
+"""Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
+
+The product with a vector is recorded as a program. What its result depends on of the vector is where the matrix can be
+other than 0: it follows the derivative rules, so also those of a custom gradient. Columns are coloured, and the
+program runs once for each colour.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autodiff import inplace, record, state
+from ..autodiff.modes import recording
+from ..autodiff.variable import Variable
+from ..errors import ArgumentError, ArgumentTypeError, GradientError
+from ..jit import dependence
+from ..jit.compiled import Compiled
+from . import coloring
+from .point import Point, is_complex
+
+
+def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
+    """The Jacobian as CSC matrices, by columns or rows, whichever have fewer colours.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+    """
+    xs = arrays(at, create_graph)
+    forwards = program(at.func, "jvp", jvp, xs, xs)
+    found = forwards.analysis
+    at.several_outputs = found.several
+    if strategy == "forward-mode" or strategy is None and found.by_columns.count <= found.by_rows.count:
+        whole = found.by_columns.matrix(forwards, xs, xs)
+    else:
+        whole = found.by_rows.matrix(program(at.func, "vjp", vjp, xs, found.outputs), xs, found.outputs)
+    rows = blocks(whole, found.outputs, xs)
+    if strict:
+        at.check_dependence([[bool(part.nnz) for part in row] for row in rows])
+    return at.rows(rows)
+
+
+def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
+    """The Hessian as CSC matrices, from products with it for the colours of a star colouring.
+
+    With a derivative of the user's own on the way it need not be symmetric; then it is found column by column.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+    """
+    xs = arrays(at, create_graph)
+    second = program(at.func, "hvp", hvp, xs, xs)
+    found = second.analysis
+    whole = (found.by_star if found.natural else found.by_columns).matrix(second, xs, xs)
+    rows = blocks(whole, xs, xs)
+    if strict:
+        at.check_dependence([[any(bool(part.nnz) for part in row) for row in rows]])
+    return tuple(map(tuple, rows)) if at.several else rows[0][0]
+
+
+def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
+    """The inputs, as NumPy's real arrays.
+
+    Raises:
+        ArgumentTypeError: tensors of another library, or complex numbers.
+        ArgumentError: ``create_graph``.
+        GradientError: variables that require a gradient, which the matrix would lose.
+    """
+    if not at.backend.is_tensor_type(np.ndarray):
+        raise ArgumentTypeError(
+            f"`{at.name}`: `sparse=True` needs NumPy's arrays, of whose operations a program is made to see what "
+            f"depends on what; got {at.backend.name} tensors.",
+            argument="inputs",
+            hint="pass NumPy arrays to a function made of gradops ops; or leave `sparse` out",
+        )
+    if any(map(is_complex, at.leaves)):
+        raise ArgumentTypeError(f"`{at.name}`: `sparse=True` needs real inputs; got complex ones.", argument="inputs")
+    if create_graph:
+        raise ArgumentError(
+            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` does not go with `sparse`.",
+            argument="create_graph",
+        )
+    if recording.get() and any(isinstance(x, Variable) and x.requires_grad for x in at.leaves):
+        raise GradientError(
+            f"`{at.name}`: a sparse matrix has no gradient, and an input requires one, which would be lost.",
+            argument="inputs",
+            hint="pass `x.detach()`",
+        )
+    return [np.asarray(x.data if isinstance(x, Variable) else x) for x in at.leaves]
+
+
+class Plan:
+    """Which unit vectors share a product, and where in the products each element is read.
+
+    Args:
+        colors: for each unit vector its colour.
+        places: of each element of the pattern its row in the products, and their column.
+    """
+
+    def __init__(self, pattern, colors: np.ndarray, places: tuple):
+        self.pattern, self.colors, self.places = pattern, colors, places
+        self.count = int(colors.max(initial=-1)) + 1
+
+    def matrix(self, run: Callable, xs: list, vs: list):
+        """The matrix, from the products ``run([*xs, *vectors])`` for each colour; ``vs`` have the vectors' shapes."""
+        products = compressed(run, xs, vs, self.colors)
+        pattern = self.pattern
+        return csc((products[self.places], pattern.indices.copy(), pattern.indptr.copy()), pattern.shape)
+
+
+class Found:
+    """What tracing a product has found.
+
+    Attributes:
+        pattern: a CSC matrix of True where the matrix may be other than 0.
+        outputs: arrays of the shapes and dtypes of the function's values.
+        several: whether the function gives several.
+        natural: whether all derivatives on the way are gradops' own.
+    """
+
+    def __init__(self, pattern, outputs: list, several: bool, natural: bool):
+        self.pattern, self.outputs, self.several, self.natural = pattern, outputs, several, natural
+
+    @functools.cached_property
+    def by_columns(self) -> Plan:
+        """Columns of one colour have no element in one row."""
+        rows, columns = positions(self.pattern)
+        colors = coloring.of_columns(self.pattern)
+        return Plan(self.pattern, colors, (rows, colors[columns]))
+
+    @functools.cached_property
+    def by_rows(self) -> Plan:
+        """Rows of one colour have no element in one column; the products are with the transpose."""
+        rows, columns = positions(self.pattern)
+        colors = coloring.of_columns(self.pattern.T.tocsc())
+        return Plan(self.pattern, colors, (columns, colors[rows]))
+
+    @functools.cached_property
+    def by_star(self) -> Plan:
+        """Of a symmetric matrix: an element is read where it stands alone in its row and colour, as is its twin."""
+        pattern = (self.pattern + self.pattern.T).tocsc()
+        pattern.sort_indices()
+        rows, columns = positions(pattern)
+        colors = coloring.star(pattern)
+        often = np.unique(
+            rows.astype(np.int64) * len(colors) + colors[columns], return_inverse=True, return_counts=True
+        )
+        alone = csc(((often[2][often[1]] == 1).astype(np.int8), pattern.indices, pattern.indptr), pattern.shape)
+        low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+        read_low = np.asarray(alone[low, high]).ravel() == 1 if len(low) else np.zeros(0, bool)
+        places = np.where(read_low, low, high), colors[np.where(read_low, high, low)]
+        return Plan(pattern, colors, places)
+
+
+def csc(parts, shape):
+    """A SciPy CSC matrix."""
+    from scipy.sparse import csc_matrix
+
+    return csc_matrix(parts, shape)
+
+
+def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and columns of a CSC matrix' elements, in its order."""
+    return pattern.indices, np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
+
+
+def program(func: Callable, name: str, product: Callable, xs: list, vs: list) -> Any:
+    """The compiled product ``(*xs, *vs)`` to the list of its parts, with what was :class:`Found`.
+
+    Of a function that ``jit`` made it is compiled once and for all, as the function itself.
+    """
+    owner = func if isinstance(func, Compiled) else None
+    compiled = owner.derived.get(name) if owner is not None else None
+    if compiled is None:
+        compiled = _compiled(owner.f if owner is not None else func, product, len(xs))
+        if owner is not None:
+            owner.derived[name] = compiled
+    return compiled.program(*xs, *vs)
+
+
+def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
+    seen: dict[str, Any] = {}
+
+    def watched(*xs):
+        y = func(*xs)
+        seen["several"] = isinstance(y, (tuple, list))
+        seen["outputs"] = [np.zeros(np.shape(_data(part)), _dtype(part)) for part in _listed(y)]
+        hooked = state.hooks or any(getattr(x, "_hooks", None) for x in xs)
+        seen["natural"] = seen["natural"] and not hooked
+        return y
+
+    def traced(*arguments):
+        def watch(node):
+            seen["natural"] = seen["natural"] and _is_natural(node.rule)
+
+        seen["natural"] = True
+        state.watchers.append(watch)
+        try:
+            return list(_listed(product(watched, arguments[:count], arguments[count:])[1]))
+        finally:
+            state.watchers.remove(watch)
+
+    def analyse(program, outputs):
+        sources = program.inputs[count:]
+        return Found(pattern(program, outputs, sources), seen["outputs"], seen["several"], seen["natural"])
+
+    return Compiled(traced, (), analyse)
+
+
+def _is_natural(rule) -> bool:
+    return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__)
+
+
+def _listed(y) -> list:
+    return list(y) if isinstance(y, (tuple, list)) else [y]
+
+
+def _data(y):
+    return y.data if isinstance(y, Variable) else y
+
+
+def _dtype(y):
+    return getattr(_data(y), "dtype", float)
+
+
+def pattern(program, outputs: list, sources: list[int]):
+    """A CSC matrix of True where an element of ``outputs``, one after the other, depends on one of ``sources``."""
+    found = dependence.dependence(program, outputs, sources)
+    rows = [s for sets in found for s in sets.flat]
+    lengths = np.fromiter(map(len, rows), int, len(rows))
+    columns = np.fromiter((j for s in rows for j in s), int, lengths.sum())
+    shape = len(rows), sum(math.prod(np.shape(program.value(p))) for p in sources)
+    made = csc((np.ones(len(columns), bool), (np.repeat(np.arange(len(rows)), lengths), columns)), shape)
+    made.sort_indices()
+    return made
+
+
+def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndarray:
+    """The products with the sum of the unit vectors of each colour, as columns."""
+    found = []
+    cuts = np.cumsum([v.size for v in vs])[:-1]
+    for color in range(int(colors.max(initial=-1)) + 1):
+        parts = np.split(colors == color, cuts)
+        seeds = [part.reshape(v.shape).astype(v.dtype) for part, v in zip(parts, vs)]
+        found.append(np.concatenate([np.ravel(part) for part in run([*xs, *seeds])]))
+    return np.stack(found, axis=1) if found else np.zeros((0, 0))
+
+
+def blocks(whole, outputs: list, inputs: list) -> list[list]:
+    """The matrix cut by output and input."""
+    rows = np.cumsum([0, *(y.size for y in outputs)])
+    columns = np.cumsum([0, *(x.size for x in inputs)])
+    if len(rows) == len(columns) == 2:
+        return [[whole]]
+    return [
+        [whole[rows[i] : rows[i + 1], columns[j] : columns[j + 1]] for j in range(len(inputs))]
+        for i in range(len(outputs))
+    ]

@@ -1,0 +1,363 @@
+"""Which elements of a program's results depend on which elements of some of its arguments.
+
+Each step says what its result's elements take from its arguments' elements. A value is here an array of its shape
+whose elements are the sets of the arguments' elements that it depends on: what moves elements moves sets, by the same
+NumPy function, and what combines elements unites sets. Positions and conditions that are the same for all arguments
+are looked at, so that a pattern holds for all values of the arguments; of a step that is not known here every element
+depends on all that its arguments depend on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backends._keys import plain
+from ..ops._dispatch import registry
+from .emission import last_uses, needed_steps
+from .program import Place, Program, Step, places
+
+NOTHING: frozenset = frozenset()
+
+
+class Unions:
+    """Unions of sets, each made once, so that equal ones are one object and take no more memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple, tuple] = {}
+        self._elementwise = np.frompyfunc(self.of_two, 2, 1)
+
+    def of_arrays(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Element by element, broadcast to each other."""
+        return _array(self._elementwise(first, second))
+
+    def of_two(self, a: frozenset, b: frozenset) -> frozenset:
+        """One of the two where it holds the other."""
+        if a is b or not b:
+            return a
+        if not a:
+            return b
+        if len(a) < len(b):
+            a, b = b, a
+        if len(a) > 8 or len(b) > 4:
+            known = self._known.get((id(a), id(b)))
+            if known is None:
+                known = self._known[id(a), id(b)] = (a if b <= a else a | b), a, b  # held, as their ids are keys
+            return known[0]
+        return a if b <= a else a | b
+
+    def of_all(self, sets) -> frozenset:
+        """Of any number of sets."""
+        distinct = list({id(s): s for s in sets if s}.values())
+        return distinct[0] if len(distinct) == 1 else NOTHING.union(*distinct)
+
+
+def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.ndarray]:
+    """For each output the sets of elements of ``sources`` that its elements depend on.
+
+    Args:
+        outputs: places, or values that depend on nothing.
+        sources: places of arguments; their elements are numbered on from one to the next.
+
+    Returns:
+        Object arrays of the outputs' shapes, of frozensets.
+    """
+    analysis = Analysis(program)
+    start = 0
+    for place in sources:
+        shape = np.shape(program.value(place))
+        analysis.found[place] = _singles(start, math.prod(shape)).reshape(shape)
+        start += math.prod(shape)
+    wanted = {p.index for p in outputs if isinstance(p, Place)}
+    steps = needed_steps(program.steps, wanted)
+    last = last_uses(steps)
+    for i, step in enumerate(steps):
+        analysis.take(step)
+        for place in step.uses:
+            if last[place] == i and place not in wanted:
+                analysis.found.pop(place, None)
+    return [analysis.of(p) for p in outputs]
+
+
+def _singles(start: int, size: int) -> np.ndarray:
+    found = np.empty(size, object)
+    found[:] = [frozenset((k,)) for k in range(start, start + size)]
+    return found
+
+
+class Analysis:
+    """What is known of the places of a program so far; a place that is not in ``found`` depends on nothing."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.found: dict[int, np.ndarray] = {}
+        self.unions = Unions()
+
+    def of(self, x) -> np.ndarray:
+        """The sets of an argument."""
+        if x.__class__ is Place:
+            known = self.found.get(x.index)
+            return self.empty(np.shape(self.program.value(x.index))) if known is None else known
+        return self.empty(np.shape(x))
+
+    def empty(self, shape: tuple) -> np.ndarray:
+        found = np.empty(shape, object)
+        found[...] = NOTHING
+        return found
+
+    def moves(self, x) -> bool:
+        """Whether an argument depends on the sources."""
+        return x.__class__ is Place and x.index in self.found
+
+    def known(self, x) -> Any:
+        """The value of an argument, if it is the same for all arguments of the program; otherwise None."""
+        if x.__class__ is Place:
+            return self.program.constants.get(x.index)
+        if isinstance(x, (list, tuple)) and places(x):
+            return None
+        return x
+
+    def take(self, step: Step) -> None:
+        """Note what a step's results depend on."""
+        if not any(place in self.found for place in step.uses):
+            return
+        rule = RULES.get(step.name)
+        if rule is None and _is_elementwise(step.name):
+            rule = _elementwise
+        result = NotImplemented if rule is None else rule(self, step, *step.arguments)
+        if result is NotImplemented:
+            result = self._all_of_all(step)
+        for place, sets in zip(step.places, result if step.several else [result]):
+            self.found[place] = np.broadcast_to(_array(sets), np.shape(self.program.value(place)))
+
+    def _all_of_all(self, step: Step):
+        used = [self.found[place] for place in step.uses if place in self.found]
+        every = self.unions.of_all(s for sets in used for s in sets.flat)
+        results = []
+        for place in step.places:
+            full = np.empty(np.shape(self.program.value(place)), object)
+            full[...] = every
+            results.append(full)
+        return results if step.several else results[0]
+
+
+def _array(sets) -> np.ndarray:
+    """What NumPy gives of arrays without dimensions may be a set itself."""
+    if isinstance(sets, np.ndarray):
+        return sets
+    found = np.empty((), object)
+    found[()] = sets
+    return found
+
+
+def _is_elementwise(name: str) -> bool:
+    entry = registry.get(name)
+    return entry is not None and entry.family in _ELEMENTWISE and entry.tensors == entry.parameters
+
+
+_ELEMENTWISE = ("bounds", "comparison", "elementwise", "special")
+
+
+def _elementwise(analysis: Analysis, step: Step, *xs):
+    sets = [analysis.of(x) for x in xs if analysis.moves(x)]
+    total = sets[0]
+    for more in sets[1:]:
+        total = analysis.unions.of_arrays(total, more)
+    return total
+
+
+def _first(analysis: Analysis, step: Step, x, *settings):
+    """Each element of its own, whatever the settings."""
+    return analysis.of(x)
+
+
+def _product(analysis: Analysis, step: Step, x1, x2):
+    """A factor that is always 0 leaves nothing."""
+    total = _elementwise(analysis, step, x1, x2)
+    for factor in (x1, x2):
+        value = analysis.known(factor)
+        if value is not None and not np.all(value):
+            total = _masked(analysis, total, np.asarray(value) != 0)
+    return total
+
+
+def _masked(analysis: Analysis, sets, mask):
+    shape = np.broadcast_shapes(sets.shape, mask.shape)
+    return np.where(mask, np.broadcast_to(sets, shape), analysis.empty(()))
+
+
+def _where(analysis: Analysis, step: Step, condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        return NotImplemented
+    chosen = analysis.known(condition)
+    first, second = analysis.of(x1), analysis.of(x2)
+    if chosen is None:
+        return analysis.unions.of_arrays(first, second)
+    return np.where(np.asarray(chosen, bool), first, second)
+
+
+def _moved(analysis: Analysis, step: Step, x, *settings):
+    """What moves elements moves sets: NumPy's own function does it."""
+    settings = tuple(map(analysis.known, settings))
+    if any(s is None and given is not None for s, given in zip(settings, step.arguments[1:])):
+        return NotImplemented  # positions that depend on the arguments
+    return step.kernel(analysis.of(x), *settings)
+
+
+def _get_item(analysis: Analysis, step: Step, x, key):
+    key = _known_key(analysis, key)
+    if key is NotImplemented:
+        return key
+    return _array(analysis.of(x)[key])
+
+
+def _known_key(analysis: Analysis, key):
+    parts = key if isinstance(key, tuple) else (key,)
+    values = [analysis.known(part) for part in parts]
+    if any(v is None and part is not None for v, part in zip(values, parts)):
+        return NotImplemented
+    return plain(tuple(values) if isinstance(key, tuple) else values[0])
+
+
+def _at(analysis: Analysis, step: Step, x, key, updates):
+    key = _known_key(analysis, key)
+    if key is NotImplemented:
+        return key
+    sets = np.array(analysis.of(x))
+    positions = np.arange(sets.size).reshape(sets.shape)[key]
+    flat = sets.reshape(-1)
+    if step.name == "set_at":
+        flat[positions] = analysis.empty(())
+    more = np.broadcast_to(analysis.of(updates), np.shape(positions))
+    of_two = analysis.unions.of_two
+    for position, update in zip(np.ravel(positions), more.flat):
+        flat[position] = of_two(flat[position], update)
+    return flat.reshape(sets.shape)
+
+
+def _joined(analysis: Analysis, step: Step, xs, axis=0):
+    return getattr(np, step.name)([analysis.of(x) for x in xs], axis)
+
+
+def _rows(sets, axis) -> np.ndarray:
+    """The sets as a matrix with a row for each element of a reduction's result."""
+    rank = sets.ndim
+    axes = range(rank) if axis is None else [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
+    order = [a for a in range(rank) if a not in axes]
+    count, width = (math.prod(sets.shape[a] for a in group) for group in (order, axes))
+    return sets.transpose([*order, *axes]).reshape(count, width)
+
+
+def _reduced(analysis: Analysis, step: Step, x, axis=None, *settings):
+    sets = analysis.of(x)
+    if not sets.ndim:
+        return sets
+    found = np.empty(np.shape(analysis.program.value(step.places[0])), object)
+    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in _rows(sets, axis)]
+    return found
+
+
+def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
+    """All elements of a line from all of it."""
+    sets = analysis.of(x)
+    if not sets.ndim:
+        return sets
+    if not isinstance(axis, int):
+        return NotImplemented
+    axis %= sets.ndim
+    return np.broadcast_to(np.expand_dims(_united(analysis, sets, axis), axis), sets.shape)
+
+
+def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
+    """Each element of a line from those before it."""
+    sets = analysis.of(x)
+    lines = sets.reshape(1, -1) if axis is None else np.moveaxis(sets, axis, -1) if sets.ndim else sets.reshape(1)
+    shape = lines.shape
+    of_two = analysis.unions.of_two
+    found: np.ndarray = np.empty((math.prod(shape[:-1]), shape[-1]), object)
+    for i, line in enumerate(lines.reshape(found.shape)):
+        found[i] = list(itertools.accumulate(line, of_two))
+    found = found.reshape(shape)
+    return found.reshape(-1) if axis is None else np.moveaxis(found, -1, axis) if sets.ndim else found.reshape(())
+
+
+def _triangle(analysis: Analysis, step: Step, x, k=0):
+    sets = analysis.of(x)
+    return _masked(analysis, sets, step.kernel(np.ones(sets.shape, bool), k))
+
+
+def _matmul(analysis: Analysis, step: Step, a, b):
+    """Row i of the one with column j of the other."""
+    first, second = analysis.of(a), analysis.of(b)
+    if not analysis.moves(a) or not analysis.moves(b):
+        found = _by_constant(analysis, first, second, analysis.known(a), analysis.known(b))
+        if found is not None:
+            return found
+    rows = _united(analysis, first, -1)
+    columns = _united(analysis, second, -1 if second.ndim == 1 else -2)
+    if first.ndim > 1 and second.ndim > 1:
+        rows, columns = rows[..., :, None], columns[..., None, :]
+    return analysis.unions.of_arrays(rows, columns)
+
+
+def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
+    lines = np.moveaxis(sets, axis, -1)
+    found = np.empty(lines.shape[:-1], object)
+    found.reshape(-1)[:] = [analysis.unions.of_all(row) for row in lines.reshape(found.size, lines.shape[-1])]
+    return found
+
+
+def _by_constant(analysis: Analysis, first, second, a, b):
+    """A product with a matrix that is always the same and has zeros: only what is not 0 counts."""
+    value = b if a is None else a
+    if value is None or np.ndim(value) != 2 or np.count_nonzero(value) == np.size(value):
+        return None
+    sets = np.moveaxis(second, -2, -1) if a is not None and second.ndim > 1 else second if a is not None else first
+    if sets.ndim > 2:
+        return None
+    used = [np.flatnonzero(line) for line in (value if a is not None else np.transpose(value))]
+    lines = sets.reshape(-1, sets.shape[-1])
+    found = np.empty((len(lines), len(used)), object)
+    for i, line in enumerate(lines):
+        found[i] = [analysis.unions.of_all(line[k]) for k in used]
+    if sets.ndim == 1:
+        return found[0]
+    return found.T if a is not None else found
+
+
+def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
+    positions = analysis.known(ids)
+    if positions is None:
+        return NotImplemented
+    found = analysis.empty(np.shape(analysis.program.value(step.places[0])))
+    for row, i in zip(analysis.of(data), positions):
+        if 0 <= i < len(found):
+            found[i] = analysis.unions.of_arrays(found[i], row)
+    return found
+
+
+RULES: dict[str, Callable] = {
+    **dict.fromkeys(("cast", "copy", "round", "relu", "sigmoid", "softplus", "normal_cdf", "gelu"), _first),
+    **dict.fromkeys(("polygamma", "clip"), _first),
+    **dict.fromkeys(
+        "reshape transpose swapaxes expand_dims squeeze broadcast_to flip roll split unstack take take_along_axis "
+        "diagonal".split(),
+        _moved,
+    ),
+    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "logsumexp"), _reduced),
+    **dict.fromkeys(("softmax", "log_softmax", "sort"), _along),
+    **dict.fromkeys(("cumsum", "cumprod"), _accumulated),
+    **dict.fromkeys(("tril", "triu"), _triangle),
+    **dict.fromkeys(("add_at", "set_at"), _at),
+    **dict.fromkeys(("stack", "concatenate"), _joined),
+    **dict.fromkeys(("segment_max", "segment_min"), _segments),
+    "get_item": _get_item,
+    "matmul": _matmul,
+    "multiply": _product,
+    "where": _where,
+}
+"""What a step's results depend on: ``rule(analysis, step, *arguments)``, or NotImplemented for all on all."""
