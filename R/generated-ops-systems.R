@@ -17,6 +17,22 @@ op_cholesky_inverse <- function(x, upper = FALSE) {
   call_op("cholesky_inverse", operand(x), flag(upper))
 }
 
+#' Exponential of square matrices, `I + x + x @ x / 2 + ...`
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor of `x`'s shape; integers give `floatx`.
+#' @section Errors:
+#' - `gradops_error_shape`: matrices that are not square.
+#' @section Gradient:
+#' That of Fréchet's derivative: the upper right block of the exponential of `[[x^H, g], `[0, x^H]`]` (Al-Mohy &
+#'   Higham 2009).
+#' @examplesIf gradops_available()
+#' op_expm(matrix(c(0, 1, -1, 0), 2))
+#' @export
+op_expm <- function(x) {
+  call_op("expm", operand(x))
+}
+
 #' Inverse
 #'
 #' @param x A tensor, a variable, or R numbers.

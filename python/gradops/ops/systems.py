@@ -1,4 +1,4 @@
-"""Systems of linear equations and inverses, of matrices in the last two dimensions."""
+"""Systems of linear equations, inverses and exponentials, of matrices in the last two dimensions."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ def inv(x: Tensor) -> Tensor:
 
     Gradient:
         ``-y^H g y^H``.
+    """
+    ...
+
+
+@op(check=check_square)
+def expm(x: Tensor) -> Tensor:
+    """Exponential of square matrices, ``I + x + x @ x / 2 + ...``.
+
+    Returns:
+        A tensor of ``x``'s shape; integers give ``floatx``.
+
+    Raises:
+        ShapeError: matrices that are not square.
+
+    Gradient:
+        That of Fréchet's derivative: the upper right block of the exponential of ``[[x^H, g], [0, x^H]]``
+        (Al-Mohy & Higham 2009).
     """
     ...
 

@@ -216,6 +216,7 @@ CASES = [
         lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x),
     ),
     *both("inv", "regular", np.linalg.inv),
+    *both("expm", "regular", scipy.linalg.expm),
     *both("pinv", "general", np.linalg.pinv, rows=3, columns=2, **loose),
     *both("pinv", "general", np.linalg.pinv, rows=2, columns=3, **loose, label="wide-"),
     *both("matrix_rank", "general", np.linalg.matrix_rank, rows=3, columns=2, gradients=()),

@@ -1,6 +1,19 @@
-"""Derivatives: systems of equations and inverses (Giles 2008; Golub & Pereyra 1973)."""
+"""Derivatives: systems of equations and inverses (Giles 2008; Golub & Pereyra 1973), exponentials."""
 
-from ...ops import add, matmul, negative, solve, solve_triangular, squeeze, subtract, swapaxes
+from ...ops import (
+    add,
+    concatenate,
+    expm,
+    get_item,
+    matmul,
+    negative,
+    solve,
+    solve_triangular,
+    squeeze,
+    subtract,
+    swapaxes,
+    zeros_like,
+)
 from ...ops._matrices import adjoint, columns, is_vector, lower_part, upper_part
 from ..record import derivative
 
@@ -19,7 +32,15 @@ def _pinv(g, x, y, rcond):
     return add(gradient, subtract(left, matmul(matmul(left, y), x)))
 
 
+def _expm(g, x):
+    """Fréchet's derivative along ``g`` at the transpose (Al-Mohy & Higham 2009)."""
+    turned, size = swapaxes(x, -1, -2), x.shape[-1]
+    upper, lower = concatenate([turned, g], -1), concatenate([zeros_like(turned), turned], -1)
+    return get_item(expm(concatenate([upper, lower], -2)), (..., slice(0, size), slice(size, None)))
+
+
 derivative("inv", x=_inv)
+derivative("expm", x=_expm)
 derivative("pinv", complex_aware=True, x=_pinv)
 
 

@@ -67,6 +67,11 @@ def inv(x):
 
 
 @_matrix
+def expm(x):
+    return jax.scipy.linalg.expm(x)
+
+
+@_matrix
 def pinv(x, rcond=None):
     return jnp.linalg.pinv(_finite(x), rtol=max(x.shape[-2:]) * jnp.finfo(x.dtype).eps if rcond is None else rcond)
 

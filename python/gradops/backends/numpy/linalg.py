@@ -66,6 +66,11 @@ def inv(x):
         raise ValueError(_matrices.SINGULAR) from None
 
 
+@_matrix
+def expm(x):
+    return scipy_linalg.expm(x)
+
+
 @_system
 def solve(a, b):
     try:

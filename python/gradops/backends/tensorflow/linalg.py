@@ -102,6 +102,11 @@ def inv(x):
 
 
 @_matrix
+def expm(x):
+    return tf.linalg.expm(x)
+
+
+@_matrix
 def pinv(x, rcond=None):
     if rcond is None:
         rcond = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.as_numpy_dtype).eps)

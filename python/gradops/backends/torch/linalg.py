@@ -94,6 +94,11 @@ def inv(x):
 
 
 @_matrix
+def expm(x):
+    return torch.linalg.matrix_exp(x)
+
+
+@_matrix
 def pinv(x, rcond=None):
     return torch.linalg.pinv(_finite(x), rtol=rcond)
 
