@@ -5,7 +5,10 @@
 differentiated <- function(f, here, joined = FALSE) {
   force(f)
   function(...) {
-    if (inside() == 0) state$warned <- FALSE
+    if (inside() == 0) {
+      state$warned <- FALSE
+      local_series_operators()
+    }
     state$inside <- inside() + 1
     on.exit(state$inside <- inside() - 1)
     arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])

@@ -25,10 +25,14 @@ methods_of_tensors <- function() {
       mean = mean_tensor, scale = scale_tensor,
       is.na = is_na_tensor, is.nan = is_na_tensor, is.finite = is_finite_tensor, is.infinite = is_infinite_tensor,
       anyNA = any_na_tensor, is.numeric = is_numeric_tensor, is.matrix = is_matrix_tensor, is.array = is_array_tensor,
+      rowsum = rowsum_tensor, by = by_tensor,
       all.equal = all_equal_tensor, summary = summary_tensor, format = format_any_tensor, print = print_tensor
     ),
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
-    stats = list(median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor)
+    stats = list(
+      median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor,
+      aggregate = aggregate_tensor
+    )
   )
 }
 
@@ -37,6 +41,7 @@ namesakes <- function() {
   list(
     base = list(
       crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, outer = outer_tensor, kronecker = kronecker_tensor,
+      norm = norm_tensor,
       solve = solve_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
       forwardsolve = forwardsolve_tensor, qr.Q = qr_q_tensor, svd = svd_tensor, eigen = eigen_tensor,
       diag = diag_tensor, `diag<-` = assign_diag_tensor,
@@ -50,7 +55,9 @@ namesakes <- function() {
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),
     stats = list(
-      weighted.mean = weighted_mean_tensor, var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
+      fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor, toeplitz = toeplitz_tensor,
+      dist = dist_tensor, mahalanobis = mahalanobis_tensor, approx = approx_tensor, ave = ave_tensor,
+      weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor, var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
       dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
       dcauchy = dcauchy_tensor, dchisq = dchisq_tensor,
@@ -90,6 +97,7 @@ register_namesakes <- function() {
       register(name, "default", original, here)
     }
   }
+  register("outer", "default", outer_default, here)
 }
 
 # By way of an environment that is no namespace, as R would note the methods as functions of that namespace.
@@ -114,6 +122,10 @@ has_tensor <- structure(list(), class = "gradops_tensor")
 has_mixed <- structure(list(), class = "gradops_mixed")
 has_s4 <- structure(list(), class = "gradops_s4")
 
+any_tensor <- function(...) {
+  inherits(among(...), "gradops_tensor")
+}
+
 among <- function(...) {
   ours <- theirs <- s4 <- FALSE
   for (x in list(...)) {
@@ -132,7 +144,7 @@ adopting <- function(method) {
 
 # Attaching ------------------------------------------------------------------------------------------------------------
 
-# That a namesake stands before base R's function needs no message, as that still answers for all it knows. R asks for
+# That namesakes stand before base R's functions takes a line, as those still answer for all they know. R asks for
 # `.conflicts.OK` to stay silent; then what stands before another package's function, or behind it, is said here.
 .onAttach <- function(libname, pkgname) {
   here <- as.environment(paste0("package:", pkgname))
@@ -141,6 +153,13 @@ adopting <- function(method) {
   if (is.list(warn) && isFALSE(warn$warn)) {
     return(invisible())
   }
+  stands_before <- base::unlist(lapply(c("base", "stats", "utils"), function(package) {
+    intersect(names(here), getNamespaceExports(package))
+  }))
+  packageStartupMessage(sprintf(
+    "gradops: %d functions of base and stats know tensors too, as `crossprod()`, `dnorm()`; of R's values they are R's.",
+    length(stands_before)
+  ))
   quiet <- c("Autoloads", "CheckExEnv", paste0("package:", c(pkgname, names(namesakes()), "methods", "utils")))
   for (other in setdiff(search(), quiet)) {
     same <- intersect(names(here), ls(other, all.names = TRUE))

@@ -17,6 +17,8 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
   }
   delayedAssign("reticulate_call", reticulate_caller(), assign.env = namespace)
   register_namesakes()
+  if (isNamespaceLoaded("Matrix")) register_matrix_methods()
+  setHook(packageEvent("Matrix", "onLoad"), register_matrix_methods)
   if (isNamespaceLoaded("reticulate")) {
     reticulate_loaded()
   } else {

@@ -3,7 +3,10 @@
 #' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`,
 #' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values
 #' in decreasing order, vectors count as columns where that fits. Of R's own values each function is base R's, and of S4
-#' matrices the S4 generic of that name. (Packages that define these, such as Matrix, are best attached before gradops.)
+#' matrices the S4 generic of that name. Packages that define these, such as Matrix, may be attached before or after.
+#'
+#' Matrices of Matrix stand beside tensors as constants: `M %*% p`, `crossprod(M, p)`, `solve(M, p)` and the like take
+#' and derive by what a sparse matrix holds alone; other operators, such as `M + p`, make it dense.
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
 #' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
@@ -51,6 +54,9 @@ crossprod <- function(x, y = NULL) {
 }
 
 crossprod_tensor <- function(x, y = NULL) {
+  if (isS4(x) || isS4(y)) {
+    return(crossprod_sparse(x, y))
+  }
   call_core("interop.r.crossprod", operand(x), operand(y))
 }
 
@@ -61,6 +67,9 @@ tcrossprod <- function(x, y = NULL) {
 }
 
 tcrossprod_tensor <- function(x, y = NULL) {
+  if (isS4(x) || isS4(y)) {
+    return(tcrossprod_sparse(x, y))
+  }
   call_core("interop.r.tcrossprod", operand(x), operand(y))
 }
 
@@ -68,6 +77,24 @@ tcrossprod_tensor <- function(x, y = NULL) {
 #' @export
 outer <- function(X, Y, FUN = "*", ...) {
   UseMethod("outer", among(X, Y))
+}
+
+# Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.
+outer_default <- function(X, Y, FUN = "*", ...) {
+  if (identical(FUN, "*")) {
+    return(base::outer(X, Y, FUN, ...))
+  }
+  FUN <- match.fun(FUN)
+  tensor <- NULL
+  value <- base::outer(X, Y, function(...) {
+    value <- FUN(...)
+    if (!is.environment(value) || !is_tensor(value)) {
+      return(value)
+    }
+    tensor <<- value
+    numeric(length(value))
+  }, ...)
+  if (is.null(tensor)) value else fill(tensor, dim(value))
 }
 
 outer_tensor <- function(X, Y, FUN = "*", ...) {
@@ -123,7 +150,13 @@ solve_tensor <- function(a, b, ...) {
   if (inherits(a, "gradops_qr")) {
     a <- a$x
   }
-  if (missing(b)) op_inv(a) else op_solve(a, b)
+  if (missing(b)) {
+    op_inv(a)
+  } else if (isS4(a)) {
+    solve_sparse(a, b)
+  } else {
+    op_solve(a, if (isS4(b)) as.matrix(b) else b)
+  }
 }
 
 determinant_tensor <- function(x, logarithm = TRUE, ...) {

@@ -184,3 +184,16 @@ choose_by <- function(test, yes, no, call = parent.frame()) {
   test <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
   op_where(test, fit(yes), fit(no))
 }
+
+# With our own `mapply()` where the function that base R makes looks for it.
+#' @rdname tensor_mapping
+#' @export
+Vectorize <- function(FUN, vectorize.args, SIMPLIFY = TRUE, USE.NAMES = TRUE) {
+  f <- if (missing(vectorize.args)) {
+    base::Vectorize(FUN, SIMPLIFY = SIMPLIFY, USE.NAMES = USE.NAMES)
+  } else {
+    base::Vectorize(FUN, vectorize.args, SIMPLIFY, USE.NAMES)
+  }
+  if (!identical(f, FUN)) assign("mapply", mapply, environment(f))
+  f
+}

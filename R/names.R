@@ -11,7 +11,13 @@ with_names <- function(x, names) {
 }
 
 names_within <- function(x) {
-  if (is.list(x)) lapply(x, names_within) else if (is_number(x) && length(dim(x)) < 2) names(x)
+  if (is.list(x)) {
+    lapply(x, names_within)
+  } else if (is.environment(x)) {
+    names_tensor(x)
+  } else if (is_number(x) && length(dim(x)) < 2) {
+    names(x)
+  }
 }
 
 # What base R's arithmetic does: the names of the first operand of the result's length.

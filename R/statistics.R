@@ -13,6 +13,7 @@
 #' fact. Leave the rows out first: `ok <- !is.na(y)`, then `mean((y[ok] - b * x[ok])^2)`.
 #' @param x,y Tensors, variables, R's vectors or matrices.
 #' @param w Weights, as many as elements.
+#' @param V A covariance matrix.
 #' @param na.rm Whether NaN are left out.
 #' @param dims How many dimensions count as rows.
 #' @param use `"everything"` for tensors; others for R's values alone.
@@ -171,6 +172,19 @@ cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
   x <- unit(x)
   value <- crossprod(x, if (is.null(y)) x else unit(y))
   if (plain) op_reshape(value, integer()) else value
+}
+
+#' @rdname tensor_statistics
+#' @export
+cov2cor <- function(V) {
+  UseMethod("cov2cor", among(V))
+}
+
+cov2cor_tensor <- function(V) {
+  unit <- 1 / op_sqrt(op_diagonal(V))
+  size <- length(unit)
+  correlation <- op_multiply(op_multiply(V, op_reshape(unit, c(-1L, 1L))), op_reshape(unit, c(1L, -1L)))
+  op_where(base::diag(size) == 1, 1, correlation)
 }
 
 is_vector <- function(x) {

@@ -44,7 +44,7 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   if (is.null(names) || ...length() != 1) {
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
-  position <- position_of(..1, names)
+  position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
@@ -104,6 +104,7 @@ indices <- function(...) {
 }
 
 as_index <- function(index) {
+  if (is.factor(index)) index <- as.integer(index) # the numbers of its levels, as in R
   if (!is_any_tensor(index) && !is.numeric(index) && !is.logical(index)) {
     abort(
       sprintf("an index must be numeric or logical; got %s.", friendly(index)),

@@ -9,6 +9,9 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
+  if (!is.environment(e1) && (missing(e2) || !is.environment(e2))) {
+    return(series_operation(.Generic, e1, e2)) # see series.R
+  }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
 }
 
@@ -69,6 +72,9 @@ load_operator <- function(name) {
 }
 
 matmul_tensor <- function(x, y, call = parent.frame()) {
+  if (isS4(x) || isS4(y)) {
+    return(matmul_sparse(x, y, call))
+  }
   call_core("interop.r.matmul", operand(x), operand(y), .call = call)
 }
 
@@ -227,6 +233,9 @@ as_array_tensor <- function(x, ...) {
 }
 
 as_matrix_tensor <- function(x, ...) {
+  if (!is.null(attr(x, "gradops_dist"))) {
+    return(distance_matrix(x))
+  }
   as.matrix(values_of(x, "as.matrix()"))
 }
 

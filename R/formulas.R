@@ -1,0 +1,148 @@
+#' Model functions of tensors
+#'
+#' `deriv()` and `deriv3()` of stats make functions that take tensors too: the value then has the attributes `gradient`
+#' (and `hessian`) as tensors, and derivatives of its own. So do the self-starting models of [stats::nls()], `SSlogis()`
+#' and the others, without the attribute. Of R's own values each is R's.
+#' @param expr,input,Asym,xmid,scal,R0,lrc,c0,A1,A2,lrc1,lrc2,Dose,lKe,lKa,lCl,A,B,b2,b3,Vm,K,x,Drop,pwr As in stats:
+#'   parameters and inputs may be tensors.
+#' @param ... As in stats.
+#' @returns What stats returns; of tensors, a tensor.
+#' @section Gradient:
+#' To all orders.
+#' @examplesIf gradops_available()
+#' decay <- deriv(~ a * exp(-b * t), c("a", "b"), function(a, b, t) NULL)
+#' gradient(function(p) sum(decay(p[1], p[2], 1:3)), c(2, 0.5))
+#' gradient(function(p) sum(SSlogis(1:3, p[1], p[2], p[3])), c(2, 1, 0.5))
+#' @name tensor_models
+NULL
+
+#' @rdname tensor_models
+#' @export
+deriv <- function(expr, ...) {
+  of_tensors(stats::deriv(expr, ...))
+}
+
+#' @rdname tensor_models
+#' @export
+deriv3 <- function(expr, ...) {
+  of_tensors(stats::deriv3(expr, ...))
+}
+
+# What `deriv()` returned, a function or an expression: it fills arrays of R's, where a tensor cannot go.
+of_tensors <- function(made) {
+  if (is.function(made)) {
+    body(made) <- with_columns(body(made))
+  } else if (is.expression(made)) {
+    made[[1]] <- with_columns(made[[1]])
+  }
+  made
+}
+
+# `.grad <- array(0, ...)` with columns that are tensors where some are, and `attr(.value, "gradient") <- .grad` of them.
+with_columns <- function(code) {
+  for (i in seq_along(code)) {
+    step <- code[[i]]
+    if (rlang::is_call(step, "<-") && rlang::is_call(step[[3]], "array")) {
+      step[[3]][[1]] <- columns_here
+      code[[i]][[3]] <- as.call(c(as.list(step[[3]]), quote(environment())))
+    } else if (rlang::is_call(step, "<-") && rlang::is_call(step[[2]], "attr")) {
+      code[[i]][[3]] <- call("(", as.call(list(filled_columns, step[[3]])))
+    }
+  }
+  code
+}
+
+# R's array, or columns to be filled where a tensor is among the variables of the frame.
+columns_here <- function(data, dim, dimnames, frame) {
+  tensors <- any(vapply(mget(ls(frame, all.names = TRUE), frame, ifnotfound = list(NULL)), is_tensor, NA))
+  if (!tensors) {
+    return(base::array(data, dim, dimnames))
+  }
+  structure(list(columns = rep(list(0), prod(dim[-1])), dim = dim, names = dimnames[[2]]), class = "gradops_columns")
+}
+
+#' @noRd
+#' @export
+`[<-.gradops_columns` <- function(x, ..., value) {
+  named <- vapply(as.list(substitute(list(...)))[-(1:2)], eval, "", parent.frame())
+  places <- match(named, x$names)
+  k <- length(x$names)
+  self <- unclass(x)
+  self$columns[[if (length(places) == 1L) places else places[1] + k * (places[2] - 1L)]] <- value
+  structure(self, class = "gradops_columns")
+}
+
+filled_columns <- function(x) {
+  if (!inherits(x, "gradops_columns")) {
+    return(x)
+  }
+  x <- unclass(x)
+  fill(joined(lapply(x$columns, recycled, x$dim[1])), x$dim)
+}
+
+# Self-starting models -------------------------------------------------------------------------------------------------
+
+# The model of stats, in its form without `gradient` where a tensor is among the arguments: it makes that of names alone.
+model_of_tensors <- function(name) {
+  model <- getExportedValue("stats", name)
+  arguments <- lapply(names(formals(model)), as.name)
+  values <- lapply(arguments, function(argument) call("(", argument))
+  body(model) <- bquote(if (.(as.call(c(quote(any_tensor), arguments)))) {
+    .(as.call(c(call("::", quote(stats), as.name(name)), values)))
+  } else {
+    .(body(model))
+  })
+  environment(model) <- topenv()
+  attributes(model) <- attributes(getExportedValue("stats", name))
+  model
+}
+
+#' @rdname tensor_models
+#' @usage SSasymp(input, Asym, R0, lrc)
+#' @export
+SSasymp <- model_of_tensors("SSasymp")
+
+#' @rdname tensor_models
+#' @usage SSasympOff(input, Asym, lrc, c0)
+#' @export
+SSasympOff <- model_of_tensors("SSasympOff")
+
+#' @rdname tensor_models
+#' @usage SSasympOrig(input, Asym, lrc)
+#' @export
+SSasympOrig <- model_of_tensors("SSasympOrig")
+
+#' @rdname tensor_models
+#' @usage SSbiexp(input, A1, lrc1, A2, lrc2)
+#' @export
+SSbiexp <- model_of_tensors("SSbiexp")
+
+#' @rdname tensor_models
+#' @usage SSfol(Dose, input, lKe, lKa, lCl)
+#' @export
+SSfol <- model_of_tensors("SSfol")
+
+#' @rdname tensor_models
+#' @usage SSfpl(input, A, B, xmid, scal)
+#' @export
+SSfpl <- model_of_tensors("SSfpl")
+
+#' @rdname tensor_models
+#' @usage SSgompertz(x, Asym, b2, b3)
+#' @export
+SSgompertz <- model_of_tensors("SSgompertz")
+
+#' @rdname tensor_models
+#' @usage SSlogis(input, Asym, xmid, scal)
+#' @export
+SSlogis <- model_of_tensors("SSlogis")
+
+#' @rdname tensor_models
+#' @usage SSmicmen(input, Vm, K)
+#' @export
+SSmicmen <- model_of_tensors("SSmicmen")
+
+#' @rdname tensor_models
+#' @usage SSweibull(x, Asym, Drop, lrc, pwr)
+#' @export
+SSweibull <- model_of_tensors("SSweibull")

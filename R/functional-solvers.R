@@ -1,0 +1,278 @@
+#' R's solvers in functions that are differentiated
+#'
+#' `uniroot()`, `optimize()`, `optim()` and `integrate()` of stats where the function that they are given returns
+#' tensors, as it does where it closes over what is differentiated. What they find then has derivatives: of a root and
+#' of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds (Leibniz). Of
+#' R's own values each is R's.
+#'
+#' R's solver finds the solution on numbers. It is then improved by Newton's method, whose last two steps are recorded:
+#' by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound stays
+#' there: it moves with the bound alone.
+#'
+#' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
+#' below 1e-10, or `rel.tol` at least.
+#'
+#' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`
+#' 25 of Newton's steps with a damping, from `par`, without bounds. `integrate()` takes a double exponential rule of some 400
+#' to 1000 points, whose error is not looked at: it does not see a peak narrower than some hundredth of the interval.
+#' @param f,fn,gr,par,interval,lower,upper,f.lower,f.upper As in stats: bounds and `par` may be tensors.
+#' @param extendInt,check.conv,tol,maxiter,trace,maximum,method,control,hessian As in stats.
+#' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
+#' @param ... More arguments of the function.
+#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `value`, `hessian`. Where
+#'   values are not known, counts of iterations and `abs.error` are `NA`.
+#' @section Gradient:
+#' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
+#' starting values and brackets, as the solution does not depend on them.
+#' @section Errors:
+#' - `gradops_error_gradient`: a root or a minimum without derivative: the slope is 0 at the root, the curvature at the
+#'   minimum.
+#' - `gradops_error_jit`: what needs values in compiled code.
+#' @examplesIf gradops_available()
+#' gradient(function(a) uniroot(function(x) x^3 - a, c(0, 5))$root, 8)
+#' gradient(function(s) integrate(function(x) exp(-x^2 / s), -Inf, Inf)$value, 2)
+#' gradient(function(a) optim(c(0, 0), function(x) sum((x - a)^2) + x[1]^4)$value, c(1, 2))
+#' @name tensor_solvers
+NULL
+
+#' @rdname tensor_solvers
+#' @export
+uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interval), f.lower = f(lower, ...),
+                    f.upper = f(upper, ...), extendInt = c("no", "yes", "downX", "upX"), check.conv = FALSE,
+                    tol = .Machine$double.eps^0.25, maxiter = 1000, trace = 0) {
+  noted <- new.env()
+  found <- on_numbers({
+    plain <- numbers_of(f, noted)
+    if (!missing(interval) && length(interval) != 2L) interval_of_two(interval)
+    lower <- number_of(lower, noted)
+    upper <- number_of(upper, noted)
+    stats::uniroot(
+      plain, ..., lower = lower, upper = upper,
+      f.lower = if (missing(f.lower)) plain(lower, ...) else number_of(f.lower, noted),
+      f.upper = if (missing(f.upper)) plain(upper, ...) else number_of(f.upper, noted),
+      extendInt = extendInt, check.conv = check.conv, tol = tol, maxiter = maxiter, trace = trace
+    )
+  })
+  if (is.null(noted$tensor)) {
+    return(found)
+  }
+  one <- function(x) f(x, ...)
+  start <- found$root
+  if (is.null(found)) {
+    if (match.arg(extendInt) != "no") needs_values("`extendInt`", "Give an interval that holds the root.")
+    start <- bisected(one, lower, upper)
+  }
+  root <- implicit(function(x) one_number(one(x)), function(x) gradient(function(z) sum(one(z)), x), start,
+                   noted$tensor, "uniroot()", "the slope is 0 there", is.null(found))
+  list(
+    root = root, f.root = one(root), iter = found$iter %||% NA_integer_, init.it = found$init.it %||% NA_integer_,
+    estim.prec = found$estim.prec %||% NA_real_
+  )
+}
+
+interval_of_two <- function(interval, call = parent.frame()) {
+  unsupported("interval", sprintf("must have two elements; got %d.", length(interval)), call = call)
+}
+
+#' @rdname tensor_solvers
+#' @export
+optimize <- function(f, interval, ..., lower = min(interval), upper = max(interval), maximum = FALSE,
+                     tol = .Machine$double.eps^0.25) {
+  noted <- new.env()
+  bounds <- if (missing(lower) && missing(upper)) NULL else list(lower, upper)
+  found <- on_numbers({
+    low <- number_of(lower, noted)
+    high <- number_of(upper, noted)
+    stats::optimize(numbers_of(f, noted), ..., lower = low, upper = high, maximum = maximum, tol = tol)
+  })
+  if (is.null(noted$tensor)) {
+    return(found)
+  }
+  one <- function(x) sum(f(x, ...))
+  start <- found[[1]] %||% golden(one, lower, upper, maximum)
+  if (!is.null(found)) {
+    bound <- bound_near(start, low, high, one, maximum, tol)
+    if (!is.null(bound)) {
+      x <- list(lower, upper)[[bound]]
+      x <- start + (x - op_stop_gradient(x)) # moves with the bound alone
+      return(stats::setNames(list(x, f(x, ...)), names(found)))
+    }
+  }
+  slope <- function(x) gradient(one, x)
+  x <- implicit(slope, function(x) gradient(slope, x), start, noted$tensor, "optimize()", "the curvature is 0 there",
+                is.null(found))
+  stats::setNames(list(x, f(x, ...)), c(if (maximum) "maximum" else "minimum", "objective"))
+}
+
+#' @rdname tensor_solvers
+#' @export
+optimise <- optimize
+
+# Which bound a solution is at: where the function still falls (or rises) towards it; NULL for none.
+bound_near <- function(x, low, high, f, maximum, tol) {
+  near <- which(abs(x - c(low, high)) <= 10 * (tol + sqrt(.Machine$double.eps)) * (1 + abs(x)))
+  if (length(near) == 0) {
+    return(NULL)
+  }
+  slope <- known_values(gradient(f, op_convert_to_tensor(x)))
+  if (maximum) slope <- -slope
+  inward <- if (near[1] == 1L) slope > 0 else slope < 0
+  if (inward) near[1]
+}
+
+#' @rdname tensor_solvers
+#' @export
+optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG", "L-BFGS-B", "SANN", "Brent"),
+                  lower = -Inf, upper = Inf, control = list(), hessian = FALSE) {
+  noted <- new.env()
+  method <- if (missing(method) && any(lower > -Inf, upper < Inf)) "L-BFGS-B" else match.arg(method)
+  found <- on_numbers({
+    start <- number_of(par, noted)
+    stats::optim(
+      start, numbers_of(fn, noted), if (!is.null(gr)) numbers_of(gr, noted), ..., method = method,
+      lower = number_of(lower, noted), upper = number_of(upper, noted), control = control, hessian = FALSE
+    )
+  })
+  if (is.null(noted$tensor)) {
+    return(if (hessian) c(found, list(hessian = stats::optimHess(found$par, fn, gr, ..., control = control))) else found)
+  }
+  one <- function(x) sum(fn(with_names(x, names(par)), ...))
+  second <- get("hessian", topenv()) # `hessian` is an argument here
+  free <- rep(TRUE, length(par))
+  if (is.null(found)) {
+    if (any(lower > -Inf, upper < Inf)) needs_values("`optim()` with bounds", "Transform the parameters: `exp(x)`.")
+    at <- damped_newton(one, par, sign(control$fnscale %||% 1))
+  } else {
+    at <- found$par
+    free <- at > number_of(lower, noted) & at < number_of(upper, noted)
+  }
+  x <- at
+  if (any(free)) {
+    order <- order(c(which(free), which(!free)))
+    whole <- function(z) if (all(free)) z else joined(list(z, at[!free]))[order]
+    inner <- function(z) one(whole(z))
+    x <- whole(implicit(function(z) gradient(inner, z), function(z) second(inner, z), if (all(free)) at else at[free],
+                        noted$tensor, "optim()", "the matrix of second derivatives is singular there", is.null(found)))
+  }
+  x <- with_names(x, names(par))
+  c(
+    list(
+      par = x, value = fn(x, ...), counts = found$counts %||% c(`function` = NA_integer_, gradient = NA_integer_),
+      convergence = found$convergence %||% NA_integer_
+    ),
+    list(message = found$message), if (hessian) list(hessian = second(one, x))
+  )
+}
+
+# Solvers on numbers ---------------------------------------------------------------------------------------------------
+
+# The value of `code`, or NULL where it needed values that a trace does not know.
+on_numbers <- function(code) {
+  tryCatch(code, gradops_unknown = function(condition) NULL)
+}
+
+# `f` with numbers for its tensors, of which one stays in `noted`.
+numbers_of <- function(f, noted) {
+  force(f)
+  function(...) number_of(f(...), noted)
+}
+
+number_of <- function(x, noted) {
+  if (!is.environment(x) || !is_tensor(x)) {
+    return(x)
+  }
+  noted$tensor <- x
+  values <- known_values(x)
+  if (is.null(values)) {
+    rlang::abort("values are not known", class = "gradops_unknown")
+  }
+  if (length(dim(values)) < 2L) stats::setNames(as.vector(values), names_tensor(x)) else values
+}
+
+one_number <- function(x) {
+  op_reshape(x, integer())
+}
+
+# Where `residual` is 0, near `x`, with derivatives: two steps of Newton's method that are recorded. Each squares the
+# distance, and so doubles the order to which derivatives are right.
+implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = parent.frame()) {
+  step <- function(x) {
+    r <- residual(x)
+    j <- jacobian(x)
+    if (length(dim(j)) < 2L) r / j else op_solve(j, r)
+  }
+  x <- op_stop_gradient(op_sum(like)) * 0 + x # of its library and precision
+  if (!traced) {
+    reached <- FALSE
+    for (i in 1:30) {
+      move <- tryCatch(known_values(step(x)), gradops_error_argument = function(error) NaN)
+      if (!all(is.finite(move))) break
+      x <- op_stop_gradient(x - array_of(move, dim(move)))
+      reached <- max(abs(move)) <= 1e-9 * (1 + max(abs(known_values(x))))
+      if (reached) break
+    }
+    if (!reached) {
+      abort(
+        c(
+          sprintf("What `%s` found has no derivative: %s, or it is not exact enough to go on from.", what, lacks),
+          i = "`op_stop_gradient()` of what the function closes over says that none is wanted."
+        ),
+        class = c("gradops_error_gradient", "gradops_error"), call = call
+      )
+    }
+  }
+  for (i in 1:2) x <- x - step(x)
+  x
+}
+
+# Solvers in traces ----------------------------------------------------------------------------------------------------
+
+bisected <- function(f, lower, upper) {
+  with_stop_gradient({
+    low <- op_stop_gradient(lower)
+    high <- op_stop_gradient(upper)
+    side <- op_sign(one_number(f(low)))
+    halves <- op_fori_loop(0L, 60L, function(i, ends) {
+      middle <- (ends[[1]] + ends[[2]]) / 2
+      same <- op_equal(op_sign(one_number(f(middle))), side)
+      list(op_where(same, middle, ends[[1]]), op_where(same, ends[[2]], middle))
+    }, list(side * 0 + low, side * 0 + high))
+    op_stop_gradient((halves[[1]] + halves[[2]]) / 2)
+  })
+}
+
+golden <- function(f, lower, upper, maximum) {
+  ratio <- (sqrt(5) - 1) / 2
+  with_stop_gradient({
+    zero <- f(op_stop_gradient(lower)) * 0
+    ends <- op_fori_loop(0L, 60L, function(i, ends) {
+      a <- ends[[1]]
+      b <- ends[[2]]
+      left <- b - ratio * (b - a)
+      right <- a + ratio * (b - a)
+      first <- if (maximum) f(left) > f(right) else f(left) < f(right)
+      list(op_where(first, a, left), op_where(first, right, b))
+    }, list(zero + op_stop_gradient(lower), zero + op_stop_gradient(upper)))
+    op_stop_gradient((ends[[1]] + ends[[2]]) / 2)
+  })
+}
+
+# Steps of Newton's method towards less of `sign` times `f`, damped (Levenberg 1944) where they do not lead down.
+damped_newton <- function(f, x, sign, iterations = 25L) {
+  target <- function(x) sign * f(x)
+  eye <- base::diag(length(x))
+  with_stop_gradient({
+    x <- op_stop_gradient(target(x)) * 0 + op_stop_gradient(x)
+    state <- op_fori_loop(0L, iterations, function(i, state) {
+      here <- state[[1]]
+      matrix <- hessian(target, here) + state[[2]] * eye
+      there <- here - op_solve(matrix, gradient(target, here))
+      better <- op_less_equal(target(there), target(here))
+      list(
+        op_where(better, there, here),
+        op_where(better, op_where(state[[2]] < 1e-6, 0, state[[2]] / 10), op_maximum(10 * state[[2]], 1e-3))
+      )
+    }, list(x, op_sum(x) * 0))
+    op_stop_gradient(state[[1]])
+  })
+}

@@ -1,0 +1,172 @@
+#' Tensors by groups
+#'
+#' `tapply()`, `ave()`, `unsplit()`, `by()`, and base R's generics `split()`, `rowsum()` and `aggregate()` on tensors
+#' and variables, or with functions that return tensors. A factor as an index, `b[g]`, stands for its levels' numbers, as
+#' in R. Of R's own values each is R's.
+#'
+#' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one factor;
+#' tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.
+#' `aggregate()` of a tensor gives a list of the groups' columns and `x`, as data frames hold no tensors; its formula
+#' method is for R's values alone.
+#' @param X,x A tensor, or what base R takes.
+#' @param INDEX,f A factor as long as `X`, or a list of several.
+#' @param FUN A function of a group's elements, or of its rows.
+#' @param ... For `ave()` factors, for `by()` its arguments, else arguments of `FUN`.
+#' @param default,simplify,drop As in base R.
+#' @param value A list of parts, as `split()` gives them.
+#' @returns A tensor where tensors come of it; else what base R gives.
+#' @section Gradient:
+#' Through each call of `FUN`, to the elements of its group.
+#' @examplesIf gradops_available()
+#' g <- factor(c("a", "b", "a"))
+#' tapply(variable(1:3 / 2), g, sum)
+#' gradient(function(b) sum(b[g]^2), c(1, 2))
+#' @name tensor_groups
+NULL
+
+#' @rdname tensor_groups
+#' @export
+tapply <- function(X, INDEX, FUN = NULL, ..., default = NA, simplify = TRUE) {
+  if (is.null(FUN)) {
+    return(base::tapply(X, INDEX))
+  }
+  FUN <- match.fun(FUN)
+  if (is.object(X) && is_tensor(X)) {
+    return(tapply_tensor(X, INDEX, FUN, ..., default = default, simplify = simplify))
+  }
+  value <- base::tapply(X, INDEX, FUN, ..., default = default, simplify = simplify)
+  if (simplify) cells_together(value, default) else value
+}
+
+tapply_tensor <- function(X, INDEX, FUN, ..., default = NA, simplify = TRUE) {
+  factors <- as_factors(INDEX, length(X), "INDEX")
+  cell <- base::tapply(seq_along(X), factors)
+  cells <- prod(lengths(lapply(factors, levels)))
+  shortcut <- if (simplify && ...length() == 0) segments_of(FUN)
+  if (!is.null(shortcut)) {
+    keep <- !is.na(cell)
+    values <- shortcut(if (all(keep)) flat(X) else X[keep], cell[keep], cells)
+    empty <- tabulate(cell, cells) == 0
+    if (any(empty)) values <- op_where(array_of(empty), as.double(default), values)
+    return(as_cells(values, factors))
+  }
+  members <- split(seq_along(cell), factor(cell, seq_len(cells)))
+  x <- flat(X)
+  values <- rep(list(NULL), cells)
+  filled <- lengths(members) > 0
+  values[filled] <- lapply(members[filled], function(i) FUN(x[i], ...))
+  table <- base::array(values, lengths(lapply(factors, levels)), lapply(factors, levels))
+  if (simplify) cells_together(table, default) else table
+}
+
+# Sums and means of all groups at once; NULL for other functions.
+segments_of <- function(FUN) {
+  if (identical(FUN, base::sum)) {
+    function(x, cell, cells) op_segment_sum(x, cell, cells)
+  } else if (identical(FUN, base::mean)) {
+    function(x, cell, cells) op_segment_sum(x, cell, cells) / base::pmax(tabulate(cell, cells), 1)
+  }
+}
+
+as_factors <- function(index, size, name, call = parent.frame()) {
+  factors <- lapply(if (is.list(index)) index else list(index), as.factor)
+  if (any(lengths(factors) != size)) {
+    abort(
+      sprintf("`%s` must be as long as `X`, which has %d elements; got %s.", name, size, toString(lengths(factors))),
+      class = c("gradops_error_shape", "gradops_error"), argument = name, call = call
+    )
+  }
+  factors
+}
+
+as_cells <- function(values, factors) {
+  levels <- lapply(factors, levels)
+  if (length(factors) == 1L) with_names(values, levels[[1]]) else fill(values, lengths(levels))
+}
+
+# A table of lists as a tensor, if its cells are single tensors, numbers, or empty.
+cells_together <- function(table, default = NA) {
+  if (!is.list(table) || !any(vapply(table, is_tensor, NA))) {
+    return(table)
+  }
+  empty <- vapply(table, is.null, NA)
+  single <- vapply(table, function(cell) is_tensor(cell) || is.atomic(cell), NA) & lengths(table) == 1L
+  if (!all(empty | single)) {
+    return(table)
+  }
+  cells <- unclass(table)
+  cells[empty] <- list(as.double(default))
+  whole <- joined(lapply(as.vector(cells), identity))
+  if (length(dim(table)) > 1L) fill(whole, dim(table)) else with_names(whole, names(table))
+}
+
+#' @rdname tensor_groups
+#' @export
+ave <- function(x, ..., FUN = mean) {
+  UseMethod("ave", among(x))
+}
+
+ave_tensor <- function(x, ..., FUN = mean) {
+  if (...length() == 0) {
+    return(recycled(FUN(x), length(x)))
+  }
+  groups <- interaction(..., drop = TRUE)
+  unsplit_tensor(lapply(split(flat(x), groups), FUN), groups)
+}
+
+#' @rdname tensor_groups
+#' @export
+unsplit <- function(value, f, drop = FALSE) {
+  if (is.list(value) && holds_tensors(value)) unsplit_tensor(value, f, drop) else base::unsplit(value, f, drop)
+}
+
+unsplit_tensor <- function(value, f, drop = FALSE) {
+  places <- split(seq_along(if (is.list(f)) f[[1]] else f), f, drop = drop)
+  parts <- Map(recycled, value, lengths(places))
+  joined(parts)[order(base::unlist(places, use.names = FALSE))]
+}
+
+# Sums of the rows of each group, in the order of its levels or of the first of each.
+rowsum_tensor <- function(x, group, reorder = TRUE, na.rm = FALSE, ...) {
+  x <- if (is_vector(x)) fill(x, c(length(x), 1L)) else x
+  if (length(group) != nrow(x)) {
+    unsupported("group", sprintf("must have an element for each of the %d rows; got %d.", nrow(x), length(group)))
+  }
+  groups <- unique(group)
+  if (reorder) groups <- sort(groups)
+  op_segment_sum(if (na.rm) op_nan_to_num(x) else x, match(group, groups), length(groups))
+}
+
+# In these terms, as base R takes names from what was written.
+#' @rdname tensor_groups
+#' @export
+by <- function(...) {
+  cells_together(base::by(...))
+}
+
+by_tensor <- function(data, INDICES, FUN, ..., simplify = TRUE) {
+  FUN <- match.fun(FUN)
+  rows <- if (is_vector(data)) length(data) else nrow(data)
+  part <- function(i) if (is_vector(data)) data[i] else data[i, , drop = FALSE]
+  tapply(seq_len(rows), INDICES, function(i) FUN(part(i), ...), simplify = simplify)
+}
+
+aggregate_tensor <- function(x, by, FUN, ..., simplify = TRUE, drop = TRUE) {
+  FUN <- match.fun(FUN)
+  if (!is.list(by)) {
+    unsupported("by", "must be a list of factors.")
+  }
+  names(by) <- ifelse(nzchar(rlang::names2(by)), rlang::names2(by), paste0("Group.", seq_along(by)))
+  rows <- if (is_vector(x)) length(x) else nrow(x)
+  groups <- stats::aggregate(list(row = seq_len(rows)), by, c, simplify = FALSE, drop = drop)
+  column <- function(x) {
+    parts <- lapply(groups$row, function(i) if (length(i) > 0) FUN(x[i], ...) else NaN)
+    value <- put_together(parts, length(parts))
+    if (length(dim(value)) > 1L) t(value) else value
+  }
+  c(
+    as.list(groups[names(by)]),
+    if (is_vector(x)) list(x = column(x)) else lapply(stats::setNames(seq_len(ncol(x)), paste0("V", seq_len(ncol(x)))),
+      function(j) column(x[, j]))
+  )
+}

@@ -1,0 +1,140 @@
+# Sparse matrices of Matrix as constants beside tensors. A product takes the elements that are there, multiplies and
+# adds them up by rows, so its derivative is sparse too; a solution is Matrix's own, of its factorisation.
+
+# Positions and values of what a matrix of Matrix holds.
+triplets <- function(m) {
+  rlang::check_installed("Matrix", "for matrices of Matrix beside tensors.")
+  entries <- methods::as(methods::as(m, "generalMatrix"), "TsparseMatrix")
+  values <- if ("x" %in% methods::slotNames(entries)) as.double(entries@x) else rep(1, length(entries@i))
+  list(row = entries@i + 1L, column = entries@j + 1L, value = values, dim = dim(m))
+}
+
+is_s4_matrix <- function(x) {
+  isS4(x) && methods::is(x, "Matrix")
+}
+
+# `m %*% x`, or `t(m) %*% x`.
+sparse_product <- function(m, x, transposed = FALSE, call = parent.frame()) {
+  entries <- triplets(m)
+  if (transposed) {
+    entries <- list(row = entries$column, column = entries$row, value = entries$value, dim = rev(entries$dim))
+  }
+  if (is_vector(x)) {
+    x <- if (length(x) == entries$dim[2]) fill(x, c(length(x), 1L)) else fill(x, c(1L, length(x)))
+  }
+  if (nrow(x) != entries$dim[2]) {
+    abort(
+      sprintf("the matrix has %d columns, and `y` %d rows.", entries$dim[2], nrow(x)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "y", call = call
+    )
+  }
+  terms <- op_multiply(base::matrix(entries$value), op_take(x, entries$column, 1L))
+  op_segment_sum(terms, entries$row, entries$dim[1])
+}
+
+# Products of which one factor, at least, is a tensor, and one Matrix's.
+matmul_sparse <- function(x, y, call = parent.frame()) {
+  if (is_s4_matrix(x)) {
+    return(sparse_product(x, y, call = call))
+  }
+  if (is_vector(x)) x <- fill(x, if (length(x) == nrow(y)) c(1L, length(x)) else c(length(x), 1L))
+  t(sparse_product(y, t(x), transposed = TRUE, call = call))
+}
+
+crossprod_sparse <- function(x, y, call = parent.frame()) {
+  if (is_s4_matrix(x)) {
+    return(sparse_product(x, y, transposed = TRUE, call = call))
+  }
+  if (is_vector(x)) x <- fill(x, if (length(x) == nrow(y)) c(length(x), 1L) else c(1L, length(x)))
+  t(sparse_product(y, x, transposed = TRUE, call = call))
+}
+
+tcrossprod_sparse <- function(x, y, call = parent.frame()) {
+  if (is_s4_matrix(x)) {
+    y <- if (is_vector(y)) fill(y, if (ncol(x) == 1L) c(1L, length(y)) else c(length(y), 1L)) else t(y)
+    return(sparse_product(x, if (is_vector(y)) y else y, call = call))
+  }
+  if (is_vector(x)) x <- fill(x, if (length(x) == ncol(y)) c(1L, length(x)) else c(length(x), 1L))
+  t(sparse_product(y, t(x), call = call))
+}
+
+# `solve(m, b)`; the derivative by `b` solves with the transpose, to any order.
+solve_sparse <- function(m, b) {
+  solved <- op_custom_gradient(
+    function(b) sparse_solver(m)(b),
+    function(b, upstream) solve_sparse(Matrix::t(m), upstream)
+  )
+  solved(b)
+}
+
+# Matrix's own solution, called back where the program is compiled.
+sparse_solver <- function(m) {
+  force(m)
+  r_function(function(b) {
+    solution <- as.matrix(Matrix::solve(m, if (is.null(dim(b)) || length(dim(b)) == 1L) as.vector(b) else b))
+    if (length(dim(b)) > 1L) solution else array_of(as.vector(solution))
+  })
+}
+
+# S4 methods ------------------------------------------------------------------------------------------------------------
+
+# Matrix makes S4 generics of functions of base R, which stand before gradops' namesakes where Matrix is attached later.
+# Those get methods for tensors, and for tensors beside matrices of Matrix, in an environment of gradops' own.
+register_matrix_methods <- function(...) {
+  where <- new.env(parent = asNamespace("Matrix"))
+  classes <- c(tensor_classes, "gradops.autodiff.inplace.Variable", "torch.nn.parameter.Parameter")
+  for (class in classes) methods::setOldClass(c(class, "gradops_any_tensor"), where = where)
+  matrix <- asNamespace("Matrix")
+  methods <- namesakes()
+  methods <- c(methods$base, methods$stats, list(expm = op_expm))
+  for (name in intersect(names(methods), getNamespaceExports(matrix))) {
+    generic <- get(name, envir = matrix)
+    if (methods::is(generic, "standardGeneric")) set_tensor_methods(generic, methods[[name]], where)
+  }
+  beside_matrices("%*%", function(x, y) matmul_tensor(x, y), where)
+  for (group in c("Arith", "Compare", "Logic")) {
+    beside_matrices(group, function(e1, e2) {
+      dense <- function(x) if (is_s4_matrix(x)) as.matrix(x) else x
+      Ops_of(.Generic, dense(e1), dense(e2))
+    }, where)
+  }
+}
+
+# Methods for a tensor as the first argument, and as the second where the generic looks at two.
+set_tensor_methods <- function(generic, method, where) {
+  definition <- s4_method(generic, method)
+  arguments <- generic@signature
+  methods::setMethod(generic, "gradops_any_tensor", definition, where = where)
+  if (length(arguments) > 1 && generic@generic %in% c("crossprod", "tcrossprod", "solve", "kronecker")) {
+    for (other in c("ANY", "Matrix")) {
+      methods::setMethod(generic, c(other, "gradops_any_tensor"), definition, where = where)
+      methods::setMethod(generic, c("gradops_any_tensor", other), definition, where = where)
+    }
+    methods::setMethod(generic, c("gradops_any_tensor", "gradops_any_tensor"), definition, where = where)
+  }
+}
+
+# `method`, with the arguments that the generic was given.
+s4_method <- function(generic, method) {
+  force(method)
+  definition <- function() NULL
+  formals(definition) <- formals(generic)
+  names <- setdiff(names(formals(generic)), "...")
+  body(definition) <- as.call(list(
+    quote(given), as.call(c(quote(c), lapply(names, function(name) call("missing", as.name(name))))),
+    quote(environment()), if ("..." %in% names(formals(generic))) quote(list(...)) else quote(list())
+  ))
+  environment(definition) <- list2env(list(
+    given = function(missing, frame, others) do.call(method, c(mget(names[!missing], frame), others), quote = TRUE)
+  ), parent = topenv())
+  definition
+}
+
+beside_matrices <- function(generic, definition, where) {
+  methods::setMethod(generic, c("Matrix", "gradops_any_tensor"), definition, where = where)
+  methods::setMethod(generic, c("gradops_any_tensor", "Matrix"), definition, where = where)
+}
+
+Ops_of <- function(operator, e1, e2) {
+  call_operator(operators[[operator]], operand(e1), operand(e2))
+}
