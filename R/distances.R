@@ -54,10 +54,10 @@ dist_tensor <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p 
   }
   if (is_vector(x)) x <- fill(x, c(length(x), 1L))
   n <- nrow(x)
-  row <- base::unlist(lapply(seq_len(max(n - 1L, 0L)), function(j) (j + 1L):n))
-  column <- rep(seq_len(max(n - 1L, 0L)), rev(seq_len(max(n - 1L, 0L))))
-  a <- op_take(x, row, 1L)
-  b <- op_take(x, column, 1L)
+  column <- rep(seq_len(n), n - seq_len(n))
+  row <- column + sequence(n - seq_len(n))
+  a <- op_take(x, array_of(row), 1L)
+  b <- op_take(x, array_of(column), 1L)
   apart <- a - b
   distance <- switch(methods[found],
     euclidean = op_norm(apart, axis = 2L),

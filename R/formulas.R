@@ -38,7 +38,8 @@ of_tensors <- function(made) {
   made
 }
 
-# `.grad <- array(0, ...)` with columns that are tensors where some are, and `attr(.value, "gradient") <- .grad` of them.
+# `.grad <- array(0, ...)` with columns that are tensors where some are, and `attr(.value, "gradient") <- .grad` of
+# them.
 with_columns <- function(code) {
   for (i in seq_along(code)) {
     step <- code[[i]]
@@ -82,7 +83,8 @@ filled_columns <- function(x) {
 
 # Self-starting models -------------------------------------------------------------------------------------------------
 
-# The model of stats, in its form without `gradient` where a tensor is among the arguments: it makes that of names alone.
+# The model of stats, in its form without `gradient` where a tensor is among the arguments: it makes that of names
+# alone.
 model_of_tensors <- function(name) {
   model <- getExportedValue("stats", name)
   arguments <- lapply(names(formals(model)), as.name)

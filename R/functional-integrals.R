@@ -1,5 +1,5 @@
-# `integrate()` of tensors: see `functional-solvers.R`. Points are places `u` from 0 to 1, which go to the interval, so that
-# the bounds have derivatives.
+# `integrate()` of tensors: see `functional-solvers.R`. Points are places `u` from 0 to 1, which go to the interval, so
+# that the bounds have derivatives.
 
 #' @rdname tensor_solvers
 #' @export

@@ -6,21 +6,22 @@
 #' R's own values each is R's.
 #'
 #' R's solver finds the solution on numbers. It is then improved by Newton's method, whose last two steps are recorded:
-#' by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound stays
-#' there: it moves with the bound alone.
+#' by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound
+#' stays there: it moves with the bound alone.
 #'
 #' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
 #' below 1e-10, or `rel.tol` at least.
 #'
 #' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`
-#' 25 of Newton's steps with a damping, from `par`, without bounds. `integrate()` takes a double exponential rule of some 400
-#' to 1000 points, whose error is not looked at: it does not see a peak narrower than some hundredth of the interval.
+#' 25 of Newton's steps with a damping, from `par`, without bounds. `integrate()` takes a double exponential rule of
+#' some 400 to 1000 points, whose error is not looked at: it does not see a peak narrower than some hundredth of the
+#' interval.
 #' @param f,fn,gr,par,interval,lower,upper,f.lower,f.upper As in stats: bounds and `par` may be tensors.
 #' @param extendInt,check.conv,tol,maxiter,trace,maximum,method,control,hessian As in stats.
 #' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
 #' @param ... More arguments of the function.
-#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `value`, `hessian`. Where
-#'   values are not known, counts of iterations and `abs.error` are `NA`.
+#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `value`, `hessian`.
+#'   Where values are not known, counts of iterations and `abs.error` are `NA`.
 #' @section Gradient:
 #' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
 #' starting values and brackets, as the solution does not depend on them.
@@ -134,7 +135,8 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
     )
   })
   if (is.null(noted$tensor)) {
-    return(if (hessian) c(found, list(hessian = stats::optimHess(found$par, fn, gr, ..., control = control))) else found)
+    if (hessian) found$hessian <- stats::optimHess(found$par, fn, gr, ..., control = control)
+    return(found)
   }
   one <- function(x) sum(fn(with_names(x, names(par)), ...))
   second <- get("hessian", topenv()) # `hessian` is an argument here

@@ -55,9 +55,11 @@ namesakes <- function() {
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor
     ),
     stats = list(
-      fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor, toeplitz = toeplitz_tensor,
+      fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,
+      toeplitz = toeplitz_tensor,
       dist = dist_tensor, mahalanobis = mahalanobis_tensor, approx = approx_tensor, ave = ave_tensor,
-      weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor, var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
+      weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor,
+      var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
       dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
       dcauchy = dcauchy_tensor, dchisq = dchisq_tensor,
@@ -157,7 +159,7 @@ adopting <- function(method) {
     intersect(names(here), getNamespaceExports(package))
   }))
   packageStartupMessage(sprintf(
-    "gradops: %d functions of base and stats know tensors too, as `crossprod()`, `dnorm()`; of R's values they are R's.",
+    "gradops: %d functions of base and stats know tensors too, as `diag()`, `dnorm()`; of R's values they are R's.",
     length(stands_before)
   ))
   quiet <- c("Autoloads", "CheckExEnv", paste0("package:", c(pkgname, names(namesakes()), "methods", "utils")))

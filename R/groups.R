@@ -1,11 +1,11 @@
 #' Tensors by groups
 #'
 #' `tapply()`, `ave()`, `unsplit()`, `by()`, and base R's generics `split()`, `rowsum()` and `aggregate()` on tensors
-#' and variables, or with functions that return tensors. A factor as an index, `b[g]`, stands for its levels' numbers, as
-#' in R. Of R's own values each is R's.
+#' and variables, or with functions that return tensors. A factor as an index, `b[g]`, stands for its levels' numbers,
+#' as in R. Of R's own values each is R's.
 #'
-#' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one factor;
-#' tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.
+#' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one
+#' factor; tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.
 #' `aggregate()` of a tensor gives a list of the groups' columns and `x`, as data frames hold no tensors; its formula
 #' method is for R's values alone.
 #' @param X,x A tensor, or what base R takes.

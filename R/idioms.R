@@ -1,13 +1,13 @@
 #' Idioms of keras3
 #'
-#' What scripts for keras3 write: `c(a, b) %<-% x` gives the parts of `x` names; `x@@r[...]` is an index by keras3's rules;
-#' `array_reshape()` fills a shape by row.
+#' What scripts for keras3 write: `c(a, b) %<-% x` gives the parts of `x` names; `x@@r[...]` is an index by keras3's
+#' rules; `array_reshape()` fills a shape by row.
 #'
-#' In `x@@r[...]` positions count from 1, and negative ones from the end, as in Python. A number drops its dimension, vectors
-#' and slices `start:end` keep it; `start:end:step` takes steps, and `NA` is the first or the last. `NULL` adds a
-#' dimension, `..` stands for all that are not named, and dimensions that are left out at the end are whole: `x@@r[1]` is
-#' the first row. A logical array of the shape of `x` takes elements by row, a matrix with a column for each dimension
-#' single elements. Of R's own objects `@@` is R's.
+#' In `x@@r[...]` positions count from 1, and negative ones from the end, as in Python. A number drops its dimension,
+#' vectors and slices `start:end` keep it; `start:end:step` takes steps, and `NA` is the first or the last. `NULL` adds
+#' a dimension, `..` stands for all that are not named, and dimensions that are left out at the end are whole: `x@@r[1]`
+#' is the first row. A logical array of the shape of `x` takes elements by row, a matrix with a column for each
+#' dimension single elements. Of R's own objects `@@` is R's.
 #' @param x For `\%<-\%` names: `c(a, b)`, nested, with `.` for a part that is left out and `...rest` for all others. A
 #'   tensor, or what reticulate's `array_reshape()` takes.
 #' @param value What has parts: a list, a vector, or a tensor, whose rows they are.

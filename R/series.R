@@ -1,6 +1,6 @@
-# Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they are
-# one: while a function is differentiated or compiled, the method of series is that of tensors, which hands back to that of
-# stats what no tensor is in. (From 4.3 on, `chooseOpsMethod()` says that tensors come first.)
+# Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they
+# are one: while a function is differentiated or compiled, the method of series is that of tensors, which hands back to
+# that of stats what no tensor is in. (From 4.3 on, `chooseOpsMethod()` says that tensors come first.)
 
 local_series_operators <- function(frame = parent.frame()) {
   if (getRversion() < "4.3.0") {

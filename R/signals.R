@@ -1,9 +1,9 @@
 #' Signals and series of tensors
 #'
-#' `fft()`, `mvfft()`, `convolve()`, `filter()`, `embed()` and `toeplitz()` of stats on tensors and variables, with their
-#' arguments: the inverse transform is not divided by the number of elements, an array is transformed along all of its
-#' dimensions. Of R's own values each is R's. (`filter()` of what is no tensor goes to the next `filter()` on the search
-#' path, so that dplyr's stays what it is.)
+#' `fft()`, `mvfft()`, `convolve()`, `filter()`, `embed()` and `toeplitz()` of stats on tensors and variables, with
+#' their arguments: the inverse transform is not divided by the number of elements, an array is transformed along all of
+#' its dimensions. Of R's own values each is R's. (`filter()` of what is no tensor goes to the next `filter()` on the
+#' search path, so that dplyr's stays what it is.)
 #'
 #' A time series, `ts`, counts as its values beside tensors, which have no time.
 #' @param z,x,y Tensors, or what R takes.

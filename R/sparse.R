@@ -28,8 +28,8 @@ sparse_product <- function(m, x, transposed = FALSE, call = parent.frame()) {
       class = c("gradops_error_shape", "gradops_error"), argument = "y", call = call
     )
   }
-  terms <- op_multiply(base::matrix(entries$value), op_take(x, entries$column, 1L))
-  op_segment_sum(terms, entries$row, entries$dim[1])
+  terms <- op_multiply(base::matrix(entries$value), op_take(x, array_of(entries$column), 1L))
+  op_segment_sum(terms, array_of(entries$row), entries$dim[1])
 }
 
 # Products of which one factor, at least, is a tensor, and one Matrix's.
@@ -76,7 +76,8 @@ sparse_solver <- function(m) {
   })
 }
 
-# S4 methods ------------------------------------------------------------------------------------------------------------
+# S4 methods
+# ------------------------------------------------------------------------------------------------------------
 
 # Matrix makes S4 generics of functions of base R, which stand before gradops' namesakes where Matrix is attached later.
 # Those get methods for tensors, and for tensors beside matrices of Matrix, in an environment of gradops' own.

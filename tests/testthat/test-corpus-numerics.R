@@ -1,5 +1,5 @@
-# Plain R functions as people write them: factors, sparse matrices, series, interpolation, solvers. Each has the value that
-# base R gives, the derivative that it has numerically, and, compiled, both at a second point. On all backends with
+# Plain R functions as people write them: factors, sparse matrices, series, interpolation, solvers. Each has the value
+# that base R gives, the derivative that it has numerically, and, compiled, both at a second point. On all backends with
 # GRADOPS_LONG; else on NumPy and PyTorch, and compiled on NumPy, as the others compile for minutes.
 
 is_long <- function() nzchar(Sys.getenv("GRADOPS_LONG"))
@@ -64,11 +64,13 @@ expect_corpus(list(
   "an intercept for each level" = entry(
     function(p) -sum(dnorm(yield, p[1] + p[3:5][site], exp(p[2]), log = TRUE)), c(1, 0.2, -0.3, 0.4, 0.1)
   ),
-  "an ordered factor as an index" = entry(function(a) sum((yield - a[factor(site, ordered = TRUE)] * dose)^2), c(1, 2, 3)),
+  "an ordered factor as an index" = entry(
+    function(a) sum((yield - a[factor(site, ordered = TRUE)] * dose)^2), c(1, 2, 3)
+  ),
   "levels by name" = entry(
     function(b) sum((yield - b[as.character(site)])^2), c(a = 1, b = 0.5, c = 2)
   ),
-  "a factor of a factor" = entry(function(u) sum((yield - u[1:2][plot_of] - u[3:5][site])^2), c(0.1, 0.2, 0.3, 0.4, 0.5)),
+  "two factors" = entry(function(u) sum((yield - u[1:2][plot_of] - u[3:5][site])^2), (1:5) / 10),
   "rows of a matrix by a factor" = entry(
     function(p) sum((yield - rowSums(matrix(p, 3)[site, ] * cbind(1, dose)))^2), (1:6) / 5
   ),
@@ -103,7 +105,8 @@ expect_corpus(list(
   ),
   "aggregate()" = entry(function(p) sum(aggregate(p * yield, list(g = site), mean)$x^2), (1:8) / 4),
   "unsplit() puts back" = entry(
-    function(p) sum(unsplit(lapply(split(p * dose, site), function(v) v / max(v)), site) * yield), c(3, 1, 2, 5, 4, 7, 6, 8) / 3
+    function(p) sum(unsplit(lapply(split(p * dose, site), function(v) v / max(v)), site) * yield),
+    c(3, 1, 2, 5, 4, 7, 6, 8) / 3
   ),
   "a model matrix" = entry(
     function(b) sum((yield - model.matrix(~ site * dose, field) %*% b)^2), (1:6) / 7
@@ -113,7 +116,8 @@ expect_corpus(list(
       u <- p[1:3]
       v <- p[4:5]
       mu <- p[6] + u[site] + v[plot_of]
-      -sum(dnorm(u, 0, exp(p[7]), log = TRUE)) - sum(dnorm(v, 0, 1, log = TRUE)) - sum(dpois(round(yield), exp(mu), log = TRUE))
+      -sum(dnorm(u, 0, exp(p[7]), log = TRUE)) - sum(dnorm(v, 0, 1, log = TRUE)) -
+        sum(dpois(round(yield), exp(mu), log = TRUE))
     }, c(0.1, -0.2, 0.1, 0.3, -0.3, 0.5, -0.1)
   )
 ))
@@ -230,11 +234,14 @@ expect_corpus(list(
       sum(solve(s, 1:3))
     }, c(1.2, 0.8)
   ),
-  "as.matrix() of dist() of points" = entry(function(p) sum(as.matrix(dist(matrix(p, 3)))[1, ] * 1:3), c(0.1, 0.9, 2.2, 0.4, 1.5, 0.3)),
+  "as.matrix() of dist() of points" = entry(
+    function(p) sum(as.matrix(dist(matrix(p, 3)))[1, ] * 1:3), c(0.1, 0.9, 2.2, 0.4, 1.5, 0.3)
+  ),
   "other distances" = entry(
     function(p) {
       x <- matrix(p, 3)
-      sum(dist(x, "manhattan")) + sum(dist(x, "maximum")^2) + sum(dist(x, "canberra")) + sum(dist(x, "minkowski", p = 3))
+      sum(dist(x, "manhattan")) + sum(dist(x, "maximum")^2) + sum(dist(x, "canberra")) +
+        sum(dist(x, "minkowski", p = 3))
     }, c(0.1, 0.9, 2.2, 0.4, 1.5, 0.3)
   ),
   "mahalanobis()" = entry(
@@ -243,7 +250,9 @@ expect_corpus(list(
   "mahalanobis() of an inverse" = entry(
     function(p) sum(mahalanobis(points * p[1], c(1, 1), diag(2) * p[2], inverted = TRUE)^2), c(1, 0.5)
   ),
-  "cov2cor()" = entry(function(p) sum(cov2cor(crossprod(matrix(p, 3)) + diag(2))[1, 2]), c(0.1, 0.9, 2.2, 0.4, 1.5, 0.3))
+  "cov2cor()" = entry(
+    function(p) sum(cov2cor(crossprod(matrix(p, 3)) + diag(2))[1, 2]), c(0.1, 0.9, 2.2, 0.4, 1.5, 0.3)
+  )
 ))
 
 # Interpolation and bases ----------------------------------------------------------------------------------------------
@@ -303,9 +312,12 @@ expect_corpus(list(
   "a minimum at a bound" = entry(
     function(p) optimize(function(x) (x + p)^2, c(0.5, 3), tol = 1e-10)$objective, 1, compiled = FALSE
   ),
-  "an integral" = entry(function(p) integrate(function(x) exp(-p[1] * x) * sin(p[2] * x), 0, 2, rel.tol = 1e-10)$value, c(0.5, 2)),
+  "an integral" = entry(
+    function(p) integrate(function(x) exp(-p[1] * x) * sin(p[2] * x), 0, 2, rel.tol = 1e-10)$value, c(0.5, 2)
+  ),
   "an integral over the line" = entry(
-    function(p) log(integrate(function(x) dnorm(x, p[1], p[2]) / (1 + exp(-x)), -Inf, Inf, rel.tol = 1e-10)$value), c(0.5, 1.2)
+    function(p) log(integrate(function(x) dnorm(x, p[1], p[2]) / (1 + exp(-x)), -Inf, Inf, rel.tol = 1e-10)$value),
+    c(0.5, 1.2)
   ),
   "a tail" = entry(function(p) integrate(function(x) dgamma(x, p[1], 2), p[2], Inf, rel.tol = 1e-10)$value, c(2.5, 1)),
   "bounds that move" = entry(function(p) integrate(function(x) x^2 + p[1], p[1], p[2])$value, c(0.5, 2)),
