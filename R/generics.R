@@ -125,7 +125,7 @@ has_mixed <- structure(list(), class = "gradops_mixed")
 has_s4 <- structure(list(), class = "gradops_s4")
 
 any_tensor <- function(...) {
-  inherits(among(...), "gradops_tensor")
+  inherits(among(...), c("gradops_tensor", "gradops_mixed"))
 }
 
 among <- function(...) {

@@ -83,8 +83,7 @@ sparse_solver <- function(m) {
 # Those get methods for tensors, and for tensors beside matrices of Matrix, in an environment of gradops' own.
 register_matrix_methods <- function(...) {
   where <- new.env(parent = asNamespace("Matrix"))
-  classes <- c(tensor_classes, "gradops.autodiff.inplace.Variable", "torch.nn.parameter.Parameter")
-  for (class in classes) methods::setOldClass(c(class, "gradops_any_tensor"), where = where)
+  methods::setOldClass("gradops_tensor", where = where)
   matrix <- asNamespace("Matrix")
   methods <- namesakes()
   methods <- c(methods$base, methods$stats, list(expm = op_expm))
@@ -105,13 +104,13 @@ register_matrix_methods <- function(...) {
 set_tensor_methods <- function(generic, method, where) {
   definition <- s4_method(generic, method)
   arguments <- generic@signature
-  methods::setMethod(generic, "gradops_any_tensor", definition, where = where)
+  methods::setMethod(generic, "gradops_tensor", definition, where = where)
   if (length(arguments) > 1 && generic@generic %in% c("crossprod", "tcrossprod", "solve", "kronecker")) {
     for (other in c("ANY", "Matrix")) {
-      methods::setMethod(generic, c(other, "gradops_any_tensor"), definition, where = where)
-      methods::setMethod(generic, c("gradops_any_tensor", other), definition, where = where)
+      methods::setMethod(generic, c(other, "gradops_tensor"), definition, where = where)
+      methods::setMethod(generic, c("gradops_tensor", other), definition, where = where)
     }
-    methods::setMethod(generic, c("gradops_any_tensor", "gradops_any_tensor"), definition, where = where)
+    methods::setMethod(generic, c("gradops_tensor", "gradops_tensor"), definition, where = where)
   }
 }
 
@@ -132,8 +131,8 @@ s4_method <- function(generic, method) {
 }
 
 beside_matrices <- function(generic, definition, where) {
-  methods::setMethod(generic, c("Matrix", "gradops_any_tensor"), definition, where = where)
-  methods::setMethod(generic, c("gradops_any_tensor", "Matrix"), definition, where = where)
+  methods::setMethod(generic, c("Matrix", "gradops_tensor"), definition, where = where)
+  methods::setMethod(generic, c("gradops_tensor", "Matrix"), definition, where = where)
 }
 
 Ops_of <- function(operator, e1, e2) {

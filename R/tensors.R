@@ -9,9 +9,6 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  if (!is.environment(e1) && (missing(e2) || !is.environment(e2))) {
-    return(series_operation(.Generic, e1, e2)) # see series.R
-  }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
 }
 
