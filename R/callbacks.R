@@ -43,6 +43,7 @@ called_back <- function(f, finish, take) {
     result <- rlang::try_fetch(
       interruptible({
         f <- if (is.function(f)) f else rlang::wref_value(f)
+        f <- tensor_aware(f)
         value <- do.call("f", lapply(list(...), take))
         if (knows_f) finish(value, f) else finish(value)
       }),

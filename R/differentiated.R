@@ -12,7 +12,7 @@ differentiated <- function(f, here, joined = FALSE) {
     state$inside <- inside() + 1
     on.exit(state$inside <- inside() - 1)
     arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
-    value <- withCallingHandlers(do.call(f, arguments), error = explain_branch)
+    value <- withCallingHandlers(do.call(tensor_aware(f), arguments), error = explain_branch)
     check_dependence(value, arguments)
     here$several <- is.list(value)
     if (joined) {
@@ -70,6 +70,16 @@ explain_stopifnot <- function(condition, class) {
   }
 }
 
+# `f`, whose calls count as in a function that is differentiated, also where a backward pass makes them.
+running_inside <- function(f) {
+  force(f)
+  function(...) {
+    state$inside <- inside() + 1
+    on.exit(state$inside <- inside() - 1)
+    tensor_aware(f)(...)
+  }
+}
+
 # How many functions are being differentiated.
 inside <- function() {
   state$inside %||% 0
@@ -100,7 +110,7 @@ names_of_elements <- function(value) {
 
 # `f` with arguments that are the same at each call.
 with_extra <- function(f, extra) {
-  if (length(extra) > 0) function(...) do.call(f, c(list(...), extra)) else f
+  if (length(extra) > 0) function(...) do.call(tensor_aware(f), c(list(...), lapply(extra, tensor_aware))) else f
 }
 
 # A function and where it is differentiated: what a call of gradops.functional needs, and the way back from its result.
@@ -114,7 +124,7 @@ point <- function(func, x, extra, call = parent.frame()) {
   f <- with_extra(func, extra)
   if (at$named) {
     parameters <- f
-    f <- function(...) parameters(rebuilt(x, list(...)))
+    f <- function(...) tensor_aware(parameters)(rebuilt(x, list(...)))
   }
   at$here$names <- lapply(at$leaves, names_within)
   at$f <- callback(differentiated(f, at$here, joined = at$numbers))

@@ -181,6 +181,6 @@ checkpoint <- function(f) {
   check_function(f)
   restore_random_numbers()
   here <- environment()
-  checkpointed <- call_core("interop.r.made", "checkpoint", callback(f, owner = here))
+  checkpointed <- call_core("interop.r.made", "checkpoint", callback(running_inside(f), owner = here))
   function(...) several(call_python(checkpointed, list(...), "tensors", keep = here))
 }

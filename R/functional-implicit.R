@@ -33,7 +33,7 @@ solution <- function(.name, f, x0, parameters, tol, max_iterations, call = paren
   check_function(f, "f", call)
   here <- new.env()
   here$names <- c(list(names_within(x0)), lapply(parameters, names_within))
-  named <- function(x, ...) do.call(f, c(list(x), stats::setNames(list(...), names(parameters))))
+  named <- function(x, ...) do.call(tensor_aware(f), c(list(x), stats::setNames(list(...), names(parameters))))
   result <- rlang::inject(call_core(
     .name, callback(differentiated(named, here)), operand(as_doubles(x0)),
     !!!lapply(as_doubles(unname(parameters)), operand),

@@ -28,11 +28,22 @@
 #' - `gradops_error_gradient`: `f` returns no number, or more than one.
 #' - `gradops_error_argument`: an unknown `method` or `side`.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
+#' @section R code as it stands:
+#' While `f` is differentiated (or compiled by [jit()]), a copy of it runs in which R's own functions know tensors, and
+#' so do the functions of yours, or of packages, that it calls; `f` itself and the search path stay as they are.
+#' - `h <- numeric(n); h[i] <- v`, `M[i, ] <- v`, `x[["a"]] <- v`: R's vectors and matrices take tensors, and grow.
+#' - `as.numeric()`, `as.vector()`, `as.matrix()`, `as.array()`, `as.complex()` keep a tensor whose gradient would be
+#'   lost. `op_stop_gradient(x)` first, or [op_convert_to_array()], takes the values out.
+#' - Comparisons give R's logicals where values are known, so `if`, `while`, `&&`, `||`, `stopifnot()`, `switch()`,
+#'   `which()`, `%in%` decide by them; `for (v in x)` goes through the elements. In compiled code, where values are not
+#'   known, comparisons are tensors, and what decides is the error `gradops_error_jit`, which names it.
+#' - `print()`, `cat()`, `format()`, `sprintf()`, `paste()` show the values.
+#'
+#' Functions that R's methods of S4 call, and compiled code, are reached by the tensor as it is: what they cannot take
+#' is an error. `vignette("r-code")` has examples, and a page for those who come from RTMB.
 #' @section Lost gradients:
-#' Where R takes plain numbers out of a tensor that is being differentiated (`as.numeric()`, `as.vector()`,
-#' `as.matrix()`, `as.array()`, `as.complex()`, and R's functions that call these), the gradient ends there, and so it
-#' does where `f` returns plain numbers. Once in each evaluation of `f` this is the warning `gradops_warning_gradient`.
-#' `op_stop_gradient(x)` first says that it is meant. Looking is silent: `print()`, `summary()`, `order()`,
+#' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation of
+#' `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
 #' `as.logical()`, `as.integer()`, `as.character()`.
 #' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
 #' @examplesIf gradops_available()
@@ -108,6 +119,6 @@ hessian_fn <- function(f, argnums = 1L) {
   argnums <- as.integer(argnums)
   function(...) {
     arguments <- positional(f, list(...), argnums)
-    hessian(function(x) do.call(f, replace(arguments, argnums, list(x))), arguments[[argnums]])
+    hessian(function(x) do.call(tensor_aware(f), replace(arguments, argnums, list(x))), arguments[[argnums]])
   }
 }

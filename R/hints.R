@@ -2,27 +2,53 @@
 # A message that R has for other mistakes too gets its hint with an "if".
 
 growing <- paste(
-  "Start from a tensor, as `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`;",
-  "or collect in a list, and join by `do.call(c, h)`."
+  "Functions of yours and of packages take it while they are differentiated; here is one that R does not find by name.",
+  "Start from a tensor, as `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`; or collect in a list, and join by",
+  "`do.call(c, h)`."
+)
+numbers_alone <- paste(
+  "See `?r_function` for functions of R's numbers with a gradient of yours; `?tensor_distributions`, `?root` and the",
+  "`op_*()` for what takes tensors; `op_stop_gradient(x)`, then `as.numeric()`, for the values alone."
 )
 
+# `assigns`: the hint is for `h[i] <- v` alone, or for all but that.
 hints <- list(
   list(
-    pattern = "from environment to .* in subassignment|environment/0|environments cannot be coerced",
+    pattern = "from environment to .* in subassignment|environment/0|environments cannot be coerced", assigns = TRUE,
     says = "`%s`: R has no place for a tensor in a vector of its own.", instead = growing
   ),
   list(
-    pattern = "^number of items to replace|^long vectors not supported yet: subassign",
-    says = "`%s`: if the value is a tensor, R has no place for it in a vector of its own.", instead = growing
+    pattern = "^number of items to replace|^long vectors not supported yet: subassign|^more elements supplied",
+    assigns = TRUE, says = "`%s`: if the value is a tensor, R has no place for it in a vector of its own.",
+    instead = growing
   ),
   list(
     pattern = "type 'environment'\\) cannot be handled by 'cat'",
     says = "`%s`: `cat()` does not know tensors.", instead = "Use `print(p)`, or `cat(format(p))`."
   ),
   list(
-    pattern = "^[Nn]on-numeric argument to mathematical function",
-    says = "`%s`: if an argument is a tensor, this function does not know it.",
-    instead = "See `?r_function`, or write it with the functions of `?tensor_distributions` and the `op_*()`."
+    pattern = "cannot be coerced to (type|vector of type) '?(double|integer|logical|any)|^environments cannot be coerced",
+    assigns = FALSE, says = "`%s`: R's own function takes R's numbers alone, and was given a tensor.",
+    instead = numbers_alone
+  ),
+  list(
+    pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
+    says = "`%s`: if an argument is a tensor, this function does not know it.", instead = numbers_alone
+  ),
+  list(
+    pattern = "^invalid subscript type 'environment'",
+    says = "`%s`: a vector of R's is indexed by a tensor.",
+    instead = "`as.integer()` of it are its values, where they are known; or make the vector a tensor."
+  ),
+  list(
+    pattern = "^invalid '[xy]' type in|^argument is not interpretable as logical|^invalid for\\(\\) loop sequence",
+    says = "`%s`: if it is a tensor, it decides in code that R does not find by name.",
+    instead = "Write `as.logical(x)`, and `as.list(x)` in `for`, where values are known."
+  ),
+  list(
+    pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* got class",
+    says = "`%s`: a slot of R's numbers has no place for a tensor.",
+    instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
   ),
   list(
     pattern = paste(
@@ -41,7 +67,8 @@ explain_hint <- function(condition, class) {
     return(invisible())
   }
   for (hint in hints) {
-    if (grepl(hint$pattern, conditionMessage(condition))) {
+    fits <- is.null(hint$assigns) || hint$assigns == rlang::is_call(call, c("<-", "<<-", "=", "[<-", "[[<-"))
+    if (fits && grepl(hint$pattern, conditionMessage(condition))) {
       abort(
         c(sprintf(hint$says, deparse(call, nlines = 1)[1]), i = hint$instead),
         class = c(class, "gradops_error"), parent = condition, call = NULL

@@ -7,7 +7,8 @@
 #'
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
 #' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
-#' value of one boolean. `stopifnot()` wants R's logicals: `stopifnot(as.logical(all(x > 0)))`.
+#' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's logicals:
+#' `stopifnot(as.logical(all(x > 0)))`.
 #' @param x A tensor or variable, or any value of R's.
 #' @returns Of `isTRUE()` and `isFALSE()`, `TRUE` or `FALSE`.
 #' @name tensor_values
@@ -33,15 +34,15 @@ isFALSE <- function(x) {
 }
 
 is_na_tensor <- function(x) {
-  op_isnan(x)
+  asked(base::is.na, x) %||% op_isnan(x)
 }
 
 is_finite_tensor <- function(x) {
-  op_isfinite(x)
+  asked(base::is.finite, x) %||% op_isfinite(x)
 }
 
 is_infinite_tensor <- function(x) {
-  op_isinf(x)
+  asked(base::is.infinite, x) %||% op_isinf(x)
 }
 
 any_na_tensor <- function(x, recursive = FALSE) {
@@ -80,5 +81,7 @@ str_tensor <- function(object, ...) {
 }
 
 as_data_frame_tensor <- function(x, row.names = NULL, optional = FALSE, ...) {
-  as.data.frame(r_values(x), row.names = row.names, optional = optional, ...)
+  values <- values_of(x, "as.data.frame()")
+  if (length(dim(values)) == 1L) dim(values) <- NULL
+  as.data.frame(values, row.names = row.names, optional = optional, ...)
 }

@@ -334,13 +334,11 @@ diagonal_matrix <- function(x, nrow, ncol) {
 }
 
 assign_diag_tensor <- function(x, value) {
-  x <- op_convert_to_tensor(x)
   size <- min(dim(x))
   if (length(dim(x)) != 2L || !length(value) %in% c(1L, size)) {
     unsupported("value", sprintf("must have one element or %d, and `x` be a matrix.", size))
   }
-  x[cbind(seq_len(size), seq_len(size))] <- value
-  x
+  fill_places(x, list(cbind(seq_len(size), seq_len(size))), value)
 }
 
 aperm_tensor <- function(a, perm = NULL, ...) {

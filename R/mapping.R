@@ -7,9 +7,9 @@
 #' `lapply()`, `Map()`, `Filter()` and `Reduce()` are base R's own: a tensor counts as the list of its elements, by
 #' column. With `accumulate = TRUE`, `Reduce()` gives a list of tensors, which `unlist()` joins.
 #'
-#' R's `if`, `while` and `for` take R's values alone. Of a tensor with values write `if (as.logical(x > 0))` and
-#' `for (v in as.list(x))`; in code that is traced [op_cond()], [op_while_loop()], [op_fori_loop()] and, elementwise,
-#' `ifelse()`.
+#' `if`, `while`, `for` and `switch` take tensors in functions that are differentiated (see [grad()]); elsewhere write
+#' `if (as.logical(x > 0))` and `for (v in as.list(x))`. In code that is compiled, where values are not known, use
+#' [op_cond()], [op_while_loop()], [op_fori_loop()] and, elementwise, `ifelse()`.
 #' @param X,x A tensor, a list, or what base R takes.
 #' @param MARGIN Dimensions to keep, by number.
 #' @param FUN A function, or its name.

@@ -13,6 +13,12 @@ Ops_tensor <- function(e1, e2) {
 }
 
 operate <- function(operator, e1, e2, call) {
+  if (!operator %in% arithmetic) {
+    decision <- compared(operator, e1, e2)
+    if (!is.null(decision)) {
+      return(decision)
+    }
+  }
   if (!missing(e2)) {
     if (!operator %in% arithmetic) check_known(operator, e1, e2, call)
     result <- call_operator(operators[[operator]], operand(e1), operand(e2), .call = call)
@@ -226,23 +232,26 @@ warn_lost_gradient <- function(message, hints) {
 }
 
 as_array_tensor <- function(x, ...) {
-  values_of(x, "as.array()")
+  if (keeps(x)) at_least_1d(x) else values_of(x)
 }
 
 as_matrix_tensor <- function(x, ...) {
   if (!is.null(attr(x, "gradops_dist"))) {
     return(distance_matrix(x))
   }
-  as.matrix(values_of(x, "as.matrix()"))
+  if (!keeps(x)) as.matrix(values_of(x)) else if (length(dim(x)) == 2L) x else fill(x, c(length(x), 1L))
 }
 
 as_vector_tensor <- function(x, mode = "any") {
-  numbers <- mode %in% c("any", "numeric", "double", "complex")
-  as.vector(if (numbers) values_of(x, "as.vector()") else values_of(x), mode)
+  if (mode %in% c("any", "numeric", "double", "complex", "list") && keeps(x)) {
+    switch(mode, complex = as_complex_tensor(x), list = as_list_tensor(x), flat(x))
+  } else {
+    as.vector(values_of(x), mode)
+  }
 }
 
 as_double_tensor <- function(x, ...) {
-  as.double(values_of(x, "as.numeric()"))
+  if (keeps(x)) flat(x) else as.double(values_of(x))
 }
 
 as_integer_tensor <- function(x, ...) {
@@ -254,7 +263,7 @@ as_logical_tensor <- function(x, ...) {
 }
 
 as_complex_tensor <- function(x, ...) {
-  as.complex(values_of(x, "as.complex()"))
+  if (keeps(x)) op_cast(flat(x), "complex128") else as.complex(values_of(x))
 }
 
 as_character_tensor <- function(x, ...) {

@@ -3,7 +3,8 @@
 #' Strings of text variables
 #'
 #' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and
-#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. `c()`, `rep()`,
+#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. Of tensors of numbers
+#' they, `prettyNum()`, `formatC()` and `cat()` show the values, silently. `c()`, `rep()`,
 #' `rev()` and `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's. Other functions
 #' of strings (`substring()`, `chartr()`, `casefold()`, `toString()`) give R's strings, where feedback ends.
 #' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in
@@ -64,7 +65,7 @@ sprintf <- function(fmt, ...) {
 }
 
 sprintf_tensor <- function(fmt, ...) {
-  numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(values_of(x)) else x)
+  numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(plain(x) %||% NA_real_) else x)
   on_strings("sprintf", c(list(fmt), numbers))
 }
 
@@ -135,13 +136,30 @@ cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append =
 }
 
 cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
-  shown <- lapply(list(...), function(x) if (is_text(x)) as.character(x) else x)
+  shown <- lapply(list(...), shown_plainly)
   settings <- list(file = file, sep = sep, fill = fill, labels = labels, append = append)
   do.call("cat", c(shown, settings), envir = baseenv())
 }
 
 format_any_tensor <- function(x, ...) {
-  if (is_text(x)) on_strings("format", list(x, ...)) else format_tensor(x, ...)
+  if (is_text(x)) on_strings("format", list(x, ...)) else format(shown_plainly(x), ...)
+}
+
+# What text is made of: a text, the values in R, or what a tensor without values is.
+shown_plainly <- function(x) {
+  if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
+}
+
+#' @rdname text_strings
+#' @export
+prettyNum <- function(...) {
+  do.call(base::prettyNum, lapply(list(...), shown_plainly))
+}
+
+#' @rdname text_strings
+#' @export
+formatC <- function(...) {
+  do.call(base::formatC, lapply(list(...), shown_plainly))
 }
 
 # `c()` of texts and strings: several texts.

@@ -7,7 +7,6 @@ import inspect
 import threading
 import types
 from collections.abc import Callable
-from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any
 
@@ -40,9 +39,8 @@ class Ends:
         while entries and entries[-1][0] is None:
             due.append(entries.pop()[1])
         self._open.set(tuple(entries))
-        with ExitStack() as stack:  # all of them, also where one raises
-            for end in reversed(due):
-                stack.callback(end)
+        for end in due:
+            end()
 
 
 class EndsOfThread(Ends):

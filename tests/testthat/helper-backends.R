@@ -29,6 +29,7 @@ skip_without <- function(backend = NULL) {
 test_each <- function(description, code) {
   code <- substitute(code)
   env <- parent.frame()
+  env$.packageName <- "tests" # their functions are the user's, though testthat evaluates them below gradops' namespace
   for (backend in test_backends()) {
     body <- bquote({
       skip_without(.(backend))
@@ -38,6 +39,11 @@ test_each <- function(description, code) {
     })
     eval(bquote(test_that(.(paste0(description, " (", backend, ")")), .(body))), env)
   }
+}
+
+# The line that print() begins with.
+described <- function(x) {
+  utils::capture.output(print(x))[1]
 }
 
 # A numerical derivative, by central differences.

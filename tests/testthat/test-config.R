@@ -3,9 +3,9 @@ test_that("the default backend is set, scoped and restored", {
   before <- config_backend()
   expect_equal(with_backend("numpy", config_backend()), "numpy")
   for (backend in Filter(gradops_available, all_backends)) {
-    expect_match(format(with_backend(backend, op_exp(c(1, 2)))), backend)
-    expect_match(format(with_backend(backend, op_exp(1))), backend)
-    expect_match(format(with_backend(backend, op_zeros(2))), backend)
+    expect_match(described(with_backend(backend, op_exp(c(1, 2)))), backend)
+    expect_match(described(with_backend(backend, op_exp(1))), backend)
+    expect_match(described(with_backend(backend, op_zeros(2))), backend)
     expect_equal(config_backend(), before)
   }
   expect_error(with_backend("numpy", stop("inside")), "inside")

@@ -5,17 +5,22 @@ test_each("R's errors about tensors that it cannot take say what to write instea
     expect_match(conditionMessage(error), said, fixed = TRUE)
     expect_s3_class(error$parent, "simpleError")
   }
-  grow <- "Start from a tensor"
-  h <- numeric(3)
-  expect_hint(function(p) h[2] <- p[1], grow, "`h[2] <- p[1]`")
-  expect_hint(function(p) h[[2]] <- p[1], grow, "`h[[2]] <- p[1]`")
-  m <- matrix(0, 2, 2)
-  expect_hint(function(p) m[1, ] <- p, grow, "`m[1, ] <- p`")
-  nothing <- NULL
-  expect_hint(function(p) nothing[2] <- p[1], grow, "`nothing[2] <- p[1]`")
-  expect_hint(function(p) sum(pgamma(p, 2)), "?r_function", "`pgamma(p, 2)`")
-  expect_hint(function(p) cat("p =", p), "print(p)", "`cat()`")
-  expect_hint(function(p) sum((datasets::lh - p[1])^2), "as.numeric()", "time series")
+  base_r <- function(f) { # as a function of base R's, which is not adapted
+    environment(f) <- asNamespace("stats")
+    function(p) do.call(get("f"), list(p))
+  }
+  expect_hint(base_r(function(p) {
+    h <- numeric(3)
+    h[2] <- p[1]
+  }), "Start from a tensor", "`h[2] <- p[1]`")
+  expect_hint(base_r(function(p) for (v in p) v), "as.list(x)", "for (v in p)")
+  expect_hint(base_r(function(p) p[1] > 0 && identity(op_greater(p[1], 0))), "as.logical(x)", "&&")
+  expect_hint(function(p) sum(besselJ(p, 2)), "?r_function", "besselJ")
+  expect_hint(function(p) letters[p], "as.integer()", "letters[p]")
+  expect_hint(function(p) complex(real = p, imaginary = 0), "numbers alone", "complex(")
+  methods::setClass("OfNumbers", methods::representation(x = "numeric"), where = globalenv())
+  withr::defer(methods::removeClass("OfNumbers", where = globalenv()))
+  expect_hint(function(p) methods::new("OfNumbers", x = p), "\"ANY\"", "slot")
 })
 
 test_each("a loop fills a tensor, or a list that is joined", {

@@ -22,7 +22,7 @@ test_each("tensors and variables come back from a file as they were", {
   expect_identical(op_shape(back$empty), c(0L, 3L))
   expect_true(as.logical(back$whole == kept$whole))
   for (name in c("weights", "plain", "whole", "complex", "empty", "scalar")) {
-    expect_identical(format(back[[name]]), format(kept[[name]]))
+    expect_identical(described(back[[name]]), described(kept[[name]]))
   }
   for (i in 1:2) expect_identical(op_dtype(back$nested[[i]]), op_dtype(kept$nested[[i]]))
   backward(sum(back$weights[1, 1:2]))
@@ -41,7 +41,7 @@ test_that("tensors can be brought to another backend", {
   skip_without("torch")
   packed <- serialize_tensor(with_backend("torch", parameter(c(1, 2))))
   back <- unserialize_tensor(packed, backend = "numpy")
-  expect_match(format(back), "numpy float64 \\[2\\].*requires a gradient")
+  expect_match(described(back), "numpy float64 \\[2\\].*requires a gradient")
   packed$backend <- "theano"
   expect_error(unserialize_tensor(packed), class = "gradops_error_backend")
 })

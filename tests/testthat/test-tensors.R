@@ -119,13 +119,14 @@ test_each("values come back in R's types and arrays", {
   expect_equal(dim(as.array(op_zeros(c(0, 3)))), c(0L, 3L))
 })
 
-test_each("print and format show backend, dtype, shape and values", {
+test_each("print shows backend, dtype, shape and values, format the values", {
   x <- op_convert_to_tensor(matrix(1:6 / 1, 2))
-  expect_match(format(x), sprintf("<%s float64 [2, 3]>", backend), fixed = TRUE)
+  expect_match(described(x), sprintf("<%s float64 [2, 3]>", backend), fixed = TRUE)
   expect_output(print(x), "[2,]", fixed = TRUE)
+  expect_identical(format(x, digits = 3), format(matrix(1:6 / 1, 2), digits = 3))
   expect_identical(withVisible(print(x))$visible, FALSE) |> capture.output()
-  expect_match(format(parameter(c(1, 2))), "requires a gradient")
-  expect_match(format(parameter(c(1, 2)) * 2), "result of")
+  expect_match(described(parameter(c(1, 2))), "requires a gradient")
+  expect_match(described(parameter(c(1, 2)) * 2), "result of")
 })
 
 test_that("NumPy tensors stand beside any other, those of two other libraries do not", {
@@ -134,8 +135,8 @@ test_that("NumPy tensors stand beside any other, those of two other libraries do
   torch <- with_backend("torch", op_exp(c(1, 2)))
   jax <- with_backend("jax", op_exp(c(1, 2)))
   numpy <- with_backend("numpy", op_exp(c(1, 2)))
-  expect_match(format(torch + numpy), "torch")
-  expect_match(format(with_backend("jax", numpy * jax)), "jax")
+  expect_match(described(torch + numpy), "torch")
+  expect_match(described(with_backend("jax", numpy * jax)), "jax")
   expect_error(torch + jax, "torch and jax|jax and torch", class = "gradops_error_mixed_backends")
 })
 

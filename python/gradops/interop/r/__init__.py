@@ -25,7 +25,6 @@ from .calls import (
     assign,
     attribute,
     check_gradients,
-    explain,
     function,
     get_item,
     guarded,
@@ -38,14 +37,13 @@ from .calls import (
     variable,
     vectorize,
 )
-from .direct import direct
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
 from .objects import corner, fields, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
-from .recording import is_recorded
+from .recording import if_known, is_recorded, keeps
 from .reticulate import missing
 from .session import choose_backend, hold_interrupts, set_progress, set_warn
 from .texts import backward_each, invoke_method, is_text, model_field, named, set_value
@@ -75,9 +73,7 @@ __all__ = [
     "curvature",
     "derivative",
     "describe",
-    "direct",
     "dim",
-    "explain",
     "fields",
     "fill",
     "filled",
@@ -90,6 +86,7 @@ __all__ = [
     "graph",
     "guarded",
     "has_positions",
+    "if_known",
     "hold_interrupts",
     "host_op",
     "invoke",
@@ -98,6 +95,7 @@ __all__ = [
     "missing",
     "is_method",
     "is_recorded",
+    "keeps",
     "is_text",
     "matmul",
     "model_field",

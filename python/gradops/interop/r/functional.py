@@ -47,7 +47,6 @@ def objective(f: Callable, compiled: bool) -> Callable:
             result = rows(*arguments, **keywords)
         return {"value": value, "derivative": result}
 
-    evaluate.explain = getattr(scalar, "explain", None)  # type: ignore[attr-defined]
     return evaluate
 
 

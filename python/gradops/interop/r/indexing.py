@@ -6,13 +6,14 @@ negative ones leave out, 0 is nothing, booleans are recycled), or a tensor of bo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ... import backends, ops
 from ...autodiff import Variable
-from ...errors import ArgumentTypeError, AxisError
+from ...errors import ArgumentTypeError, AxisError, JitError
 from ...ops._checks import known
 
 
@@ -69,21 +70,25 @@ def assign(x, indices: list, value):
     chosen = np.asarray(subset(places, indices, False)).ravel(order="F")
     if not chosen.size:
         return x
-    if ops.is_tensor(value):
-        values = column_major(value)
+    if not ops.is_tensor(value):
+        value = np.asarray(value)
+        values = value.ravel(order="F")
     else:
-        values = np.asarray(value).ravel(order="F")
-    count = values.shape[0]
+        values = value if value.shape == () else column_major(value)
+    count = math.prod(values.shape)
     if count == 0 or chosen.size % count:
         raise AxisError(
             f"`value` must have as many elements as are replaced, or a divisor; got {count} for {chosen.size}.",
             argument="value",
         )
-    source = np.zeros(places.size, dtype=np.int64)
-    source[chosen] = np.arange(chosen.size) % count
     replaced = np.zeros(places.size, dtype=bool)
     replaced[chosen] = True
-    placed = ops.reshape(ops.take(values, source, 0), shape)
+    if count == 1:
+        placed = value if value.shape == () else ops.reshape(values, ())
+    else:
+        source = np.zeros(places.size, dtype=np.int64)
+        source[chosen] = np.arange(chosen.size) % count
+        placed = ops.reshape(ops.take(values, source, 0), shape)
     return ops.where(replaced.reshape(shape), placed, x)
 
 
@@ -128,6 +133,11 @@ def _positions(index, size: int) -> Any:
         if not ops.is_tensor(index):
             raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
         values = known(index)
+        if values is None and "bool" in str(ops.dtype(index)):
+            raise JitError(
+                "`x[i]` by booleans looks at values, which are not known while a function is compiled: "
+                "as many elements come of it as are true. `ops.where` has a fixed shape."
+            )
         if values is None:  # in a trace, where what is not a position from 1 is one that there is none of
             return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
         index = values

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ... import autodiff, backends
 from ...autodiff.modes import recording
+from ...ops._checks import known
+from . import values
 
 
 def is_recorded(value) -> bool:
@@ -15,3 +17,14 @@ def is_recorded(value) -> bool:
         return bool(value.requires_grad) and recording.get()
     backend = backends.of(value)
     return backend is not None and backend.derivatives.records(value)
+
+
+def keeps(value) -> bool:
+    """Whether code that asks for R's numbers gets the tensor: a derivative is recorded, or there are no values yet."""
+    return is_recorded(value) or known(value) is None
+
+
+def if_known(value):
+    """The values for R, or None inside a trace, where there are none."""
+    array = known(value)
+    return None if array is None or array.dtype.kind not in "biufc" else values.to_r(array)

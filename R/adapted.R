@@ -1,0 +1,176 @@
+# R code as it stands: the copy of a function in which R's own functions know tensors.
+#
+# What base R dispatches on, tensors have methods for. What it does not (`h[i] <- v` into a vector of R's, `for (v in p)`,
+# `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated. So not the user's
+# function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an environment that stands in front
+# of the function's own: overloads.R has what base R's functions are there, and the functions that the code names are
+# there adapted themselves, so that helpers are reached however deep. What is R's syntax, and has no name that could be
+# found elsewhere, is rewritten in the copy's body (syntax.R). R compiles the copy as it compiles any function.
+#
+# The function itself, its environment and the search path stay as they are; when the copy is left, in whatever way,
+# there is nothing to undo.
+
+# `f` as it runs while it is differentiated or compiled; what is no function of the user's, as it is.
+tensor_aware <- function(f) {
+  if (is.function(f) && is_adaptable(f)) copy_of(f) else f
+}
+
+copy_of <- function(f) {
+  home <- environment(f)
+  front <- overlay_of(home)
+  recently(
+    front$.gradops_copies,
+    function(copy) same_code(copy$f, f),
+    function() {
+      code <- code_of(f)
+      bind_named(front, home, code$names)
+      list(f = f, copy = with_code(f, code$body, front))
+    }
+  )$copy
+}
+
+# A closure's own attributes (its class, if it is a method; its source) stay with the copy.
+with_code <- function(f, body, env) {
+  copy <- as.function(c(formals(f), list(body)), env)
+  attributes(copy) <- attributes(f)
+  copy
+}
+
+same_code <- function(f, g) {
+  identical(body(f), body(g)) && identical(formals(f), formals(g)) && identical(attributes(f), attributes(g))
+}
+
+# The functions of these packages are R's own, or made for tensors, or no mathematics. What those of the first make
+# (`Vectorize(f)`) is the user's.
+own_packages <- c(
+  "base", "stats", "utils", "methods", "graphics", "grDevices", "grid", "tools", "parallel", "compiler"
+)
+left_packages <- c(
+  "gradops", "reticulate", "tensorflow", "keras", "keras3", "tfprobability", "torch", "rlang", "withr", "cli", "lifecycle",
+  "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "RTMB", "TMB", "numDeriv"
+)
+
+is_adaptable <- function(f) {
+  home <- environment(f)
+  if (is.null(home) || inherits(f, c("python.builtin.object", "genericFunction"))) {
+    return(FALSE)
+  }
+  top <- topenv(home)
+  package <- if (isNamespace(top)) getNamespaceName(top) else ""
+  !package %in% left_packages && !(package %in% own_packages && identical(home, top)) && !is_in_front(home)
+}
+
+# Whether an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
+is_in_front <- function(env) {
+  while (!identical(env, globalenv()) && !isNamespace(env) && !identical(env, emptyenv())) {
+    if (exists(".gradops_copies", envir = env, inherits = FALSE)) {
+      return(TRUE)
+    }
+    env <- parent.env(env)
+  }
+  FALSE
+}
+
+# Environments in front of others -------------------------------------------------------------------------------------
+
+overlays <- new.env(parent = emptyenv())
+
+# The environment in front of `home`. It lives as long as `home` does.
+overlay_of <- function(home) {
+  reference <- recently(
+    overlays,
+    function(reference) identical(rlang::wref_key(reference), home),
+    function() {
+      front <- list2env(overlay_functions(), new.env(parent = home))
+      front$.gradops_copies <- new.env(parent = emptyenv())
+      rlang::new_weakref(home, front)
+    }
+  )
+  rlang::wref_value(reference)
+}
+
+# What `matches` among the things that were made lately, or one that is made now.
+recently <- function(table, matches, make, most = 100) {
+  for (i in seq_along(table$made)) {
+    if (matches(table$made[[i]])) {
+      found <- table$made[[i]]
+      if (i > 10) table$made <- c(list(found), table$made[-i])
+      return(found)
+    }
+  }
+  made <- make()
+  table$made <- c(list(made), utils::head(table$made, most - 1))
+  made
+}
+
+# Names in front of those that code uses: of functions that are overloaded or adapted.
+bind_named <- function(front, home, names) {
+  for (name in setdiff(names, c(names(front), "", "..."))) {
+    found <- get0(name, envir = home)
+    if (is.function(found)) {
+      if (is_translated(found, name)) put_in_front(name, front, home)
+      if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)
+    }
+  }
+}
+
+# An active binding: what the name is at the time, adapted.
+put_in_front <- function(name, front, home) {
+  last <- NULL
+  made <- NULL
+  current <- function(value) {
+    if (!missing(value)) { # by `<<-`
+      return(eval(call("<<-", as.name(name), quote(value)), list2env(list(value = value), parent = home)))
+    }
+    now <- get(name, envir = home)
+    if (!identical(now, last)) {
+      made <<- translated(now, name)
+      last <<- now
+    }
+    made
+  }
+  if (!exists(name, envir = front, inherits = FALSE)) makeActiveBinding(name, current, front)
+}
+
+# What a function that is found under a name is in adapted code.
+translated <- function(found, name) {
+  if (!is.function(found)) {
+    return(found)
+  }
+  overload <- overload_of(found, name)
+  if (is.null(overload)) tensor_aware(found) else overload
+}
+
+is_translated <- function(found, name) {
+  overload <- overload_of(found, name)
+  if (is.null(overload)) is_adaptable(found) else !identical(overload, found)
+}
+
+overload_of <- function(found, name) {
+  overload <- if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
+  if (!is.null(overload) && (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix"))) {
+    overload
+  }
+}
+
+# The package whose own function `f` is.
+package_of <- function(f) {
+  home <- environment(f)
+  if (isNamespace(home)) getNamespaceName(home) else if (inherits(f, "genericFunction")) attr(f, "package") else ""
+}
+
+is_generic <- function(f) {
+  !is.primitive(f) && "UseMethod" %in% all.names(body(f))
+}
+
+# The user's methods of an S3 generic, which R finds by name.
+methods_of <- function(generic, env) {
+  found <- character()
+  while (!isNamespace(env) && !identical(env, emptyenv())) {
+    names <- Filter(function(name) startsWith(name, paste0(generic, ".")), ls(env))
+    found <- c(found, Filter(function(name) is.function(env[[name]]), names))
+    if (identical(env, globalenv())) break
+    env <- parent.env(env)
+  }
+  found
+}

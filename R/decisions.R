@@ -1,0 +1,55 @@
+# R's own decisions about tensors: comparisons, and what a function takes out of a tensor as R's numbers.
+#
+# While a function is differentiated, tensors whose values are known compare as R's numbers do: to R's logicals, NA
+# where a NaN is met. So `if`, `any()`, `which()`, `x[x > 0]`, `sum(x > 0)` work as they stand. In code that is traced by
+# `jit` values are not known, and outside of differentiation tensors stay on their device: there a comparison is a tensor
+# of booleans, as that of `op_greater()` is everywhere.
+
+# A tensor's values with its names, a vector where it has one dimension; NULL where they are not known.
+plain <- function(x) {
+  if (!is.environment(x) || !is_any_tensor(x)) {
+    return(x)
+  }
+  value <- py_to_r(call_core("interop.r.if_known", x))
+  if (is.null(value)) {
+    return(NULL)
+  }
+  if (length(dim(value)) == 1L) dim(value) <- NULL
+  if (is.null(dim(value))) names(value) <- names_tensor(x)
+  value
+}
+
+# The values of what decides, or the error that names the call that needs them.
+needed <- function(x, what) {
+  if (!is.object(x) || !is_any_tensor(x)) {
+    return(x)
+  }
+  plain(x) %||% needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
+}
+
+# What R's operator makes of the values, or NULL where it is to be that of tensors.
+compared <- function(operator, e1, e2) {
+  if (inside() == 0) {
+    return(NULL)
+  }
+  first <- plain(e1)
+  second <- if (missing(e2)) TRUE else plain(e2)
+  if (is.null(first) || is.null(second)) {
+    return(NULL)
+  }
+  f <- get(operator, baseenv())
+  if (missing(e2)) f(first) else f(first, second)
+}
+
+# As `compared()`, of a question of one argument.
+asked <- function(f, x) {
+  if (inside() > 0) {
+    values <- plain(x)
+    if (!is.null(values)) f(values)
+  }
+}
+
+# Whether a function that takes numbers out of a tensor keeps the tensor, as its gradient or its trace would be lost.
+keeps <- function(x) {
+  inside() > 0 && py_to_r(call_core("interop.r.keeps", x))
+}

@@ -1,0 +1,115 @@
+# `h[i] <- v` and `h[[i]] <- v` in code that is adapted: R's own vectors and matrices take tensors, and tensors grow and
+# take names as R's vectors do.
+
+fill_part <- function(x, ..., value) {
+  if (is.environment(value)) value <- adopted(value)
+  if (is_held(x, value)) {
+    places <- places_of(...)
+    if (is.list(x)) { # each element is one of the list's
+      return(base::`[<-`(x, ..., value = as.list(value)))
+    }
+    return(fill_places(x, places, value))
+  }
+  base::`[<-`(x, ..., value = value)
+}
+
+fill_element <- function(x, ..., value) {
+  if (is.environment(value) && !is.list(x) && !is.environment(x)) value <- adopted(value)
+  if (is_held(x, value) && !is.list(x)) {
+    if (is.null(x) && length(value) != 1L) {
+      return(base::`[[<-`(list(), ..., value = value))
+    }
+    places <- places_of(...)
+    if (is.null(names(x)) && is_tensor(x) && length(places) == 1L && is.character(places[[1]])) {
+      return(base::`[[<-`(x, ..., value = value)) # a field of Python's
+    }
+    return(fill_places(x, single(places), value))
+  }
+  base::`[[<-`(x, ..., value = value)
+}
+
+# Whether a tensor takes part, and R's own assignment does not know what to do: not of objects with methods of their own.
+is_held <- function(x, value) {
+  if (is.object(x)) {
+    is.environment(x) && is_tensor(x) || is.atomic(x) && inherits(x, "ts") && is_tensor(value)
+  } else {
+    is.object(value) && is_tensor(value) && (is.null(x) || is.vector(x) || is.array(x))
+  }
+}
+
+# The indices, NULL for one that is left out.
+places_of <- function(...) {
+  written <- as.list(substitute(list(...)))[-1L]
+  lapply(seq_along(written), function(i) {
+    if (!rlang::is_missing(written[[i]])) {
+      place <- ...elt(i)
+      if (is.null(place)) integer() else place
+    }
+  })
+}
+
+fill_places <- function(x, places, value, call = parent.frame(2)) {
+  if (is_text_of(x)) {
+    return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
+  }
+  if (!is_tensor(x)) x <- place_for(x)
+  names <- if (length(dim(x)) < 2L) names(x)
+  if (length(places) == 1L) {
+    grown <- grown(x, names, places[[1]], call)
+    x <- grown$x
+    names <- grown$names
+    places <- list(grown$place)
+  } else if (!is_tensor(x)) {
+    places <- Map(named_place, places, dimnames(x) %||% list(NULL), MoreArgs = list(call))
+  }
+  result <- call_core("interop.r.assign", if (is_tensor(x)) x else as_python(array_of(x)), lapply(places, place_operand), replacement(value, call), .call = call)
+  if (is.null(names)) result else with_names(result, names)
+}
+
+is_text_of <- function(x) {
+  is.environment(x) && is_text(x)
+}
+
+place_operand <- function(place) {
+  if (is.null(place)) NULL else as_python(place, "index")
+}
+
+# R's vector or array as doubles (NA too, and what a time series holds); NULL is no elements.
+place_for <- function(x) {
+  if (is.null(x)) {
+    return(numeric())
+  }
+  if (is.character(x)) {
+    abort(
+      "a tensor cannot be put among R's texts.",
+      class = c("gradops_error_type", "gradops_error"), argument = "value", call = NULL
+    )
+  }
+  x <- unclass(x)
+  attributes(x) <- attributes(x)[c("dim", "dimnames", "names")]
+  if (!is.complex(x)) storage.mode(x) <- "double"
+  x
+}
+
+# `x` with room for the places of one index, and the names it has then.
+grown <- function(x, names, place, call) {
+  size <- length(x)
+  if (is.character(place)) {
+    known <- names %||% character(size)
+    new <- setdiff(place, known)
+    names <- c(known, new)
+    place <- match(place, names)
+  } else if (is.logical(place) && length(place) > size) {
+    place <- base::which(place)
+  }
+  most <- if (is.numeric(place) && length(dim(place)) < 2L && length(place) > 0) max(place, na.rm = TRUE) else 0
+  if (most > size) {
+    if (!is.null(names)) names <- c(names, character(max(most - length(names), 0)))
+    x <- if (size == 0 && !is_tensor(x)) rep(NA_real_, most) else c(if (is_tensor(x)) flat(x) else as.vector(x), rep(NA_real_, most - size))
+  }
+  list(x = x, names = names, place = place)
+}
+
+named_place <- function(place, names, call) {
+  if (is.character(place)) position_of(place, names %||% character(), call) else place
+}

@@ -1,0 +1,131 @@
+# What base R's functions are in code that is adapted (adapted.R): gradops' namesakes, also where a package's code would
+# not find them; these here, which would slow R's own code if they were there for it too; and functions of base R
+# that only call others, adapted like the user's.
+
+# In front of every function: what stands in code without a name of its own, and what rewritten code calls.
+overlay_functions <- function() {
+  list(
+    `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
+    .gradops_function = found_function
+  )
+}
+
+only_adapted <- base::c("append", "replace", "Reduce", "Filter")
+
+# By name, for code in which the name is base R's.
+overloads <- function() {
+  state$overloads %||% make_overloads()
+}
+
+make_overloads <- function() {
+  state$overloads <- list2env(c(
+    all_namesakes(),
+    list(
+      stopifnot = stopifnot_overload,
+      is.vector = is_vector_overload, is.atomic = is_number_overload(base::is.atomic),
+      is.double = is_number_overload(base::is.double), mode = mode_overload, storage.mode = storage_mode_overload,
+      match = match_overload, `%in%` = in_overload, findInterval = find_interval_overload, cut = cut_overload,
+      lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
+      vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
+      sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
+      do.call = do_call_overload
+    )
+  ), parent = emptyenv())
+  for (name in only_adapted) { # with overloads of their own
+    eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
+  }
+  state$overloads
+}
+
+all_namesakes <- function() {
+  here <- topenv()
+  names <- intersect(getNamespaceExports(here), base::c(ls(baseenv(), all.names = TRUE), ls(asNamespace("stats"))))
+  lapply(stats::setNames(nm = names), get, envir = here)
+}
+
+# Functions ------------------------------------------------------------------------------------------------------------
+
+# `original` with what its argument `name` is, adapted: it may have come out of a list.
+over_function <- function(original, name) {
+  overload <- function() NULL
+  formals(overload) <- formals(original)
+  arguments <- names(formals(original))
+  passed <- lapply(arguments, as.name)
+  names(passed) <- ifelse(arguments == "...", "", arguments)
+  given <- as.name(name)
+  body(overload) <- bquote({
+    if (!missing(.(given))) .(given) <- .gradops_adapted(match.fun(.(given)))
+    .gradops_original(..(passed))
+  }, splice = TRUE)
+  environment(overload) <- list2env(
+    list(.gradops_original = original, .gradops_adapted = tensor_aware), parent = baseenv()
+  )
+  overload
+}
+
+do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) {
+  base::do.call(tensor_aware(what), args, quote, envir)
+}
+
+# Questions ------------------------------------------------------------------------------------------------------------
+
+is_vector_overload <- function(x, mode = "any") {
+  if (is.object(x) && is_tensor(x)) {
+    length(dim(x)) < 2L && mode %in% base::c("any", "numeric", "double")
+  } else {
+    base::is.vector(x, mode)
+  }
+}
+
+is_number_overload <- function(original) {
+  force(original)
+  function(x) is.object(x) && is_tensor(x) || original(x)
+}
+
+mode_overload <- function(x) {
+  if (is.object(x) && is_tensor(x)) "numeric" else base::mode(x)
+}
+
+storage_mode_overload <- function(x) {
+  if (is.object(x) && is_tensor(x)) "double" else base::storage.mode(x)
+}
+
+match_overload <- function(x, table, nomatch = NA_integer_, incomparables = NULL) {
+  base::match(needed(x, "match"), needed(table, "match"), nomatch, incomparables)
+}
+
+in_overload <- function(x, table) {
+  base::match(needed(x, "%in%"), needed(table, "%in%"), 0L) > 0L
+}
+
+find_interval_overload <- function(x, vec, ...) {
+  base::findInterval(needed(x, "findInterval"), needed(vec, "findInterval"), ...)
+}
+
+cut_overload <- function(x, ...) {
+  base::cut(needed(x, "cut"), ...)
+}
+
+# As base R's, which takes nothing but R's logicals.
+stopifnot_overload <- function(..., exprs, exprObject, local = TRUE) {
+  if (!missing(exprs) || !missing(exprObject)) {
+    call <- sys.call()
+    call[[1]] <- base::stopifnot
+    return(eval(call, parent.frame()))
+  }
+  for (i in seq_len(...length())) {
+    value <- ...elt(i)
+    if (is.object(value) && is_tensor(value)) value <- decided(value, "stopifnot", sys.call()[[i + 1L]])
+    if (!(is.logical(value) && !anyNA(value) && all(value))) {
+      named <- names(sys.call())[i + 1L]
+      message <- if (!is.null(named) && nzchar(named)) {
+        named
+      } else {
+        is_not <- if (is.logical(value) && length(value) > 1L && !anyNA(value)) "are not all TRUE" else "is not TRUE"
+        paste(deparse(as_written(sys.call()[[i + 1L]]), nlines = 1L)[1L], is_not)
+      }
+      stop(simpleError(message, if (sys.parent() > 0L) sys.call(sys.parent())))
+    }
+  }
+  invisible()
+}

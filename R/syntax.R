@@ -1,0 +1,157 @@
+# R's syntax in a function that is adapted: what no name in front of its environment can change.
+#
+#     if (a) b              if (.gradops_condition(a, "if")) b          also `while`
+#     a && b                .gradops_condition(a, "&&") && ...          also `||`
+#     for (v in s) b        for (v in .gradops_sequence(s)) b
+#     switch(a, ...)        switch(.gradops_condition(a, "switch"), ...)
+#     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
+#     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
+
+# `f`'s body, rewritten, and the names and texts in it.
+code_of <- function(f) {
+  recently(
+    state$codes %||% (state$codes <- new.env(parent = emptyenv())),
+    function(code) identical(code$original, body(f)) && identical(code$formals, formals(f)),
+    function() {
+      defaults <- Filter(Negate(rlang::is_missing), as.list(formals(f)))
+      list(
+        original = body(f), formals = formals(f), body = rewritten(body(f)),
+        names = unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
+      )
+    }
+  )
+}
+
+# Symbols, and texts, which may name functions: `sapply(x, "helper")`.
+words_of <- function(code) {
+  if (is.symbol(code)) {
+    as.character(code)
+  } else if (is.character(code)) {
+    if (length(code) == 1 && !is.na(code)) code else character()
+  } else if (is.call(code)) {
+    base::unlist(c(lapply(as.list(code), words_of), if (is_call_of(code, assignments)) replacements_in(code[[2]])))
+  } else if (is.pairlist(code)) {
+    base::unlist(lapply(unname(as.list(code)), words_of))
+  }
+}
+
+# The functions that `names(f(x))[i] <- v` calls besides.
+replacements_in <- function(target) {
+  found <- character()
+  while (is.call(target)) {
+    if (is.symbol(target[[1]])) found <- c(found, paste0(as.character(target[[1]]), "<-"))
+    target <- if (length(target) > 1) target[[2]]
+  }
+  found
+}
+
+assignments <- c("<-", "<<-", "=")
+parts_of_objects <- c("$", "[[", "@", "get", "match.fun")
+
+# Calls whose arguments are code and stay so, and those whose value is known to be R's.
+quoting <- c("quote", "bquote", "substitute", "expression", "~", "missing", "library", "require")
+plain_sequences <- c(":", "seq_len", "seq_along")
+plain_conditions <- c("&&", "||", "is.null", "missing", "inherits", "is.function", "exists", "nzchar", "is.character")
+
+rewritten <- function(code) {
+  if (!is.call(code)) {
+    return(code)
+  }
+  head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
+  if (head %in% quoting) {
+    return(code)
+  }
+  if (head %in% c("::", ":::")) {
+    return(call(".gradops_function", code, as.character(code[[3]])))
+  }
+  if (head == "function") {
+    code[[3]] <- rewritten(code[[3]])
+    return(code)
+  }
+  parts <- as.list(code)
+  from <- if (head %in% c(assignments, "$", "@")) 3 else 2
+  for (i in seq_along(parts)[-seq_len(from - 1)]) {
+    if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- rewritten(parts[[i]])
+  }
+  if (head %in% c("$", "@") && is.call(parts[[2]])) parts[[2]] <- rewritten(parts[[2]])
+  if (is.call(parts[[1]])) parts[[1]] <- function_of(rewritten(parts[[1]]))
+  if (head %in% assignments && is.call(parts[[3]])) parts[[3]] <- function_of(parts[[3]])
+  if (nzchar(head) && !exists(head, envir = asNamespace("stats"))) {
+    parts[-1] <- lapply(parts[-1], function(part) if (rlang::is_missing(part)) part else function_of(part))
+  }
+  if (head %in% c("if", "while")) {
+    parts[[2]] <- condition_of(parts[[2]], head)
+  } else if (head %in% c("&&", "||") && length(parts) == 3) {
+    parts[2:3] <- lapply(parts[2:3], condition_of, head)
+  } else if (head == "for" && !is_call_of(parts[[3]], plain_sequences)) {
+    parts[[3]] <- call(".gradops_sequence", parts[[3]])
+  } else if (head == "switch" && length(parts) > 1 && !rlang::is_missing(parts[[2]])) {
+    parts[[2]] <- call(".gradops_condition", parts[[2]], head)
+  }
+  mostattributes <- attributes(code)
+  code <- as.call(parts)
+  attributes(code) <- mostattributes
+  code
+}
+
+function_of <- function(code) {
+  if (is_call_of(code, parts_of_objects)) call(".gradops_function", code) else code
+}
+
+condition_of <- function(code, form) {
+  if (is_call_of(code, plain_conditions) || is.atomic(code)) code else call(".gradops_condition", code, form)
+}
+
+is_call_of <- function(code, names) {
+  is.call(code) && is.symbol(code[[1]]) && as.character(code[[1]]) %in% names
+}
+
+# What the rewritten code calls ----------------------------------------------------------------------------------------
+
+# A tensor that decides: its values, where they are known.
+condition <- function(x, form) {
+  if (is.object(x) && is_any_tensor(x)) decided(x, form, sys.call()[[2]]) else x
+}
+
+decided <- function(x, form, code) {
+  value <- plain(x)
+  if (is.null(value)) {
+    written <- deparse(as_written(code), nlines = 1)[1]
+    where <- if (form %in% c("&&", "||")) sprintf("`%s` in `%s`", written, form) else sprintf("`%s (%s)`", form, written)
+    abort(
+      c(sprintf("%s looks at a value, which is not known while a function is compiled.", where), i = instead_of[[form]]),
+      class = c("gradops_error_jit", "gradops_error"), call = NULL
+    )
+  }
+  value
+}
+
+instead_of <- list(
+  `if` = "Use `ifelse()` for elements, `op_cond()` for branches; or leave `jit` out.",
+  `while` = "Use `op_while_loop()`; or a loop of a fixed number of steps, or leave `jit` out.",
+  switch = "Use `op_switch()`; or leave `jit` out.",
+  `&&` = "Use `&`, whose value may be a tensor; or leave `jit` out.",
+  `||` = "Use `|`, whose value may be a tensor; or leave `jit` out.",
+  stopifnot = "Check before, on R's numbers; or leave `jit` out.",
+  values = "Leave `jit` out, or pass them as an argument that is no tensor (`static_argnums`)."
+)
+
+# What a loop goes through: of a tensor its elements, by column.
+elements <- function(x) {
+  if (is.object(x) && is_any_tensor(x)) as.list(adopted(x)) else x
+}
+
+found_function <- function(f, name = "") {
+  if (is.function(f)) translated(f, name) else f
+}
+
+# Code as the user wrote it.
+as_written <- function(code) {
+  if (is.call(code)) {
+    if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {
+      return(as_written(code[[2]]))
+    }
+    for (i in seq_along(code)) if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- as_written(code[[i]])
+  }
+  code
+}

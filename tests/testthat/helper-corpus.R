@@ -1,0 +1,63 @@
+# Functions as people write them (tests/testthat/corpus), with where they are evaluated. `decides`: whether what they do
+# depends on values, so that a compiled one is an error (NA: it may be, or gives the right value). `gradient`: where
+# numerical differentiation cannot tell.
+
+# A file's functions are in an environment that finds R's functions before those that gradops exports, as a package's.
+corpus <- function(file) {
+  cases <- list()
+  home <- new.env(parent = asNamespace("stats"))
+  home$at <- function(name, x, f, decides = FALSE, gradient = NULL) {
+    cases[[name]] <<- list(name = name, x = x, f = f, decides = decides, gradient = gradient)
+  }
+  home$op_stop_gradient <- op_stop_gradient
+  home$.packageName <- "corpus" # for reference classes
+  sys.source(testthat::test_path("corpus", paste0(file, ".R")), home)
+  cases
+}
+
+quietly <- function(code) {
+  utils::capture.output(value <- suppressMessages(code))
+  value
+}
+
+# What is wrong with a function's value, gradient, or its compiled form at a second point; NULL if nothing.
+wrong_with <- function(case, compiled = TRUE) {
+  value <- quietly(case$f(case$x))
+  expected <- if (is.null(case$gradient)) quietly(numDeriv::grad(case$f, case$x)) else case$gradient(case$x)
+  found <- tryCatch(quietly(value_and_grad_fn(case$f)(case$x)), error = identity, warning = identity)
+  if (inherits(found, "condition")) {
+    return(sprintf("%s: %s", case$name, conditionMessage(found)))
+  }
+  if (!isTRUE(all.equal(as.vector(found$value), as.vector(value), tolerance = 1e-8))) {
+    return(sprintf("%s: value %s, not %s", case$name, format(found$value), format(value)))
+  }
+  if (!isTRUE(all.equal(as.vector(found$gradient), as.vector(expected), tolerance = 1e-6))) {
+    return(sprintf("%s: gradient %s, not %s", case$name, toString(found$gradient), toString(expected)))
+  }
+  if (compiled) wrong_compiled(case)
+}
+
+wrong_compiled <- function(case) {
+  program <- jit(case$f)
+  second <- case$x * 1.01 + 0.002
+  found <- tryCatch(
+    {
+      quietly(program(case$x))
+      quietly(program(second))
+    },
+    gradops_error_jit = identity, error = function(error) conditionMessage(error)
+  )
+  if (inherits(found, "gradops_error_jit")) {
+    return(if (isFALSE(case$decides)) sprintf("%s, compiled: %s", case$name, conditionMessage(found)))
+  }
+  if (is.character(found)) {
+    return(sprintf("%s, compiled: %s", case$name, found))
+  }
+  if (isTRUE(case$decides)) {
+    return(sprintf("%s, compiled: a value was looked at without an error", case$name))
+  }
+  value <- quietly(case$f(second))
+  if (!isTRUE(all.equal(as.vector(found), as.vector(value), tolerance = 1e-8))) {
+    sprintf("%s, compiled: %s, not %s", case$name, format(found), format(value))
+  }
+}

@@ -1,0 +1,156 @@
+# R code as it stands: the corpus, and how functions are adapted.
+
+# Each case runs on one of the backends, in a long run on all.
+for (file in c("filling", "dropping", "deciding", "helpers", "reporting", "models")) {
+  test_each(paste("R code as people write it:", file), {
+    skip_if_not_installed("numDeriv")
+    cases <- corpus(file)
+    turn <- match(backend, all_backends)
+    if (!nzchar(Sys.getenv("GRADOPS_LONG"))) cases <- cases[seq_along(cases) %% 4 == turn - 1]
+    expect_identical(unlist(lapply(unname(cases), wrong_with)), NULL)
+  })
+}
+
+users <- new.env(parent = globalenv())
+filling <- evalq(filling <- function(p) {
+  h <- numeric(3)
+  for (i in 1:3) h[i] <- p[1]^i * p[2]
+  sum(h)
+}, users)
+of_helper <- evalq(of_helper <- function(p) filling(p) + 1, users)
+expected <- c(2 * (1 + 4 + 12), 14)
+
+test_each("cold, warm and byte-compiled functions differentiate, and their helpers", {
+  for (f in list(filling, of_helper, compiler::cmpfun(filling))) {
+    expect_equal(gradient(f, c(2, 2)), expected)
+    for (i in 1:10) f(c(2, 2))
+    expect_equal(gradient(f, c(2, 2)), expected)
+  }
+  expect_equal(gradient(of_helper, c(2, 2)), expected)
+})
+
+test_each("nothing is left of it: after values, errors, jumps and interrupts", {
+  before <- list(search(), ls(environment(filling), all.names = TRUE), body(filling), environment(filling))
+  left <- function() {
+    expect_identical(gradops:::inside(), 0)
+    expect_identical(list(search(), ls(environment(filling), all.names = TRUE), body(filling), environment(filling)), before)
+    h <- numeric(2)
+    expect_error(h[1] <- variable(1), "environment")
+    expect_true(op_is_tensor(variable(1) > 0))
+    expect_identical(as.numeric(variable(1)), 1)
+  }
+  gradient(filling, c(2, 2))
+  left()
+  expect_error(gradient(function(p) stop(filling(p)), c(2, 2)), class = "gradops_error_callback")
+  left()
+  tryCatch(gradient(function(p) { # nolint
+    filling(p)
+    signalCondition(structure(class = c("mine", "condition"), list(message = "", call = NULL)))
+  }, c(2, 2)), mine = function(condition) NULL)
+  left()
+  (function() gradient(function(p) return(filling(p)), c(2, 2)))()
+  left()
+  tryCatch(gradient(function(p) rlang::interrupt(), c(2, 2)), interrupt = function(condition) NULL)
+  left()
+})
+
+test_each("nested derivatives, and callbacks, fill too", {
+  expect_equal(hessian(filling, c(2, 2)), rbind(c(2 * (2 + 12), 17), c(17, 0)))
+  slope <- function(p) sum(gradient(filling, p)^2)
+  expect_equal(gradient(slope, c(2, 2)), as.vector(2 * hessian(filling, c(2, 2)) %*% expected))
+  squares <- op_custom_gradient(function(x) {
+    out <- numeric(2)
+    out[1] <- x[1]^2
+    list(out[1], function(upstream) {
+      g <- numeric(2)
+      g[1] <- upstream * 3
+      g[2] <- 0
+      g
+    })
+  })
+  expect_equal(gradient(function(p) squares(p), c(2, 2)), c(3, 0))
+  expect_equal(gradient(checkpoint(filling), c(2, 2)), expected)
+})
+
+test_that("a helper that is defined anew is the new one", {
+  skip_without()
+  home <- new.env(parent = globalenv())
+  evalq({
+    helper <- function(p) p^2
+    f <- function(p) sum(helper(p))
+  }, home)
+  g <- grad_fn(home$f)
+  expect_equal(g(3), 6)
+  home$helper <- function(p) p^3
+  expect_equal(g(3), 27)
+  expect_equal(gradient(home$f, 3), 27)
+  home$helper <- 5 # no function at all
+  expect_error(g(3))
+})
+
+test_that("variables named as R's functions stay variables", {
+  skip_without()
+  home <- new.env(parent = globalenv())
+  home$f <- function(p) sum(c(p, 1) * dt)
+  environment(home$f) <- home
+  g <- grad_fn(home$f)
+  home$dt <- 0.5
+  expect_equal(g(3), 0.5)
+  home$c <- function(...) base::c(...) * 2 # the user's own `c()` is the user's
+  home$f <- function(p) sum(c(1, 2)) * p
+  environment(home$f) <- home
+  expect_equal(gradient(home$f, 3), 6)
+})
+
+test_that("state of closures, and what is assigned outside, stay where they are", {
+  skip_without()
+  make <- function() {
+    count <- 0
+    trace <- numeric(2)
+    function(p) {
+      count <<- count + 1
+      trace[count] <<- as.numeric(op_stop_gradient(p))
+      p^2
+    }
+  }
+  f <- make()
+  gradient(f, 3)
+  gradient(f, 4)
+  expect_identical(environment(f)$count, 2)
+  expect_identical(as.numeric(environment(f)$trace), c(3, 4))
+})
+
+test_each("compiled code says which form looks at a value", {
+  says <- function(f, form) {
+    error <- expect_error(jit(f)(c(1, 2)), class = "gradops_error_jit")
+    expect_match(conditionMessage(error), form, fixed = TRUE)
+  }
+  says(function(p) if (p[1] > 0) p else -p, "`if (p[1] > 0)`")
+  says(function(p) while (sum(p) < 3) p <- p * 2, "`while (sum(p) < 3)`")
+  says(function(p) if (length(p) > 1 && all(p > 0)) p else -p, "`all(p > 0)` in `&&`")
+  says(function(p) if (p[1] == 2 || p[2] == 2) p else -p, "`p[1] == 2` in `||`")
+  says(function(p) switch(p[1], p, -p), "`switch (p[1])`")
+  says(function(p) {
+    stopifnot(p > 0)
+    p
+  }, "`stopifnot (p > 0)`")
+  says(function(p) if (2 %in% p) p else -p, "`%in%()`")
+  says(function(p) p[p > 1], "x[i]")
+})
+
+test_each("what stopifnot() says is base R's", {
+  expect_error(gradient(function(p) stopifnot(sum(p) > 5, TRUE), c(1, 2)), "sum(p) > 5 is not TRUE", fixed = TRUE)
+  expect_error(gradient(function(p) stopifnot("too small" = all(p > 5)), c(1, 2)), "too small", fixed = TRUE)
+  expect_error(gradient(function(p) stopifnot(p > 1), c(1, 2)), "p > 1 are not all TRUE", fixed = TRUE)
+})
+
+test_each("comparisons are R's logicals while differentiating, with names and NA", {
+  gradient(function(p) {
+    expect_identical(p > 1, c(a = FALSE, b = TRUE, c = NA))
+    expect_identical(!(p > 1), c(a = TRUE, b = FALSE, c = NA))
+    expect_identical(p == c(1, 2, 3), c(a = TRUE, b = TRUE, c = NA))
+    expect_identical(matrix(p, 1) > 1, matrix(c(FALSE, TRUE, NA), 1))
+    sum(p)
+  }, c(a = 1, b = 2, c = NaN))
+  expect_true(op_is_tensor(op_convert_to_tensor(1) > 0))
+})
