@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick test-long check lint bench docs site
+.PHONY: setup demo test quick test-long test-neighbours check lint bench docs site
 
 setup:
 	tools/setup
@@ -20,6 +20,14 @@ test-long: export GRADOPS_LONG ?= 1
 test-long: setup
 	$(python) -m pytest -q -n 2 -p no:benchmark -m long -rA
 	NOT_CRAN=true RETICULATE_PYTHON=$(CURDIR)/$(python) GRADOPS_BACKEND=numpy Rscript -e 'library(gradops); testthat::test_file("tests/testthat/test-random-arguments.R", package = "gradops", load_package = "installed", stop_on_failure = TRUE)'
+
+# The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
+# with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.
+test-neighbours: export RETICULATE_PYTHON = $(CURDIR)/$(python)
+test-neighbours: export NOT_CRAN = true
+test-neighbours: setup
+	status=0; for backend in numpy torch tensorflow jax; do for order in before after; do \
+	  Rscript tools/neighbours.R $$backend $$order || status=1; done; done; exit $$status
 
 # R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
 check: export RETICULATE_PYTHON = $(CURDIR)/$(python)

@@ -206,12 +206,17 @@ implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = pa
   x <- op_stop_gradient(op_sum(like)) * 0 + x # of its library and precision
   if (!traced) {
     reached <- FALSE
+    last <- Inf
     for (i in 1:30) {
-      move <- tryCatch(known_values(step(x)), gradops_error_argument = function(error) NaN)
+      move <- known_values(step(x)) %||% NaN # where the matrix is singular
       if (!all(is.finite(move))) break
       x <- op_stop_gradient(x - array_of(move, dim(move)))
-      reached <- max(abs(move)) <= 1e-9 * (1 + max(abs(known_values(x))))
-      if (reached) break
+      moved <- max(abs(move))
+      if (moved <= 1e-9 * (1 + max(abs(known_values(x))))) {
+        reached <- moved <= 0.1 * last || moved < 1e-12 # steps that shrink slowly are those to a root without slope
+        break
+      }
+      last <- moved
     }
     if (!reached) {
       abort(

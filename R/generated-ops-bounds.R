@@ -134,10 +134,11 @@ op_nan_to_num <- function(x, nan = 0, posinf = NULL, neginf = NULL) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`. It has
-#'   no gradient.
+#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' @section Gradient:
+#' 0.
 #' @examplesIf gradops_available()
 #' op_nextafter(c(1, 2, 3), c(4, 5, 6))
 #' @export

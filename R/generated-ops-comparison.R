@@ -71,6 +71,19 @@ op_isreal <- function(x) {
   call_op("isreal", operand(x))
 }
 
+#' -1, 0 or 1 (for complex numbers `x / abs(x)`) of each element
+#'
+#' @param x A tensor, a variable, or R numbers.
+#' @returns A tensor of `x`'s shape and dtype.
+#' @section Gradient:
+#' 0, as in PyTorch; of complex numbers that of `x / abs(x)`, 0 where `x` is 0.
+#' @examplesIf gradops_available()
+#' op_sign(c(0.1, 0.5, 0.9))
+#' @export
+op_sign <- function(x) {
+  call_op("sign", operand(x))
+}
+
 #' Whether the sign bit is set, for each element: of negative numbers and of -0.0
 #'
 #' @param x A tensor, a variable, or R numbers.

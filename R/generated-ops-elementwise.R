@@ -152,7 +152,9 @@ op_arctanh <- function(x) {
 #' The smallest whole number not below of each element
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @returns A tensor of `x`'s shape and dtype. It has no gradient.
+#' @returns A tensor of `x`'s shape and dtype.
+#' @section Gradient:
+#' 0, as in PyTorch.
 #' @examplesIf gradops_available()
 #' op_ceil(c(0.1, 0.5, 0.9))
 #' @export
@@ -297,7 +299,9 @@ op_expm1 <- function(x) {
 #' The largest whole number not above of each element
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @returns A tensor of `x`'s shape and dtype. It has no gradient.
+#' @returns A tensor of `x`'s shape and dtype.
+#' @section Gradient:
+#' 0, as in PyTorch.
 #' @examplesIf gradops_available()
 #' op_floor(c(0.1, 0.5, 0.9))
 #' @export
@@ -309,9 +313,11 @@ op_floor <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' @section Gradient:
+#' 0, as in PyTorch.
 #' @examplesIf gradops_available()
 #' op_floor_divide(c(1, 2, 3), c(4, 5, 6))
 #' @export
@@ -663,23 +669,14 @@ op_reciprocal <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param decimals A whole number.
-#' @returns A tensor of `x`'s shape and dtype. It has no gradient.
+#' @returns A tensor of `x`'s shape and dtype.
+#' @section Gradient:
+#' 0, as in PyTorch.
 #' @examplesIf gradops_available()
 #' op_round(c(0.1, 0.5, 0.9))
 #' @export
 op_round <- function(x, decimals = 0L) {
   call_op("round", operand(x), decimals)
-}
-
-#' -1, 0 or 1 (for complex numbers `x / abs(x)`) of each element
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @returns A tensor of `x`'s shape and dtype. It has no gradient.
-#' @examplesIf gradops_available()
-#' op_sign(c(0.1, 0.5, 0.9))
-#' @export
-op_sign <- function(x) {
-  call_op("sign", operand(x))
 }
 
 #' Sine of each element
@@ -795,7 +792,9 @@ op_true_divide <- function(x1, x2) {
 #' The whole part of each element
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @returns A tensor of `x`'s shape and dtype. It has no gradient.
+#' @returns A tensor of `x`'s shape and dtype.
+#' @section Gradient:
+#' 0, as in PyTorch.
 #' @examplesIf gradops_available()
 #' op_trunc(c(0.1, 0.5, 0.9))
 #' @export

@@ -12,7 +12,7 @@
 #' op_fft(list(c(1, 2), c(3, 4)))
 #' @export
 op_fft <- function(x) {
-  several(call_op("fft", operand(x)))
+  several(call_op("fft", operand(pair(x))))
 }
 
 #' Discrete Fourier transform over the last two dimensions
@@ -27,7 +27,7 @@ op_fft <- function(x) {
 #' op_fft2(list(matrix(1:4 / 1, 2), matrix(0, 2, 2)))
 #' @export
 op_fft2 <- function(x) {
-  several(call_op("fft2", operand(x)))
+  several(call_op("fft2", operand(pair(x))))
 }
 
 #' Inverse discrete Fourier transform over the last two dimensions, divided by their sizes
@@ -42,7 +42,7 @@ op_fft2 <- function(x) {
 #' op_ifft2(list(matrix(1:4 / 1, 2), matrix(0, 2, 2)))
 #' @export
 op_ifft2 <- function(x) {
-  several(call_op("ifft2", operand(x)))
+  several(call_op("ifft2", operand(pair(x))))
 }
 
 #' Inverse of [op_rfft()] over the last dimension
@@ -59,7 +59,7 @@ op_ifft2 <- function(x) {
 #' op_irfft(list(c(1, 2), c(3, 4)))
 #' @export
 op_irfft <- function(x, fft_length = NULL) {
-  call_op("irfft", operand(x), fft_length)
+  call_op("irfft", operand(pair(x)), fft_length)
 }
 
 #' Discrete Fourier transform of a real signal over the last dimension: the first half of the spectrum

@@ -86,7 +86,7 @@ op_normalize <- function(x, axis = -1L, order = 2L, epsilon = NULL) {
 #' `x / sqrt(mean(x**2) + epsilon) * scale` over axes (Zhang and Sennrich 2019)
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @param scale A tensor of the sizes of `x` along the axes, or broadcasting against it.
+#' @param scale A tensor of the sizes of `x` along the axes, or broadcasting against it, as a number does.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param epsilon `gradops.config.epsilon()` if NULL.
 #' @returns A tensor.

@@ -3,7 +3,7 @@
 #' A tensor of zeros with `values` added at positions
 #'
 #' @param indices Whole numbers of shape `(..., k)`: positions along the first `k` dimensions.
-#' @param values Of shape `(..., *shape[k:])`. Those at one position add up.
+#' @param values Of shape `(..., *shape[k:])`, or one number for all. Those at one position add up.
 #' @param shape The result's.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor.

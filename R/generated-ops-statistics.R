@@ -23,7 +23,8 @@ op_average <- function(x, axis = NULL, weights = NULL) {
 #' @param x A vector of whole numbers from 0 up; or a matrix, each row counted on its own.
 #' @param weights What each element counts, in the shape of `x`; 1 if NULL.
 #' @param minlength The least length of the result. Inside a trace (`jax.jit`, `tf.function`) it is the length, and
-#'   greater numbers are not counted.
+#'   numbers that are not below it or negative are not counted; a program of `jit` on NumPy raises where it meets
+#'   them.
 #' @param sparse Must be FALSE.
 #' @returns A tensor of length `max(minlength, max(x) + 1)`, a row for each row of `x`: int64, or with weights in
 #'   their dtype (integers in int64).

@@ -52,12 +52,10 @@ assign_parts <- function(names, value, env, call) {
   if (length(rest) == 1) {
     taken <- seq_len(extra + 1L) + rest - 1L
     parts <- c(parts[seq_len(rest - 1L)], list(parts[taken]), parts[-seq_len(rest + extra)])
-    names[[rest]] <- as.name(sub("^\\.\\.\\.", "", as.character(names[[rest]])))
-    if (identical(names[[rest]], as.name(""))) names[[rest]] <- quote(.)
+    name <- sub("^\\.\\.\\.", "", as.character(names[[rest]]))
+    names[[rest]] <- if (nzchar(name)) as.name(name) else quote(.)
   }
-  Map(function(name, part) {
-    if (rlang::is_call(name, "c")) assign_parts(name, part, env, call) else assign_parts(name, part, env, call)
-  }, names, parts)
+  Map(function(name, part) assign_parts(name, part, env, call), names, parts)
 }
 
 parts_of <- function(value) {

@@ -12,7 +12,12 @@ py_call <- function(.f, ...) {
     keywords <- arguments[nzchar(names)]
     arguments <- arguments[!nzchar(names)]
   }
-  result <- suspendInterrupts(reticulate_call(.f, arguments, keywords))
+  py_call_list(.f, arguments, keywords)
+}
+
+# The same with the arguments in lists, those without and those with names.
+py_call_list <- function(f, arguments, keywords = list()) {
+  result <- suspendInterrupts(reticulate_call(f, arguments, keywords))
   if (is.null(result)) rlang::interrupt()
   result
 }
@@ -22,7 +27,7 @@ py_to_r <- function(x) {
   suspendInterrupts(reticulate_to_r(x))
 }
 
-# Whether interrupts are suspended other than by `py_call()`. R tells only the functions that change it: each notes what
+# Whether interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes what
 # was before.
 interrupts_suspended <- function() {
   frame <- sys.nframe()
@@ -31,7 +36,7 @@ interrupts_suspended <- function() {
     if (identical(changed_by, allowInterrupts)) {
       return(FALSE)
     } else if (identical(changed_by, suspendInterrupts)) {
-      return(isTRUE(sys.frame(frame)$suspended) || !identical(sys.function(sys.parents()[frame]), py_call))
+      return(isTRUE(sys.frame(frame)$suspended) || !identical(sys.function(sys.parents()[frame]), py_call_list))
     }
     frame <- frame - 1
   }

@@ -12,13 +12,15 @@
 #' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
-#' @returns A function of the same arguments; of R numbers alone it returns R numbers.
+#' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was compiled:
+#'   on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
 #' - `gradops_error_jit`: `f` looks at values, or draws R's random numbers, while it is traced.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' @examplesIf gradops_available()
 #' f <- jit(function(x) sum(exp(x)^2))
 #' f(c(1, 2))
+#' f
 #' @export
 jit <- function(f, static_argnums = integer()) {
   check_function(f)
@@ -26,22 +28,34 @@ jit <- function(f, static_argnums = integer()) {
   run <- compiled_calls(f, function(f, here) {
     call_core("jit", callback(differentiated(f, here), owner = here), as.list(static - 1L))
   })
-  function(...) {
+  compiled <- function(...) {
     arguments <- list(...)
     tensors <- if (length(static) > 0) arguments[-static] else arguments
     if (gives_numbers(tensors)) {
-      vectors(py_to_r(run(arguments)))
+      vectors(run(arguments))
     } else {
       several(run(arguments, in_r = FALSE))
     }
   }
+  structure(compiled, class = c("gradops_compiled", "function"), explain = attr(run, "explain"))
+}
+
+#' @export
+format.gradops_compiled <- function(x, ...) {
+  c("<compiled function>", attr(x, "explain")())
+}
+
+#' @export
+print.gradops_compiled <- function(x, ...) {
+  writeLines(format(x))
+  invisible(x)
 }
 
 # A function of a list of arguments that calls what `make(f, here)` compiles, made anew where what `f` closes over, or
-# the names of the arguments, have changed. `f` runs only to be traced.
+# the names of the arguments, have changed. `f` runs only to be traced. Results are R's values where `in_r`.
 compiled_calls <- function(f, make) {
   here <- new.env()
-  compiled <- NULL
+  compiled <- direct <- NULL
   watched <- NULL
   traced <- FALSE
   noticed <- function(...) {
@@ -50,15 +64,22 @@ compiled_calls <- function(f, make) {
       explain_branch(condition, "gradops_error_jit")
     })
   }
-  function(arguments, in_r = TRUE) {
+  run <- function(arguments, in_r = TRUE) {
     names <- lapply(arguments, names_within)
     if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
       here$names <- names
       compiled <<- make(noticed, here)
+      direct <<- call_core("interop.r.direct", compiled)
     }
     traced <<- FALSE
     seed <- random_state()
-    result <- call_python(compiled, arguments, in_r = in_r)
+    result <- if (in_r && all_plain(arguments)) {
+      call_direct(direct, arguments)
+    } else if (in_r) {
+      py_to_r(call_python(compiled, arguments, in_r = TRUE))
+    } else {
+      call_python(compiled, arguments)
+    }
     if (traced) {
       watched <<- captured(f)
       if (!identical(seed, random_state())) {
@@ -74,6 +95,30 @@ compiled_calls <- function(f, make) {
     }
     result
   }
+  explain <- function() {
+    if (is.null(compiled)) {
+      return("not compiled yet: it is at the first call")
+    }
+    strsplit(py_to_r(call_core("interop.r.explain", compiled)), "\n", fixed = TRUE)[[1]]
+  }
+  structure(run, explain = explain)
+}
+
+# Arguments that Python needs no word about: doubles without a class, by position.
+all_plain <- function(arguments) {
+  if (!is.null(names(arguments))) {
+    return(FALSE)
+  }
+  for (x in arguments) if (!is.double(x) || is.object(x)) return(FALSE)
+  TRUE
+}
+
+# A call of what `direct()` in interop/r/direct.py makes, with its result as R's.
+call_direct <- function(direct, arguments, call = users_call()) {
+  arguments <- lapply(arguments, function(x) if (length(x) == 1L && is.null(dim(x))) as.vector(x) else array_of(x))
+  result <- py_call_list(direct, arguments)
+  if (class(result)[1L] == failure_class) raise(result, call)
+  py_to_r(result)[[1]]
 }
 
 # What functions close over --------------------------------------------------------------------------------------------

@@ -46,8 +46,18 @@ c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
     return(c_texts(parts))
   }
   joined <- joined(parts)
+  if (is_pair(parts)) attr(joined, "gradops_pair") <- unname(parts)
   names <- if (use.names) names_of_parts(parts)
   if (is.null(names)) joined else with_names(joined, names)
+}
+
+# In keras3 `c(real, imaginary)` of two matrices is a list of both, which `op_fft2()` and its family take.
+is_pair <- function(parts) {
+  length(parts) == 2L && !is_vector(parts[[1]]) && identical(dim(parts[[1]]), dim(parts[[2]]))
+}
+
+pair <- function(x) {
+  attr(x, "gradops_pair", exact = TRUE) %||% x
 }
 
 # All that nested lists hold.

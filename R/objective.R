@@ -61,7 +61,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE) {
   }
   structure(
     list(fn = fn, gr = gr, he = he, nlm = nlm, evaluations = function() evaluations),
-    class = "gradops_objective", compiled = jit
+    class = "gradops_objective", explain = attr(both, "explain")
   )
 }
 
@@ -75,13 +75,14 @@ evaluator <- function(.name, f, compiled) {
     derivative <- make(f, here)
     function(arguments) {
       here$names <- lapply(arguments, names_within)
-      call_python(derivative, arguments, in_r = TRUE)
+      py_to_r(call_python(derivative, arguments, in_r = TRUE))
     }
   }
-  function(arguments) {
+  evaluate <- function(arguments) {
     arguments[[1]] <- as_doubles(arguments[[1]])
-    py_to_r(run(arguments))
+    run(arguments)
   }
+  structure(evaluate, explain = attr(run, "explain"))
 }
 
 # A gradient in the form of the parameters; of several values the matrix of their gradients.
@@ -99,12 +100,13 @@ format.gradops_objective <- function(x, ...) {
   c(
     sprintf(
       "<objective%s, evaluated %d time%s>",
-      if (attr(x, "compiled")) ", compiled" else "", evaluations, if (evaluations == 1) "" else "s"
+      if (is.function(attr(x, "explain"))) ", compiled" else "", evaluations, if (evaluations == 1) "" else "s"
     ),
     "fn(x, ...)   value",
     "gr(x, ...)   gradient, from the same evaluation",
     "he(x, ...)   Hessian",
-    "nlm(x, ...)  value with its gradient as an attribute, for nlm()"
+    "nlm(x, ...)  value with its gradient as an attribute, for nlm()",
+    if (is.function(attr(x, "explain"))) attr(x, "explain")()
   )
 }
 

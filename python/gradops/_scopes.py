@@ -7,6 +7,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable
+from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any
 
@@ -39,8 +40,9 @@ class Ends:
         while entries and entries[-1][0] is None:
             due.append(entries.pop()[1])
         self._open.set(tuple(entries))
-        for end in due:
-            end()
+        with ExitStack() as stack:  # all of them, also where one raises
+            for end in reversed(due):
+                stack.callback(end)
 
 
 class EndsOfThread(Ends):

@@ -81,3 +81,39 @@ def test_one_element_of_a_vector(backend):
     x, one = (backends.by_name(backend).convert(value) for value in (np.array([10.0, 20.0, 30.0]), np.array(1)))
     taken = ops.take(x, one)
     assert tuple(taken.shape) == () and float(ops.convert_to_numpy(taken)) == 20.0
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
+def test_lists_of_tensors_and_variables_are_tensors(library):
+    """Also where no other argument is one, and in lists of lists; their gradients go back to what is in the list."""
+
+    def leaf(value):
+        x = backends.by_name(library).convert(np.asarray(value))
+        return x.requires_grad_() if library == "torch" else Variable(x, requires_grad=True)
+
+    a, b, x = leaf(2.0), leaf(3.0), leaf([5.0, 7.0])
+    y = ops.sum(ops.matmul([[a, b], [b, 1.0]], x)) + ops.sum(ops.where([True, False], x, [a, a * b]))
+    y = y + ops.sum(ops.exp([a])) * 0.0 + ops.sum(ops.concatenate([[a, b], [b, b]]))
+    y.backward()
+    grads = [np.asarray(v.grad.tolist()) for v in (a, b, x)]
+    for got, want in zip(grads, (5 + 3 + 1, 7 + 5 + 2 + 3, [2 + 3 + 1, 3 + 1])):
+        np.testing.assert_allclose(got, want)
+
+
+NOT_NUMBERS = {"objects": np.array([1, 2], object), "dates": np.array(["2020-01-01"] * 2, "datetime64[D]")}
+
+
+@pytest.mark.parametrize("kind", NOT_NUMBERS)
+def test_arrays_of_no_numbers_are_refused(kind):
+    x = NOT_NUMBERS[kind]
+    for name in "add subtract multiply power matmul dot equal maximum".split():
+        with pytest.raises(ArgumentTypeError, match=f"`{name}`"):
+            getattr(ops, name)(x, x)
+    for call in (
+        lambda: ops.sum(x),
+        lambda: ops.norm(x),
+        lambda: ops.cast(x, "float64"),
+        lambda: ops.where(True, x, x),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            call()

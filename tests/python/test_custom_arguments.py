@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import backends, custom_gradient, ops
+from gradops import Variable, backends, custom_gradient, ops
 from gradops.errors import GradientError, GradopsError
 
 A, B = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
@@ -176,3 +176,16 @@ def test_a_dict_by_argument_name_stays_one(backend):
     wrong = custom_gradient(lambda p, x: (p["w"] * x, lambda u: {"v": u}))
     with pytest.raises(GradientError, match="named 'v'; the arguments are p, x"):
         gradops.grad(lambda x: ops.sum(wrong({"w": w}, x)))(x)
+
+
+def test_a_gradient_for_a_list_is_taken_apart_or_named():
+    x = [Variable(np.array(v), requires_grad=True) for v in (1.0, 2.0)]
+
+    def of(result):
+        return gradops.custom_gradient(lambda xs: (xs[0] * xs[1], lambda upstream: (result,)))(x)
+
+    of(np.array([3.0, 4.0])).backward()
+    assert [float(v.grad.data) for v in x] == [3.0, 4.0]
+    for wrong in (np.array(3.0), 3.0):
+        with pytest.raises(GradientError, match="argument of 2 parts must have as many"):
+            of(wrong).backward()

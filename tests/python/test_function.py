@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Variable, ops
+from gradops import Variable, backends, ops
 from gradops.autodiff import Function, grad, no_grad, once_differentiable
+from gradops.errors import ArgumentTypeError, GradientError, ShapeError
 
 torch = pytest.importorskip("torch")
 
@@ -383,7 +384,7 @@ def test_plain_numpy_inside():
 def test_arrays_of_other_libraries(library):
     pytest.importorskip(library)
     gradops.config.set_backend(library)
-    x = gradops.ops.convert_to_tensor(np.array([1.0, 2]))
+    x = backends.by_name(library).convert(np.array([1.0, 2]))
     for f, want in (
         (lambda x: ops.sum(Cube.apply(x)), lambda v: (3 * v**2, 6 * v)),
         (lambda x: ops.sum(SplitStyle.apply(x, x, 10)[0]), lambda v: (20 * v, 20 + 0 * v)),
@@ -399,6 +400,69 @@ def test_arrays_of_other_libraries(library):
         import jax
 
         np.testing.assert_allclose(jax.jit(jax.grad(lambda x: Cube.apply(x).sum()))(x), [3, 12], rtol=1e-6)
+
+
+def made(backward, outputs=lambda ctx, x, n: x * 2.0):
+    """A function of a tensor and a number with this backward."""
+
+    class Made(Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return outputs(ctx, x, n)
+
+    Made.backward = staticmethod(backward)
+    return Made
+
+
+def _dirty(ctx, x, n):
+    ctx.mark_dirty(x)
+    return x
+
+
+def _constant(ctx, x, n):
+    y = x * 3.0
+    ctx.mark_non_differentiable(y)
+    return x * 2.0, y
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
+def test_backward_is_checked_on_arrays_as_on_variables(library):
+    pytest.importorskip(library)
+    gradops.config.set_backend(library)
+    x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+
+    def slope(kind):
+        if library == "numpy":
+            leaf = Variable(x, requires_grad=True)
+            kind.apply(leaf, 3).sum().backward()
+            return leaf.grad.numpy()
+        return np.asarray(gradops.grad(lambda v: ops.sum(kind.apply(v, 3)))(x))
+
+    np.testing.assert_allclose(slope(made(lambda ctx, g: (5.0, None))), [5, 5])
+    for backward, error, words in (
+        (lambda ctx, g: g, GradientError, "must return 2 gradients"),
+        (lambda ctx, g: (g, g), GradientError, "input 1, which is no variable"),
+        (lambda ctx, g: (ops.zeros((3,)), None), ShapeError, r"shape \(3,\) for input 0"),
+        (lambda ctx, g: ("g", None), ArgumentTypeError, "tensors or None"),
+    ):
+        with pytest.raises(error, match=words):
+            slope(made(backward))
+
+
+@pytest.mark.parametrize("library", ["jax", "tensorflow"])
+def test_what_a_function_says_of_its_arrays(library):
+    pytest.importorskip(library)
+    gradops.config.set_backend(library)
+    x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+    with pytest.raises(GradientError, match="mark_dirty"):
+        made(lambda ctx, g: (g, None), _dirty).apply(x, 3)
+    both = made(lambda ctx, g, h: (g + h * 100.0, None), _constant)
+    np.testing.assert_allclose(np.asarray(gradops.grad(lambda v: ops.sum(sum(both.apply(v, 3))))(x)), [1, 1])
+    once = made(gradops.autodiff.once_differentiable(lambda ctx, g: (g * 7.0, None)))
+    first = gradops.grad(lambda v: ops.sum(once.apply(v, 3) * v))
+    np.testing.assert_allclose(np.asarray(first(x)), 9 * np.array([1.0, 2.0]))
+    with pytest.raises(GradientError, match="once_differentiable"):
+        gradops.grad(lambda v: ops.sum(first(v)))(x)
 
 
 def test_text():

@@ -119,4 +119,10 @@ def test_a_result_without_a_slope_is_an_error(f, library):
     for derivative in (gradops.grad(f), gradops.value_and_grad(f)):
         with pytest.raises(GradientError, match="must return a floating scalar"):
             derivative(x)
+    for transform in ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"):
+        with pytest.raises(GradientError, match="must return .* of dtype (int|bool)"):
+            getattr(gradops.functional, transform)(f, x, *([x] if transform in ("jvp", "hvp", "vhp") else []))
+    with pytest.raises(GradientError, match="got output 1 of dtype int64"):
+        gradops.functional.jacobian(lambda x: (x * 2.0, ops.argmax(x)), x)
     np.testing.assert_array_equal(ops.convert_to_numpy(gradops.grad(lambda x: 3.0)(x)), [0, 0])
+    np.testing.assert_array_equal(ops.convert_to_numpy(gradops.functional.jacobian(lambda x: 3.0, x)), [0, 0])

@@ -218,13 +218,69 @@ def test_nan_is_no_number(name, backend):
     assert np.isnan(numpy(getattr(ops, name)(tensors(np.array([np.nan]), backend)))).all()
 
 
+STEPS = {
+    **{name: getattr(ops, name) for name in ("floor", "ceil", "trunc", "round", "sign")},
+    "round(1)": lambda x: ops.round(x, 1),
+    "floor_divide": lambda x: ops.floor_divide(x, 2.0),
+    "divisor": lambda x: ops.floor_divide(7.0, x),
+    "nextafter": lambda x: ops.nextafter(x, 9.0),
+    "towards": lambda x: ops.nextafter(9.0, x),
+}
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_ops_without_gradient_have_none(backend):
-    """``floor_divide`` and ``nextafter`` pass nothing on, in a differentiated program too."""
-    x = np.array([2.5, -3.0])
-    for f in (lambda x: ops.floor_divide(x, 2.0) * x, lambda x: ops.nextafter(x, 9.0) * x):
-        value, slope, _ = derivatives(f, [x], backend)
-        np.testing.assert_allclose(slope, value / x)
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_have_gradient_zero(name, backend):
+    """They are connected, so that a backward pass through nothing else gives zeros; and pass nothing on."""
+    x, f = np.array([2.5, -3.25, np.inf]), STEPS[name]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(recorded_gradient(lambda v: ops.sum(f(v)), x, backend), np.zeros(3))
+    finite = x[:2]
+    value, slope, again = derivatives(lambda v: f(v) * v, [finite], backend)
+    np.testing.assert_allclose(slope, value / finite)
+    np.testing.assert_array_equal(again, 0 * finite)
+
+
+def recorded_gradient(f, x, backend):
+    """What a library's own backward pass leaves, where nothing is put in for what is not connected."""
+    if backend == "torch":
+        leaf = tensors(x, backend).requires_grad_()
+        f(leaf).backward()
+        return numpy(leaf.grad)
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        leaf = tensors(x, backend)
+        with tf.GradientTape() as tape:
+            tape.watch(leaf)
+            y = f(leaf)
+        return numpy(tape.gradient(y, leaf))
+    if backend == "jax":
+        import jax
+
+        return numpy(jax.grad(f)(tensors(x, backend)))
+    leaf = Variable(x, requires_grad=True)
+    f(leaf).backward()
+    return leaf.grad.numpy()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_complex_sign_is_pytorchs(backend):
+    """Value and gradient, at 0 too, where they are 0."""
+    torch = pytest.importorskip("torch")
+    z = np.array([3 + 4j, -1e-3j, 2.0, 0.0, -1e100 + 1e100j])
+    real, imag = np.array([1.0, -1.0, 0.0, 3.0, 1.0]), np.array([2.0, 0.0, 0.5, -1.0, 0.0])
+    leaf = torch.tensor(z, requires_grad=True)
+    y = torch.sgn(leaf)
+    (slope,) = torch.autograd.grad((y.real * torch.tensor(real) + y.imag * torch.tensor(imag)).sum(), leaf)
+
+    def loss(v):
+        y = ops.sign(v)
+        return ops.sum(ops.multiply(ops.real(y), real)) + ops.sum(ops.multiply(ops.imag(y), imag))
+
+    np.testing.assert_allclose(numpy(ops.sign(tensors(z, backend))), y.detach().numpy(), rtol=1e-15)
+    got = recorded_gradient(loss, z, backend)
+    np.testing.assert_allclose(got.conj() if backend == "jax" else got, slope.numpy(), rtol=1e-12, atol=1e-120)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

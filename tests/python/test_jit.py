@@ -7,7 +7,8 @@ import pytest
 from parity import BACKENDS, numpy, tensors
 
 import gradops
-from gradops import Variable, config, grad, ops, value_and_grad
+from gradops import Variable, backends, config, grad, ops, value_and_grad
+from gradops.errors import ArgumentError, ArgumentTypeError
 from gradops.jit import JitError, jit
 
 X = np.array([0.5, 1.0, 1.5])
@@ -427,3 +428,24 @@ def test_results_that_are_no_tensors_of_the_backend(backend):
             np.testing.assert_array_equal(numpy(got), wanted)
         assert nothing is None
         assert int(numpy(result["n"])) == 2
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
+def test_negative_positions_of_static_arguments(library):
+    convert = backends.by_name(library).convert
+    f = jit(lambda x, axis: ops.sum(x, axis), static_argnums=-1)
+    x = convert(np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(ops.convert_to_numpy(f(x, 0)), [3, 5, 7])
+    np.testing.assert_array_equal(ops.convert_to_numpy(f(x, 1)), [3, 12])
+    with pytest.raises(ArgumentError, match="position -1 of 0 arguments"):
+        f()
+    with pytest.raises(ArgumentTypeError, match="static_argnums"):
+        jit(ops.exp, static_argnums="x")
+
+
+def test_a_program_refuses_what_its_count_has_no_place_for():
+    f = jit(lambda x: ops.bincount(x, minlength=3))
+    np.testing.assert_array_equal(f(np.array([0, 2, 2])), [1, 0, 2])
+    for wrong in ([0, 3, 1], [0, -1, 1]):
+        with pytest.raises(ArgumentError, match="between 0 and 2"):
+            f(np.array(wrong))

@@ -248,6 +248,13 @@ def test_a_singular_matrix_among_native_steps_is_an_error():
 # What is native, and why not.
 
 
+def test_rules_are_for_kernels_of_numpys():
+    """A kernel under another name would be no longer native, and nobody would see it."""
+    kernels = importlib.import_module("gradops.backends.numpy")
+    rules = importlib.import_module("gradops.jit.native.rules").RULES
+    assert [name for name in rules if not callable(getattr(kernels, name, None))] == []
+
+
 @needs_machine
 def test_explain_says_what_is_native_and_why_not():
     compiled = jit(lambda x: (ops.sort(padding(x)), padding(padding(x) * 3)))

@@ -223,3 +223,33 @@ def test_use_backend_gives_jax_its_precision_back():
 def held_jax():
     with config.use_backend("jax"):
         yield
+
+
+def test_an_end_that_fails_keeps_no_other_from_ending():
+    from gradops._scopes import Ends
+
+    ends, ended = Ends("test"), []
+
+    def failing():
+        raise ValueError("no end")
+
+    ends.push("outer", lambda: ended.append("outer"))
+    ends.push("inner", failing)
+    ends.leave("outer")
+    with pytest.raises(ValueError, match="no end"):
+        ends.leave("inner")
+    assert ended == ["outer"] and not ends.open()
+
+
+def test_a_mode_that_cannot_be_entered_changes_nothing(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from gradops.autodiff import is_grad_enabled, modes, no_grad
+
+    def failing(self, torch, stack):
+        torch.set_grad_enabled(False)
+        raise ValueError("no mode")
+
+    monkeypatch.setattr(modes._Mode, "_enter_torch", failing)
+    with pytest.raises(ValueError, match="no mode"), no_grad():
+        pass
+    assert is_grad_enabled() and torch.is_grad_enabled() and not modes.ends.open()

@@ -386,3 +386,30 @@ def test_buffers_are_freed_as_the_pass_goes():
     finally:
         tracemalloc.stop()
     assert peak < 10 * x.data.nbytes, "the pass itself needs a few buffers, not one for each operation"
+
+
+def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
+    """What was computed is not computed again, and hooks that have run do not run again."""
+    x, y = (Variable(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))
+    calls = []
+
+    def hook_x(g):
+        calls.append("x")
+        return g * 10.0
+
+    def hook_y(g):
+        calls.append("y")
+        if calls.count("y") == 1:
+            raise KeyboardInterrupt
+        return g * 100.0
+
+    x.register_hook(hook_x)
+    y.register_hook(hook_y)
+    z = (x * y).sum()
+    with pytest.raises(KeyboardInterrupt):
+        z.backward()
+    assert x.grad is None and y.grad is None
+    z.backward()
+    np.testing.assert_allclose(x.grad.data, [10, 20])
+    np.testing.assert_allclose(y.grad.data, [100, 200])
+    assert calls.count("x") == 1 and calls.count("y") == 2

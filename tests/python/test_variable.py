@@ -217,6 +217,8 @@ def test_setting_grad():
     assert isinstance(v.grad, Variable)
     with pytest.raises(ShapeError, match="shape"):
         v.grad = np.ones(3)
+    with pytest.raises(ArgumentTypeError, match="dtype float64"):
+        v.grad = np.ones(2, "float32")
     v.grad = None
     y = v * 2
     with pytest.warns(UserWarning, match="retain_grad"):

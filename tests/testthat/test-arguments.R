@@ -56,8 +56,27 @@ test_each("dtypes: R's numbers are float64, integers int64; single ones are weak
   expect_identical(dtype(op_convert_to_tensor(c(TRUE, FALSE))), "bool")
   single <- op_cast(c(1, 2), "float32")
   expect_identical(dtype(single * 2), "float32")
-  expect_identical(dtype(single * c(2, 3)), "float64")
   expect_match(described(op_exp(c(1, 2))), backend)
+})
+
+test_each("R's vectors take the floating dtype of the tensors beside them, positions stay exact", {
+  single <- op_cast(c(1, 2), "float32")
+  results <- list(
+    single * c(2, 3), c(2, 3)^single, single * 1:2, op_add(single, c(1, 2)), op_where(c(TRUE, FALSE), single, c(0, 0)),
+    op_concatenate(list(single, c(1, 2))), c(single, 3), dnorm(single, c(0, 1)), op_matmul(single, c(1, 2)),
+    checkpoint(function(x, y) x * y)(single, 2), vjp(function(x) x * 2, single, c(1, 1))$product,
+    op_custom_gradient(function(x, y) x + y, function(x, y, upstream) list(upstream, NULL))(single, c(1, 2))
+  )
+  for (result in results) expect_identical(op_dtype(result), "float32")
+  expect_identical(op_dtype(single * c(1i, 2)), "complex64")
+  expect_identical(op_dtype(op_convert_to_tensor(1:2) * c(0.5, 1)), "float64")
+  expect_identical(op_dtype(op_convert_to_tensor(c(1, 2)) * c(0.1, 1)), "float64")
+  expect_equal(as.vector(op_cast(c(1, 2), "float64") * c(0.1, 0.2)), c(0.1, 0.4), tolerance = 1e-15)
+
+  half <- op_cast(as.numeric(seq_len(3000) == 2049), "float16") # which holds 2048 and 2050
+  expect_equal(as.vector(op_take(half, c(2049, 2050))), c(1, 0))
+  expect_equal(as.vector(op_get_item(half, c(2049, 2050))), c(1, 0))
+  expect_equal(as.vector(half[c(2049, 2050)]), c(1, 0))
 })
 
 test_each("axes and shapes are from 1, whole numbers pass", {

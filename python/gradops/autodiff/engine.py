@@ -117,11 +117,16 @@ def _pass(this: Pass) -> dict[int, list]:
             raise
         if edges and not retain:
             node.saved = None
-    for entry in arrived.values():
+    for place, entry in arrived.items():
         if entry[1].__class__ is Scattered:
             entry[1] = entry[1].total()
-        if entry[0]._hooks:
-            entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
+        if entry[0]._hooks and place not in this.hooked:
+            try:
+                entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
+            except BaseException:
+                this.hold()
+                raise
+            this.hooked.add(place)
     return ends | arrived
 
 

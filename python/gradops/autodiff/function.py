@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, ShapeError, TypeOf
+from ..ops import creation
 from . import inplace, nested, state, torch_tape
-from .cotangents import sum_to, zeros
+from .cotangents import fit, sum_to, zeros
 from .engine import rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
@@ -61,7 +62,10 @@ class Context:
         self._constants = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on."""
+        """Whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on.
+
+        Arrays of JAX and TensorFlow: always zeros, as the libraries hand them on.
+        """
         self._materialize = bool(value)
 
 
@@ -181,7 +185,7 @@ def _apply(cls, args: tuple):
     if not dirty <= arguments:
         raise GradientError(f"{cls.__name__}: `mark_dirty` takes inputs only.")
     for a in args:
-        if id(a) in dirty:
+        if id(a) in dirty and isinstance(a, Variable):
             inplace.refuse_leaf(a)
     if not any(isinstance(a, Variable) for a in args):
         return output
@@ -238,7 +242,7 @@ class _Application:
             result = self.cls.backward(
                 self.ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given)
             )
-            return _gradients(self.cls, result, self.about, node)
+            return _gradients(self.cls, result, self.about, node.edges)
         finally:
             self.ctx._saved = None
             state.moment.reset(token)
@@ -318,7 +322,7 @@ def _rejoined(value, source, node: Node, single: bool):
     return rejoined(value, node.edges[i])
 
 
-def _gradients(cls, result, about, node) -> list:
+def _gradients(cls, result, about, edges) -> list:
     """What ``backward`` returned, checked, as raw data or as variables in a pass that is recorded."""
     gradients = list(result) if isinstance(result, (tuple, list)) else [result]
     while len(gradients) > len(about) and gradients[-1] is None:
@@ -328,7 +332,7 @@ def _gradients(cls, result, about, node) -> list:
             f"{cls.__name__}.backward must return {len(about)} gradients, one for each input of `forward`; "
             f"got {len(gradients)}."
         )
-    return [_gradient(cls, i, g, a, e) for i, (g, a, e) in enumerate(zip(gradients, about, node.edges))]
+    return [_gradient(cls, i, g, a, e) for i, (g, a, e) in enumerate(zip(gradients, about, edges))]
 
 
 def _gradient(cls, i: int, g, about, edge):
@@ -391,6 +395,7 @@ def once_differentiable(backward: Callable) -> Callable:
 
         return type(result)(map(cut, result)) if isinstance(result, (tuple, list)) else cut(result)
 
+    wrapped.once = True  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -407,23 +412,50 @@ def _native(cls, owner, args: tuple):
         filled = list(args)
         for i, x in zip(places, inputs):
             filled[i] = wrap(x)
+        about = [_about(a) if i in places else None for i, a in enumerate(filled)]
+        likes = [a.data if i in places and differentiable(a.data) else None for i, a in enumerate(filled)]
         ctx = Context()
-        ctx.needs_input_grad = tuple(i in places for i in range(len(args)))
+        ctx.needs_input_grad = tuple(like is not None for like in likes)
         with no_grad():
             output = _runs(cls)(ctx, *filled)
-        several = isinstance(output, (tuple, list))
-        box["several"] = several
-        outputs = list(output) if several else [output]
+        if ctx._dirty:
+            raise GradientError(
+                f"{cls.__name__}: `mark_dirty` of an array of {owner.name}, which cannot be changed in place.",
+                hint="return a new one, or pass a `Variable` on it",
+            )
+        box["several"] = isinstance(output, (tuple, list))
+        outputs = list(output) if box["several"] else [output]
+        constants = {id(t) for t in ctx._constants}
+        box["constants"] = [id(o) in constants for o in outputs]
         saved = ctx._to_save
 
         def pull(upstreams):
+            given = [creation.zeros_like(u) if c else u for u, c in zip(upstreams, box["constants"])]
             ctx._saved = tuple(saved)
-            result = cls.backward(ctx, *map(wrap, upstreams))
-            result = result if isinstance(result, (tuple, list)) else (result,)
-            kept = [result[i] for i in places]
-            return [g.data if isinstance(g, Variable) else g for g in kept]
+            try:
+                found = _gradients(cls, cls.backward(ctx, *map(wrap, given)), about, likes)
+            finally:
+                ctx._saved = None
+            kept = [_of_array(found[i], likes[i], owner) for i in places]
+            return _cut(owner, kept) if getattr(cls.backward, "once", False) else kept
 
         return [owner.convert(_data(o)) for o in outputs], pull
 
     values = owner.derivatives.custom(run, [args[i] for i in places])
+    values = [owner.derivatives.stop(v) if c else v for v, c in zip(values, box["constants"])]
     return tuple(values) if box["several"] else values[0]
+
+
+def _of_array(g, like, owner):
+    """A gradient as an array of the library, of the shape and dtype of its input."""
+    if g is None:
+        return None
+    g = g.data if isinstance(g, Variable) else g
+    return fit(g if backends.of(g) is owner else owner.convert(g), like)
+
+
+def _cut(owner, gradients: list) -> list:
+    """Gradients that may not be differentiated again, where the library does that."""
+    there = [g for g in gradients if g is not None]
+    found = iter(owner.derivatives.custom(lambda *gs: (list(gs), lambda upstreams: _refuse(*[None] * 3)), there))
+    return [None if g is None else next(found) for g in gradients]

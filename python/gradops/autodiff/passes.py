@@ -18,6 +18,7 @@ class Pass:
         waiting: the nodes among them, as a heap whose first is the youngest.
         ends: the inputs that are results, with their gradients.
         seen: the node at which it was broken off: its hooks have run.
+        hooked: the leaves whose hooks have run.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class Pass:
         "waiting",
         "ends",
         "seen",
+        "hooked",
         "under_way",
     )
 
@@ -40,6 +42,7 @@ class Pass:
         self.waiting: list[int] = []
         self.ends: dict[int, list] = {}
         self.seen: int | None = None
+        self.hooked: set[int] = set()
         self.under_way = False
 
     def start(self) -> tuple:
@@ -51,11 +54,16 @@ class Pass:
     def break_off(self, entry: list, seen: bool) -> None:
         """Put a node back, of whose step nothing has gone on; ``seen`` says whether its hooks have run."""
         place = entry[0].seq
-        self.under_way, self.seen = True, place if seen else None
-        seeds = [s.data if isinstance(s, Variable) else s for s in self.seeds]
-        self.seeds = [s.copy() if isinstance(s, np.ndarray) else s for s in seeds]  # their owner may write to them
+        self.seen = place if seen else None
         self.arrived[place] = entry
         heappush(self.waiting, -place)
+        self.hold()
+
+    def hold(self) -> None:
+        """Stay with the graph, to be taken up by the same pass."""
+        self.under_way = True
+        seeds = [s.data if isinstance(s, Variable) else s for s in self.seeds]
+        self.seeds = [s.copy() if isinstance(s, np.ndarray) else s for s in seeds]  # their owner may write to them
         for root in self.roots:
             if root._node is not None:
                 root._node.broken_off = self

@@ -15,7 +15,7 @@ from .. import backends, config, dtypes
 from ..errors import ArgumentTypeError, BackendError, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
 from . import state
-from .graph import ALIAS, Node
+from .graph import ALIAS, STEPS, Node
 from .modes import recording
 from .state import clock, packers, watchers
 
@@ -92,8 +92,8 @@ class Variable:
     def grad(self) -> Variable | None:
         """The accumulated gradient of a leaf, or of a result that :meth:`retain_grad` was called on.
 
-        Assigning an array makes it a variable; it must have the data's shape, keeps its strides, and is
-        added to in place by later backward passes.
+        Assigning an array makes it a variable; it must have the data's shape and dtype, keeps its strides, and is
+        added to in place by later backward passes. Numbers and lists take the data's dtype.
         """
         if self._grad is None and self._node is not None and not self.retains_grad:
             warnings.warn("`grad` of the result of an operation is not kept; call `retain_grad()`.", stacklevel=2)
@@ -101,10 +101,22 @@ class Variable:
 
     @grad.setter
     def grad(self, value) -> None:
-        if value is not None and not isinstance(value, Variable):
+        if value is None or self.dtype in state.special:
+            self._grad = value if value is None or isinstance(value, Variable) else Variable(value)
+            return
+        if not isinstance(value, Variable):
+            owner, mine = backends.of(value), _owner(self.data)
+            if owner is not mine:
+                value = mine.convert(value, mine.dtype_name(self.data) if owner is None else None)
             value = Variable(value)
-        if value is not None and value.shape != self.shape and value.dtype is not str:
+        if value.shape != self.shape:
             raise ShapeError(f"`grad` must have the shape {self.shape}; got {value.shape}.", argument="grad")
+        if value.dtype != self.dtype:
+            raise ArgumentTypeError(
+                f"`grad` must have the variable's dtype {self.dtype}; got {value.dtype}.",
+                argument="grad",
+                hint="cast it, e.g. with `gradops.ops.cast()`",
+            )
         self._grad = value
 
     @property
@@ -264,7 +276,7 @@ class Variable:
 
     def _warn_of_number(self, kind: str) -> None:
         """Warn that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
-        if self._active and recording.get():
+        if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
             warnings.warn(
                 f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it. Use "
                 "gradops functions (`ops.sin` for `math.sin`, `ops.stack` to fill an array) to keep it; `x.item()` "

@@ -101,16 +101,27 @@ def _align(value, part, found: list) -> None:
         for key in _tree._sorted(value):
             _align(value[key], None if part is None else part.get(key), found)
     elif isinstance(value, (tuple, list)):
-        items = [None] * len(value) if part is None else list(part)
-        if len(items) != len(value):
+        items = [None] * len(value) if part is None else _pieces(part)
+        if items is None or len(items) != len(value):
+            came = "a {part} without parts" if items is None else str(len(items))
             raise GradientError(
-                f"the gradient of an argument of {len(value)} parts must have as many; got {len(items)}.",
+                f"the gradient of an argument of {len(value)} parts must have as many; got {came}.",
                 argument="gradient",
+                part=TypeOf(part),
             )
         for item, piece in zip(value, items):
             _align(item, piece, found)
     else:
         found.append(part)
+
+
+def _pieces(part) -> list | None:
+    """A gradient for a list, as its parts: a list, or a tensor along its first dimension; None for a single number."""
+    if isinstance(part, (list, tuple)):
+        return list(part)
+    if is_tensor(part) and conversion.ndim(part) and conversion.shape(part)[0] is not None:
+        return [part[i] for i in range(conversion.shape(part)[0])]
+    return None
 
 
 def fit(g, x):

@@ -55,7 +55,8 @@ def jacobian(
         A tensor of the shape of the output followed by the input's; tuples of them for several.
 
     Raises:
-        GradientError: an independent output with ``strict``; with ``sparse`` an input that requires a gradient.
+        GradientError: an independent output with ``strict``; an integer or bool output; with ``sparse`` an input
+            that requires a gradient.
         ArgumentTypeError: an input of an integer or bool dtype; with ``sparse`` of another library, or complex.
         ArgumentError: an unknown ``strategy``; ``create_graph`` with ``sparse``.
         JitError: with ``sparse``, what :func:`gradops.jit` cannot trace.
@@ -97,7 +98,7 @@ def hessian(
         A tensor of the input's shape twice; for several inputs a tuple of tuples of them.
 
     Raises:
-        GradientError: an output that is not a scalar.
+        GradientError: an output that is not a floating scalar.
         ArgumentTypeError, ArgumentError, JitError: with ``sparse``, as of :func:`jacobian`.
 
     Gradient:

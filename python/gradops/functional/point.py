@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import backends
+from .. import backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, GradientError, Position, ShapeError, TypeOf
 from ..ops import conversion, creation, elementwise
-from .reverse import _prepare
+from .reverse import _prepare, no_slope
 
 
 class Point:
     """A function and the inputs at which it is to be differentiated.
 
     Attributes:
-        func: the function as it was given.
         leaves: the inputs, tensors of one backend or variables over them.
         backend, derivatives: theirs.
         several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
@@ -25,31 +24,56 @@ class Point:
     def __init__(self, func: Callable, inputs, name: str, real: bool = False):
         if not callable(func):
             raise ArgumentError("`func` must be a function; got {func}.", argument="func", func=TypeOf(func))
-        self.func, self.name, self.real = func, name, real
+        self.name, self.real = name, real
         self.several = isinstance(inputs, tuple)
         given = list(inputs) if self.several else [inputs]
         self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
+        self._given = func
+
+    def func(self, *xs):
+        """What the function gives, as tensors.
+
+        Raises:
+            GradientError: what is no tensor, or one of integers or bools.
+        """
+        y = self._given(*xs)
+        if isinstance(y, (tuple, list)):
+            return tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
+        return self._tensor(y)
+
+    def _tensor(self, y, which: str = "one", output: Position | None = None):
+        y = backends.held(y)
+        if isinstance(y, (float, complex)):  # a constant
+            kind: type = complex if isinstance(y, complex) else float
+            dtype = dtypes.promote_number(conversion.dtype(self.leaves[0]), kind, config.floatx())
+            return self.backend.convert(y, dtype)
+        if isinstance(y, (bool, int)):
+            raise no_slope(type(y).__name__, "func", "floating tensors", which, output)
+        if not isinstance(y, Variable) and backends.of(y) is None:
+            raise GradientError(
+                "`func` must return tensors; got {value}.",
+                argument="func",
+                hint="return what the derivative is wanted of" if y is None else None,
+                value=TypeOf(y),
+            )
+        if not dtypes.is_floating(conversion.dtype(y)):
+            raise no_slope(conversion.dtype(y), "func", "floating tensors", which, output)
+        return y if isinstance(y, Variable) or backends.of(y) is self.backend else self.backend.convert(y)
 
     def call(self, *xs):
         """The value, or its real part where that is to be differentiated."""
         y = self.func(*xs)
         if not self.real:
             return y
-        if isinstance(y, (tuple, list)):
-            return type(y)(_real_part(part) for part in y)
-        return _real_part(y)
+        return tuple(map(_real_part, y)) if isinstance(y, tuple) else _real_part(y)
 
     def run(self, *xs) -> list:
         """The outputs as a list of tensors."""
         y = self.call(*xs)
-        self.several_outputs = isinstance(y, (tuple, list))
-        outputs = list(y) if self.several_outputs else [y]
-        return [
-            x if isinstance(x, Variable) or backends.of(x) is not None else self.backend.convert(x)
-            for x in map(backends.held, outputs)
-        ]
+        self.several_outputs = isinstance(y, tuple)
+        return list(y) if self.several_outputs else [y]
 
     def tangents(self, v) -> list:
         """``v`` as tensors of the inputs' shapes; ones where it was left out and there is one element.
@@ -117,8 +141,6 @@ class Point:
 
 
 def _real_part(y):
-    if not isinstance(y, Variable) and backends.of(y) is None:
-        return y.real if isinstance(y, complex) else y
     # times 1, as PyTorch's forward mode does not take the real part of a conjugate that is not yet computed
     return elementwise.real(elementwise.multiply(y, 1)) if is_complex(y) else y
 

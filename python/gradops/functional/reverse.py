@@ -142,11 +142,19 @@ def _where(leaf: int, positions: tuple, form) -> tuple[Position, str]:
     return Position(position), f" (at {path})" if path else ""
 
 
-def _no_slope(dtype: str) -> GradientError:
+def no_slope(
+    dtype: str,
+    argument: str = "f",
+    wanted: str = "a floating scalar",
+    came: str = "one",
+    output: Position | None = None,
+) -> GradientError:
+    """The error for a result that was rounded or compared, so that its derivative would be 0 without a word."""
     return GradientError(
-        f"`f` must return a floating scalar to be differentiated; got one of dtype {dtype}.",
-        argument="f",
+        f"`{argument}` must return {wanted} to be differentiated; got {came} of dtype {dtype}.",
+        argument=argument,
         hint="return the number before it was rounded or compared; a constant as a float",
+        **({} if output is None else {"output": output}),
     )
 
 
@@ -156,7 +164,7 @@ def _scalar(y):
     if isinstance(y, float):
         return y
     if isinstance(y, (bool, int)):
-        raise _no_slope(type(y).__name__)
+        raise no_slope(type(y).__name__)
     if not isinstance(y, Variable) and backends.of(y) is None:
         raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", y=TypeOf(y))
     if conversion.size(y) != 1:
@@ -166,7 +174,7 @@ def _scalar(y):
             hint="reduce it with `sum()`, or use `gradops.functional.jacobian()`",
         )
     if not dtypes.is_floating(conversion.dtype(y)):
-        raise _no_slope(conversion.dtype(y))
+        raise no_slope(conversion.dtype(y))
     if "complex" in conversion.dtype(y):
         raise GradientError(
             "`f` must return a real scalar; got a complex one.", argument="f", hint="take `real()` or `abs()` of it"

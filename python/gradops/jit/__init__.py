@@ -21,7 +21,8 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         f: a function of tensors, numbers and nested structures of them, made of gradops ops (of the
             library's own too on JAX, TensorFlow and PyTorch). Python numbers take the dtype of what they meet, as
             without ``jit``, and ``f`` is traced anew for each value: pass those that change often as tensors.
-        static_argnums: positions of arguments that are no tensors, by whose value it is traced anew.
+        static_argnums: positions of arguments that are no tensors, by whose value it is traced anew; negative ones
+            count from the last argument of a call.
 
     Returns:
         A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch:
@@ -34,7 +35,8 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
             NumPy, or draws from a random generator of NumPy's or Python's that was there before, while it is
             traced; or its result carries a gradient to a Variable that is no argument, which would be lost.
-        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
+        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
+            ``static_argnums`` that are no whole numbers.
 
     What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
     another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
@@ -54,4 +56,10 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
-    return Compiled(f, (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums))
+    positions = tuple(static_argnums) if isinstance(static_argnums, (tuple, list)) else (static_argnums,)
+    for position in positions:
+        if isinstance(position, bool) or not isinstance(position, int):
+            raise ArgumentTypeError(
+                f"`static_argnums` must be positions of arguments; got {position!r}.", argument="static_argnums"
+            )
+    return Compiled(f, positions)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _tree, backends, config
 from ..autodiff.variable import Variable
-from ..errors import ArgumentTypeError, JitError, Position, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from . import emission
 from .captured import Captured, lost_gradient
 from .program import Program
@@ -141,11 +141,12 @@ class Signature:
 
     Raises:
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
+        ArgumentError: a negative position of a static argument that is before the first.
     """
 
     def __init__(self, args: tuple, kwargs: dict, static: tuple[int, ...]):
-        self.args, self.kwargs, self.static = args, kwargs, static
-        dynamic = [x for i, x in enumerate(args) if i not in static]
+        self.args, self.kwargs, self.static = args, kwargs, _places(static, len(args))
+        dynamic = [x for i, x in enumerate(args) if i not in self.static]
         self.leaves, self.form = _tree.flatten((dynamic, kwargs))
         found = backends.common([type(x.data if isinstance(x, Variable) else x) for x in self.leaves], "jit")
         self.backend = found or config.default_backend()
@@ -154,8 +155,8 @@ class Signature:
             return
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
-        self.is_of_arrays = not kwargs and not static and all(type(x) is np.ndarray for x in args)
-        compared = [_compared(args[i], i) for i in static if i < len(args)]
+        self.is_of_arrays = not kwargs and not self.static and all(type(x) is np.ndarray for x in args)
+        compared = [_compared(args[i], i) for i in self.static]
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
         shapes = [(x.shape, x.dtype) for x in self.tensors] if self.recordable else []
@@ -165,7 +166,7 @@ class Signature:
         """A function that puts tensors in the place of the call's, which it does not hold."""
         form, is_number, count = self.form, self.is_number, len(self.args)
         numbers = [x if number else None for x, number in zip(self.leaves, is_number)]
-        chosen = {i: self.args[i] for i in self.static if i < count}
+        chosen = {i: self.args[i] for i in self.static}
 
         def arguments(tensors) -> tuple[list, dict]:
             given = iter(tensors)
@@ -175,6 +176,15 @@ class Signature:
             return [chosen[i] if i in chosen else next(queue) for i in range(count)], kwargs
 
         return arguments
+
+
+def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """The static arguments of a call, from 0; those left to their defaults are none of it."""
+    if static and min(static) < -count:
+        raise ArgumentError(
+            f"`static_argnums` names position {min(static)} of {count} arguments.", argument="static_argnums"
+        )
+    return tuple([i % count if i < 0 else i for i in static if i < count])
 
 
 def _as_tensor(value, backend):

@@ -24,6 +24,7 @@ from ..errors import ArgumentTypeError, BackendError, GradopsError
 from . import _checks
 from ._public import names
 from ._symbolic import any_symbolic, in_model
+from .properties import holds_tensors
 
 F = TypeVar("F", bound=Callable)
 
@@ -68,6 +69,7 @@ class Op:
         self.tensors = tuple(p for p in self.parameters if kinds[p] in tensor_kinds)
         self.positions = tuple(self.parameters.index(p) for p in self.tensors)
         self.many = tuple(p for p in self.tensors if kinds[p] == "Tensors")
+        self._places_of_many = frozenset(self.parameters.index(p) for p in self.many)
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
         self.kernels = _Kernels()
         self.kernels.op = self
@@ -78,6 +80,30 @@ class Op:
 
     def resolve(self, key) -> Callable:
         kinds = key if type(key) is tuple else (key,)
+        listed = [p for p, k in zip(self.positions, kinds) if k in (list, tuple) or _LISTS & _in(k)]
+        found = self._of_kinds(key, kinds)
+        if not listed or backends.compiling():
+            return found
+
+        def joined(*arguments):
+            """Lists that hold tensors as one: in the dtype in which they meet, and with their gradients."""
+            given = list(arguments)
+            for position in listed:
+                given[position] = _joined(given[position], position in self._places_of_many)
+            if all(new is old for new, old in zip(given, arguments)):
+                return found(*arguments)
+            return self.kernels[self._key_of(given)](*given)
+
+        if key in self.kernels:
+            self.kernels[key] = joined
+        return joined
+
+    def _key_of(self, arguments) -> Any:
+        """The key in the table of a call, as the public function makes it."""
+        keys = [kind_of(arguments[p]) if p in self._places_of_many else type(arguments[p]) for p in self.positions]
+        return keys[0] if len(keys) == 1 and not self.many else tuple(keys)
+
+    def _of_kinds(self, key, kinds: tuple) -> Callable:
         flat = [t for k in kinds for t in (k if type(k) is frozenset else (k,))]
         if any(map(backends.may_hold, flat)):
             return self._of_held(key, kinds, flat)
@@ -205,6 +231,24 @@ class Op:
             except Exception as error:
                 raise _checks.not_a_tensor(self.name, name, value) from error
         return self.native(backend)(*arguments)
+
+
+_LISTS = frozenset((list, tuple))
+
+
+def _in(kind) -> frozenset:
+    """The types in a ``Tensors`` argument."""
+    return kind if type(kind) is frozenset else frozenset()
+
+
+def _joined(value, many: bool):
+    """A list that holds tensors as one tensor (of ``many``, those in it); anything else as it is."""
+    if not holds_tensors(value):
+        return value
+    parts = [_joined(item, False) for item in value]
+    if many:
+        return parts if any(new is not old for new, old in zip(parts, value)) else value
+    return registry["stack"].call(parts)
 
 
 def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:

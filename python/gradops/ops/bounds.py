@@ -30,7 +30,7 @@ from .elementwise import (
     multiply,
     not_equal,
     real,
-    sign,
+    real_sign,
 )
 from .indexing import where
 
@@ -191,19 +191,21 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
     """
     x1, x2 = meet(x1, x2, floating=True)
-    return where(equal(x1, 0), x2, multiply(add(sign(x1), 1), 0.5))
+    return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
 
 
-@op(differentiable=False, check=check_real)
+@op(check=check_real)
 def nextafter(x1: Operand, x2: Operand) -> Tensor:
     """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
-        It has no gradient.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        0.
     """
     ...
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..annotations import Operand, Tensor
 from ._checks import check_real
-from ._compose import meet
+from ._compose import is_complex, meet
 from ._dispatch import op
 from .elementwise import (
     abs,
     add,
+    divide,
     equal,
     imag,
     isfinite,
@@ -19,8 +20,10 @@ from .elementwise import (
     logical_and,
     logical_or,
     multiply,
+    real_sign,
     subtract,
 )
+from .indexing import where
 from .reductions import all
 
 
@@ -91,6 +94,22 @@ def isreal(x: Tensor) -> Tensor:
         A bool tensor of ``x``'s shape. It has no gradient.
     """
     return equal(imag(x), 0)
+
+
+@op
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 (for complex numbers ``x / abs(x)``) of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        0, as in PyTorch; of complex numbers that of ``x / abs(x)``, 0 where ``x`` is 0.
+    """
+    if not is_complex(x):
+        return real_sign(x)
+    zero = equal(x, 0)
+    return where(zero, 0.0, divide(x, abs(where(zero, 1.0, x))))
 
 
 @op(differentiable=False, check=check_real)

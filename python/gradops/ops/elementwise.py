@@ -374,52 +374,60 @@ def imag(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
-def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1 (for complex numbers ``x / abs(x)``) of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype. It has no gradient.
-    """
+@op(public=False)
+def real_sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 of each real element; its gradient is 0."""
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(check=check_real)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above of each element.
 
     Returns:
-        A tensor of ``x``'s shape and dtype. It has no gradient.
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        0, as in PyTorch.
     """
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(check=check_real)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below of each element.
 
     Returns:
-        A tensor of ``x``'s shape and dtype. It has no gradient.
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        0, as in PyTorch.
     """
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(check=check_real)
 def trunc(x: Tensor) -> Tensor:
     """The whole part of each element.
 
     Returns:
-        A tensor of ``x``'s shape and dtype. It has no gradient.
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        0, as in PyTorch.
     """
     ...
 
 
-@op(differentiable=False)
+@op
 def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     """Each element rounded to ``decimals`` places, halves to even.
 
     Returns:
-        A tensor of ``x``'s shape and dtype. It has no gradient.
+        A tensor of ``x``'s shape and dtype.
+
+    Gradient:
+        0, as in PyTorch.
     """
     ...
 
@@ -582,15 +590,18 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(check=check_real)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """The largest whole number not above ``x1 / x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the dtype in which the operands meet.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        0, as in PyTorch.
     """
     ...
 

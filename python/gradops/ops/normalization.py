@@ -17,7 +17,7 @@ from .shaping import reshape, squeeze
 
 def _along(op: str, name: str, value, x, axes):
     """A parameter with one number for each position along ``axes``, shaped to broadcast against ``x``."""
-    if value is None or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
+    if value is None or not len(value.shape) or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
         return value
     sizes = tuple(x.shape[a] for a in sorted(axes))
     if tuple(value.shape) != sizes:
@@ -138,7 +138,7 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
     """``x / sqrt(mean(x**2) + epsilon) * scale`` over axes (Zhang and Sennrich 2019).
 
     Args:
-        scale: a tensor of the sizes of ``x`` along the axes, or broadcasting against it.
+        scale: a tensor of the sizes of ``x`` along the axes, or broadcasting against it, as a number does.
         epsilon: ``gradops.config.epsilon()`` if None.
 
     Raises:

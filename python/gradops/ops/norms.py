@@ -12,7 +12,20 @@ from ._dispatch import op
 from ._matrices import epsilon
 from .conversion import cast, dtype, shape
 from .decompositions import svd
-from .elementwise import add, equal, imag, less_equal, multiply, not_equal, power, real, sign, sqrt, square, subtract
+from .elementwise import (
+    add,
+    equal,
+    imag,
+    less_equal,
+    multiply,
+    not_equal,
+    power,
+    real,
+    real_sign,
+    sqrt,
+    square,
+    subtract,
+)
 from .indexing import where
 from .reductions import max, min, sum
 from .shaping import expand_dims, reshape, transpose
@@ -106,7 +119,7 @@ def _of_matrices(x, ord, axes, keepdims):
 
 def _size(x):
     """Absolute values with derivative 0 at 0."""
-    return _root(squared(x)) if is_complex(x) else multiply(x, sign(x))
+    return _root(squared(x)) if is_complex(x) else multiply(x, real_sign(x))
 
 
 def squared(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 
 from .. import backends, config, dtypes
 from ..annotations import Tensor
@@ -22,6 +23,8 @@ def shape(x: Tensor) -> tuple:
     try:
         return tuple(x.shape)
     except (AttributeError, TypeError):
+        if holds_tensors(x):
+            return (len(x), *shape(x[0]))
         return tuple(_converted("shape", x).shape)
 
 
@@ -54,8 +57,25 @@ def dtype(x: Tensor) -> str:
         return dtypes.promote_number("bool", kind, config.floatx())
     if backends.is_symbolic(x):
         return dtypes.canonical(x.dtype)
+    if holds_tensors(x):
+        return functools.reduce(dtypes.promote, map(dtype, x))
     inner = backends.held(x)
     return dtype(_converted("dtype", x) if inner is x else inner)
+
+
+def holds_tensors(value) -> bool:
+    """Whether a list, or one in it, holds variables or tensors of a library: NumPy's arrays are numbers there."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            if holds_tensors(item):
+                return True
+        else:
+            owner = backends.of(item)
+            if not owner.yields if owner is not None else hasattr(item, "requires_grad"):
+                return True
+    return False
 
 
 def _converted(op: str, x):

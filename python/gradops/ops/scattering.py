@@ -51,8 +51,12 @@ def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
     return tuple(np.moveaxis(values.astype(np.int64), -1, 0))
 
 
+def _shape_of_updates(positions, shape) -> tuple:
+    return (*np.broadcast_shapes(*[tuple(p.shape) for p in positions]), *shape[len(positions) :])
+
+
 def _check_updates(op: str, updates, positions, shape, name: str) -> None:
-    wanted = (*np.broadcast_shapes(*[tuple(p.shape) for p in positions]), *shape[len(positions) :])
+    wanted = _shape_of_updates(positions, shape)
     got = tuple(updates.shape)
     if got != wanted:
         raise ShapeError(
@@ -68,7 +72,7 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
 
     Args:
         indices: whole numbers of shape ``(..., k)``: positions along the first ``k`` dimensions.
-        values: of shape ``(..., *shape[k:])``. Those at one position add up.
+        values: of shape ``(..., *shape[k:])``, or one number for all. Those at one position add up.
         shape: the result's.
 
     Raises:
@@ -80,6 +84,8 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
     """
     shape = tuple(int(n) for n in shape)
     positions = _rows("scatter", indices, shape)
+    if not len(values.shape):
+        values = broadcast_to(values, _shape_of_updates(positions, shape))
     _check_updates("scatter", values, positions, shape, "values")
     return add_at(_zeros(values, shape), positions, values)
 

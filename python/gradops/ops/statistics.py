@@ -16,7 +16,23 @@ from ._dispatch import op
 from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
-from .elementwise import abs, add, conj, divide, equal, imag, isnan, multiply, real, sqrt, square, subtract
+from .elementwise import (
+    abs,
+    add,
+    conj,
+    divide,
+    equal,
+    greater_equal,
+    imag,
+    isnan,
+    less,
+    logical_and,
+    multiply,
+    real,
+    sqrt,
+    square,
+    subtract,
+)
 from .indexing import add_at, where
 from .joining import concatenate, split
 from .products import matmul
@@ -84,7 +100,8 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         x: a vector of whole numbers from 0 up; or a matrix, each row counted on its own.
         weights: what each element counts, in the shape of ``x``; 1 if None.
         minlength: the least length of the result. Inside a trace (``jax.jit``, ``tf.function``) it is the
-            length, and greater numbers are not counted.
+            length, and numbers that are not below it or negative are not counted; a program of ``jit`` on NumPy
+            raises where it meets them.
         sparse: must be False.
 
     Returns:
@@ -107,7 +124,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         if not minlength:
             raise ArgumentError("`bincount`: inside a trace give `minlength`.", argument="minlength")
         length = minlength + 1  # the last one, which is cut off, counts what is beyond
-        x = clip(x, 0, minlength)
+        x = countable(x, minlength)
     else:
         if values.size and values.min() < 0:
             raise ArgumentError(f"`bincount`: `x` must not be negative; got {int(values.min())}.", argument="x")
@@ -121,6 +138,12 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         counts = add_at(broadcast_to(zero, (rows * length,)), flat, reshape(weights, (-1,)))
         counts = reshape(counts, (rows, length))
     return counts if values is not None else split(counts, [minlength], -1)[0]
+
+
+@op(public=False, differentiable=False)
+def countable(x: Tensor, length: Integer) -> Tensor:
+    """``x``, and ``length`` for what a count of ``length`` numbers has no place for."""
+    return where(logical_and(greater_equal(x, 0), less(x, length)), x, length)
 
 
 @op(differentiable=False, check=check_real)

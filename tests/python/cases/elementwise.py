@@ -39,7 +39,7 @@ of_complex = [
         ("square", -1, 1), ("negative", -1, 1), ("conj", -1, 1), ("real", -1, 1), ("imag", -1, 1), ("abs", 0.3, 2),
         ("angle", 0.3, 2), ("reciprocal", 0.3, 2),
     ]
-]  # fmt: skip
+] + [unary("sign", 0.3, 2, lambda x: x / np.abs(x), gradients=["x"], label="complex", dtype="complex128")]  # fmt: skip
 
 CASES = [
     *smooth,
@@ -51,15 +51,17 @@ CASES = [
     unary("real", reference=lambda x: np.real(x), gradients=["x"]),
     unary("imag", reference=lambda x: np.imag(x)),
     unary("angle", away=[0.0]),
-    *(unary(op, -3, 3) for op in ("sign", "floor", "ceil", "trunc", "round", "isnan", "isfinite", "isinf", "logical_not")),
+    *(unary(op, -3, 3, gradients=["x"]) for op in ("sign", "floor", "ceil", "trunc", "round")),
+    *(unary(op, -3, 3) for op in ("isnan", "isfinite", "isinf", "logical_not")),
     *(binary(op, gradients=["x1", "x2"]) for op in ("add", "subtract", "multiply", "logaddexp")),
     *(binary(op, 0.3, 2, gradients=["x1", "x2"]) for op in ("divide", "power", "arctan2")),
     *(binary(op, gradients=["x1", "x2"], label="complex", dtype="complex128") for op in ("add", "subtract", "multiply", "divide")),
     # TensorFlow gives a tie's whole gradient to the first operand
     *(binary(op, gradients=["x1", "x2"], native=("torch", "jax")) for op in ("maximum", "minimum")),
+    binary("floor_divide", 0.5, 3, gradients=["x1", "x2"]),
     binary("mod", 0.5, 3, gradients=["x1", "x2"], native=("torch", "jax")),
     *(binary(op, low, high) for op, low, high in [
-        ("floor_divide", 0.5, 3), ("equal", -2, 2), ("not_equal", -2, 2), ("less", -2, 2), ("less_equal", -2, 2),
+        ("equal", -2, 2), ("not_equal", -2, 2), ("less", -2, 2), ("less_equal", -2, 2),
         ("greater", -2, 2), ("greater_equal", -2, 2), ("logical_and", -1, 1), ("logical_or", -1, 1), ("logical_xor", -1, 1),
     ]),
     *(binary(op, -3, 4, dtype="int64", label="integers") for op in ("add", "subtract", "multiply", "maximum", "less")),

@@ -36,7 +36,7 @@ def layer(x, gamma=None, beta=None, axis=-1, epsilon=1e-7):
 def rms(x, scale=None, axis=-1, epsilon=1e-7):
     axes = tuple(a % x.ndim for a in (axis if isinstance(axis, list) else [axis]))
     y = x / np.sqrt((x**2).mean(axes, keepdims=True) + epsilon)
-    return y if scale is None else y * at(scale, x, axes)
+    return y if scale is None else y * (at(scale, x, axes) if np.ndim(scale) else scale)
 
 
 def normalize(x, axis=-1, order=2):
@@ -84,6 +84,7 @@ CASES = [
     ),
     Case("layer_normalization", fixed(x=signed, axis=1, epsilon=0.01), layer, gradients=["x"], label="plain"),
     Case("rms_normalization", fixed(x=signed, scale=(4,)), rms, gradients=["x", "scale"]),
+    Case("rms_normalization", fixed(x=signed, scale=()), rms, gradients=["x", "scale"], label="number"),
     Case("rms_normalization", fixed(x=signed, axis=[0, 1], epsilon=0.1), rms, gradients=["x"], label="axes"),
     Case("normalize", fixed(x=signed), normalize, gradients=["x"]),
     Case("normalize", fixed(x=signed, axis=0, order=1), normalize, gradients=["x"], label="order 1"),

@@ -94,6 +94,7 @@ CASES = [
     scatter([[0], [2], [0]], (3,), (4,)),
     scatter([[1, 2], [0, -1], [1, 2]], (3,), (2, 3), label="pairs"),
     scatter([[[1], [0]], [[1], [1]]], (2, 2, 3), (3, 3), label="rows"),
+    scatter([[0], [2], [0]], (), (4,), label="number"),
     scatter(np.zeros((0, 1), int), (0, 2), (3, 2), label="none"),
     *(scatter_update([[0, 1], [2, 2], [0, 1]], (3, 4), (3,), r) for r in (None, "add", "max", "min", "mul")),
     *(scatter_update([[2], [0], [-1]], (3, 2), (3, 2), r, "rows ") for r in (None, "add", "max", "min", "mul")),

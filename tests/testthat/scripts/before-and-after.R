@@ -37,11 +37,17 @@ outcome <- function(expression, envir) {
   tryCatch(described(eval(expression, list2env(envir, parent = globalenv()))), condition = conditionMessage)
 }
 
+# A value without what is new each time: addresses, and the numbers in names that Keras makes.
 described <- function(value) {
   if (inherits(value, "python.builtin.object")) {
-    return(list(class(value), gsub("0x[0-9a-f]+|id=[0-9]+", "", reticulate::py_repr(value))))
+    list(class(value), described(reticulate::py_repr(value)))
+  } else if (is.character(value)) {
+    gsub("0x[0-9a-f]+|(id=|variable_|keras_tensor_)[0-9]+", "", value)
+  } else if (is.list(value)) {
+    lapply(value, described)
+  } else {
+    value
   }
-  if (is.list(value)) lapply(value, described) else value
 }
 
 outcomes <- function() {

@@ -29,15 +29,18 @@ from ...ops import (
     not_equal,
     power,
     real,
+    real_sign,
     sigmoid,
-    sign,
     sin,
     sinh,
     sqrt,
     square,
     subtract,
     where,
+    zeros_like,
 )
+from ...ops._dispatch import registry
+from ..graph import STEPS
 from ..record import derivative
 
 
@@ -115,6 +118,9 @@ derivative("arccosh", x=lambda g, x: divide(g, multiply(sqrt(subtract(x, 1)), sq
 derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
 derivative("erf", x=lambda g, x: multiply(g, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi))))
 
+for _step in STEPS:
+    derivative(_step, **dict.fromkeys(registry[_step].tensors, lambda g: zeros_like(g)))
+
 derivative("abs", complex_aware=True, x=lambda g, x, y: multiply(g, _direction(x, y)))
 derivative("conj", complex_aware=True, x=lambda g: conj(g))
 derivative("real", complex_aware=True, x=lambda g: real(g))
@@ -129,7 +135,7 @@ def _is_complex(x) -> bool:
 def _direction(x, length):
     """``x / abs(x)``, 0 at 0; differentiable where ``x`` is complex."""
     if not _is_complex(x):
-        return sign(x)
+        return real_sign(x)
     return divide(x, where(equal(length, 0), 1.0, length))
 
 

@@ -93,9 +93,8 @@ def negative(x):
     return jnp.negative(x if x.dtype != bool else x.astype("int64"))
 
 
-def sign(x):
-    y = jnp.sign(x if x.dtype != bool else x.astype("int64"))
-    return jax.lax.stop_gradient(y) if x.dtype.kind == "c" else y
+def real_sign(x):
+    return jnp.sign(x if x.dtype != bool else x.astype("int64"))
 
 
 def _complex_arccosh(x):

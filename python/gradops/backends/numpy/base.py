@@ -11,6 +11,10 @@ from ... import defaults, dtypes
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
 
 
+NUMBERS = FLOATING | {np.dtype(c) for c in "?bBhHiIlLqQgG"}
+"""The dtypes of numbers: not of dates, texts and objects, with which NumPy computes too."""
+_FLOAT64 = np.dtype("float64")
+
 yields = True
 
 
@@ -73,6 +77,8 @@ def to_numpy(x) -> np.ndarray:
 
 def cast(x, dtype) -> np.ndarray:
     target = np_dtype(dtypes.canonical(dtype))
+    if x.dtype not in NUMBERS:
+        raise TypeError(f"an array of dtype {x.dtype} is not numeric")
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real if target.kind != "b" else x != 0
     return np.asarray(x).astype(target, copy=False)
@@ -93,6 +99,8 @@ def owned(arrays: list, taken: set[int]) -> list:
 
 @cache
 def _meet(first: np.dtype, second: np.dtype) -> np.dtype:
+    if not {first, second} <= NUMBERS:
+        raise TypeError(f"an array of dtype {first if first not in NUMBERS else second} is not numeric")
     return np.dtype(dtypes.promote(first.name, second.name))
 
 
@@ -108,7 +116,7 @@ def promoted(x1, x2):
         d1 = _of_number(d2, type(x1), defaults.floatx())
     elif d2 is None:
         d2 = _of_number(d1, type(x2), defaults.floatx())
-    elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray:
+    elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray and d1 in NUMBERS:
         return x1, x2
     meet = _meet(d1, d2)
     return np.asarray(x1, meet), np.asarray(x2, meet)
@@ -160,7 +168,7 @@ def arithmetic(ufunc):
     """A binary ufunc in the dtype in which its operands meet."""
 
     def kernel(x1, x2):
-        if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype:
+        if x1.__class__ is x2.__class__ and (dtype := x1.dtype) is x2.dtype and (dtype is _FLOAT64 or dtype in NUMBERS):
             return ufunc(x1, x2)
         return ufunc(*promoted(x1, x2))
 

@@ -59,7 +59,7 @@ def reciprocal(x):
     return np.reciprocal(floats(x))
 
 
-def sign(x):
+def real_sign(x):
     return np.sign(x) if x.dtype.kind != "b" else x.astype("int64")
 
 

@@ -156,6 +156,11 @@ def floating_arithmetic(function):
 predicate = arithmetic
 
 
+def stepped(y, *xs):
+    """``y`` with a gradient of 0 for ``xs``, to which the library's own operation has none or another."""
+    return tf.where(True, tf.stop_gradient(y), sum(xs[1:], xs[0]))
+
+
 def rank_of(x) -> int:
     return x.shape.rank
 

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import arithmetic, floating_arithmetic
+from .base import arithmetic, floating_arithmetic, stepped
 
 
 @arithmetic
@@ -13,4 +13,4 @@ def fmod(x1, x2):
     return tf.where(x1 < 0, -tf.math.floormod(-x1, x2), tf.math.floormod(x1, x2))
 
 
-nextafter = floating_arithmetic(lambda x1, x2: tf.stop_gradient(tf.math.nextafter(x1, x2)))
+nextafter = floating_arithmetic(lambda x1, x2: stepped(tf.math.nextafter(x1, x2), x1, x2))

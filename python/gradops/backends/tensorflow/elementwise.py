@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted
+from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted, stepped
 
 add = arithmetic(tf.math.add)
 subtract = arithmetic(tf.math.subtract)
@@ -86,7 +86,11 @@ def power(x1, x2):
 def floor_divide(x1, x2):
     if not x1.dtype.is_floating:
         return tf.math.floordiv(x1, x2)
-    x1, x2 = tf.stop_gradient(x1), tf.stop_gradient(x2)  # as NumPy: by the remainder, which is exact
+    return stepped(_floor_divide(x1, x2), x1, x2)
+
+
+def _floor_divide(x1, x2):
+    """As NumPy: by the remainder, which is exact."""
     rest = tf.truncatemod(x1, x2)
     y = (x1 - rest) / x2
     y = tf.where(tf.logical_and(rest != 0, (rest < 0) != (x2 < 0)), y - 1, y)
@@ -131,16 +135,15 @@ def negative(x):
     return tf.math.negative(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 
-def sign(x):
+def real_sign(x):
     if x.dtype.is_unsigned:
         return tf.cast(tf.not_equal(x, 0), x.dtype)
-    y = tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
-    return tf.stop_gradient(y) if x.dtype.is_complex else y
+    return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 
 def _whole(function):
     def kernel(x):
-        return function(x) if x.dtype.is_floating else x
+        return stepped(function(x), x) if x.dtype.is_floating else x
 
     return kernel
 
@@ -152,16 +155,15 @@ trunc = _whole(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
 
 def round(x, decimals=0):
     if x.dtype.is_complex:
-        x = tf.stop_gradient(x)
         return tf.complex(round(tf.math.real(x), decimals), round(tf.math.imag(x), decimals))
     if x.dtype == tf.bool:
         return x
     if decimals == 0:
-        return tf.math.round(x) if x.dtype.is_floating else x
+        return stepped(tf.math.round(x), x) if x.dtype.is_floating else x
     if not x.dtype.is_floating:
         return x if decimals > 0 else tf.cast(round(tf.cast(x, tf.float64), decimals), x.dtype)
     scale = tf.constant(10.0**decimals, x.dtype)
-    return tf.math.round(x * scale) / scale
+    return stepped(tf.math.round(x * scale) / scale, x)
 
 
 def _classify(function, default):

@@ -94,9 +94,7 @@ def imag(x):
     return x.imag if x.is_complex() else torch.zeros_like(x)
 
 
-def sign(x):
-    if x.is_complex():
-        return torch.sgn(x.detach())
+def real_sign(x):
     if x.is_floating_point():
         return torch.where(torch.isnan(x), x.detach(), torch.sign(x))
     return torch.sign(x if x.dtype is not torch.bool else x.to(torch.int64))
@@ -121,7 +119,6 @@ trunc = _whole(torch.trunc)
 
 def round(x, decimals=0):
     if x.is_complex():
-        x = x.detach()
         return torch.complex(round(x.real, decimals), round(x.imag, decimals))
     if x.is_floating_point():
         return torch.round(x, decimals=decimals)

@@ -25,6 +25,7 @@ from .calls import (
     assign,
     attribute,
     check_gradients,
+    explain,
     function,
     get_item,
     guarded,
@@ -37,6 +38,7 @@ from .calls import (
     variable,
     vectorize,
 )
+from .direct import direct
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective
 from .functions import as_numpy, as_r, call_in_thread, r_function
@@ -73,7 +75,9 @@ __all__ = [
     "curvature",
     "derivative",
     "describe",
+    "direct",
     "dim",
+    "explain",
     "fields",
     "fill",
     "filled",

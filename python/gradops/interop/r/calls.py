@@ -76,9 +76,11 @@ def made(name: str, *functions: Callable) -> Made:
 
 def jit(f: Callable, static_argnums=()) -> Callable:
     """``gradops.jit``, whose programs run on another thread where they may call R back from a third."""
-    compiled = gradops.jit(f, static_argnums)
+    compiled: Any = gradops.jit(f, static_argnums)
 
     def run(*arguments, **keywords):
+        if not static_argnums and not keywords and values.is_plain(arguments):
+            return compiled(*[np.array(x) if x.__class__ is float else x for x in arguments])
         tensors = [x for x in _tree.leaves_of((arguments, keywords)) if ops.is_tensor(x)]
         if not static_argnums and all(ops.dtype(x) == "float64" for x in tensors):
             backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
@@ -87,7 +89,13 @@ def jit(f: Callable, static_argnums=()) -> Callable:
             return threads.run(lambda: _computed(compiled(*arguments, **keywords)))
         return compiled(*arguments, **keywords)
 
+    run.explain = compiled.explain  # type: ignore[attr-defined]
     return run
+
+
+def explain(function: Any) -> str:
+    """What has been compiled of a function that :func:`jit` made."""
+    return function.explain()
 
 
 def _computed(value):

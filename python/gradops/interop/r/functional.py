@@ -47,6 +47,7 @@ def objective(f: Callable, compiled: bool) -> Callable:
             result = rows(*arguments, **keywords)
         return {"value": value, "derivative": result}
 
+    evaluate.explain = getattr(scalar, "explain", None)  # type: ignore[attr-defined]
     return evaluate
 
 

@@ -18,6 +18,7 @@ from ...ops._checks import known
 
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))
+FLOAT = np.dtype("float64")
 _NA_INTEGER = -(2**31)
 
 # From R ---------------------------------------------------------------------------------------------------------------
@@ -88,6 +89,14 @@ def _collect(value, tensors: list) -> None:
             _collect(item, tensors)
     else:
         _note(value, tensors)
+
+
+def is_plain(arguments: tuple) -> bool:
+    """Whether arguments are NumPy's float64 arrays, and floats of Python's that would become such."""
+    for x in arguments:
+        if x.__class__ is not float and (x.__class__ is not np.ndarray or x.dtype is not FLOAT):
+            return False
+    return config.default_backend() is backends.embedded() and config.floatx() == "float64"
 
 
 def r_array(array: np.ndarray) -> np.ndarray:

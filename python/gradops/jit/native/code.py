@@ -10,7 +10,7 @@ from array import array as words_of
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, ROUND, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, VECTOR
 from .machine import Machine
 
 Cells = "int | np.ndarray"
@@ -75,10 +75,12 @@ class Code:
     def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
         """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`."""
         number, last = self._operation(name)
-        if dtype == _SINGLE:
-            number |= ROUND
         if shape == ():
-            return self._on_numbers(number, [x if type(x) is int else int(x) for x in operands], last)
+            out = self.size
+            self.size += 1
+            self._write(number, out, [x if type(x) is int else int(x) for x in operands], last)
+            self._round(out, 0, dtype)
+            return out
         flat = [self._flat(x, shape) for x in operands]
         out = self.new(shape)
         count = out.size
@@ -87,6 +89,8 @@ class Code:
         elif count:
             starts, strides = zip(*map(self._progression, flat))
             self._write_vector(number, int(out.flat[0]), [*starts, *last], count, strides)
+        if count:
+            self._round(int(out.flat[0]), count, dtype)
         return out
 
     def reduced(self, name: str, cells: np.ndarray, dtype) -> int:
@@ -95,15 +99,16 @@ class Code:
             return int(cells[0])
         out = self.new()
         start, stride = self._progression(cells)
-        number = NUMBERS[name] | (ROUND if dtype == _SINGLE else 0)
-        self._write_vector(number, out, [start], len(cells), (stride,))
+        self._write_vector(NUMBERS[name], out, [start], len(cells), (stride,))
+        self._round(out, 0, dtype)
         return out
 
     def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:
         """The sum of products of two vectors of cells."""
         out = self.new()
         (a, sa), (b, sb) = self._progression(x), self._progression(y)
-        self._write_vector(NUMBERS["dot"] | (ROUND if dtype == _SINGLE else 0), out, [a, b], len(x), (sa, sb))
+        self._write_vector(NUMBERS["dot"], out, [a, b], len(x), (sa, sb))
+        self._round(out, 0, dtype)
         return out
 
     def side_by_side(self, cells) -> int:
@@ -123,11 +128,14 @@ class Code:
         call = "scipy1" if function.of_scipy else f"c{function.operands}"
         return NUMBERS[call], [self.machine.needs(name)]
 
-    def _on_numbers(self, number: int, operands: list[int], last: list[int]) -> int:
-        out = self.size
-        self.size += 1
-        self._write(number, out, operands, last)
-        return out
+    def _round(self, out: int, count: int, dtype) -> None:
+        """Round what was just written to float32, where it is of that dtype."""
+        if dtype != _SINGLE:
+            return
+        if count > 1:
+            self._write_vector(NUMBERS["single"], out, [out], count, (1,))
+        else:
+            self._write(NUMBERS["single"], out, [out], [])
 
     def _write(self, number: int, out: int, operands: list[int], last: list[int]) -> None:
         a, b, c = (*operands, *last, 0, 0)[:3]

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-ROUND = 256
-"""Added to an operation: the result is rounded to float32."""
-
-VECTOR = 512
+VECTOR = 64
 """Added to an operation: it is one on vectors."""
+
+END = 63
+"""What stands after the last instruction."""
 
 SHORT, LONG = 5, 10
 """Words of an instruction on numbers, and of one on vectors."""
@@ -76,6 +76,11 @@ OPERATIONS: dict[str, Operation] = {
     "divide": Operation(np.divide, "{r} = fdiv double {x}, {y}"),
     "negative": Operation(np.negative, "{r} = fneg double {x}", 1),
     "copy": Operation(np.positive, "{r} = fadd double {x}, -0.0", 1),
+    "single": Operation(
+        lambda x: np.float64(np.float32(x)),
+        "{t}s = fptrunc double {x} to float\n{r} = fpext float {t}s to double",
+        1,
+    ),
     "absolute": Operation(np.absolute, _intrinsic("fabs"), 1),
     "sqrt": Operation(np.sqrt, _intrinsic("sqrt"), 1),
     "floor": Operation(np.floor, _intrinsic("floor"), 1),
@@ -112,7 +117,10 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
 }
-"""The elementwise operations, by the ufuncs' names."""
+"""The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""
+
+SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt")
+"""Those with loops of their own for operands that lie side by side, of which the processor takes several at once."""
 
 REDUCTIONS: dict[str, Callable] = {
     "sum": np.add.reduce,

@@ -39,7 +39,7 @@ class Machine:
     """The compiled machine.
 
     Attributes:
-        run: ``run(code, length, memory, functions)`` of addresses; returns the floating-point exceptions raised.
+        run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
     """
 
     def __init__(self, binding):
@@ -53,7 +53,7 @@ class Machine:
         self.needs("log1p")
         self.functions = self._functions.ctypes.data
         self._engine, address = _compiled(binding)
-        self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(address)
+        self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
         _check(self)
 
     def needs(self, name: str) -> int:
@@ -167,10 +167,10 @@ def _version(processor: str, features: str) -> str:
 
 def _check(machine: Machine) -> None:
     """Whether the machine computes: 2 + 3, and that 1 / 0 is noticed."""
-    code = np.array([instructions.NUMBERS[n] + w for n, w in (("add", 0), ("divide", 0))], np.int32)
-    words = np.array([[code[0], 3, 0, 1, 0], [code[1], 4, 0, 2, 0]], np.int32)
+    add, divide = instructions.NUMBERS["add"], instructions.NUMBERS["divide"]
+    words = np.array([add, 3, 0, 1, 0, divide, 4, 0, 2, 0, instructions.END], np.int32)
     memory = np.array([2.0, 3.0, 0.0, 0.0, 0.0])
-    raised = machine.run(words.ctypes.data, words.size, memory.ctypes.data, machine.functions)
+    raised = machine.run(words.ctypes.data, memory.ctypes.data, machine.functions)
     if memory[3] != 5.0 or raised != exceptions()["divide"]:
         raise OSError("the compiled machine gives wrong numbers")
 

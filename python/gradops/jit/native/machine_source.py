@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .instructions import CALLS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, ROUND, SHORT, VECTOR
+from .instructions import CALLS, END, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
 
 _HELPERS = """
 declare double @llvm.fabs.f64(double)
@@ -130,58 +130,40 @@ tail.done:
 """
 
 _MAIN = """
-define i32 @run(ptr %code, i64 %length, ptr %memory, ptr %functions) {{
+@targets = internal constant [{table_size} x ptr] [{targets}]
+
+define i32 @run(ptr %code, ptr %memory, ptr %functions) {{
 entry:
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
-  br label %next
-next:
-  %pc = phi i64 [0, %entry], [%pc.short, %stored], [%pc.long, %vector.done], [%pc.gather, %gather.done]
-  %more = icmp slt i64 %pc, %length
-  br i1 %more, label %decode, label %end
+  br label %dispatch
+dispatch: ; LLVM copies it to the end of each operation
+  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done]{dispatched_from}
+  %op = load i32, ptr %at
+  %op.i = zext i32 %op to i64
+  %target.p = getelementptr ptr, ptr @targets, i64 %op.i
+  %target = load ptr, ptr %target.p
+  indirectbr ptr %target, [{labels}]
 end:
   %test.at = getelementptr ptr, ptr %functions, i64 1
   %test = load ptr, ptr %test.at
   %raised = call i32 %test(i32 {exceptions})
   ret i32 %raised
-decode:
-  %at = getelementptr i32, ptr %code, i64 %pc
-  %op = load i32, ptr %at
-{words}
-  %a.p = getelementptr double, ptr %memory, i64 %a
-  %number = and i32 %op, 255
-  %is.vector = and i32 %op, {vector}
-  %scalar = icmp eq i32 %is.vector, 0
-  br i1 %scalar, label %scalar.op, label %vector.op
-
-scalar.op:
-  %x = load double, ptr %a.p
-  %b.p = getelementptr double, ptr %memory, i64 %b
-  switch i32 %number, label %unknown [
-{scalar_cases}
-  ]
+unknown:
+  ret i32 -1
 {scalar_blocks}
-store:
-  %r = phi double {results}
-  %round = and i32 %op, {round}
-  %exact = icmp eq i32 %round, 0
-  br i1 %exact, label %stored, label %rounded
-rounded:
-  %single = fptrunc double %r to float
-  %double = fpext float %single to double
-  br label %stored
-stored:
-  %value = phi double [%r, %store], [%double, %rounded]
-  %out.p = getelementptr double, ptr %memory, i64 %out
-  store double %value, ptr %out.p
-  %pc.short = add i64 %pc, {short}
-  br label %next
-
 vector.op:
+{vector_words}
   %vout.p = getelementptr double, ptr %memory, i64 %out
+  %va.p = getelementptr double, ptr %memory, i64 %a
   %vb.p = getelementptr double, ptr %memory, i64 %b
   %vc.p = getelementptr double, ptr %memory, i64 %c
-{vector_words}
+  %a.near = icmp eq i64 %sa, 1
+  %b.near = icmp eq i64 %sb, 1
+  %a.same = icmp eq i64 %sa, 0
+  %b.same = icmp eq i64 %sb, 0
+  %near = and i1 %a.near, %b.near
+  %number = and i32 %op, {numbers}
   switch i32 %number, label %unknown [
 {vector_cases}
     i32 {gather}, label %gather
@@ -190,25 +172,10 @@ vector.op:
 one:
   %v1 = phi double {reduced}
   store double %v1, ptr %vout.p
-  br label %vector.stored
-vector.stored:
-  %n.stored = phi i64 [1, %one]{stored_from}
-  %vround = and i32 %op, {round}
-  %vexact = icmp eq i32 %vround, 0
-  br i1 %vexact, label %vector.done, label %round.loop
-round.loop:
-  %ri = phi i64 [0, %vector.stored], [%ri1, %round.loop]
-  %rp = getelementptr double, ptr %vout.p, i64 %ri
-  %rv = load double, ptr %rp
-  %rs = fptrunc double %rv to float
-  %rd = fpext float %rs to double
-  store double %rd, ptr %rp
-  %ri1 = add i64 %ri, 1
-  %rmore = icmp slt i64 %ri1, %n.stored
-  br i1 %rmore, label %round.loop, label %vector.done
+  br label %vector.done
 vector.done:
-  %pc.long = add i64 %pc, {long}
-  br label %next
+  %next.long = getelementptr i32, ptr %at, i64 {long}
+  br label %dispatch
 
 gather:
   %g.at = getelementptr i32, ptr %at, i64 {long}
@@ -226,32 +193,30 @@ gather.loop:
   %gmore = icmp slt i64 %gi1, %n
   br i1 %gmore, label %gather.loop, label %gather.done
 gather.done:
-  %g.length = add i64 %n, {long}
-  %pc.gather = add i64 %pc, %g.length
-  br label %next
-
-unknown:
-  ret i32 -1
+  %next.gather = getelementptr i32, ptr %g.at, i64 %n
+  br label %dispatch
 }}
+{metadata}
 """
 
 _LOOP = """
-vector.{name}:
+{label}:
+{before}
   br label %{name}.loop
 {name}.loop:
-  %{name}.i = phi i64 [0, %vector.{name}], [%{name}.i1, %{name}.loop]
+  %{name}.i = phi i64 [0, %{label}], [%{name}.i1, %{name}.loop]
 {loads}
 {body}
   %{name}.o = getelementptr double, ptr %vout.p, i64 %{name}.i
-  store double %{name}.r, ptr %{name}.o
+  store double %{name}.r, ptr %{name}.o, !llvm.access.group !0
   %{name}.i1 = add i64 %{name}.i, 1
   %{name}.more = icmp slt i64 %{name}.i1, %n
-  br i1 %{name}.more, label %{name}.loop, label %vector.stored
+  br i1 %{name}.more, label %{name}.loop, label %vector.done, !llvm.loop !{number}
 """
 
 _FOLD = """
 vector.{name}:
-  %{name}.first = load double, ptr %a.p
+  %{name}.first = load double, ptr %va.p
   br label %{name}.loop
 {name}.loop:
   %{name}.i = phi i64 [1, %vector.{name}], [%{name}.i1, %{name}.body]
@@ -260,7 +225,7 @@ vector.{name}:
   br i1 %{name}.more, label %{name}.body, label %one
 {name}.body:
   %{name}.at = mul i64 %{name}.i, %sa
-  %{name}.p = getelementptr double, ptr %a.p, i64 %{name}.at
+  %{name}.p = getelementptr double, ptr %va.p, i64 %{name}.at
   %{name}.x = load double, ptr %{name}.p
 {body}
   %{name}.i1 = add i64 %{name}.i, 1
@@ -269,7 +234,7 @@ vector.{name}:
 
 _SUM = """
 vector.sum:
-  %sum.s = call double @pairwise(ptr %a.p, i64 %n, i64 %sa)
+  %sum.s = call double @pairwise(ptr %va.p, i64 %n, i64 %sa)
   br label %one
 vector.dot:
   br label %dot.loop
@@ -280,7 +245,7 @@ dot.loop:
   br i1 %dot.more, label %dot.body, label %one
 dot.body:
   %dot.oa = mul i64 %dot.i, %sa
-  %dot.pa = getelementptr double, ptr %a.p, i64 %dot.oa
+  %dot.pa = getelementptr double, ptr %va.p, i64 %dot.oa
   %dot.x = load double, ptr %dot.pa
   %dot.ob = mul i64 %dot.i, %sb
   %dot.pb = getelementptr double, ptr %vb.p, i64 %dot.ob
@@ -292,7 +257,8 @@ dot.body:
 """
 
 _OPERANDS = "xyz"
-_WORDS = "abc"
+_WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "sc": 8}
+"""Where the words of an instruction stand."""
 
 
 def source(exceptions: int, exp: int, log1p: int) -> str:
@@ -304,28 +270,153 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
     """
     elementwise = [*OPERATIONS, *CALLS]
     helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_partial_sums())
+    loops = _Loops()
+    blocks = [loops.of(name) for name in elementwise]
+    targets = {NUMBERS[name]: f"scalar.{name}" for name in elementwise}
+    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS})
+    targets[END] = "end"
     main = _MAIN.format(
         exceptions=exceptions,
-        vector=VECTOR,
-        round=ROUND,
-        short=SHORT,
+        table_size=2 * VECTOR,
+        targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
+        labels=", ".join(f"label %{label}" for label in dict.fromkeys([*targets.values(), "unknown"])),
+        dispatched_from="".join(f", [%s.{name}.next, %scalar.{name}]" for name in elementwise),
         long=LONG,
-        words=_words("at", {1: "out", 2: "a", 3: "b", 4: "c"}),
-        vector_words=_words("at", {5: "n", 6: "sa", 7: "sb", 8: "sc"}),
-        scalar_cases=_cases(elementwise, "scalar"),
+        numbers=VECTOR - 1,
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
-        results=", ".join(f"[%s.{name}.r, %scalar.{name}]" for name in elementwise),
+        vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
         vector_cases=_cases([*elementwise, *REDUCTIONS, "dot"], "vector"),
         gather=NUMBERS["gather"],
-        vector_blocks="\n".join([*map(_loop, elementwise), *_folds(), _SUM]),
+        vector_blocks="\n".join([*blocks, *_folds(), _SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
-        stored_from="".join(f", [%n, %{name}.loop]" for name in elementwise),
+        metadata=loops.metadata(),
     )
     return helpers + main
 
 
+def _word(result: str, word: str) -> str:
+    """A word of the instruction at hand as a 64-bit number."""
+    return (
+        f"  {result}.w = getelementptr i32, ptr %at, i64 {_WORDS[word]}\n"
+        f"  {result}.i = load i32, ptr {result}.w\n"
+        f"  {result} = sext i32 {result}.i to i64"
+    )
+
+
+def _cases(names, kind: str) -> str:
+    return "\n".join(f"    i32 {NUMBERS[name]}, label %{kind}.{name}" for name in names)
+
+
 def _last_block(name: str) -> str:
     return "vector.sum" if name == "sum" else f"{name}.loop"
+
+
+def _count(name: str) -> int:
+    return OPERATIONS[name].operands if name in OPERATIONS else int(name[-1])
+
+
+def _body(name: str, prefix: str, operands: list[str], function: str) -> str:
+    """The operation on named operands; ``function`` holds the number of what a call calls."""
+    if name in OPERATIONS:
+        named = dict(zip(_OPERANDS, operands))
+        return OPERATIONS[name].source.format(r=f"{prefix}r", t=f"{prefix}t.", **named)
+    given = ", ".join(f"double {x}" for x in operands)
+    lines = [
+        f"{prefix}f.p = getelementptr ptr, ptr %functions, i64 {function}",
+        f"{prefix}f = load ptr, ptr {prefix}f.p",
+    ]
+    if name == "scipy1":
+        lines.append(f"{prefix}r = call double @scipy1({given}, ptr {prefix}f, ptr %functions)")
+    else:
+        lines.append(f"{prefix}r = call double {prefix}f({given})")
+    return "\n".join(lines)
+
+
+def _scalar_block(name: str) -> str:
+    prefix, count = f"%s.{name}.", _count(name)
+    lines, operands = [f"scalar.{name}:", _word(f"{prefix}out", "out")], []
+    for word, operand in zip("abc"[:count], _OPERANDS):
+        x = prefix + operand
+        lines += [_word(f"{x}.at", word), f"{x}.p = getelementptr double, ptr %memory, i64 {x}.at"]
+        lines.append(f"{x} = load double, ptr {x}.p")
+        operands.append(x)
+    if name in CALLS:
+        lines.append(_word(f"{prefix}number", "abc"[count]))
+    lines += [
+        _body(name, prefix, operands, f"{prefix}number"),
+        f"{prefix}out.p = getelementptr double, ptr %memory, i64 {prefix}out",
+        f"store double {prefix}r, ptr {prefix}out.p",
+        f"{prefix}next = getelementptr i32, ptr %at, i64 {SHORT}",
+        "br label %dispatch",
+    ]
+    return "\n".join(lines)
+
+
+class _Loops:
+    """The loops of operations on vectors, whose results are apart from what they read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, name: str) -> str:
+        """An operation's: of operands any distance apart, and where there are such, of those side by side."""
+        count = _count(name)
+        strides = [f"%s{word}" for word in "abc"[:count]]
+        if name not in SIDE_BY_SIDE:
+            return self._loop(name, f"vector.{name}", f"vector.{name}", strides)
+        cases = {"near": ["1", "1"], "left": ["0", "1"], "right": ["1", "0"]} if count == 2 else {"near": ["1"]}
+        conditions = {"near": "%near" if count == 2 else "%a.near", "left": "%l.{}", "right": "%r.{}"}
+        lines = [f"vector.{name}:"]
+        for case in cases:
+            condition = conditions[case].format(name)
+            if case == "left":
+                lines.append(f"  {condition} = and i1 %a.same, %b.near")
+            if case == "right":
+                lines.append(f"  {condition} = and i1 %a.near, %b.same")
+            lines += [f"  br i1 {condition}, label %{case}.{name}, label %not.{case}.{name}", f"not.{case}.{name}:"]
+        lines.append(f"  br label %apart.{name}")
+        loops = [self._loop(name, f"{case}.{name}", f"{case}.{name}", cases[case]) for case in cases]
+        return "\n".join([*lines, *loops, self._loop(name, f"apart.{name}", f"apart.{name}", strides)])
+
+    def _loop(self, name: str, label: str, prefix: str, strides: list[str]) -> str:
+        self.count += 1
+        before, loads, operands = [], [], []
+        for word, operand, stride in zip("abc", _OPERANDS, strides):
+            x = f"%{prefix}.{operand}"
+            operands.append(x)
+            if stride == "0":
+                before.append(f"{x} = load double, ptr %v{word}.p")
+                continue
+            at = f"%{prefix}.i"
+            if stride != "1":
+                loads.append(f"{x}.o = mul i64 {at}, {stride}")
+                at = f"{x}.o"
+            loads += [f"{x}.p = getelementptr double, ptr %v{word}.p, i64 {at}"]
+            loads.append(f"{x} = load double, ptr {x}.p, !llvm.access.group !0")
+        function = f"%{'abc'[_count(name)]}" if name in CALLS else ""
+        return _LOOP.format(
+            label=label,
+            name=prefix,
+            before="\n".join(before),
+            loads="\n".join(loads),
+            body=_body(name, f"%{prefix}.", operands, function),
+            number=2 * self.count,
+        )
+
+    def metadata(self) -> str:
+        """That the passes of each loop may be done at once."""
+        lines = ["!0 = distinct !{}"]
+        for i in range(1, self.count + 1):
+            lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1}}"]
+        return "\n".join([*lines, '!1 = !{!"llvm.loop.parallel_accesses", !0}'])
+
+
+def _folds() -> list[str]:
+    bodies = {"prod": "multiply", "max": "maximum", "min": "minimum"}
+    return [
+        _FOLD.format(name=name, body=_body(body, f"%{name}.", [f"%{name}.s", f"%{name}.x"], ""))
+        for name, body in bodies.items()
+    ]
 
 
 def _partial_sums() -> dict[str, str]:
@@ -340,64 +431,3 @@ def _partial_sums() -> dict[str, str]:
     partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))
     added = loads("g", "%k") + "\n" + "\n".join(f"%q{i} = fadd double %r{i}, %g{i}" for i in range(8))
     return {"first": loads("f", "0"), "partial": partial, "added": added}
-
-
-def _words(at: str, names: dict[int, str]) -> str:
-    """Loads of an instruction's words."""
-    return "\n".join(
-        f"  %{name}.w = getelementptr i32, ptr %{at}, i64 {i}\n"
-        f"  %{name}.i = load i32, ptr %{name}.w\n"
-        f"  %{name} = sext i32 %{name}.i to i64"
-        for i, name in names.items()
-    )
-
-
-def _cases(names, kind: str) -> str:
-    return "\n".join(f"    i32 {NUMBERS[name]}, label %{kind}.{name}" for name in names)
-
-
-def _operands(name: str) -> int:
-    return OPERATIONS[name].operands if name in OPERATIONS else int(name[-1])
-
-
-def _body(name: str, prefix: str, x: str, y: str = "", z: str = "") -> str:
-    if name in OPERATIONS:
-        return OPERATIONS[name].source.format(r=f"{prefix}r", t=f"{prefix}t.", x=x, y=y, z=z)
-    function = "b" if _operands(name) == 1 else "c"  # its number stands after the last operand
-    address = (
-        f"{prefix}f.p = getelementptr ptr, ptr %functions, i64 %{function}\n{prefix}f = load ptr, ptr {prefix}f.p\n"
-    )
-    given = f"double {x}" + (f", double {y}" if _operands(name) > 1 else "")
-    if name == "scipy1":
-        return address + f"{prefix}r = call double @scipy1({given}, ptr {prefix}f, ptr %functions)"
-    return address + f"{prefix}r = call double {prefix}f({given})"
-
-
-def _scalar_block(name: str) -> str:
-    loads, operands = [], ["%x"]
-    for word, operand in list(zip(_WORDS, _OPERANDS))[1 : _operands(name)]:
-        if word == "c":
-            loads.append(f"%s.{name}.c.p = getelementptr double, ptr %memory, i64 %c")
-        pointer = "%b.p" if word == "b" else f"%s.{name}.c.p"
-        loads.append(f"%s.{name}.{operand} = load double, ptr {pointer}")
-        operands.append(f"%s.{name}.{operand}")
-    return "\n".join([f"scalar.{name}:", *loads, _body(name, f"%s.{name}.", *operands), "br label %store"])
-
-
-def _loop(name: str) -> str:
-    loads, operands = [], []
-    for word, operand in list(zip(_WORDS, _OPERANDS))[: _operands(name)]:
-        base = "%a.p" if word == "a" else f"%v{word}.p"
-        v = f"%{name}.{operand}"
-        loads += [f"{v}.o = mul i64 %{name}.i, %s{word}", f"{v}.p = getelementptr double, ptr {base}, i64 {v}.o"]
-        loads.append(f"{v} = load double, ptr {v}.p")
-        operands.append(v)
-    return _LOOP.format(name=name, loads="\n".join(loads), body=_body(name, f"%{name}.", *operands))
-
-
-def _folds() -> list[str]:
-    bodies = {"prod": "multiply", "max": "maximum", "min": "minimum"}
-    return [
-        _FOLD.format(name=name, body=_body(body, f"%{name}.", f"%{name}.s", f"%{name}.x"))
-        for name, body in bodies.items()
-    ]

@@ -11,7 +11,7 @@ import operator
 
 import numpy as np
 
-from .instructions import CALLS, FIRST_FUNCTION, FUNCTIONS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, ROUND, SHORT, VECTOR
+from .instructions import CALLS, END, FIRST_FUNCTION, FUNCTIONS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, VECTOR
 
 _NAMES = list(NUMBERS)
 _FUNCTIONS = list(FUNCTIONS.values())
@@ -25,21 +25,22 @@ def replay(words: np.ndarray, memory: np.ndarray) -> None:
     """Run code on memory."""
     code = words.tolist()
     at = 0
-    while at < len(code):
+    while code[at] != END:
         operation, out, a, b, c = code[at : at + SHORT]
-        name = _NAMES[operation & 255]
-        count, sa, sb, sc = code[at + SHORT : at + LONG - 1] if operation & VECTOR else (0, 0, 0, 0)
-        at += LONG if operation & VECTOR else SHORT
+        name = _NAMES[operation % VECTOR]
+        is_vector = operation >= VECTOR
+        count, sa, sb, sc = code[at + SHORT : at + LONG - 1] if is_vector else (0, 0, 0, 0)
+        at += LONG if is_vector else SHORT
         if name == "gather":
             memory[out : out + count] = memory[code[at : at + count]]
             at += count
             continue
         meaning, operands = _meaning(name, b, c)
-        if not operation & VECTOR:
+        if not is_vector:
             meaning = _OF_NUMBERS.get(name, meaning)
-        single = bool(operation & ROUND)
+        single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by what follows
         values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
-        if not operation & VECTOR or name in REDUCTIONS or name == "dot":
+        if not is_vector or name in REDUCTIONS or name == "dot":
             memory[out] = meaning(*values)
         else:
             memory[out : out + count] = meaning(*values)

@@ -36,12 +36,13 @@ def _elementwise(name: str, meaning: str | None = None) -> None:
     RULES[name] = rule
 
 
-_SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt sign logaddexp
+_SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt logaddexp
 equal not_equal less less_equal greater greater_equal isnan isinf isfinite
 logical_and logical_or logical_xor logical_not"""
 for _name in (*_SAME_NAMES.split(), *(name for name in FUNCTIONS if name not in ("gammaln", "psi", "ndtr", "expit"))):
     _elementwise(_name)
 _elementwise("abs", "absolute")
+_elementwise("real_sign", "sign")
 _elementwise("normal_cdf", "ndtr")
 
 

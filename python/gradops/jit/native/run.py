@@ -9,6 +9,7 @@ import numpy as np
 
 from . import replay
 from .code import Code
+from .instructions import END
 from .machine import exceptions
 
 
@@ -25,13 +26,13 @@ class Run:
         self.names = names
         self.__name__ = "native"
         self._machine = code.machine
-        self._words = np.frombuffer(code.words, np.int32) if code.words else np.zeros(0, np.int32)
+        self._words = np.array([*code.words, END], np.int32)
         self._template = code.template()
         self._inputs = [_slot(start, value) for start, value in inputs]
         self._outputs = [
             (*_slot(start, value), value.dtype, not isinstance(value, np.ndarray)) for start, value in outputs
         ]
-        self._call = (self._words.ctypes.data, self._words.size)
+        self._code = self._words.ctypes.data
         self._free: list[tuple[np.ndarray, int]] = []
 
     @property
@@ -59,7 +60,7 @@ class Run:
             else:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
-        raised = machine.run(*self._call, address, machine.functions)
+        raised = machine.run(self._code, address, machine.functions)
         if raised and _is_warned_of(raised):
             replay.replay(self._words, memory)
         results: list[Any] = []

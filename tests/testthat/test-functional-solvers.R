@@ -1,0 +1,42 @@
+test_each("what solvers find has derivatives to the third order", {
+  root <- function(a) uniroot(function(x) x^3 - a, c(0, 5))$root
+  expect_equal(hessian(root, 8), matrix(-2 / 9 * 8^(-5 / 3)), tolerance = 1e-6)
+  third <- grad_fn(function(a) gradient(function(a) gradient(root, a), a))
+  expect_equal(third(8), 10 / 27 * 8^(-8 / 3), tolerance = 1e-6)
+  minimum <- function(a) optim(c(0, 0), function(x) (x[1] - a)^2 + (x[1] * x[2] - a^2)^2 + x[2]^2)$value
+  exact <- function(a) stats::optim(c(0, 0), function(x) (x[1] - a)^2 + (x[1] * x[2] - a^2)^2 + x[2]^2,
+                                    method = "BFGS", control = list(reltol = 1e-15))$value
+  expect_equal(gradient(minimum, 1), numeric_gradient(exact, 1, 1e-4), tolerance = 1e-5)
+  tail <- function(a) integrate(function(x) exp(-x^2), a, Inf)$value
+  expect_equal(hessian(tail, 0.5), matrix(2 * 0.5 * exp(-0.25)), tolerance = 1e-7)
+})
+
+test_each("what they return besides is stats'", {
+  f <- function(p) {
+    found <- optim(c(a = 0, b = 0), function(x) sum((x - p)^2) + x[["a"]]^4, method = "BFGS", hessian = TRUE)
+    expect_identical(names(found), c("par", "value", "counts", "convergence", "message", "hessian")[1:length(found)])
+    expect_identical(names(found$par), c("a", "b"))
+    expect_identical(found$convergence, 0L)
+    sum(found$hessian)
+  }
+  expect_equal(value_and_grad_fn(f)(c(1, 2))$value, 4 + 12 * 0.5897545123014^2, tolerance = 1e-6)
+  bounded <- function(p) sum(optim(c(1, 1), function(x) sum((x - p)^2), lower = 0.5)$par * 1:2)
+  expect_equal(gradient(bounded, c(2, 0.1)), c(1, 0), tolerance = 1e-6)
+  expect_identical(uniroot(function(x) x - 1, c(0, 3)), stats::uniroot(function(x) x - 1, c(0, 3)))
+  expect_identical(optimize(cos, c(0, 4)), stats::optimize(cos, c(0, 4)))
+  expect_identical(optim(c(1, 1), function(x) sum(x^2)), stats::optim(c(1, 1), function(x) sum(x^2)))
+  expect_identical(integrate(dnorm, -1, 1)$value, stats::integrate(stats::dnorm, -1, 1)$value)
+})
+
+test_each("where there is no derivative, they say so", {
+  expect_error(
+    gradient(function(a) uniroot(function(x) x^3 - a, c(-1, 3))$root, 0), "slope", class = "gradops_error_gradient"
+  )
+  expect_error(
+    gradient(function(a) optim(c(1, 1), function(x) (x[1] - a)^2, method = "BFGS")$value, 1), "singular",
+    class = "gradops_error_gradient"
+  )
+  expect_error(
+    gradient(function(a) integrate(function(x) 1 / (x * a), 0, 1)$value, 1), "diverge|non-finite|maximum"
+  )
+})

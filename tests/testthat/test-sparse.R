@@ -1,0 +1,49 @@
+attach_both <- function(first, second) {
+  in_new_process(c(
+    sprintf("suppressMessages({library(%s); library(%s)})", first, second),
+    "m <- matrix(c(2, 0.5, 0.5, 1), 2)",
+    "sparse <- Matrix(c(2, 0, 0, 3), 2, sparse = TRUE)",
+    "f <- function(p) {",
+    "  s <- m * p[1]",
+    "  sum(crossprod(s, p)) + sum(solve(s, p)) + sum(diag(s)) + sum(kronecker(s, m)) + sum(colSums(s) * p) +",
+    "    sum(tcrossprod(s, m)) + sum(sparse %*% p) + sum(crossprod(p, sparse)) + sum(solve(m, p)) + sum(solve(sparse, p)) +",
+    "    sum(rowMeans(s)) + norm(s, 'F') + sum(sparse * p[2]) + sum(p[1] - sparse) + sum(chol(s)) + det(s) + sum(expm(s))",
+    "}",
+    "base <- function(p) {",
+    "  s <- m * p[1]",
+    "  dense <- as.matrix(sparse)",
+    "  sum(base::crossprod(s, p)) + sum(base::solve(s, p)) + sum(base::diag(s)) + sum(base::kronecker(s, m)) +",
+    "    sum(base::colSums(s) * p) + sum(base::tcrossprod(s, m)) + sum(dense %*% p) + sum(base::crossprod(p, dense)) +",
+    "    sum(base::solve(m, p)) + sum(base::solve(dense, p)) + sum(base::rowMeans(s)) + base::norm(s, 'F') +",
+    "    sum(dense * p[2]) + sum(p[1] - dense) + sum(chol(s)) + det(s) + sum(as.matrix(Matrix::expm(s)))",
+    "}",
+    "p <- c(1.3, 0.7)",
+    "slope <- sapply(1:2, function(i) { h <- replace(c(0, 0), i, 1e-5); (base(p + h) - base(p - h)) / 2e-5 })",
+    "found <- value_and_grad_fn(f)(p)",
+    "cat(isTRUE(all.equal(found$value, base(p))), isTRUE(all.equal(found$gradient, slope, tolerance = 1e-6)), '\\n')",
+    "cat(isTRUE(all.equal(as.matrix(crossprod(sparse, m)), base::crossprod(as.matrix(sparse), m))), isVirtualClass('Matrix'), '\\n')"
+  ))
+}
+
+test_that("Matrix may be attached before or after", {
+  skip_on_cran()
+  skip_if(is_loaded_from_source())
+  skip_if_not_installed("Matrix")
+  skip_without()
+  for (order in list(c("Matrix", "gradops"), c("gradops", "Matrix"))) {
+    said <- attach_both(order[1], order[2])
+    expect_identical(utils::tail(said, 2), c("TRUE TRUE ", "TRUE TRUE "), info = paste(c(order, said), collapse = "\n"))
+  }
+})
+
+test_each("derivatives of sparse products and solutions are sparse, to the second order", {
+  skip_if_not_installed("Matrix")
+  n <- 2000
+  wide <- Matrix::sparseMatrix(seq_len(n), seq_len(n), x = 2)
+  expect_equal(gradient(function(p) sum((wide %*% p)^2), rep(1, n)), rep(8, n))
+  small <- Matrix::sparseMatrix(c(1, 2, 2), c(1, 1, 2), x = c(2, 1, 4))
+  dense <- as.matrix(small)
+  f <- function(m) function(p) sum(solve(m, p^2)^2) + sum((m %*% p)^3)
+  expect_equal(hessian(f(small), c(0.5, 2)), hessian(f(dense), c(0.5, 2)), tolerance = 1e-6)
+  expect_error(small %*% op_ones(3L), class = "gradops_error_shape")
+})
