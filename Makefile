@@ -32,7 +32,7 @@ test-neighbours: setup
 # R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
 check: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 check: setup
-	_R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=0 \
+	_R_CHECK_FORCE_SUGGESTS_=false _R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=0 \
 	  R CMD check --as-cran $(if $(shell command -v pdflatex),,--no-manual) -o .build "$$(tools/build)"
 
 lint: setup

@@ -42,6 +42,7 @@ test_that("vignettes render, with what they say", {
     gradops = "802 -400",
     "custom-gradients" = "0.1049936 0.1049936",
     "four-backends" = "log theta +2.49173",
+    "with-keras3" = "Whose tensor it is",
     "text-feedback" = "Answer the question in one word. / Write the answer in capitals.",
     "wrong-gradients" = "returned NaN as the gradient"
   )
