@@ -30,18 +30,11 @@ if_theirs <- function(error, call) {
   message <- conditionMessage(error)
   if (grepl("previous session", message, fixed = TRUE)) stale(call)
   if (grepl("cannot be converted to python|Unable to convert R object", message)) {
-    if (any(vapply(arguments_of_call(), is_of_r_torch, NA))) of_r_torch("x", call)
     abort(
       "An argument must be a tensor, a number, a string, TRUE or FALSE, or a list of these.",
       class = c("gradops_error_type", "gradops_error"), parent = error, call = call
     )
   }
-}
-
-# What was given to the call of Python that is failing.
-arguments_of_call <- function() {
-  frames <- Filter(function(i) identical(sys.function(i), py_call), seq_len(sys.nframe()))
-  if (length(frames) > 0) leaves_of(get("arguments", sys.frame(max(frames)))) else list()
 }
 
 # What RStudio asks for help on Python's names.

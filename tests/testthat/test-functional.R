@@ -202,3 +202,21 @@ test_each("errors tell the user's call, and stopifnot() takes tensors", {
     sum(p)
   }, c(1, 2)), c(1, 1))
 })
+
+test_each("derivatives at R's numbers are R's numbers, whatever the function closes over or calls", {
+  w <- exp(parameter(c(1, 2))) # on PyTorch, what is computed from it requires a gradient
+  f <- function(p) sum((p - w)^2)
+  at <- c(a = 1, b = 1)
+  expected <- 2 * (1 - exp(c(a = 1, b = 2)))
+  expect_equal(gradient(f, at), expected)
+  expect_equal(grad_fn(f)(at), expected)
+  expect_equal(value_and_grad_fn(f)(at)$value, sum((1 - exp(1:2))^2))
+  expect_equal(as.vector(jacobian(f, at)), unname(expected))
+  expect_equal(hessian(f, at), diag(2) * 2, ignore_attr = TRUE)
+  best <- objective(f)
+  expect_equal(optim(c(0, 0), best$fn, best$gr, method = "BFGS")$par, exp(1:2), tolerance = 1e-6)
+  solved <- function(a) fixed_point(function(x, a) cos(x) * a, 0.5, a)
+  x <- uniroot(function(x) cos(x) * 0.7 - x, c(0, 1), tol = 1e-14)$root
+  expect_equal(gradient(solved, 0.7), cos(x) / (1 + 0.7 * sin(x)), tolerance = 1e-8)
+  expect_equal(objective(solved)$fn(0.7), x, tolerance = 1e-8)
+})

@@ -73,3 +73,17 @@ test_each("R's functions take tensors of others beside gradops'", {
   expect_equal(as.array(vector^ours), c(0.5, 1.5)^(numbers + 1), tolerance = 1e-6)
   expect_warning(expect_error(Sys.Date() - ours), "Incompatible methods")
 })
+
+test_that("tensors of R's own torch are told from Python's", {
+  skip_without()
+  x <- structure(methods::new("externalptr"), class = c("torch_tensor", "R7")) # as that package has them
+  expect_error(op_exp(x), "R's torch.*as\\.array", class = "gradops_error_type")
+  expect_error(op_add(variable(1), x), "R's torch", class = "gradops_error_type")
+  expect_error(variable(x), "R's torch", class = "gradops_error_type")
+  expect_error(gradient(sum, x), "R's torch", class = "gradops_error_type")
+})
+
+test_that("an R function is none for another thread", {
+  skip_without()
+  expect_error(call_in_thread(function(x) x, 1), "model\\$fit", class = "gradops_error_type")
+})
