@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -224,6 +226,26 @@ def _compared(value, position: int):
 
 def trace(f: Callable, tensors: list, analyse: Callable | None = None) -> Callable:
     """The program of one call of ``f`` on NumPy's arrays; ``analyse`` as of :class:`Compiled`."""
+    with _uncollected():
+        return _trace(f, tensors, analyse)
+
+
+@contextlib.contextmanager
+def _uncollected():
+    """A scope without the search for reference cycles: a trace makes objects, all held, and each search visits them all.
+
+    The time for a step would grow with their number.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     register()
     program = Program()
     try:

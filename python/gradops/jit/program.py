@@ -158,6 +158,7 @@ class Program:
         known = None if key is None else self._known.get(key)
         if known is not None:
             return self._again(known, arguments)
+        kernel = _direct(kernel, values)
         result = kernel(*values)
         if not isinstance(result, (np.generic, np.ndarray, list)) and not _holds_arrays(result):
             return result
@@ -165,7 +166,6 @@ class Program:
             same = self._times_one(arguments, result)
             if same is not None:
                 return same
-        kernel = _direct(kernel, values)
         if isinstance(result, (list, tuple)):
             out: Any = [self._place(r, arguments) for r in result]
             self.steps.append(Step(name, kernel, spec, tuple(t.place.index for t in out), True))
@@ -186,7 +186,7 @@ class Program:
                 one = self.constants.get(one.place.index)
             if one is None or not isinstance(other, Traced) or other.shape != result.shape:
                 continue
-            if other.dtype == result.dtype and isinstance(one, _ARRAYS) and np.all(one == 1):
+            if other.dtype == result.dtype and _are_ones(one):
                 return self._again(other)
         return None
 
@@ -207,7 +207,12 @@ def _same_bytes(one, other) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-_ARRAYS = (np.ndarray, np.generic, float, int)
+def _are_ones(x) -> bool:
+    if isinstance(x, (float, int)):
+        return x == 1
+    return isinstance(x, (np.ndarray, np.generic)) and x.size > 0 and x.flat[0] == 1 and bool(np.all(x == 1))
+
+
 _FEW = 16
 """How many bytes a constant may have to be found again by them; a larger one is found by its identity."""
 
@@ -251,7 +256,13 @@ def places(spec) -> list[Place]:
 
 
 def _distinct(arguments) -> tuple[int, ...]:
-    return tuple(dict.fromkeys([p.index for p in places(arguments)]))
+    found = {}
+    for x in arguments:
+        if x.__class__ is Place:
+            found[x.index] = None
+        elif isinstance(x, (list, tuple)):
+            found.update((p.index, None) for p in places(x))
+    return tuple(found)
 
 
 def _holds_arrays(value) -> bool:
@@ -260,10 +271,10 @@ def _holds_arrays(value) -> bool:
     return isinstance(value, (np.ndarray, np.generic))
 
 
-def _key(name: str, spec):
+def _key(name: str, spec: tuple):
     """What tells a call from others, or None where an argument cannot be compared."""
     try:
-        key = (name, frozen(spec))
+        key = (name, *[x.index if x.__class__ is Place else frozen(x) for x in spec])
         hash(key)
         return key
     except TypeError:
