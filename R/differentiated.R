@@ -131,9 +131,14 @@ point <- function(func, x, extra, call = parent.frame()) {
   at
 }
 
-evaluate_at <- function(at, name, arguments) {
+# The inputs for Python: a tensor, or a tuple of them.
+inputs_of <- function(at) {
   leaves <- lapply(as_doubles(at$leaves), operand)
-  inputs <- if (at$several) do.call(tuple, leaves) else leaves[[1]]
+  if (at$several) do.call(tuple, leaves) else leaves[[1]]
+}
+
+evaluate_at <- function(at, name, arguments) {
+  inputs <- inputs_of(at)
   if (at$numbers) {
     py_to_r(rlang::inject(call_core("interop.r.derivative", name, at$f, inputs, !!!arguments, .call = at$call)))
   } else {

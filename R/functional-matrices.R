@@ -14,25 +14,38 @@
 #' @param strict Whether it is an error that `func` does not depend on an input, instead of zeros.
 #' @param strategy `"reverse-mode"`, by the elements of the value, or `"forward-mode"`, by those of `x`; `NULL` takes
 #'   the cheaper one (for `hessian()`, reverse mode).
+#' @param sparse Whether to give sparse matrices, of class `dgCMatrix` (package Matrix). Which elements can be other than
+#'   0 is found from a recorded program of `func`; columns without an element in common share a pass, so that a banded
+#'   Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
 #' @inheritParams grad
 #' @returns For R numbers: `jacobian()` gives a matrix with a row for each element of the value (in R's order) and a
 #'   column for each of `x`, with the names of both; `hessian()` a square matrix with the names of `x`; the products a
 #'   list of `value` and `product`. For a list of R numbers, `jacobian()` gives a list of such matrices in the form of
-#'   `x`, and `hessian()` a list of lists. For tensors: tensors, of the shape of the value followed by that of `x`.
+#'   `x`, and `hessian()` a list of lists. For tensors: tensors, of the shape of the value followed by that of `x`. With
+#'   `sparse` matrices in both cases, whose rows and columns are elements in R's order.
 #' @section Errors:
 #' - `gradops_error_gradient`: `hessian()` of a function that is not scalar; with `strict`, no dependence.
 #' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`.
+#' - `gradops_error_type`: with `sparse`, tensors of another backend than NumPy's.
+#' - `gradops_error_jit`: with `sparse`, a function that looks at values, as `if (x > 0)` does.
 #' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
 #' @examplesIf gradops_available()
 #' jacobian(function(x) x^2 * c(1, 10), c(a = 1, b = 2))
 #' hessian(function(x) sum(x^3), c(1, 2))
 #' hessian(function(p) sum(p$w^2) * p$b, list(w = c(1, 2), b = 3))$w$b
 #' hvp(function(x) sum(x^3), c(1, 2), v = c(1, 0))$product
+#' hessian(function(x) sum(diff(x)^4), as.numeric(1:5)^2, sparse = TRUE)
 #' @export
 jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,
-                     method.args = list()) {
+                     method.args = list(), sparse = FALSE) {
   check_numderiv(method, side, method.args, length(x))
   at <- point(func, x, numderiv_extra(...))
+  if (flag(sparse)) {
+    rows <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
+    rows <- lapply(rows, function(row) Map(sparse_matrix, row, at$leaves, MoreArgs = list(at$here$rows)))
+    rows <- lapply(rows, in_form, at)
+    return(if (at$numbers || !at$here$several) rows[[1]] else rows)
+  }
   result <- evaluate_at(at, "jacobian", list(FALSE, flag(strict), FALSE, strategy))
   by_input <- function(parts) in_form(Map(flat_matrix, parts, at$leaves, MoreArgs = list(at$here$rows)), at)
   if (at$numbers) {
@@ -49,9 +62,16 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
 #' @rdname jacobian
 #' @export
 hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson",
-                    method.args = list()) {
+                    method.args = list(), sparse = FALSE) {
   check_numderiv(method, NULL, method.args, length(x))
   at <- point(func, x, numderiv_extra(...))
+  if (flag(sparse)) {
+    rows <- Map(
+      function(row, input) Map(sparse_matrix, row, at$leaves, MoreArgs = list(names(input))),
+      sparse_at(at, "hessian", strict = flag(strict)), at$leaves
+    )
+    return(if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]])
+  }
   result <- evaluate_at(at, "hessian", list(FALSE, flag(strict), FALSE, strategy %||% "reverse-mode"))
   if (!at$several) {
     result <- list(list(result))
@@ -71,4 +91,17 @@ flat_matrix <- function(result, input, rows = NULL) {
   }
   named <- !is.null(rows) || !is.null(names(input))
   matrix(as.vector(result), ncol = length(input), dimnames = if (named) list(rows, names(input)))
+}
+
+# A sparse derivative: by output and input the fields of a matrix.
+sparse_at <- function(at, name, ...) {
+  rlang::check_installed("Matrix", "for `sparse = TRUE`.", call = at$call)
+  py_to_r(call_core("interop.r.sparse", name, at$f, inputs_of(at), ..., .call = at$call))
+}
+
+sparse_matrix <- function(fields, input, rows = NULL) {
+  Matrix::sparseMatrix(
+    i = as.integer(fields$i), p = as.integer(fields$p), x = as.vector(fields$x), dims = as.integer(unlist(fields$dim)),
+    dimnames = list(rows, names(input)), index1 = FALSE
+  )
 }

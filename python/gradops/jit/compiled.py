@@ -232,7 +232,7 @@ def trace(f: Callable, tensors: list, analyse: Callable | None = None) -> Callab
 
 @contextlib.contextmanager
 def _uncollected():
-    """A scope without the search for reference cycles: a trace makes objects, all held, and each search visits them all.
+    """A scope without the search for reference cycles, which visits all that a trace has made, and holds, each time.
 
     The time for a step would grow with their number.
     """

@@ -40,7 +40,7 @@ from .calls import (
 )
 from .direct import direct
 from .errors import CallbackError, Failure
-from .functional import curvature, derivative, gradient, objective
+from .functional import curvature, derivative, gradient, objective, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
 from .objects import corner, fields, is_method, pack, unpack
@@ -117,6 +117,7 @@ __all__ = [
     "set_progress",
     "set_value",
     "set_warn",
+    "sparse",
     "subset",
     "tcrossprod",
     "to_r",

@@ -10,6 +10,7 @@ from ...errors import GradientError
 from ...flow import stop_gradient
 from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
+from .arrays import fill, flat
 from .calls import jit
 from .values import in_r
 
@@ -17,6 +18,24 @@ from .values import in_r
 def derivative(name: str, f: Callable, inputs, *arguments):
     """A function of :mod:`gradops.functional` by its name, with R's numbers as the result."""
     return in_r(getattr(functional, name)(f, inputs, *arguments))
+
+
+def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
+    """A sparse Jacobian or Hessian, by output and input: the fields of a column-compressed matrix of R's.
+
+    Its rows and columns are elements in R's order, by column.
+    """
+    given = list(inputs) if isinstance(inputs, tuple) else [inputs]
+    leaves = [conversion.convert_to_tensor(float(x)) if isinstance(x, (int, float)) else x for x in given]
+    shapes = [tuple(x.shape) for x in leaves]
+
+    def of_vectors(*vectors):
+        y = f(*map(fill, vectors, shapes))
+        return tuple(map(flat, y)) if isinstance(y, (list, tuple)) else flat(y)
+
+    found = getattr(functional, name)(of_vectors, tuple(map(flat, leaves)), sparse=True, **arguments)
+    rows = found if isinstance(found[0], tuple) else (found,)
+    return [[{"i": m.indices, "p": m.indptr, "x": m.data, "dim": m.shape} for m in row] for row in rows]
 
 
 def gradient(f: Callable, x):
