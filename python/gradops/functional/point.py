@@ -30,7 +30,7 @@ class Point:
         self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
-        self._given = func
+        self.given = func
 
     def func(self, *xs):
         """What the function gives, as tensors.
@@ -38,7 +38,7 @@ class Point:
         Raises:
             GradientError: what is no tensor, or one of integers or bools.
         """
-        y = self._given(*xs)
+        y = self.given(*xs)
         if isinstance(y, (tuple, list)):
             return tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
         return self._tensor(y)

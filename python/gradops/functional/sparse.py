@@ -31,13 +31,13 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
         ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
     """
     xs = arrays(at, create_graph)
-    forwards = program(at.func, "jvp", jvp, xs, xs)
+    forwards = program(at.given, "jvp", jvp, xs, xs)
     found = forwards.analysis
     at.several_outputs = found.several
     if strategy == "forward-mode" or strategy is None and found.by_columns.count <= found.by_rows.count:
         whole = found.by_columns.matrix(forwards, xs, xs)
     else:
-        whole = found.by_rows.matrix(program(at.func, "vjp", vjp, xs, found.outputs), xs, found.outputs)
+        whole = found.by_rows.matrix(program(at.given, "vjp", vjp, xs, found.outputs), xs, found.outputs)
     rows = blocks(whole, found.outputs, xs)
     if strict:
         at.check_dependence([[bool(part.nnz) for part in row] for row in rows])
@@ -53,7 +53,7 @@ def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
         ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
     """
     xs = arrays(at, create_graph)
-    second = program(at.func, "hvp", hvp, xs, xs)
+    second = program(at.given, "hvp", hvp, xs, xs)
     found = second.analysis
     whole = (found.by_star if found.natural else found.by_columns).matrix(second, xs, xs)
     rows = blocks(whole, xs, xs)

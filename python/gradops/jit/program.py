@@ -256,7 +256,7 @@ def places(spec) -> list[Place]:
 
 
 def _distinct(arguments) -> tuple[int, ...]:
-    found = {}
+    found: dict[int, None] = {}
     for x in arguments:
         if x.__class__ is Place:
             found[x.index] = None
