@@ -7,6 +7,7 @@ to the nodes and leaves that they go on to; those that arrive at leaves ``accumu
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -61,28 +62,36 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
         By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
     """
     token = recording.set(bool(create_graph))
-    this = broken_off(roots, seeds, retain, create_graph, inputs)
     try:
         with np.errstate(all="ignore"):
-            return _pass(this)
+            return _pass(roots, seeds, retain, create_graph, inputs)
     finally:
         recording.reset(token)
 
 
-def _pass(this: Pass) -> dict[int, list]:
-    arrived, waiting, ends, seen = this.arrived, this.waiting, this.ends, this.seen
-    retain, create_graph, everywhere = this.retain, this.create_graph, this.inputs is None
+def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
+    start = (roots, seeds, retain, create_graph, inputs)
+    before = broken_off(*start) if Pass.some else None
+    if before is None:
+        arrived, waiting, ends, seen, hooked = {}, [], {}, None, set()
+        edges: Sequence = [root._node or root for root in roots]
+        gradients = seeds
+    else:
+        arrived, waiting, ends, seen, hooked = before.arrived, before.waiting, before.ends, before.seen, before.hooked
+        edges, gradients = (), ()
+    everywhere = inputs is None
+    aims, onward = (_NONE, _NONE) if everywhere else _paths(roots, inputs)
     recomputed: dict = {}  # what checkpoints made again for this pass
-    aims, onward = _paths(this.roots, this.inputs or ())
-    edges, gradients = this.start()
     while True:
         for edge, g in zip(edges, gradients):
             if edge is None or g is None:
                 continue
             if edge.__class__ is Node:
-                like, place = edge, edge.seq
+                like = edge
+                place = edge.seq
             else:
-                like, place = edge._data, -id(edge)
+                like = edge._data
+                place = -id(edge)
                 if like.__class__ is str:  # a text that the user put there
                     like = edge
             if everywhere or place in onward or place in aims:
@@ -103,38 +112,44 @@ def _pass(this: Pass) -> dict[int, list]:
         node, g = entry
         if g.__class__ is Scattered:
             g = entry[1] = g.total()
-        hooked, edges = place == seen, ()
+        edges = ()
         try:
-            if hooks and place in hooks and not hooked:
+            if hooks and place in hooks and place != seen:
                 g = entry[1] = _run_hooks(hooks[place], g, create_graph)
-            hooked = True
+            seen = place
             if place in aims:
                 ends[place] = entry
             if everywhere or place in onward:
-                edges, gradients = node.edges, _step(node, g, create_graph, recomputed)
+                gradients = _step(node, g, create_graph, recomputed)
+                edges = node.edges
         except BaseException:
-            this.break_off(entry, hooked)
+            arrived[place] = entry  # nothing of its step has gone on
+            heappush(waiting, -place)
+            Pass(start, arrived, waiting, ends, place if place == seen else None, hooked)
             raise
         if edges and not retain:
             node.saved = None
     for place, entry in arrived.items():
         if entry[1].__class__ is Scattered:
             entry[1] = entry[1].total()
-        if entry[0]._hooks and place not in this.hooked:
+        if entry[0]._hooks and place not in hooked:
             try:
                 entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
             except BaseException:
-                this.hold()
+                Pass(start, arrived, waiting, ends, None, hooked)
                 raise
-            this.hooked.add(place)
+            hooked.add(place)
     return ends | arrived
+
+
+_NONE: frozenset[int] = frozenset()
 
 
 def _paths(roots, inputs) -> tuple[set[int], set[int]]:
     """The inputs, and the nodes from which one of them is reached, by :func:`.graph.key`."""
     aims = {key(x._node or x) for x in inputs}
     nodes: dict[int, Node] = {}
-    stack = [root._node for root in roots if root._node is not None] if aims else []
+    stack = [root._node for root in roots if root._node is not None]
     while stack:
         node = stack.pop()
         if node.seq not in nodes:

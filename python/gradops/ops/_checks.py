@@ -238,6 +238,11 @@ NORMALISE: dict[str, Callable] = {
 }
 """By annotation, what a public op makes of an argument before its kernel; plain ints and None pass."""
 
+QUICK = {"Shape": "{0}.__class__ is not tuple or {{*map(type, {0})}} != INTS"}
+"""By annotation, when that is needed at all; for the others where it is neither an int nor None."""
+
+INTS = {int}
+
 
 def choice(op: str, value, options, name: str):
     """``value``, which must be one of ``options``."""
@@ -262,8 +267,15 @@ def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
 def check_real(op, *arguments) -> None:
     """An op's ``check``: its tensors must not be complex, as complex numbers have no order."""
     for name, position in zip(op.tensors, op.positions):
-        if arguments[position] is not None:
-            check_kind(op.name, arguments[position], (0, 1, 2), "real", name)
+        x = arguments[position]
+        if x is not None:
+            check_kind(op.name, x, (0, 1, 2), "real", name)
+            if getattr(x, "dtype", None) is not None:
+                REAL.add(x.dtype)
+
+
+REAL: set = set()
+"""Dtypes, of any library, that were found to be real: an op of one tensor asks here first."""
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:

@@ -332,8 +332,8 @@ def _public(entry: Op, function: Callable) -> Callable:
     made = []
     for name, kind in entry.annotations.items():
         if kind in _checks.NORMALISE:
-            quick = "" if kind == "Shape" else f"if {name}.__class__ is not int and {name} is not None: "
-            made.append(f"    {quick}{name} = {kind}(op, {name}, '{name}')\n")
+            needed = _checks.QUICK.get(kind, "{0}.__class__ is not int and {0} is not None").format(name)
+            made.append(f"    if {needed}: {name} = {kind}(op, {name}, '{name}')\n")
     keys = [f"kind_of({t})" if t in entry.many else f"type({t})" for t in entry.tensors]
     key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
     if len(keys) == 1 and entry.many:
@@ -342,7 +342,7 @@ def _public(entry: Op, function: Callable) -> Callable:
     source = _TEMPLATE.format(
         name=plain,
         signature=", ".join(parts),
-        prologue="".join(made) + (f"    check(op, {', '.join(call)})\n" if entry.check else ""),
+        prologue="".join(made) + _check_of(entry, call),
         key=key,
         call=", ".join(call),
         tuple="".join(f"{c}, " for c in call),
@@ -352,6 +352,8 @@ def _public(entry: Op, function: Callable) -> Callable:
         "kind_of": kind_of,
         "explain": _checks.explain,
         "check": entry.check,
+        "INTS": _checks.INTS,
+        "REAL": _checks.REAL,
         "op": entry,
         **_checks.NORMALISE,
         **defaults,
@@ -363,6 +365,15 @@ def _public(entry: Op, function: Callable) -> Callable:
     public.op = entry
     public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
     return public
+
+
+def _check_of(entry: Op, call: list[str]) -> str:
+    if entry.check is None:
+        return ""
+    quick = ""
+    if entry.check is _checks.check_real and len(entry.tensors) == 1:
+        quick = f"if getattr({entry.tensors[0]}, 'dtype', None) not in REAL: "
+    return f"    {quick}check(op, {', '.join(call)})\n"
 
 
 def _is_ellipsis(function: Callable) -> bool:

@@ -28,7 +28,10 @@ def kept(shape, axis):
 
 def spread(g, shape, axis):
     """``g``, of a reduced shape, back over the dimensions that were reduced."""
-    return broadcast_to(reshape(g, kept(shape, axis)), shape)
+    if axis is not None:
+        ones = kept(shape, axis)
+        g = g if g.shape == ones else reshape(g, ones)
+    return broadcast_to(g, shape)
 
 
 def _mean(g, shape, axis):
