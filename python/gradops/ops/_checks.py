@@ -270,12 +270,6 @@ def check_real(op, *arguments) -> None:
         x = arguments[position]
         if x is not None:
             check_kind(op.name, x, (0, 1, 2), "real", name)
-            if getattr(x, "dtype", None) is not None:
-                REAL.add(x.dtype)
-
-
-REAL: set = set()
-"""Dtypes, of any library, that were found to be real: an op of one tensor asks here first."""
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:

@@ -353,7 +353,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         "explain": _checks.explain,
         "check": entry.check,
         "INTS": _checks.INTS,
-        "REAL": _checks.REAL,
+        "REAL": frozenset("fiub"),  # the kinds of NumPy's dtypes
         "op": entry,
         **_checks.NORMALISE,
         **defaults,
@@ -372,7 +372,7 @@ def _check_of(entry: Op, call: list[str]) -> str:
         return ""
     quick = ""
     if entry.check is _checks.check_real and len(entry.tensors) == 1:
-        quick = f"if getattr({entry.tensors[0]}, 'dtype', None) not in REAL: "
+        quick = f"if getattr(getattr({entry.tensors[0]}, 'dtype', None), 'kind', '?') not in REAL: "
     return f"    {quick}check(op, {', '.join(call)})\n"
 
 
