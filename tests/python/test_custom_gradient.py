@@ -539,3 +539,33 @@ def test_tensors_of_two_frameworks():
     f = custom_gradient(lambda x, y: (x, lambda upstream: upstream))
     with pytest.raises(MixedBackendsError, match="custom_gradient.*torch"):
         f(on("torch", X), on("jax", X))
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_gradient_function_that_reads_what_was_written_since_is_refused(library):
+    """Its gradient would be that of other values; one that reads a copy, or nothing, is not refused."""
+
+    def leaf():
+        x = backends.by_name(library).convert(np.array([1.0, 2.0]))
+        return x.requires_grad_() if library == "torch" else gradops.Variable(x, requires_grad=True)
+
+    def outcome(make):
+        x = leaf()
+        z = ops.copy(x)
+        y = make(z)
+        z += 10.0
+        (ops.sum(y) + ops.sum(z) * 0.0).backward()
+        return np.asarray(x.grad.tolist())
+
+    reads = gradops.custom_gradient(lambda v: (ops.sin(v), lambda upstream: upstream * v))
+    takes = gradops.custom_gradient(ops.sin, lambda v, upstream: upstream * v)
+    for refused in (reads, takes):
+        with pytest.raises(GradientError, match="written in place after the operation"):
+            outcome(refused)
+
+    def copying(v):
+        own = ops.copy(v)
+        return ops.sin(v), lambda upstream: upstream * own
+
+    np.testing.assert_allclose(outcome(gradops.custom_gradient(copying)), [1, 2])
+    np.testing.assert_allclose(outcome(lambda v: gradops.scaled_gradient(v, -2.0)), [-2, -2])

@@ -10,7 +10,7 @@ import pytest
 from flows import WAYS, derivatives
 
 import gradops
-from gradops import Variable, autodiff, ops, stop_gradient_scope
+from gradops import Variable, autodiff, backends, ops, stop_gradient_scope
 
 X = np.array([0.5, -1.5, 2.0])
 ALL = pytest.mark.parametrize("way", WAYS, ids="-".join)
@@ -334,3 +334,22 @@ def test_coroutines():
         return await asyncio.gather(inside(), outside())
 
     assert asyncio.run(both()) == [((False,) * 3, (False,) * 3), (True,) * 3]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "variable", "torch", "jax", "tensorflow"])
+def test_what_is_handed_through_in_a_scope_is_cut(backend):
+    """A custom or scaled gradient gives its input itself where nothing records, but a constant in a scope."""
+
+    def f(x):
+        with gradops.stop_gradient_scope():
+            scaled = gradops.scaled_gradient(x, 3.0)
+            own = gradops.custom_gradient(lambda v: (v, lambda upstream: upstream * 5.0))(x)
+        return ops.sum(scaled * x) + ops.sum(own)
+
+    if backend == "variable":
+        x = gradops.Variable(np.array([1.0, 2.0]), requires_grad=True)
+        f(x).backward()
+        got = x.grad.data
+    else:
+        got = gradops.grad(f)(backends.by_name(backend).convert(np.array([1.0, 2.0])))
+    np.testing.assert_allclose(ops.convert_to_numpy(got), [1, 2])

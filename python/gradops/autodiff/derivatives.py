@@ -36,7 +36,7 @@ def custom(run, inputs: list) -> list:
         own_gradient.reset(token)
     values = _of_their_own(values, inputs)
     if not recording.get():
-        return values
+        return [wrap(v.data) if isinstance(v, Variable) and v.requires_grad else v for v in values]
     edges = tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
     _check_closure(values, edges, start)
     if not any(edge is not None for edge in edges):

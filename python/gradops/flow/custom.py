@@ -16,8 +16,10 @@ from typing import Any
 
 from .. import _tree, backends
 from ..autodiff.derivatives import derivatives_of
+from ..autodiff.state import version
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
+from ..ops import conversion
 from ..ops._symbolic import in_model
 from .returned import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
@@ -130,8 +132,12 @@ class _Custom:
                 values = [_output(backend, value)]
             box["form"] = structure
             values = [v if is_tensor(v) else _output(backend, v) for v in values]
+            read = () if backends.compiling() else _read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
 
             def pull(upstreams):
+                for x, *before in read:
+                    if (now := _written(x))[0] is not before[0] or now[1] != before[1]:
+                        raise _stale(x)
                 upstream = upstreams[0] if structure is _tree.LEAF else _tree.unflatten(structure, upstreams)
                 result = wants.call(gradient, upstream, a, k)
                 if form is None and len(xs) == 1 and is_tensor(result):
@@ -177,6 +183,35 @@ class _Custom:
         if known is None:
             known = self._forms[id(code)] = code, Form(gradient, False, self.arguments)
         return known[1]
+
+
+def _read_by(gradient: Callable, inputs) -> list[tuple]:
+    """The tensors whose values a gradient function reads: its inputs, and what it closes over; and how they are now."""
+    found = list(inputs)
+    for cell in getattr(gradient, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # a name that is bound later
+            pass
+    return [(x, *_written(x)) for x in found if is_tensor(x) and getattr(x, "dtype", None) is not str]
+
+
+def _written(x) -> tuple:
+    """What changes where a tensor is written in place: its memory, and how often that was written."""
+    data = x.data if isinstance(x, Variable) else x
+    try:
+        return (None if data is x else data), getattr(data, "_version", None) or version(data)
+    except RuntimeError:  # torch's inference tensors count nothing
+        return None, 0
+
+
+def _stale(x) -> GradientError:
+    return GradientError(
+        f"a gradient function reads a tensor of shape {conversion.shape(x)} that was written in place after the "
+        "operation: the gradient would be that of other values.",
+        argument="f",
+        hint="write to a `clone()`, or have the gradient function close over one",
+    )
 
 
 def _output(backend, value):

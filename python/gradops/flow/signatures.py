@@ -126,6 +126,12 @@ class Form:
         self.needed = needed
         self.optional = [name for name in optional if name in arguments.names]
 
+    def takes_inputs(self, outputs: int) -> bool:
+        """Whether the inputs may be among what the gradient function is given."""
+        if self.needed is None or self.after_inputs:
+            return self.after_inputs
+        return self.named and len(self.needed) > 0 or len(self.needed) > outputs
+
     def call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
         """What ``gradient`` gives for the upstream gradient, of the structure of the value, and the inputs."""
         if isinstance(upstream, dict):

@@ -16,8 +16,8 @@ def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     inputs = list(map(tf.convert_to_tensor, inputs))  # a tf.Variable is read, and recorded by active tapes
     eager = tf.executing_eagerly()
-    if eager and not closures.may_record():
-        return run(*inputs)[0]
+    if eager and not closures.may_record():  # inputs that are handed through are constants too, as in a scope
+        return [tf.identity(v) if any(v is x for x in inputs) else v for v in run(*inputs)[0]]
     accumulators = tapes.forward_mode()
     with tapes.forward_mode_paused():
         results = (_custom_eagerly if eager else _custom_in_graph)(run, inputs)
