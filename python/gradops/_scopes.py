@@ -31,7 +31,12 @@ class Ends:
 
     def leave(self, scope: Any) -> None:
         """End ``scope``, as soon as those that were entered after it have; nothing for one of another task."""
-        entries = list(self._open.get())
+        entered = self._open.get()
+        if entered and entered[-1][0] is scope and (len(entered) == 1 or entered[-2][0] is not None):
+            self._open.set(entered[:-1])  # the last that was entered, as it nearly always is
+            entered[-1][1]()
+            return
+        entries = list(entered)
         for i in reversed(range(len(entries))):
             if entries[i][0] is scope:
                 entries[i] = (None, entries[i][1])

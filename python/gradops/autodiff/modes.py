@@ -110,11 +110,14 @@ class _Mode(Scope):
         return self if function is None else self(function)
 
     def __enter__(self):
+        restore, torch = restorer(torch_before()), torch_tape.loaded()
+        if torch is None:
+            self._set()
+            entered(self, restore)
+            return self
         with ExitStack() as stack:  # which gives everything back where a part of it raises
-            stack.callback(restorer(torch_before()))
-            torch = torch_tape.loaded()
-            if torch is not None:
-                self._enter_torch(torch, stack)
+            stack.callback(restore)
+            self._enter_torch(torch, stack)
             self._set()
             entered(self, stack.pop_all().close)
         return self
