@@ -30,7 +30,7 @@ norm_tensor <- function(x, type = c("O", "I", "F", "M", "2")) {
   if (is_vector(x)) {
     unsupported("x", "must be a matrix.", "`norm(as.matrix(x), \"F\")`, or `op_norm(x)`.")
   }
-  switch(toupper(substr(type[1], 1, 1)),
+  switch(EXPR = toupper(substr(type[1], 1, 1)),
     O = , `1` = max(colSums(abs(x))),
     I = max(rowSums(abs(x))),
     F = , E = op_norm(flat(x)),

@@ -24,8 +24,8 @@ op_cholesky_inverse <- function(x, upper = FALSE) {
 #' @section Errors:
 #' - `gradops_error_shape`: matrices that are not square.
 #' @section Gradient:
-#' That of Fréchet's derivative: the upper right block of the exponential of `[[x^H, g], `[0, x^H]`]` (Al-Mohy &
-#'   Higham 2009).
+#' That of Fréchet's derivative: the upper right block of the exponential of the matrix with `x^H` in both diagonal
+#'   blocks and `g` in the upper right (Al-Mohy & Higham 2009).
 #' @examplesIf gradops_available()
 #' op_expm(matrix(c(0, 1, -1, 0), 2))
 #' @export

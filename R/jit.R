@@ -60,6 +60,8 @@ compiled_calls <- function(f, make) {
   traced <- FALSE
   noticed <- function(...) {
     traced <<- TRUE
+    state$compiling <- compiling() + 1
+    on.exit(state$compiling <- compiling() - 1)
     withCallingHandlers(do.call(tensor_aware(f), list(...)), error = function(condition) {
       explain_branch(condition, "gradops_error_jit")
     })
@@ -119,6 +121,11 @@ call_direct <- function(direct, arguments, call = users_call()) {
   result <- py_call_list(direct, arguments)
   if (class(result)[1L] == failure_class) raise(result, call)
   py_to_r(result)[[1]]
+}
+
+# How many functions are being traced.
+compiling <- function() {
+  state$compiling %||% 0
 }
 
 # What functions close over --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #' @param MARGIN Dimensions to keep, by number.
 #' @param FUN A function, or its name.
 #' @param ... Arguments of `FUN`; for `mapply()` what it goes along.
+#' @param vectorize.args The arguments to go along, by name; without it all.
 #' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Vectors of tensors get the names
 #'   that base R gives, matrices none.
 #' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.

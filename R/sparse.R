@@ -5,8 +5,9 @@
 triplets <- function(m) {
   rlang::check_installed("Matrix", "for matrices of Matrix beside tensors.")
   entries <- methods::as(methods::as(m, "generalMatrix"), "TsparseMatrix")
-  values <- if ("x" %in% methods::slotNames(entries)) as.double(entries@x) else rep(1, length(entries@i))
-  list(row = entries@i + 1L, column = entries@j + 1L, value = values, dim = dim(m))
+  row <- methods::slot(entries, "i")
+  values <- if ("x" %in% methods::slotNames(entries)) as.double(methods::slot(entries, "x")) else rep(1, length(row))
+  list(row = row + 1L, column = methods::slot(entries, "j") + 1L, value = values, dim = dim(m))
 }
 
 is_s4_matrix <- function(x) {
@@ -103,9 +104,10 @@ register_matrix_methods <- function(...) {
 # Methods for a tensor as the first argument, and as the second where the generic looks at two.
 set_tensor_methods <- function(generic, method, where) {
   definition <- s4_method(generic, method)
-  arguments <- generic@signature
+  arguments <- methods::slot(generic, "signature")
   methods::setMethod(generic, "gradops_tensor", definition, where = where)
-  if (length(arguments) > 1 && generic@generic %in% c("crossprod", "tcrossprod", "solve", "kronecker")) {
+  name <- methods::slot(generic, "generic")
+  if (length(arguments) > 1 && name %in% c("crossprod", "tcrossprod", "solve", "kronecker")) {
     for (other in c("ANY", "Matrix")) {
       methods::setMethod(generic, c(other, "gradops_tensor"), definition, where = where)
       methods::setMethod(generic, c("gradops_tensor", other), definition, where = where)

@@ -53,8 +53,8 @@ def expm(x: Tensor) -> Tensor:
         ShapeError: matrices that are not square.
 
     Gradient:
-        That of Fréchet's derivative: the upper right block of the exponential of ``[[x^H, g], [0, x^H]]``
-        (Al-Mohy & Higham 2009).
+        That of Fréchet's derivative: the upper right block of the exponential of the matrix with ``x^H`` in both
+        diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
     """
     ...
 

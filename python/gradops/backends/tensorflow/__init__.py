@@ -18,6 +18,7 @@ from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
+from .random import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403

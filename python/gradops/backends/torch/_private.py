@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 
 import torch
 from torch.autograd import forward_ad
@@ -76,3 +77,9 @@ _metadata = private.attribute(PICTURE, "torch.autograd.graph.Node._input_metadat
 def results_of(node) -> tuple:
     """What is known of a node's results: their shapes and dtypes; nothing of nodes that Python made."""
     return _metadata(node) if hasattr(node, "_input_metadata") else ()
+
+
+def untraced():
+    """A scope in which ``make_fx`` writes nothing down: what is made there is a constant to its graphs."""
+    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    return getattr(tracing, "disable_proxy_modes_tracing", contextlib.nullcontext)()

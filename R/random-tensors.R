@@ -1,0 +1,137 @@
+#' Random tensors
+#'
+#' With keras3's names and arguments, drawn by the generator of the backend: of the default one, or of that of `inputs`,
+#' `logits`, `x`. An R integer as `seed` gives the same numbers at each call, a `random_seed_generator()` others each
+#' time. Without a seed one is drawn by R's generator, so [set.seed()] makes them repeatable.
+#'
+#' In a compiled function a seed must be given, as what is drawn otherwise would be the same at each call; one seed gives
+#' the numbers that it gives elsewhere, at each call again. Backends differ in their numbers.
+#' @param shape Sizes.
+#' @param mean,stddev,minval,maxval Numbers or tensors. `maxval` itself is not drawn.
+#' @param dtype A dtype; `config_floatx()` where it is `NULL`.
+#' @param seed `NULL`, an R integer, or a `random_seed_generator()`.
+#' @param logits A matrix: the logarithms of each row's probabilities, up to a constant.
+#' @param num_samples How many of each row.
+#' @param zero_indexed Whether classes count from 0, rather than from 1.
+#' @param inputs,x A tensor or R numbers.
+#' @param rate The share of elements that become 0; the others are divided by what is left.
+#' @param noise_shape Sizes of what decides: 1 where elements share their fate. `NULL` for the shape of `inputs`.
+#' @param axis The dimension along which to shuffle, from 1.
+#' @param name,... Ignored.
+#' @returns A tensor: normal numbers, those within two standard deviations (`random_truncated_normal()`), uniform ones,
+#'   whole ones, classes, `inputs` with elements left out, `x` in another order. `random_seed_generator()`: an
+#'   environment.
+#' @section Gradient:
+#' To `mean`, `stddev`, `minval`, `maxval` through the formula (reparametrisation); to `inputs` and `x` where they stay.
+#'   None to `logits`.
+#' @section Errors:
+#' - `gradops_error_argument`: a `seed` that is none, a `rate` outside of 0 to 1.
+#' - `gradops_error_jit`: no seed in a compiled function.
+#' @examplesIf gradops_available()
+#' random_normal(c(2, 3), seed = 1)
+#' random_dropout(c(1, 2, 3, 4), 0.5, seed = 1)
+#' @name random_tensors
+NULL
+
+#' @rdname random_tensors
+#' @export
+random_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
+  mean + stddev * draw("random_normal", like_dtype(dtype), shape, seed)
+}
+
+#' @rdname random_tensors
+#' @export
+random_uniform <- function(shape, minval = 0, maxval = 1, dtype = NULL, seed = NULL) {
+  if (!is.null(dtype) && grepl("int", dtype)) {
+    return(random_integer(shape, minval, maxval, dtype, seed))
+  }
+  minval + (maxval - minval) * draw("random_uniform", like_dtype(dtype), shape, seed)
+}
+
+#' @rdname random_tensors
+#' @export
+random_integer <- function(shape, minval, maxval, dtype = "int32", seed = NULL) {
+  op_cast(op_floor(minval + (maxval - minval) * draw("random_uniform", like_dtype("float64"), shape, seed)), dtype)
+}
+
+# By the quantiles of what is left of the distribution.
+#' @rdname random_tensors
+#' @export
+random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
+  inside <- 2 * stats::pnorm(2) - 1
+  u <- draw("random_uniform", like_dtype(dtype), shape, seed)
+  mean + stddev * sqrt(2) * op_erfinv(inside * (2 * u - 1))
+}
+
+# The largest of logits to which Gumbel's noise was added (Gumbel 1954).
+#' @rdname random_tensors
+#' @export
+random_categorical <- function(logits, num_samples, dtype = "int32", seed = NULL, zero_indexed = FALSE) {
+  logits <- op_stop_gradient(op_convert_to_tensor(logits))
+  u <- draw("random_uniform", logits, c(nrow(logits), num_samples, ncol(logits)), seed)
+  noise <- -op_log(-op_log(op_maximum(u, 1e-30)))
+  op_cast(op_argmax(op_add(op_expand_dims(logits, 2L), noise), 3L, zero_indexed = zero_indexed), dtype)
+}
+
+#' @rdname random_tensors
+#' @export
+random_dropout <- function(inputs, rate, noise_shape = NULL, seed = NULL) {
+  if (!is.numeric(rate) || length(rate) != 1L || is.na(rate) || rate < 0 || rate >= 1) {
+    unsupported("rate", "must be a number from 0 up to 1.")
+  }
+  inputs <- op_convert_to_tensor(inputs)
+  shape <- dim(inputs)
+  if (!is.null(noise_shape)) {
+    given <- vapply(as.list(noise_shape), function(size) if (is.null(size)) NA_real_ else as.double(size), 0)
+    shape <- ifelse(is.na(given), shape, given)
+  }
+  stays <- op_greater_equal(draw("random_uniform", inputs, shape, seed), rate)
+  op_where(stays, inputs / (1 - rate), 0)
+}
+
+#' @rdname random_tensors
+#' @export
+random_shuffle <- function(x, axis = 1L, seed = NULL) {
+  x <- op_convert_to_tensor(x)
+  order <- op_argsort(draw("random_uniform", like_dtype("float64", x), dim(x)[axis], seed))
+  op_take(x, order, axis)
+}
+
+#' @rdname random_tensors
+#' @export
+random_seed_generator <- function(seed = NULL, name = NULL, ...) {
+  generator <- new.env()
+  generator$seed <- seed_number(seed)
+  generator$count <- 0L
+  structure(generator, class = "gradops_seed_generator")
+}
+
+draw <- function(op, like, shape, seed, call = parent.frame()) {
+  call_op(op, like, as.list(as.integer(shape)), seed_number(seed, call))
+}
+
+# A tensor of that dtype, of the backend of `x`.
+like_dtype <- function(dtype, x = NULL) {
+  if (is.null(x)) op_zeros(integer(), dtype %||% config_floatx()) else op_cast(op_stop_gradient(op_sum(x)), dtype)
+}
+
+seed_number <- function(seed, call = parent.frame()) {
+  if (is.null(seed)) {
+    return(sample.int(.Machine$integer.max, 1L)) # by R's generator, which jit() watches
+  }
+  if (inherits(seed, "gradops_seed_generator")) {
+    if (compiling() > 0) {
+      abort(
+        c("A compiled function drew from a generator: the numbers would be the same at each call.", i = "Give a seed."),
+        class = c("gradops_error_jit", "gradops_error"), call = call
+      )
+    }
+    seed$count <- seed$count + 1L
+    return(py_to_r(call_core("ops.random.next_seed", seed$seed, seed$count)))
+  }
+  if (!is.numeric(seed) || length(seed) != 1L || is.na(seed) || seed != round(seed) || seed < 0) {
+    what <- sprintf("must be a whole number or a `random_seed_generator()`; got %s.", friendly(seed))
+    unsupported("seed", what, call = call)
+  }
+  as.integer(seed)
+}

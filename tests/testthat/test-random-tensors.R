@@ -1,0 +1,57 @@
+test_each("one seed gives the same numbers, of the right distribution", {
+  values <- function(x) as.vector(x)
+  draws <- list(
+    function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),
+    function(seed) random_truncated_normal(2000L, 1, 2, seed = seed), function(seed) random_integer(2000L, 2, 5, seed = seed)
+  )
+  for (draw in draws) {
+    expect_identical(values(draw(7)), values(draw(7)))
+    expect_false(identical(values(draw(7)), values(draw(8))))
+    generator <- random_seed_generator(3)
+    expect_false(identical(values(draw(generator)), values(draw(generator))))
+    set.seed(1)
+    first <- values(draw(NULL))
+    set.seed(1)
+    expect_identical(values(draw(NULL)), first)
+  }
+  expect_gt(ks.test(values(draws[[1]](1)), "pnorm", 1, 2)$p.value, 1e-4)
+  expect_gt(ks.test(values(draws[[2]](1)), "punif", -1, 3)$p.value, 1e-4)
+  truncated <- (values(draws[[3]](1)) - 1) / 2
+  expect_true(all(abs(truncated) <= 2))
+  expect_gt(ks.test(truncated, function(q) (pnorm(q) - pnorm(-2)) / (pnorm(2) - pnorm(-2)))$p.value, 1e-4)
+  expect_gt(chisq.test(table(factor(values(draws[[4]](1)), 2:4)))$p.value, 1e-4)
+  expect_identical(dim(random_normal(c(2, 3), seed = 1)), 2:3)
+  expect_identical(op_dtype(random_normal(2L, dtype = "float32", seed = 1)), "float32")
+})
+
+test_each("classes, dropout, order", {
+  found <- as.array(random_categorical(log(matrix(c(0.1, 1, 0.9, 1e-30), 2)), 1000L, seed = 1))
+  expect_identical(dim(found), c(2L, 1000L))
+  expect_gt(binom.test(sum(found[1, ] == 1), 1000, 0.1)$p.value, 1e-4)
+  expect_true(all(found[2, ] == 1))
+  x <- matrix(1:200 / 1, 50)
+  dropped <- as.array(random_dropout(x, 0.25, seed = 1))
+  expect_true(all(dropped == 0 | abs(dropped - x / 0.75) < 1e-9))
+  expect_gt(binom.test(sum(dropped == 0), 200, 0.25)$p.value, 1e-4)
+  by_row <- as.array(random_dropout(x, 0.5, noise_shape = list(NULL, 1), seed = 2)) != 0
+  expect_true(all(rowSums(by_row) %in% c(0, 4)))
+  shuffled <- as.array(random_shuffle(x, seed = 3))
+  expect_identical(shuffled[order(shuffled[, 1]), ], x)
+  expect_false(identical(shuffled, x))
+  expect_error(random_dropout(x, 1), class = "gradops_error_argument")
+  expect_error(random_normal(2L, seed = 1.5), "whole number", class = "gradops_error_argument")
+})
+
+test_each("gradients go through, and compiled functions need a seed", {
+  f <- function(p) sum(random_normal(5L, p[1], p[2], seed = 4)^2)
+  z <- as.vector(random_normal(5L, seed = 4))
+  expect_equal(gradient(f, c(1, 2)), c(sum(2 * (1 + 2 * z)), sum(2 * z * (1 + 2 * z))), tolerance = 1e-6)
+  expect_equal(gradient(function(x) sum(random_dropout(x, 0.5, seed = 1)), 1:4 / 1),
+               as.vector(random_dropout(rep(1, 4), 0.5, seed = 1)))
+  compiled <- jit(f)
+  expect_equal(compiled(c(1, 2)), f(c(1, 2)) |> as.vector(), tolerance = 1e-6)
+  expect_equal(compiled(c(1, 2)), compiled(c(1, 2)))
+  expect_error(jit(function(p) sum(p * random_normal(2L)))(c(1, 2)), class = "gradops_error_jit")
+  generator <- random_seed_generator(1)
+  expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
+})
