@@ -4,8 +4,8 @@
 #' `logits`, `x`. An R integer as `seed` gives the same numbers at each call, a `random_seed_generator()` others each
 #' time. Without a seed one is drawn by R's generator, so [set.seed()] makes them repeatable.
 #'
-#' In a compiled function a seed must be given, as what is drawn otherwise would be the same at each call; one seed gives
-#' the numbers that it gives elsewhere, at each call again. Backends differ in their numbers.
+#' In a compiled function a seed must be given, as what is drawn otherwise would be the same at each call; one seed
+#' gives the numbers that it gives elsewhere, at each call again. Backends differ in their numbers.
 #' @param shape Sizes.
 #' @param mean,stddev,minval,maxval Numbers or tensors. `maxval` itself is not drawn.
 #' @param dtype A dtype; `config_floatx()` where it is `NULL`.

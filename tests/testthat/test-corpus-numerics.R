@@ -49,7 +49,18 @@ expect_corpus <- function(functions) {
   }
 }
 
-entry <- function(f, x, ...) list(f = f, x = x, ...)
+# The functions are a user's: of the global environment, with their data in front, not of a copy of the namespace.
+corpus <- new.env(parent = globalenv())
+corpus_data <- c(
+  "site", "plot_of", "dose", "yield", "field", "design", "response", "precision", "general", "pattern", "wave", "gaps",
+  "points", "knots", "heights", "decay"
+)
+
+entry <- function(f, x, ...) {
+  list2env(mget(intersect(corpus_data, ls(parent.frame())), parent.frame()), corpus)
+  environment(f) <- corpus
+  list(f = f, x = x, ...)
+}
 
 # Factors --------------------------------------------------------------------------------------------------------------
 
@@ -132,6 +143,9 @@ if (requireNamespace("Matrix", quietly = TRUE)) {
   pattern <- Matrix::sparseMatrix(c(1, 2, 3), c(2, 3, 1))
   expect_corpus(list(
     "M %*% p" = entry(function(p) sum((design %*% p - response)^2), c(1, 0.3, 0.7), needs = "Matrix"),
+    "as.vector(M %*% p)" = entry(
+      function(p) -sum(dnorm(response, as.vector(design %*% p[1:3]), exp(p[4]), log = TRUE)), c(1, 0.3, 0.7, 0.1)
+    ),
     "M %*% a matrix" = entry(function(p) sum((design %*% matrix(p, 3))^2), (1:6) / 4),
     "crossprod(M, p)" = entry(function(p) sum(crossprod(design, p)^2), (1:5) / 4),
     "crossprod(p, M)" = entry(function(p) sum(crossprod(p, design)^2 * 1:3), (1:5) / 4),
@@ -169,6 +183,10 @@ expect_corpus(list(
   "an open convolution" = entry(function(p) sum(convolve(wave, rev(p), type = "open")^2), c(0.5, 0.3, 0.2)),
   "a filtering convolution" = entry(function(p) sum(convolve(wave, p, type = "filter")^2), c(0.5, 0.3, 0.2)),
   "a moving average" = entry(function(p) sum(filter(wave * p[1], rep(1, 3) / 3)[2:11]^2), 1.3),
+  "stats::filter() and stats::fft()" = entry(
+    function(p) sum(stats::filter(wave * p[1], p[2:3], method = "recursive")^2) + sum(Mod(stats::fft(p))^2 * 1:3),
+    c(1.3, 0.4, -0.2)
+  ),
   "weights of a moving average" = entry(function(p) sum(filter(wave, p, sides = 1)[3:12]^2), c(0.5, 0.3, 0.2)),
   "a circular moving average" = entry(function(p) sum(filter(wave, p, circular = TRUE)^2), c(0.5, 0.3, 0.2)),
   "an autoregression" = entry(

@@ -2,7 +2,8 @@ test_each("one seed gives the same numbers, of the right distribution", {
   values <- function(x) as.vector(x)
   draws <- list(
     function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),
-    function(seed) random_truncated_normal(2000L, 1, 2, seed = seed), function(seed) random_integer(2000L, 2, 5, seed = seed)
+    function(seed) random_truncated_normal(2000L, 1, 2, seed = seed),
+    function(seed) random_integer(2000L, 2, 5, seed = seed)
   )
   for (draw in draws) {
     expect_identical(values(draw(7)), values(draw(7)))
