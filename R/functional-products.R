@@ -44,5 +44,9 @@ product_at <- function(name, func, x, v, strict, v_is_input, ...) {
 }
 
 drop_vector <- function(value, names = NULL) {
-  if (is_number(value) && length(dim(value)) < 2) stats::setNames(as.vector(value), names) else value
+  if (is_number(value) && length(dim(value)) < 2) {
+    value <- as.vector(value)
+    if (!is.null(names)) names(value) <- names
+  }
+  value
 }

@@ -67,7 +67,8 @@ compiled_calls <- function(f, make) {
     })
   }
   run <- function(arguments, in_r = TRUE) {
-    names <- lapply(arguments, names_within)
+    plain <- in_r && all_plain(arguments)
+    names <- if (plain) lapply(arguments, names) else lapply(arguments, names_within)
     if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
       here$names <- names
       compiled <<- make(noticed, here)
@@ -75,7 +76,7 @@ compiled_calls <- function(f, make) {
     }
     traced <<- FALSE
     seed <- random_state()
-    result <- if (in_r && all_plain(arguments)) {
+    result <- if (plain) {
       call_direct(direct, arguments)
     } else if (in_r) {
       py_to_r(call_python(compiled, arguments, in_r = TRUE))
@@ -117,10 +118,20 @@ all_plain <- function(arguments) {
 
 # A call of what `direct()` in interop/r/direct.py makes, with its result as R's.
 call_direct <- function(direct, arguments, call = users_call()) {
-  arguments <- lapply(arguments, function(x) if (length(x) == 1L && is.null(dim(x))) as.vector(x) else array_of(x))
+  for (i in seq_along(arguments)) {
+    x <- arguments[[i]]
+    dim <- dim(x)
+    attributes(x) <- NULL
+    if (!is.null(dim)) {
+      dim(x) <- dim
+    } else if (length(x) != 1L) {
+      dim(x) <- length(x)
+    }
+    arguments[[i]] <- x
+  }
   result <- py_call_list(direct, arguments)
   if (class(result)[1L] == failure_class) raise(result, call)
-  py_to_r(result)[[1]]
+  py_to_r(result)
 }
 
 # How many functions are being traced.

@@ -44,7 +44,7 @@ like <- function(gradient, input) {
     return(gradient)
   }
   value <- as.vector(gradient)
-  attributes(value) <- attributes(input)[c("dim", "dimnames", "names")]
+  if (!is.null(attributes(input))) attributes(value) <- attributes(input)[c("dim", "dimnames", "names")]
   value
 }
 

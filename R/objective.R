@@ -32,23 +32,26 @@ objective <- function(f, jit = FALSE, hessian = FALSE) {
   both <- evaluator("interop.r.objective", f, jit)
   second <- evaluator("interop.r.curvature", f, jit)
   evaluations <- 0
-  last <- list()
+  last <- new.env()
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
     result <- both(arguments)
-    list(value = drop_vector(result$value), derivative = derivative_like(result, arguments[[1]]))
+    value <- drop_vector(result$value)
+    derivative <- derivative_like(result, arguments[[1]])
+    last$value <- value
+    last$derivative <- derivative
+    last$arguments <- arguments
   }
-  half <- function(which, ...) {
-    arguments <- list(...)
+  half <- function(which, arguments) {
     if (is.null(last[[which]]) || !identical(arguments, last$arguments)) {
-      last <<- c(list(arguments = arguments), evaluate(arguments))
+      evaluate(arguments)
     }
     found <- last[[which]]
-    last[[which]] <<- NULL
+    last[[which]] <- NULL
     found
   }
-  fn <- function(x, ...) half("value", x, ...)
-  gr <- function(x, ...) half("derivative", x, ...)
+  fn <- function(x, ...) half("value", list(x, ...))
+  gr <- function(x, ...) half("derivative", list(x, ...))
   he <- function(x, ...) {
     result <- second(list(x, ...))
     if (is.list(x)) result else flat_matrix(result, x, names(x))

@@ -14,6 +14,7 @@ import random_programs
 from scipy import special
 
 from gradops import ops, value_and_grad
+from gradops.autodiff import profiler
 from gradops.jit import jit
 
 native = importlib.import_module("gradops.jit.native")
@@ -268,6 +269,17 @@ def test_explain_says_what_is_native_and_why_not():
     compiled = jit(lambda x: ops.sum(x * 2))
     compiled(np.ones(5000))
     assert "0 native" in compiled.explain() and "NumPy's own loops are as fast" in compiled.explain()
+
+
+@needs_machine
+def test_profiles_show_native_code_as_such():
+    compiled = jit(lambda x: ops.sum(padding(x)))
+    compiled(X)
+    with profiler.profile(with_torch=False) as p:
+        compiled(X)
+        compiled(X)
+    (row,) = p.rows()
+    assert (row.name, row.kind, row.calls) == ("native code, 9 steps", "label", 2) and row.total > 0
 
 
 # The cache.

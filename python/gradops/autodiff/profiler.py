@@ -322,6 +322,11 @@ class record_function:
         return wrapped
 
 
+def running() -> bool:
+    """Whether a profile measures what is called now."""
+    return bool(_active)
+
+
 def _torch_activities(torch) -> list:
     kinds = torch.profiler.ProfilerActivity
     return [kinds.CPU, kinds.CUDA] if torch.cuda.is_available() else [kinds.CPU]

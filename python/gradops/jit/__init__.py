@@ -1,7 +1,7 @@
 """``jit``: a function traced once for each signature, then run without calling it again.
 
 ``compiled`` finds or makes the program of a call, ``captured`` sees what the function closes over. On NumPy ``traced``
-arrays write down a ``program``, of which ``emission`` makes a Python function.
+arrays write down a ``program``, of which ``emission`` makes a Python function, with runs of ``native`` code in it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch:
         ``torch.compile`` where a compiler is at hand, else a traced graph (``make_fx``). NumPy: a recorded program of
         NumPy calls, without the dispatch, the tape or ``f``; repeated and unneeded work is left out, and
-        memory is used again. Its results are the caller's: arguments, what ``f`` closes over and views come as
-        copies. ``jit(value_and_grad(f))`` holds the forward and the backward pass.
+        memory is used again. Where llvmlite is installed (``gradops[native]``) steps on numbers and small arrays run as
+        native code, in arithmetic to the same bits; the function's ``explain()`` says which do not and why. What LLVM
+        compiles is one loop for all programs, stored in the user's cache directory, or where ``GRADOPS_CACHE`` in the
+        environment says (``off``: nowhere). Its results are the caller's: arguments, what ``f`` closes over and views
+        come as copies. ``jit(value_and_grad(f))`` holds the forward and the backward pass.
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or

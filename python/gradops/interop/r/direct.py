@@ -15,15 +15,15 @@ from .values import FLOAT, MARK, from_r, in_r, is_plain
 def direct(function: Callable) -> Callable:
     """``function`` for arguments that are floats and arrays of them: R's vectors and matrices without a mark.
 
-    R gets a list of the result, or the failure.
+    R gets the result, or the failure.
     """
 
     def call(*arguments):
         try:
             if is_plain(arguments):
-                return [_in_r(function(*arguments))]
+                return _in_r(function(*arguments))
             marked = [{MARK: x} if isinstance(x, np.ndarray) else x for x in arguments]
-            return [invoke(function, from_r(tuple(marked)), in_r=True)]
+            return invoke(function, from_r(tuple(marked)), in_r=True)
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 

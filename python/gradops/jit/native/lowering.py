@@ -15,8 +15,8 @@ from .machine import Machine
 from .rules import MOVES, RULES, NotNative
 from .run import Run
 
-LARGEST = 256
-"""Elements of an array from which on NumPy's own loops are taken."""
+LARGEST = 4096
+"""Elements of an array from which on NumPy's own loops are taken, which write over what they read."""
 
 LARGEST_CALL = 64
 """The same for functions of the C library, as NumPy computes several elements at once."""

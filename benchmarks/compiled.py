@@ -1,0 +1,127 @@
+"""Loops over observations: value and gradient by compiled programs, HIPS autograd, JAX and by hand, in one run.
+
+python benchmarks/compiled.py
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import autograd
+import autograd.numpy
+import numpy as np
+from timing import compare, table
+
+from gradops import backends, jit, ops, value_and_grad
+
+rng = np.random.default_rng(0)
+Y = np.cumsum(0.5 * rng.normal(size=200)) + rng.normal(size=200)
+R = rng.normal(size=500)
+for data in (Y, R):
+    data.flags.writeable = False  # so that no call compares it
+
+
+def kalman(p, exp=ops.exp, log=ops.log):
+    """The negative log-likelihood of a local level model."""
+    q, r = exp(p[0]), exp(p[1])
+    level, variance, total = 0.0, 10.0, 0.0
+    for y in Y:
+        variance = variance + q
+        s = variance + r
+        v = y - level
+        total = total + log(s) + v**2 / s
+        k = variance / s
+        level = level + k * v
+        variance = variance * (1 - k)
+    return total / 2
+
+
+def garch(p, exp=ops.exp, log=ops.log):
+    """The negative log-likelihood of a GARCH(1,1) model."""
+    omega, alpha, beta = exp(p[0]), exp(p[1]), 1 / (1 + exp(-p[2]))
+    h, total = 1.0, 0.0
+    for before, now in zip(R[:-1], R[1:]):
+        h = omega + alpha * before**2 + beta * h
+        total = total + log(h) + now**2 / h
+    return total / 2
+
+
+def kalman_by_hand(p):
+    q, r = map(math.exp, p)
+    level, variance, total = 0.0, 10.0, 0.0
+    d_level, d_variance, d_total = (0.0, 0.0), (0.0, 0.0), [0.0, 0.0]
+    for y in Y.tolist():
+        variance, d_variance = variance + q, (d_variance[0] + q, d_variance[1])
+        s, d_s = variance + r, (d_variance[0], d_variance[1] + r)
+        v = y - level
+        total += math.log(s) + v * v / s
+        k = variance / s
+        d_k = [(d_variance[i] - k * d_s[i]) / s for i in (0, 1)]
+        for i in (0, 1):
+            d_total[i] += d_s[i] / s - 2 * v * d_level[i] / s - v * v * d_s[i] / (s * s)
+        d_level = [d_level[i] * (1 - k) + d_k[i] * v for i in (0, 1)]
+        level += k * v
+        d_variance = [d_variance[i] * (1 - k) - variance * d_k[i] for i in (0, 1)]
+        variance *= 1 - k
+    return total / 2, np.array(d_total) / 2
+
+
+def kalman_on_jax():
+    """The same with its loop as one operation: XLA takes minutes for one that is written out."""
+    import jax
+    import jax.numpy as jnp
+
+    def loss(p):
+        q, r = jnp.exp(p[0]), jnp.exp(p[1])
+
+        def step(state, y):
+            level, variance, total = state
+            variance = variance + q
+            s = variance + r
+            v = y - level
+            k = variance / s
+            return (level + k * v, variance * (1 - k), total + jnp.log(s) + v**2 / s), None
+
+        return jax.lax.scan(step, (0.0 * q, 10.0 + 0.0 * q, 0.0 * q), jnp.asarray(Y))[0][2] / 2
+
+    return jax.jit(jax.value_and_grad(loss))
+
+
+def measure(name: str, f, x, others: dict) -> None:
+    """One table: ``f``'s value and gradient compiled, eager and by HIPS autograd, beside ``others``."""
+    start = time.perf_counter()
+    compiled = jit(value_and_grad(f))
+    gradient = compiled(x)[1]
+    first = time.perf_counter() - start
+    hips = autograd.value_and_grad(lambda p: f(p, autograd.numpy.exp, autograd.numpy.log))
+    contenders = {
+        "gradops jit": lambda: compiled(x),
+        "gradops eager": lambda: value_and_grad(f)(x),
+        "HIPS autograd": lambda: hips(x),
+        **others,
+    }
+    for contender in contenders.values():
+        np.testing.assert_allclose(np.asarray(contender()[1]), gradient, rtol=1e-9)
+    contenders["NumPy's numbers, value alone"] = lambda: f(x, np.exp, np.log)
+    times = compare(contenders)
+    print(f"\n{name}: value and gradient; first result after {1e3 * first:.0f} ms; {compiled.explain()}\n")
+    base = times["gradops jit"]
+    table(["", "us", "ratio"], [[name, f"{1e6 * t:.0f}", f"{t / base:.1f}"] for name, t in times.items()])
+
+
+def main() -> None:
+    x = np.array([-1.0, 0.3])
+    others = {"by hand, Python's numbers": lambda: kalman_by_hand(x)}
+    if backends.installed("jax"):
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        on_jax = kalman_on_jax()
+        others["jax.jit, lax.scan"] = lambda: jax.block_until_ready(on_jax(x))
+    measure("Kalman filter, 200 steps", kalman, x, others)
+    measure("GARCH(1,1), 500 steps", garch, np.array([-2.0, -2.0, 0.5]), {})
+
+
+if __name__ == "__main__":
+    main()
