@@ -5,6 +5,8 @@ What is undefined, between repeated eigenvalues or singular values and for singu
 "repeated" is: equal up to ten roundings of the largest.
 """
 
+import functools
+
 import numpy as np
 
 from ...ops import (
@@ -69,10 +71,17 @@ def _columns(v):
 # Cholesky (Murray 2016) -----------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=8)
+def _lower_half(n: int) -> np.ndarray:
+    """1 below the diagonal and 0.5 on it."""
+    half = np.tri(n) - 0.5 * np.eye(n)
+    half.flags.writeable = False
+    return half
+
+
 def _cholesky(g, y, upper):
     turned, g = (y, adjoint(g)) if upper else (adjoint(y), g)
-    n = y.shape[-1]
-    inner = where(np.tri(n, dtype=bool), multiply(matmul(turned, g), 1 - 0.5 * np.eye(n)), 0.0)
+    inner = multiply(matmul(turned, g), _lower_half(y.shape[-1]))
     left = solve_triangular(turned, inner, False)
     return _half_sum(adjoint(solve_triangular(turned, adjoint(left), False)))
 

@@ -4,7 +4,7 @@ from ...ops import broadcast_to, einsum, expand_dims, eye, matmul, reshape, swap
 from ..record import derivative
 
 
-def _matmul1(g, x1, x2, shape):
+def _matmul1(g, x1, x2):
     if len(x1.shape) == 1 and len(x2.shape) == 1:
         return g * x2
     if len(x2.shape) == 1:
@@ -20,7 +20,7 @@ def reshape_rows(g):
     return reshape(g, (*g.shape[:-2], g.shape[-1]))
 
 
-def _matmul2(g, x1, x2, shape):
+def _matmul2(g, x1, x2):
     if len(x1.shape) == 1 and len(x2.shape) == 1:
         return g * x1
     if len(x1.shape) == 1:

@@ -30,7 +30,11 @@ def squeeze(x, axis=None):
 
 
 def broadcast_to(x, shape):
-    return np.broadcast_to(x, shape)
+    if x.ndim or x.dtype == object or shape.__class__ is not tuple:
+        return np.broadcast_to(x, shape)
+    y = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # NumPy's own function takes ten times as long
+    y.flags.writeable = False
+    return y
 
 
 def flip(x, axis=None):
