@@ -49,11 +49,14 @@ places_of <- function(...) {
 }
 
 fill_places <- function(x, places, value, call = parent.frame(2)) {
-  if (is_text_of(x)) {
+  if (is.character(value)) { # into texts
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
   if (!is_tensor(x)) x <- place_for(x)
-  names <- if (length(dim(x)) < 2L) names(x)
+  names <- if (is_tensor(x)) names_tensor(x) else if (length(dim(x)) < 2L) names(x)
+  if (length(places) == 1L && is_tensor(x) && is.null(names) && is_position(places[[1]])) { # as in most loops
+    return(call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call))
+  }
   if (length(places) == 1L) {
     grown <- grown(x, names, places[[1]], call)
     x <- grown$x
@@ -62,12 +65,13 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   } else if (!is_tensor(x)) {
     places <- Map(named_place, places, dimnames(x) %||% list(NULL), MoreArgs = list(call))
   }
-  result <- call_core("interop.r.assign", if (is_tensor(x)) x else as_python(array_of(x)), lapply(places, place_operand), replacement(value, call), .call = call)
+  x <- if (is_tensor(x)) x else as_python(array_of(x))
+  result <- call_core("interop.r.assign", x, lapply(places, place_operand), replacement(value, call), .call = call)
   if (is.null(names)) result else with_names(result, names)
 }
 
-is_text_of <- function(x) {
-  is.environment(x) && is_text(x)
+is_position <- function(place) {
+  is.numeric(place) && length(place) == 1L && !is.na(place) && place >= 1
 }
 
 place_operand <- function(place) {
@@ -105,7 +109,7 @@ grown <- function(x, names, place, call) {
   most <- if (is.numeric(place) && length(dim(place)) < 2L && length(place) > 0) max(place, na.rm = TRUE) else 0
   if (most > size) {
     if (!is.null(names)) names <- c(names, character(max(most - length(names), 0)))
-    x <- if (size == 0 && !is_tensor(x)) rep(NA_real_, most) else c(if (is_tensor(x)) flat(x) else as.vector(x), rep(NA_real_, most - size))
+    x <- c(if (is_tensor(x)) flat(x) else as.vector(x), rep(NA_real_, most - size))
   }
   list(x = x, names = names, place = place)
 }

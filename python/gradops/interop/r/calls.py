@@ -184,6 +184,15 @@ def assign(x, indices: list, value):
         return Failure(error)
 
 
+def put(x, position: float, value):
+    """R's ``x[i] <- value`` of one position, where vectors grow."""
+    try:
+        x, value = from_r((x, value))
+        return indexing.put(x, position, value)
+    except Exception as error:
+        return Failure(error)
+
+
 def get_item(x, key):
     """``x[key]`` by NumPy's rules, with positions from 1 and None for all of a dimension."""
     try:

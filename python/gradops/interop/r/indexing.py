@@ -92,6 +92,14 @@ def assign(x, indices: list, value):
     return ops.where(replaced.reshape(shape), placed, x)
 
 
+def put(x, position: float, value):
+    """A copy of ``x`` with ``value`` at one position, counted by column; a vector grows to it, with NaN in between."""
+    place = int(position)
+    if len(x.shape) < 2 and place > math.prod(x.shape):
+        x = ops.concatenate([ops.reshape(x, (-1,)), np.full(place - math.prod(x.shape), np.nan)])
+    return assign(x, [place], value)
+
+
 def column_major(x):
     """``x``'s elements in R's order, as a vector."""
     return ops.reshape(ops.transpose(x) if len(x.shape) > 1 else x, (-1,))
