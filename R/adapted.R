@@ -33,7 +33,7 @@ copy_of <- function(f) {
 with_code <- function(f, body, env) {
   copy <- as.function(c(formals(f), list(body)), env)
   attributes(copy) <- attributes(f)
-  copy
+  if (isS4(f)) asS4(copy) else copy
 }
 
 same_code <- function(f, g) {
@@ -138,12 +138,28 @@ translated <- function(found, name) {
     return(found)
   }
   overload <- overload_of(found, name)
-  if (is.null(overload)) tensor_aware(found) else overload
+  if (!is.null(overload)) overload else if (is_users_generic(found)) generic_aware(found) else tensor_aware(found)
 }
 
 is_translated <- function(found, name) {
   overload <- overload_of(found, name)
-  if (is.null(overload)) is_adaptable(found) else !identical(overload, found)
+  if (is.null(overload)) is_adaptable(found) || is_users_generic(found) else !identical(overload, found)
+}
+
+# A generic of S4, which has its methods in its environment.
+is_users_generic <- function(f) {
+  inherits(f, "standardGeneric") && !attr(f, "package") %in% c(own_packages, left_packages)
+}
+
+generic_aware <- function(f) {
+  home <- environment(f)
+  front <- list2env(as.list(home, all.names = TRUE), parent = parent.env(home))
+  for (table in intersect(c(".MTable", ".AllMTable"), names(home))) {
+    methods <- as.list(home[[table]], all.names = TRUE)
+    front[[table]] <- list2env(lapply(methods, tensor_aware), parent = parent.env(home[[table]]))
+  }
+  environment(f) <- front
+  f
 }
 
 overload_of <- function(found, name) {

@@ -10,6 +10,9 @@ fill_part <- function(x, ..., value) {
     }
     return(fill_places(x, places, value))
   }
+  if (is.data.frame(x) && is_tensor(value)) { # base R's own method, with elements that are tensors
+    return(copy_of(base::`[<-.data.frame`)(x, ..., value = value))
+  }
   base::`[<-`(x, ..., value = value)
 }
 
@@ -53,6 +56,7 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
   if (!is_tensor(x)) x <- place_for(x)
+  dimnames <- NULL
   names <- if (is_tensor(x)) names_tensor(x) else if (length(dim(x)) < 2L) names(x)
   if (length(places) == 1L && is_tensor(x) && is.null(names) && is_position(places[[1]])) { # as in most loops
     return(call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call))
@@ -62,12 +66,19 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
     x <- grown$x
     names <- grown$names
     places <- list(grown$place)
-  } else if (!is_tensor(x)) {
-    places <- Map(named_place, places, dimnames(x) %||% list(NULL), MoreArgs = list(call))
+  } else {
+    dimnames <- dimnames(x)
+    places <- Map(named_place, places, dimnames %||% list(NULL), MoreArgs = list(call))
   }
   x <- if (is_tensor(x)) x else as_python(array_of(x))
   result <- call_core("interop.r.assign", x, lapply(places, place_operand), replacement(value, call), .call = call)
+  if (!is.null(dimnames)) attr(result, "gradops_dimnames") <- dimnames
   if (is.null(names)) result else with_names(result, names)
+}
+
+# Those of the R matrix that was filled.
+dimnames_tensor <- function(x) {
+  attr(x, "gradops_dimnames", exact = TRUE)
 }
 
 is_position <- function(place) {

@@ -42,11 +42,19 @@ op_subset_set <- `op_subset<-`
 subset_tensor <- function(x, ..., drop = TRUE) {
   names <- names_tensor(x)
   if (is.null(names) || ...length() != 1) {
+    if (...length() > 1 && !is.null(dimnames_tensor(x))) {
+      return(call_core("interop.r.subset", x, places_in(x, places_of(...)), flag(drop)))
+    }
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
+}
+
+# Indices of a matrix whose rows and columns have names.
+places_in <- function(x, places, call = parent.frame(2)) {
+  lapply(Map(named_place, places, dimnames_tensor(x), MoreArgs = list(call)), place_operand)
 }
 
 assign_tensor <- function(x, ..., value) {
@@ -61,6 +69,9 @@ element_tensor <- function(x, ...) {
     }
     if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
     return(field_value(reticulate::py_get_attr(x, ..1)))
+  }
+  if (!is.null(dimnames_tensor(x))) {
+    return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
   }
   call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }

@@ -192,6 +192,11 @@ length_tensor <- function(x) {
   as.integer(prod(dim_tensor(x)))
 }
 
+assign_length_tensor <- function(x, value) {
+  size <- length_tensor(x)
+  if (value <= size) flat(x)[seq_len(value)] else c(flat(x), rep(NA_real_, value - size))
+}
+
 t_tensor <- function(x) {
   rank <- length(dim(x))
   if (rank > 2) {
@@ -267,7 +272,7 @@ as_complex_tensor <- function(x, ...) {
 }
 
 as_character_tensor <- function(x, ...) {
-  as.character(values_of(x))
+  as.character(known_values(x) %||% format_tensor(x))
 }
 
 # Element by element and by column, as R's arrays; `op_unstack()` has slices.

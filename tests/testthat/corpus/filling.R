@@ -259,6 +259,29 @@ at("dimnames", c(0.4, 0.5), function(p) {
   M["a", "v"] <- p[1]
   sum(M) * p[2]
 })
+at("dimnames, read again", c(0.4, 0.5), function(p) {
+  M <- matrix(0, 2, 2, dimnames = list(c("a", "b"), c("u", "v")))
+  M["a", "u"] <- p[1]
+  M["b", ] <- p[2] * M["a", "u"]
+  M[["b", "v"]] * M["a", "u"] + sum(M[c("b", "a"), "u"])
+})
+at("a column of a data frame", c(0.4, 0.5), function(p) {
+  d <- data.frame(x = 1:3, mu = 0)
+  for (i in 1:3) d$mu[i] <- p[1] * d$x[i]
+  sum(d$mu^2) * p[2]
+})
+at("an element of a data frame", c(0.4, 0.5), function(p) {
+  d <- data.frame(x = 1:3, mu = 0)
+  for (i in 1:3) d[i, "mu"] <- p[1] * d$x[i]
+  d[["sd"]] <- p[2] + d$x
+  sum(d$mu^2 / d$sd)
+})
+at("length<-", c(0.4, 0.5), function(p) {
+  v <- p
+  length(v) <- 3
+  v[3] <- 1
+  sum(v^2)
+})
 at("array", c(0.4, 0.5), function(p) {
   A <- array(0, c(2, 2, 2))
   A[1, , 2] <- p

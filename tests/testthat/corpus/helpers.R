@@ -102,6 +102,44 @@ Account <- setRefClass("GradopsAccount",
 )
 account <- Account$new(rate = 0.5)
 
+methods::setClass("GradopsModel", methods::representation(n = "numeric"), where = environment())
+methods::setGeneric("modelled", function(model, p) standardGeneric("modelled"), where = environment())
+methods::setMethod("modelled", "GradopsModel", function(model, p) {
+  h <- numeric(model@n)
+  h[1] <- p[1]
+  for (i in 2:model@n) h[i] <- h[i - 1] * p[2]
+  h
+}, where = environment())
+modelling <- methods::new("GradopsModel", n = 3)
+
+at("generic of S4", c(0.4, 0.7), function(p) sum(modelled(modelling, p)))
+at("match.arg and switch", c(0.4, 0.7), function(p) {
+  g <- function(v, type = c("first", "second")) {
+    type <- match.arg(type)
+    switch(type, first = {
+      h <- numeric(1)
+      h[1] <- v[1]
+      h
+    }, second = v[2])
+  }
+  g(p) * g(p, "second")
+})
+at("assignment in a condition", 0.4, function(p) {
+  k <- 3
+  s <- 0
+  while ((k <- k - 1) > 0) s <- s + p^k
+  s
+})
+at("functions that share a state", c(0.4, 0.7), function(p) {
+  account <- function() {
+    v <- 0
+    list(add = function(x) v <<- v + x, get = function() v)
+  }
+  a <- account()
+  a$add(p[1])
+  a$add(p[2]^2)
+  a$get()
+})
 at("helper", c(0.1, 0.2, 0.7), function(p) {
   h <- recursion(p[1], p[2], p[3])
   sum(log(h) + y^2 / h)

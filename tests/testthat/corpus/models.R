@@ -321,3 +321,83 @@ at("partial correlations to a matrix", c(0.4, -0.2, 0.3), function(p) {
   }
   log(det(C))
 })
+
+# The models of five of RTMB's demos (and of its vignette), in other words: a line, a random walk of several series,
+# stochastic volatility, a diffusion as a hidden Markov model, a logistic population.
+at("demo: a line, its parameters a list", c(a = 0, b = 1, log_sigma = 0), function(p) {
+  p <- as.list(p)
+  fitted <- p$a + p$b * x
+  -sum(dnorm(y, fitted, exp(p$log_sigma), TRUE))
+})
+at("demo: random walk of two series", c(0.1, -0.2, 0.1, 0.3, 0.2, 0.5, 0.1, 0.4, 0.3, 0.7), function(p) {
+  squash <- function(v) 2 / (1 + exp(-2 * v)) - 1
+  rho <- squash(p[1])
+  sds <- exp(p[2:3])
+  sd_obs <- exp(p[4])
+  S <- outer(1:2, 1:2, function(i, j) rho^(abs(i - j)) * sds[i] * sds[j])
+  u <- matrix(p[5:10], 2)
+  du <- diff(t(u))
+  nll <- 0
+  for (i in seq_len(nrow(du))) {
+    nll <- nll + 0.5 * as.numeric(du[i, ] %*% solve(S) %*% du[i, ]) + 0.5 * as.numeric(determinant(S)$modulus)
+  }
+  nll - sum(dnorm(matrix(y[1:6], 2), u, sd_obs, log = TRUE))
+})
+at("demo: stochastic volatility", c(0.5, 0.6, -0.7, -0.5, 0.3, 0.1, 0.2, -0.1, 0.3, 0.2, 0.4), function(p) {
+  phi <- p[1:2]
+  sigma <- exp(p[3:4])
+  h <- matrix(p[6:11], 3)
+  nll <- -sum(dnorm(h[1, ], 0, sigma / sqrt(1 - phi^2), log = TRUE))
+  for (j in 1:2) nll <- nll - sum(dnorm(h[-1, j], phi[j] * h[-3, j], sigma[j], log = TRUE))
+  L <- diag(2)
+  L[lower.tri(L)] <- p[5]
+  L <- L / apply(L, 1, function(row) sqrt(sum(row^2)))
+  R <- L %*% t(L)
+  for (i in 1:3) {
+    scale <- diag(exp(0.5 * h[i, ]))
+    C <- scale %*% R %*% scale
+    r <- y[c(2 * i - 1, 2 * i)]
+    nll <- nll + 0.5 * as.numeric(t(r) %*% solve(C, r)) + 0.5 * log(det(C))
+  }
+  nll
+})
+at("demo: a diffusion on a grid", c(0.8, 0.9, -0.5, -1), function(p) {
+  grid <- seq(-2, 2, length.out = 6)
+  equation <- list(
+    advection = function(v) p[1] * v - p[2] * v^3,
+    dispersion = function(v) v * 0 + exp(p[3])
+  )
+  generator <- function(equation, grid) {
+    step <- diff(grid)[1]
+    D <- 0.5 * equation$dispersion(grid)^2
+    below <- function(v) rbind(0, cbind(diag(v), 0))
+    L <- below(D[-c(1, length(D))])
+    L <- L + t(L)
+    diag(L) <- -colSums(L)
+    middle <- 0.5 * (head(grid, -1) + tail(grid, -1))
+    v <- equation$advection(middle)
+    G <- -0.5 * below(head(v, -1)) + 0.5 * t(below(tail(v, -1)))
+    diag(G) <- -colSums(G)
+    L / step^2 + G / step
+  }
+  A <- diag(5) + 0.05 * generator(equation, grid)
+  seen <- findInterval(c(-0.5, 0.3, 0.9), grid)
+  middle <- 0.5 * (grid[-1] + grid[-6])
+  a <- rep(0.2, 5)
+  ll <- 0
+  for (k in seen) {
+    a <- as.vector(A %*% a) * dnorm(middle[k], middle, exp(p[4]) + 0.5)
+    ll <- ll + log(sum(a))
+    a <- a / sum(a)
+  }
+  -ll
+})
+at("demo: logistic population, steps by head and tail", c(0.1, 0.2, -1, 0.5, 0.8, 1, 1.1, 0.9, 1.2), function(p) {
+  r <- exp(p[1])
+  K <- exp(p[2])
+  X <- p[4:9]
+  before <- head(X, -1)
+  after <- tail(X, -1)
+  nll <- -sum(dnorm(after - before, r * (1 - (exp(before) / K)^1.2), sqrt(exp(p[3])), TRUE))
+  nll - sum(dpois(count[1:6], 2 * exp(X), TRUE))
+})
