@@ -80,7 +80,8 @@ test_that("namesakes take all of base R's arguments", {
   for (name in exported_namesakes()) {
     original <- get(name, envir = asNamespace("stats"))
     ours <- names(formals(get(name, envir = asNamespace("gradops"))))
-    expect_true(identical(ours, "...") || all(names(formals(args(original))) %in% ours), info = name)
+    theirs <- if (!is.null(args(original))) names(formals(args(original)))
+    expect_true(identical(ours, "...") || all(theirs %in% ours), info = name)
   }
 })
 
