@@ -31,7 +31,7 @@ reticulate_loaded <- function(...) {
   reticulate::py_require(c("numpy", "scipy", native_requirement))
   register_tensor_methods()
   register_object_methods()
-  share_operators_later()
+  await_neighbours()
 }
 
 # The library that compiles the loop of native code, where it comes compiled.

@@ -65,14 +65,21 @@ incompatible <- function(operator, e1, e2) {
     known[known %in% names(their_operators)][1]
   }, "")
   call <- call(operator, substitute(e1, parent.frame()), substitute(e2, parent.frame()))
-  warning(simpleWarning(sprintf("Incompatible methods (\"%s\", \"%s\") for \"%s\"", names[1], names[2], operator), call))
+  said <- sprintf("Incompatible methods (\"%s\", \"%s\") for \"%s\"", names[1], names[2], operator)
+  warning(simpleWarning(said, call))
   stop(simpleError("non-numeric argument to binary operator", call))
 }
 
-# Methods that tensorflow and keras3 register later.
-share_operators_later <- function() {
-  of_keras <- function(...) reticulate::py_register_load_hook("keras", share_operators)
+# When tensorflow and keras3 come: their methods, and, for Keras, the operations by which gradops is in saved models.
+await_neighbours <- function() {
   share_operators()
   setHook(packageEvent("tensorflow", "onLoad"), share_operators)
-  if (isNamespaceLoaded("keras3")) of_keras() else setHook(packageEvent("keras3", "onLoad"), of_keras)
+  if (isNamespaceLoaded("keras3")) await_keras() else setHook(packageEvent("keras3", "onLoad"), await_keras)
+}
+
+await_keras <- function(...) {
+  reticulate::py_register_load_hook("keras", function() {
+    share_operators()
+    reticulate::import_from_path("gradops.ops._keras", system.file("python", package = "gradops"), convert = FALSE)
+  })
 }

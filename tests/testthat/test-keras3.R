@@ -1,5 +1,5 @@
-# Beside keras3, in the library that GRADOPS_NEIGHBOURS names (`make test-neighbours` runs all tests so). Keras runs on the
-# backend under test.
+# Beside keras3, in the library that GRADOPS_NEIGHBOURS names (`make test-neighbours` runs all tests so). Keras runs on
+# the backend under test.
 neighbours_library <- function(backend) {
   skip_on_cran()
   skip_without(backend)
@@ -10,7 +10,7 @@ neighbours_library <- function(backend) {
 }
 
 for (backend in setdiff(test_backends(), "numpy")) {
-  test_that(paste0("models of keras3 train with gradops, functional and sequential, saved and loaded (", backend, ")"), {
+  test_that(paste0("models of keras3 train with gradops, are saved and loaded (", backend, ")"), {
     library <- neighbours_library(backend)
     out <- run_script(test_path("scripts", "with-keras3.R"), library, paste0("KERAS_BACKEND=", backend))
     expect_match(out[length(out)], "^all hold on", info = paste(out, collapse = "\n"))
@@ -23,3 +23,23 @@ for (backend in setdiff(test_backends(), "numpy")) {
     expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$", info = paste(out, collapse = "\n"))
   })
 }
+
+test_that("a model with gradops' ops in it is loaded where gradops has not run yet", {
+  skip_if(!"jax" %in% test_backends(), "once, on JAX")
+  library <- neighbours_library("jax")
+  file <- withr::local_tempfile(fileext = ".keras")
+  run <- function(...) {
+    code <- c(sprintf(".libPaths(c(%s, .libPaths()))", deparse1(library)), "suppressMessages(library(keras3))", ...)
+    script <- withr::local_tempfile(fileext = ".R", lines = code)
+    run_script(script, env = "KERAS_BACKEND=jax")
+  }
+  run(
+    "suppressMessages(library(gradops))", "x <- keras_input(shape = 2)",
+    sprintf("save_model(keras_model(x, op_scaled_gradient(op_exp(x), -1)), %s)", deparse1(file))
+  )
+  out <- run(
+    "loadNamespace('gradops')", sprintf("model <- load_model(%s)", deparse1(file)),
+    "cat(as.array(model(matrix(0, 1, 2))))"
+  )
+  expect_identical(out[length(out)], "1 1")
+})

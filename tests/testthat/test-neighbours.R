@@ -61,7 +61,8 @@ test_each("R's functions take tensors of others beside gradops'", {
   expect_equal(as.array(solve(theirs, ours)), solve(numbers, numbers + 1), tolerance = 1e-6)
   expect_equal(as.vector(dnorm(vector, ours[1, ])), dnorm(c(0.5, 1.5), numbers[1, ] + 1), tolerance = 1e-6)
   expect_equal(as.vector(unlist(list(vector, ours[1, 1]))), c(0.5, 1.5, 3))
-  expect_equal(as.array(sapply(1:2, function(i) if (i == 1) vector else ours[1, ])), cbind(c(0.5, 1.5), numbers[1, ] + 1))
+  columns <- sapply(1:2, function(i) if (i == 1) vector else ours[1, ])
+  expect_equal(as.array(columns), cbind(c(0.5, 1.5), numbers[1, ] + 1))
   expect_equal(as.array(max(ours, theirs)), array(max(numbers + 1)), ignore_attr = TRUE)
   changed <- ours
   changed[1, ] <- vector

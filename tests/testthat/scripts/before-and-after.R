@@ -1,5 +1,5 @@
-# What expressions of reticulate's own objects, and with `neighbours` of tensorflow's and keras3's, give before and after
-# gradops is loaded and used. Prints those that differ and how many there were.
+# What expressions of reticulate's own objects, and with NEIGHBOURS of tensorflow's and keras3's, give before and
+# after gradops is loaded and used. Prints those that differ and how many there were.
 #
 #     Rscript before-and-after.R BACKENDS [NEIGHBOURS]   # BACKENDS: torch,jax; NEIGHBOURS: a library with keras3
 
@@ -76,7 +76,8 @@ if (with_neighbours) {
     rbind(k, k), rep(k, 2), sort(k), range(k), k %% 2, k & k, { y <- k; y[1] <- 0; y }, w$value, w$assign_add(w)$shape
   )
   of_keras <- function() {
-    stats::setNames(lapply(of_keras_own, function(x) outcome(x, keras())), paste("keras:", vapply(of_keras_own, deparse1, "")))
+    found <- lapply(of_keras_own, function(x) outcome(x, keras()))
+    stats::setNames(found, paste("keras:", vapply(of_keras_own, deparse1, "")))
   }
 }
 

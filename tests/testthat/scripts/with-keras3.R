@@ -38,7 +38,7 @@ same(t(y) %*% w, t(exp(m)) %*% (m + 1))
 same(op_exp(w), exp(m + 1))
 same(op_matmul(w, x), (m + 1) %*% m)
 same(y[2, ], exp(m)[2, ])
-stopifnot(inherits(op_scaled_gradient(w, -1), "gradops_tensor"), format(op_scaled_gradient(w, -1)) |> grepl(pattern = backend))
+stopifnot(inherits(op_scaled_gradient(w, -1), "gradops_tensor"))
 slope <- grad_fn(function(v) sum(v^2 * c(1, 10)))
 same(slope(w), 2 * (m + 1) * c(1, 10))
 
