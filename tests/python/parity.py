@@ -18,7 +18,7 @@ import numpy as np
 
 from gradops import Variable, autodiff, backends, config, ops
 
-BACKENDS = ("numpy", "torch", "jax", "tensorflow")
+BACKENDS = tuple(filter(backends.installed, ("numpy", "torch", "jax", "tensorflow")))
 SHAPES = ((2, 3), (), (4, 2, 3), (3,), (1, 3), (2, 1, 3), (1,), (3, 1))
 _salts = itertools.count()
 

@@ -63,7 +63,7 @@ WAYS = {
     "variables on JAX": (lambda program: of_variables(program, "jax"), ("no_grad", "checkpoint")),
     "variables on TensorFlow": (lambda program: of_variables(program, "tensorflow"), ("no_grad", "checkpoint")),
 }
-QUICK = {"variables": 30, "torch": 15, "tensorflow": 2, "numpy": 10, "numpy, compiled": 8}
+QUICK = {"variables": 30, "torch": 15, "numpy": 10, "numpy, compiled": 8}
 STALE = ("in place", "in-place", "inplace")
 
 

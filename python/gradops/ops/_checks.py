@@ -43,6 +43,11 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         return reason
     except Exception:
         pass
+    if isinstance(error, (TypeError, ValueError, IndexError)) and not isinstance(error, GradopsError):
+        unknown = unknown_size(op, bound)
+        if unknown is not None:
+            unknown.__cause__ = error
+            return unknown
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
     if isinstance(
@@ -67,6 +72,24 @@ def _positions(said: str) -> tuple[str, dict]:
         return f"{found[1]}{{position_{len(fields) - 1}}}"
 
     return re.sub(r"\b((?:axis|dimension|index) )(-?\d+)\b", field, said), fields
+
+
+def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
+    """The reason where an op needs a size that a graph does not know; None where all sizes are known."""
+    if "Function" in op.annotations.values():
+        return None
+    for name in op.tensors:
+        value = bound[name]
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            sizes = getattr(item, "shape", ())
+            known = None if getattr(sizes, "rank", 0) is None else tuple(sizes)
+            if known is None or None in known:
+                return ShapeError(
+                    f"`{op.name}`: the sizes of `{name}` must be known in a graph; got the shape {known}.",
+                    argument=name,
+                    hint="give them in the signature, as in `tf.TensorSpec([32, 3])`, or by `tf.ensure_shape()`",
+                )
+    return None
 
 
 def _in_the_name_of(op, error: GradopsError) -> GradopsError:
