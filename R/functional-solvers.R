@@ -5,9 +5,9 @@
 #' of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds (Leibniz). Of
 #' R's own values each is R's.
 #'
-#' R's solver finds the solution on numbers. It is then improved by Newton's method, whose last two steps are recorded:
-#' by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound
-#' stays there: it moves with the bound alone.
+#' R's solver finds the solution on numbers. It is then improved by Newton's method, and by three steps that are
+#' recorded: by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on
+#' a bound stays there: it moves with the bound alone.
 #'
 #' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
 #' below 1e-10, or `rel.tol` at least.
@@ -195,8 +195,8 @@ one_number <- function(x) {
   op_reshape(x, integer())
 }
 
-# Where `residual` is 0, near `x`, with derivatives: two steps of Newton's method that are recorded. Each squares the
-# distance, and so doubles the order to which derivatives are right.
+# Where `residual` is 0, near `x`, with derivatives: three steps that are recorded, by the Jacobian as it is there. Each
+# makes derivatives right to one order more.
 implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = parent.frame()) {
   step <- function(x) {
     r <- residual(x)
@@ -228,7 +228,11 @@ implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = pa
       )
     }
   }
-  for (i in 1:2) x <- x - step(x)
+  j <- op_stop_gradient(jacobian(x))
+  for (i in 1:3) {
+    r <- residual(x)
+    x <- x - if (length(dim(j)) < 2L) r / j else op_solve(j, r)
+  }
   x
 }
 

@@ -78,6 +78,7 @@ register_tensor_methods <- function() {
   methods <- methods_of_tensors()
   if (getRversion() >= "4.3.0") {
     methods$base$matrixOps <- matrix_ops_tensor
+    methods$base$`@` <- at_tensor
     methods$base$chooseOpsMethod <- choose_ops_method_tensor
   }
   for (package in names(methods)) {

@@ -7,7 +7,9 @@
 #' vectors and slices `start:end` keep it; `start:end:step` takes steps, and `NA` is the first or the last. `NULL` adds
 #' a dimension, `..` stands for all that are not named, and dimensions that are left out at the end are whole: `x@@r[1]`
 #' is the first row. A logical array of the shape of `x` takes elements by row, a matrix with a column for each
-#' dimension single elements. Of R's own objects `@@` is R's.
+#' dimension single elements. Of R's own objects `@@` is R's. (Before R 4.3, a function that R has compiled, as it does
+#' after some calls, finds this `@@` only where it is differentiated or compiled by [jit()]; [op_subset()] is found
+#' always.)
 #' @param x For `\%<-\%` names: `c(a, b)`, nested, with `.` for a part that is left out and `...rest` for all others. A
 #'   tensor, or what reticulate's `array_reshape()` takes.
 #' @param value What has parts: a list, a vector, or a tensor, whose rows they are.
@@ -100,8 +102,15 @@ whole_shape <- function(dim, size) {
   }
 }
 
+at_part <- function(object, name) {
+  if (is.environment(object) && is_tensor(object)) at_tensor(object, name) else eval(call("@", object, as.name(name)))
+}
+
 at_tensor <- function(object, name) {
-  if (identical(name, "r")) structure(list(object), class = "gradops_places") else dollar_tensor(object, name)
+  if (!identical(name, "r")) {
+    return(eval(call("$", object, as.name(name))))
+  }
+  structure(list(object), class = "gradops_places")
 }
 
 #' @noRd

@@ -78,7 +78,11 @@ await_neighbours <- function() {
 }
 
 await_keras <- function(...) {
-  reticulate::py_register_load_hook("keras", function() {
+  when_loaded <- reticulate_inside("py_register_load_hook") # exported by newer versions
+  if (is.null(when_loaded)) {
+    return(share_operators())
+  }
+  when_loaded("keras", function() {
     share_operators()
     reticulate::import_from_path("gradops.ops._keras", system.file("python", package = "gradops"), convert = FALSE)
   })

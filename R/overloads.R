@@ -6,7 +6,7 @@
 overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
-    .gradops_function = found_function
+    .gradops_function = found_function, .gradops_at = at_part
   )
 }
 

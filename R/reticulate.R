@@ -1,7 +1,10 @@
 # All that gradops knows of reticulate's insides on R's side; interop/r/reticulate.py has what it knows on Python's.
 # Where a version lacks one, `reticulate_lacks()` names it and what is here does without.
 
-reticulate_insides <- list(py_call_impl = c("x", "args", "keywords"), install_interrupt_handlers = character())
+reticulate_insides <- list(
+  py_call_impl = c("x", "args", "keywords"), install_interrupt_handlers = character(),
+  py_register_load_hook = c("module", "hook")
+)
 
 # A function of its namespace, if it has the formals that are known.
 reticulate_inside <- function(name) {

@@ -1,6 +1,6 @@
-# Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they are
-# one (see operators.R): while a function is differentiated or compiled, the method of series is the one that is shared,
-# which leaves to that of stats what no tensor is in.
+# Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they
+# are one (see operators.R): while a function is differentiated or compiled, the method of series is the one that is
+# shared, which leaves to that of stats what no tensor is in.
 
 local_series_operators <- function(frame = parent.frame()) {
   if (getRversion() < "4.3.0") {

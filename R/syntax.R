@@ -4,6 +4,7 @@
 #     a && b                .gradops_condition(a, "&&") && ...          also `||`
 #     for (v in s) b        for (v in .gradops_sequence(s)) b
 #     switch(a, ...)        switch(.gradops_condition(a, "switch"), ...)
+#     x@r                   .gradops_at(x, "r")                         before R 4.3, where `@` is no generic
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
 
@@ -60,6 +61,9 @@ rewritten <- function(code) {
   head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
   if (head %in% quoting) {
     return(code)
+  }
+  if (head == "@" && getRversion() < "4.3.0") {
+    return(call(".gradops_at", rewritten(code[[2]]), as.character(code[[3]])))
   }
   if (head %in% c("::", ":::")) {
     return(call(".gradops_function", code, as.character(code[[3]])))

@@ -42,6 +42,14 @@ test_each("x@r[...] is keras3's", {
   expect_identical(as.character(methods::getGeneric("show")@package), "methods")
 })
 
+test_each("x@r[...] in functions that R has compiled", {
+  f <- function(p) sum(matrix(p, 2)@r[2, ]^2)
+  environment(f) <- new.env(parent = globalenv())
+  for (i in 1:3) try(f(1:4), silent = TRUE)
+  expect_equal(gradient(f, 1:4 / 1), c(0, 4, 0, 8))
+  expect_equal(jit(f)(1:4 / 1), 20)
+})
+
 test_each("array_reshape() fills by row", {
   x <- op_convert_to_tensor(matrix(1:6 / 2, 2))
   expect_equal(as.array(array_reshape(x, c(3, 2))), reticulate::array_reshape(matrix(1:6 / 2, 2), c(3, 2)))
