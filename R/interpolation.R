@@ -111,7 +111,7 @@ taking_tensors <- function(f, of_tensor) {
   argument <- as.name(names(formals(f))[1])
   others <- lapply(names(formals(f))[-1], as.name)
   first <- bquote(if (is.object(.(argument)) && .(is_tensor)(.(argument))) {
-    return(.(as.call(c(list(of_tensor, quote(parent.env(environment())), argument), others))))
+    return(.(as.call(c(list(of_tensor, environment(f), argument), others))))
   })
   body(f) <- call("{", first, body(f))
   f

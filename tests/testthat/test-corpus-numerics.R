@@ -58,7 +58,7 @@ corpus_data <- c(
 
 entry <- function(f, x, ...) {
   list2env(mget(intersect(corpus_data, ls(parent.frame())), parent.frame()), corpus)
-  environment(f) <- corpus
+  if (identical(environment(f), parent.frame())) environment(f) <- corpus
   list(f = f, x = x, ...)
 }
 
@@ -278,6 +278,8 @@ expect_corpus(list(
 knots <- c(0, 1, 2.5, 4, 5)
 heights <- c(0.2, 1.1, 0.7, 1.9, 2.5)
 
+made_before <- splinefun(knots, heights)
+
 expect_corpus(list(
   "approx() at places" = entry(function(p) sum(approx(knots, heights, p)$y^2), c(0.4, 2.6, 3.3)),
   "approx() of heights" = entry(function(p) sum(approx(knots, p, c(0.4, 2.6, 3.3))$y^2), heights),
@@ -286,6 +288,7 @@ expect_corpus(list(
     function(p) sum(approx(knots, p, c(0.4, 2.6, 3.3), method = "constant")$y^2), heights
   ),
   "splinefun() at places" = entry(function(p) sum(splinefun(knots, heights)(p)^2), c(-0.4, 2.6, 5.3)),
+  "a function that splinefun() made" = entry(made_before, c(-0.4)),
   "splinefun(), natural, its slope" = entry(
     function(p) sum(splinefun(knots, heights, "natural")(p, deriv = 1)^2), c(-0.4, 2.6, 5.3)
   ),
