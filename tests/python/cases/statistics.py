@@ -26,6 +26,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 CASES = [
+    Case("countable", inputs(x=arrays((5,), 0, 4, dtype="int64"), length=4), lambda x, length: x),
     Case("average", inputs(x=arrays((3, 4)), axis=AXIS), leading(np.average), ["x"]),
     Case(
         "average",
