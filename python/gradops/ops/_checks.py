@@ -261,10 +261,8 @@ NORMALISE: dict[str, Callable] = {
 }
 """By annotation, what a public op makes of an argument before its kernel; plain ints and None pass."""
 
-QUICK = {"Shape": "{0}.__class__ is not tuple or {{*map(type, {0})}} != INTS"}
+QUICK = {"Shape": "{0}.__class__ is not tuple or any([size.__class__ is not int for size in {0}])"}
 """By annotation, when that is needed at all; for the others where it is neither an int nor None."""
-
-INTS = {int}
 
 
 def choice(op: str, value, options, name: str):

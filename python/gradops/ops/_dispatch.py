@@ -352,7 +352,6 @@ def _public(entry: Op, function: Callable) -> Callable:
         "kind_of": kind_of,
         "explain": _checks.explain,
         "check": entry.check,
-        "INTS": _checks.INTS,
         "REAL": frozenset("fiub"),  # the kinds of NumPy's dtypes
         "op": entry,
         **_checks.NORMALISE,
