@@ -97,6 +97,10 @@ def put(x, position: float, value):
     place = int(position)
     if len(x.shape) < 2 and place > math.prod(x.shape):
         x = ops.concatenate([ops.reshape(x, (-1,)), np.full(place - math.prod(x.shape), np.nan)])
+    shape = tuple(x.shape)
+    if 0 < place <= math.prod(shape) and ops.size(value) == 1 and ops.dtype(x) == ops.dtype(value):
+        key = tuple(map(int, np.unravel_index(place - 1, shape, order="F")))
+        return ops.set_at(x, key, ops.reshape(value, ()))  # which a compiled program does without a step
     return assign(x, [place], value)
 
 
