@@ -134,7 +134,10 @@ def test_tape_over_other_arrays(case, over):
     check()
 
 
-@pytest.mark.parametrize("name", sorted(set(ops._dispatch.registry)))
+RANDOM = {"random_normal", "random_uniform"}  # each library has numbers of its own: test_random_tensors
+
+
+@pytest.mark.parametrize("name", sorted(set(ops._dispatch.registry) - RANDOM))
 def test_every_op_has_a_case(name):
     canonical = ops._dispatch.registry[name].name
     assert canonical in {c.op for c in CASES} or name in {c.op for c in CASES}, f"no parity case for {name}"
