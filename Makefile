@@ -25,6 +25,7 @@ test-long: setup
 # with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.
 test-neighbours: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 test-neighbours: export NOT_CRAN = true
+test-neighbours: export GRADOPS_LONG ?= 0.1
 test-neighbours: setup
 	status=0; for backend in numpy torch tensorflow jax; do for order in before after; do \
 	  Rscript tools/neighbours.R $$backend $$order || status=1; done; done; exit $$status

@@ -21,7 +21,12 @@ rendered <- function(input, ...) {
       dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
     )
   )
-  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
+  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) page_text(page))
+}
+
+# Without the bytes of pictures, scripts and fonts, in which a search takes minutes.
+page_text <- function(page) {
+  gsub("(base64,|charset=utf-8,)[^\"')]*", "", readLines(page, warn = FALSE), perl = TRUE)
 }
 
 test_that("the example that tools/demo runs finds the same on every backend", {
@@ -42,6 +47,7 @@ test_that("vignettes render, with what they say", {
     gradops = "802 -400",
     "custom-gradients" = "0.1049936 0.1049936",
     "four-backends" = "log theta +2.49173",
+    "r-code" = "0.7788008 0.7357589", # 2 p exp(-p^2) at 0.5 and 1
     "with-keras3" = "Whose tensor it is",
     "text-feedback" = "Answer the question in one word. / Write the answer in capitals.",
     "wrong-gradients" = "returned NaN as the gradient"
@@ -51,7 +57,7 @@ test_that("vignettes render, with what they say", {
   for (file in files) {
     result <- rendered(file)
     expect_null(result$status, info = paste(c(basename(file), result$said), collapse = "\n"))
-    expect_match(paste(result$page, collapse = " "), expected[[sub("[.]Rmd$", "", basename(file))]])
+    expect_match(paste(result$page, collapse = " "), expected[[sub("[.]Rmd$", "", basename(file))]], perl = TRUE)
   }
 })
 
@@ -65,11 +71,11 @@ test_that("a report is drafted, and tells a right gradient from a wrong one", {
   expect_null(right$status, info = paste(right$said, collapse = "\n"))
   expect_match(page, "<strong>Yes</strong>")
   expect_match(page, "convex here")
-  expect_match(page, "slope.*-32.*level.*-4")
+  expect_match(page, "slope.*-32.*level.*-4", perl = TRUE)
   expect_gte(lengths(regmatches(page, gregexpr("<img", page))), 2)
   wrong <- rendered(
     report,
     "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))"
   )
-  expect_match(paste(wrong$page, collapse = " "), "<strong>No</strong>.*wrong at 2 of 2 places")
+  expect_match(paste(wrong$page, collapse = " "), "<strong>No</strong>.*wrong at 2 of 2 places", perl = TRUE)
 })
