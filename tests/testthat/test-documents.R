@@ -21,12 +21,12 @@ rendered <- function(input, ...) {
       dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
     )
   )
-  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) page_text(page))
+  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
 }
 
-# Without the bytes of pictures, scripts and fonts, in which a search takes minutes.
-page_text <- function(page) {
-  gsub("(base64,|charset=utf-8,)[^\"')]*", "", readLines(page, warn = FALSE), perl = TRUE)
+# A page is too long for `expect_match()`, which prepares its message in minutes.
+expect_on_page <- function(page, pattern) {
+  expect_true(grepl(pattern, paste(page, collapse = " "), perl = TRUE), label = pattern)
 }
 
 test_that("the example that tools/demo runs finds the same on every backend", {
@@ -57,7 +57,7 @@ test_that("vignettes render, with what they say", {
   for (file in files) {
     result <- rendered(file)
     expect_null(result$status, info = paste(c(basename(file), result$said), collapse = "\n"))
-    expect_match(paste(result$page, collapse = " "), expected[[sub("[.]Rmd$", "", basename(file))]], perl = TRUE)
+    expect_on_page(result$page, expected[[sub("[.]Rmd$", "", basename(file))]])
   }
 })
 
@@ -69,13 +69,13 @@ test_that("a report is drafted, and tells a right gradient from a wrong one", {
   right <- rendered(report, "params = list(f = function(p) sum((p - 3)^4), x = c(slope = 1, level = 2))")
   page <- paste(right$page, collapse = " ")
   expect_null(right$status, info = paste(right$said, collapse = "\n"))
-  expect_match(page, "<strong>Yes</strong>")
-  expect_match(page, "convex here")
-  expect_match(page, "slope.*-32.*level.*-4", perl = TRUE)
+  expect_on_page(page, "<strong>Yes</strong>")
+  expect_on_page(page, "convex here")
+  expect_on_page(page, "slope.*-32.*level.*-4")
   expect_gte(lengths(regmatches(page, gregexpr("<img", page))), 2)
   wrong <- rendered(
     report,
     "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))"
   )
-  expect_match(paste(wrong$page, collapse = " "), "<strong>No</strong>.*wrong at 2 of 2 places", perl = TRUE)
+  expect_on_page(wrong$page, "<strong>No</strong>.*wrong at 2 of 2 places")
 })
