@@ -1,42 +1,61 @@
-# Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own.
+# Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own;
+# what failed is said again at the end.
 
 run_tests <- function() {
   results <- testthat::test_dir(
     "tests/testthat",
     reporter = "summary", package = "gradops", load_package = "installed", stop_on_failure = FALSE
   )
-  results <- as.data.frame(results)
-  c(
-    passed = sum(results$passed),
-    failed = sum(results$failed) + sum(results$error),
-    skipped = sum(results$skipped)
+  counts <- as.data.frame(results)
+  list(
+    counts = c(
+      passed = sum(counts$passed),
+      failed = sum(counts$failed) + sum(counts$error),
+      skipped = sum(counts$skipped)
+    ),
+    failures = unlist(lapply(results, failures_of))
   )
+}
+
+# What failed in one test: where, and the first words of what was said.
+failures_of <- function(test) {
+  failed <- Filter(\(result) inherits(result, c("expectation_failure", "expectation_error")), test$results)
+  vapply(failed, function(result) {
+    sprintf("%s, \"%s\": %s", test$file, test$test, substr(conditionMessage(result), 1, 500))
+  }, "")
 }
 
 counts_line <- function(label, counts) {
   cat(sprintf("%s: %s\n", label, paste(counts, names(counts), collapse = ", ")))
 }
 
-# The tests on one backend, in a process of its own: what it says and counts.
+# The tests on one backend, in a process of its own: what it says, counts and what failed.
 run_on <- function(backend) {
-  counts <- tempfile()
+  found <- tempfile()
   said <- tempfile()
   status <- system2(
-    "Rscript", c("tools/test.R", "--to", counts),
+    "Rscript", c("tools/test.R", "--to", found),
     env = paste0("GRADOPS_BACKEND=", backend), stdout = said, stderr = said
   )
   cat(c(sprintf("R tests, %s backend", backend), readLines(said, warn = FALSE)), sep = "\n")
-  counts <- if (status == 0) readRDS(counts) else c(passed = 0, failed = 1, skipped = 0)
-  counts_line(paste("R,", backend), counts)
-  counts
+  result <- if (status == 0) {
+    readRDS(found)
+  } else {
+    list(counts = c(passed = 0, failed = 1, skipped = 0), failures = sprintf("R ended with status %d", status))
+  }
+  counts_line(paste("R,", backend), result$counts)
+  result
 }
 
 arguments <- commandArgs(TRUE)
 if (arguments[1] == "--to") {
   saveRDS(run_tests(), arguments[2])
 } else {
-  counts <- parallel::mclapply(arguments, run_on, mc.cores = 2, mc.preschedule = FALSE)
-  total <- Reduce(`+`, counts)
+  found <- parallel::mclapply(arguments, run_on, mc.cores = 2, mc.preschedule = FALSE)
+  for (i in seq_along(arguments)) {
+    cat(sprintf("Failed on %s: %s\n", arguments[i], found[[i]]$failures), sep = "")
+  }
+  total <- Reduce(`+`, lapply(found, `[[`, "counts"))
   counts_line("R", total)
   quit(status = as.integer(total["failed"] > 0))
 }

@@ -107,7 +107,7 @@ test_each("bad arguments are classed errors that name them in R's words", {
   expect_error(op_take(c(1, 2), NA_real_), "NA", class = "gradops_error_type")
   expect_error(op_exp("a"), "`x` must be", class = "gradops_error_type")
   expect_error(op_exp(quote(a)), "`x` must be.*symbol", class = "gradops_error_type")
-  expect_error(op_exp(list(c(1, 2), 3)), "must not differ in shape", class = "gradops_error_shape")
+  expect_error(op_exp(list(c(1, 2), 3)), "`x` must be a rectangular list", class = "gradops_error_shape")
   expect_error(op_add(c(1, 2), c(1, 2, 3)), "broadcast", class = "gradops_error_shape")
   expect_error(op_cast(1, "float31"), "dtype", class = "gradops_error_argument")
   condition <- expect_error(op_sum(m, axis = 3))

@@ -82,7 +82,7 @@ test_each("mistakes are named in R's words", {
   expect_error(m[["nothing"]], "no field `nothing`", class = "gradops_error_argument")
   expect_error(op_arange("a"), "must be a number", class = "gradops_error_type")
   expect_error(op_fold(1, 2, 3, stride = matrix("a")), class = "gradops_error")
-  expect_error(op_nonzero(list(c(1, 2), 1:3)), "must not differ in shape", class = "gradops_error_shape")
+  expect_error(op_nonzero(list(c(1, 2), 1:3)), "`x` must be a rectangular list", class = "gradops_error_shape")
   expect_error(op_einsum(1.5, m), class = "gradops_error_type")
   expect_no_error(op_exp(matrix(list(1, 2), 1)))
 })

@@ -334,17 +334,20 @@ def is_numeric(value) -> bool:
     return hasattr(value, "data") and hasattr(value, "requires_grad")
 
 
-def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError:
+def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:
     """The error for an argument that does not convert to a tensor."""
     if isinstance(value, (list, tuple)) and is_numeric(value):
-        return ArgumentTypeError(
-            f"`{op}`: `{name}` must be a rectangular list; got rows of different lengths.", argument=name
-        )
+        return ragged(op, name)
     return ArgumentTypeError(
         f"`{op}`: `{name}` must be a number, a list of numbers, an array or a tensor; got {{value}}.",
         argument=name,
         value=describe(value),
     )
+
+
+def ragged(op: str, name: str) -> ShapeError:
+    """The error for a list whose elements differ in shape, whatever they are."""
+    return ShapeError(f"`{op}`: `{name}` must be a rectangular list; got elements that differ in shape.", argument=name)
 
 
 def describe(value) -> Given:

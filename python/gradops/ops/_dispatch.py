@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import _source, backends, config
-from ..errors import ArgumentTypeError, BackendError, GradopsError
+from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
 from ._public import names
 from ._symbolic import any_symbolic, in_model
@@ -80,7 +80,8 @@ class Op:
 
     def resolve(self, key) -> Callable:
         kinds = key if type(key) is tuple else (key,)
-        listed = [p for p, k in zip(self.positions, kinds) if k in (list, tuple) or _LISTS & _in(k)]
+        named = zip(self.positions, self.tensors, kinds)
+        listed = [(p, name) for p, name, k in named if k in (list, tuple) or _LISTS & _in(k)]
         found = self._of_kinds(key, kinds)
         if not listed or backends.compiling():
             return found
@@ -88,8 +89,11 @@ class Op:
         def joined(*arguments):
             """Lists that hold tensors as one: in the dtype in which they meet, and with their gradients."""
             given = list(arguments)
-            for position in listed:
-                given[position] = _joined(given[position], position in self._places_of_many)
+            for position, name in listed:
+                try:
+                    given[position] = _joined(given[position], position in self._places_of_many)
+                except ShapeError:
+                    raise _checks.ragged(self.name, name) from None
             if all(new is old for new, old in zip(given, arguments)):
                 return found(*arguments)
             return self.kernels[self._key_of(given)](*given)
@@ -118,15 +122,12 @@ class Op:
                 value = given[position]
                 several = name in self.many and isinstance(value, (list, tuple))
                 given[position] = list(map(backends.held, value)) if several else backends.held(value)
-            types = tuple(
-                kind_of(given[position]) if name in self.many else type(given[position])
-                for position, name in zip(self.positions, self.tensors)
-            )
-            if types == kinds:  # none does
+            found = self._key_of(given)
+            if found == key:  # none does
                 if any_symbolic(arguments):
                     return in_model(self.name, *self._as_called(arguments))
                 return self._resolved(None, kinds, flat)(*arguments)
-            return self.kernels[types if type(key) is tuple else types[0]](*given)
+            return self.kernels[found](*given)
 
         return implementation
 
