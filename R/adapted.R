@@ -1,11 +1,12 @@
 # R code as it stands: the copy of a function in which R's own functions know tensors.
 #
-# What base R dispatches on, tensors have methods for. What it does not (`h[i] <- v` into a vector of R's, `for (v in p)`,
-# `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated. So not the user's
-# function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an environment that stands in front
-# of the function's own: overloads.R has what base R's functions are there, and the functions that the code names are
-# there adapted themselves, so that helpers are reached however deep. What is R's syntax, and has no name that could be
-# found elsewhere, is rewritten in the copy's body (syntax.R). R compiles the copy as it compiles any function.
+# What base R dispatches on, tensors have methods for. What it does not (`h[i] <- v` into a vector of R's,
+# `for (v in p)`, `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
+# So not the user's function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an
+# environment that stands in front of the function's own: overloads.R has what base R's functions are there, and the
+# functions that the code names are there adapted themselves, so that helpers are reached however deep. What is R's
+# syntax, and has no name that could be found elsewhere, is rewritten in the copy's body (syntax.R). R compiles the copy
+# as it compiles any function.
 #
 # The function itself, its environment and the search path stay as they are; when the copy is left, in whatever way,
 # there is nothing to undo.
@@ -46,8 +47,8 @@ own_packages <- c(
   "base", "stats", "utils", "methods", "graphics", "grDevices", "grid", "tools", "parallel", "compiler"
 )
 left_packages <- c(
-  "gradops", "reticulate", "tensorflow", "keras", "keras3", "tfprobability", "torch", "rlang", "withr", "cli", "lifecycle",
-  "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "RTMB", "TMB", "numDeriv"
+  "gradops", "reticulate", "tensorflow", "keras", "keras3", "tfprobability", "torch", "rlang", "withr", "cli",
+  "lifecycle", "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "RTMB", "TMB", "numDeriv"
 )
 
 is_adaptable <- function(f) {
@@ -164,9 +165,8 @@ generic_aware <- function(f) {
 
 overload_of <- function(found, name) {
   overload <- if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
-  if (!is.null(overload) && (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix"))) {
-    overload
-  }
+  is_bases <- is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")
+  if (!is.null(overload) && is_bases) overload
 }
 
 # The package whose own function `f` is.

@@ -1,9 +1,9 @@
 # R's own decisions about tensors: comparisons, and what a function takes out of a tensor as R's numbers.
 #
 # While a function is differentiated, tensors whose values are known compare as R's numbers do: to R's logicals, NA
-# where a NaN is met. So `if`, `any()`, `which()`, `x[x > 0]`, `sum(x > 0)` work as they stand. In code that is traced by
-# `jit` values are not known, and outside of differentiation tensors stay on their device: there a comparison is a tensor
-# of booleans, as that of `op_greater()` is everywhere.
+# where a NaN is met. So `if`, `any()`, `which()`, `x[x > 0]`, `sum(x > 0)` work as they stand. In code that is traced
+# by `jit` values are not known, and outside of differentiation tensors stay on their device: there a comparison is a
+# tensor of booleans, as that of `op_greater()` is everywhere.
 
 # A tensor's values with its names, a vector where it has one dimension; NULL where they are not known.
 plain <- function(x) {

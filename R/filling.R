@@ -17,21 +17,22 @@ fill_part <- function(x, ..., value) {
 }
 
 fill_element <- function(x, ..., value) {
-  if (is.environment(value) && !is.list(x) && !is.environment(x)) value <- adopted(value)
-  if (is_held(x, value) && !is.list(x)) {
-    if (is.null(x) && length(value) != 1L) {
-      return(base::`[[<-`(list(), ..., value = value))
-    }
-    places <- places_of(...)
-    if (is.null(names(x)) && is_tensor(x) && length(places) == 1L && is.character(places[[1]])) {
-      return(base::`[[<-`(x, ..., value = value)) # a field of Python's
-    }
-    return(fill_places(x, single(places), value))
+  if (is.environment(value) && !is.list(x)) value <- adopted(value)
+  if (is.list(x) || !is_held(x, value) || is_field(x, ...)) {
+    return(base::`[[<-`(x, ..., value = value))
   }
-  base::`[[<-`(x, ..., value = value)
+  if (is.null(x) && length(value) != 1L) {
+    return(base::`[[<-`(list(), ..., value = value))
+  }
+  fill_places(x, single(places_of(...)), value)
 }
 
-# Whether a tensor takes part, and R's own assignment does not know what to do: not of objects with methods of their own.
+# Whether a name is that of a field of Python's.
+is_field <- function(x, ...) {
+  is_tensor(x) && is.null(names(x)) && ...length() == 1L && is.character(..1)
+}
+
+# Whether a tensor takes part and R's own assignment does not know what to do: not of objects with methods of their own.
 is_held <- function(x, value) {
   if (is.object(x)) {
     is.environment(x) && is_tensor(x) || is.atomic(x) && inherits(x, "ts") && is_tensor(value)
@@ -55,25 +56,27 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   if (is.character(value)) { # into texts
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
-  if (!is_tensor(x)) x <- place_for(x)
-  dimnames <- NULL
-  names <- if (is_tensor(x)) names_tensor(x) else if (length(dim(x)) < 2L) names(x)
-  if (length(places) == 1L && is_tensor(x) && is.null(names) && is_position(places[[1]])) { # as in most loops
+  if (is_step(x, places)) {
     return(call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call))
   }
-  if (length(places) == 1L) {
-    grown <- grown(x, names, places[[1]], call)
-    x <- grown$x
-    names <- grown$names
-    places <- list(grown$place)
-  } else {
-    dimnames <- dimnames(x)
-    places <- Map(named_place, places, dimnames %||% list(NULL), MoreArgs = list(call))
-  }
-  x <- if (is_tensor(x)) x else as_python(array_of(x))
-  result <- call_core("interop.r.assign", x, lapply(places, place_operand), replacement(value, call), .call = call)
-  if (!is.null(dimnames)) attr(result, "gradops_dimnames") <- dimnames
-  if (is.null(names)) result else with_names(result, names)
+  if (!is_tensor(x)) x <- place_for(x)
+  room <- if (length(places) == 1L) grown(x, places[[1]], call) else among_names(x, places, call)
+  x <- if (is_tensor(room$x)) room$x else as_python(array_of(room$x))
+  places <- lapply(room$places, place_operand)
+  result <- call_core("interop.r.assign", x, places, replacement(value, call), .call = call)
+  attr(result, "gradops_dimnames") <- room$dimnames
+  if (is.null(room$names)) result else with_names(result, room$names)
+}
+
+# What most loops do: one position of a tensor without names.
+is_step <- function(x, places) {
+  length(places) == 1L && is_tensor(x) && is.null(names_tensor(x)) && is_position(places[[1]])
+}
+
+among_names <- function(x, places, call) {
+  dimnames <- dimnames(x)
+  places <- Map(named_place, places, dimnames %||% list(NULL), MoreArgs = list(call))
+  list(x = x, dimnames = dimnames, places = places)
 }
 
 # Those of the R matrix that was filled.
@@ -107,8 +110,9 @@ place_for <- function(x) {
 }
 
 # `x` with room for the places of one index, and the names it has then.
-grown <- function(x, names, place, call) {
+grown <- function(x, place, call) {
   size <- length(x)
+  names <- if (length(dim(x)) < 2L) names(x)
   if (is.character(place)) {
     known <- names %||% character(size)
     new <- setdiff(place, known)
@@ -122,7 +126,7 @@ grown <- function(x, names, place, call) {
     if (!is.null(names)) names <- c(names, character(max(most - length(names), 0)))
     x <- c(if (is_tensor(x)) flat(x) else as.vector(x), rep(NA_real_, most - size))
   }
-  list(x = x, names = names, place = place)
+  list(x = x, names = names, places = list(place), dimnames = if (most <= size) dimnames(x))
 }
 
 named_place <- function(place, names, call) {

@@ -27,7 +27,7 @@ hints <- list(
     says = "`%s`: `cat()` does not know tensors.", instead = "Use `print(p)`, or `cat(format(p))`."
   ),
   list(
-    pattern = "cannot be coerced to (type|vector of type) '?(double|integer|logical|any)|^environments cannot be coerced",
+    pattern = "cannot be coerced to (type|vector of type) '?(double|integer|logical|any)|^environments cannot be",
     assigns = FALSE, says = "`%s`: R's own function takes R's numbers alone, and was given a tensor.",
     instead = numbers_alone
   ),
@@ -46,7 +46,7 @@ hints <- list(
     instead = "Write `as.logical(x)`, and `as.list(x)` in `for`, where values are known."
   ),
   list(
-    pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* got class",
+    pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* class",
     says = "`%s`: a slot of R's numbers has no place for a tensor.",
     instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
   ),
@@ -55,7 +55,7 @@ hints <- list(
       sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
       "^operations are possible only for numeric"
     ),
-    says = "`%s`: if one side is a tensor, the other has operators of its own, as a time series or keras3's tensors have.",
+    says = "`%s`: if one side is a tensor, the other has operators of its own, as a series or keras3's tensors have.",
     instead = "Take its values by `as.numeric()` before; of a tensor make gradops' own by `op_convert_to_tensor()`."
   )
 )

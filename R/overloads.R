@@ -115,17 +115,20 @@ stopifnot_overload <- function(..., exprs, exprObject, local = TRUE) {
   }
   for (i in seq_len(...length())) {
     value <- ...elt(i)
-    if (is.object(value) && is_tensor(value)) value <- decided(value, "stopifnot", sys.call()[[i + 1L]])
+    code <- sys.call()[[i + 1L]]
+    if (is.object(value) && is_any_tensor(value)) value <- decided(value, "stopifnot", code)
     if (!(is.logical(value) && !anyNA(value) && all(value))) {
-      named <- names(sys.call())[i + 1L]
-      message <- if (!is.null(named) && nzchar(named)) {
-        named
-      } else {
-        is_not <- if (is.logical(value) && length(value) > 1L && !anyNA(value)) "are not all TRUE" else "is not TRUE"
-        paste(deparse(as_written(sys.call()[[i + 1L]]), nlines = 1L)[1L], is_not)
-      }
+      message <- not_true(value, code, names(sys.call())[i + 1L])
       stop(simpleError(message, if (sys.parent() > 0L) sys.call(sys.parent())))
     }
   }
   invisible()
+}
+
+not_true <- function(value, code, name) {
+  if (!is.null(name) && nzchar(name)) {
+    return(name)
+  }
+  many <- is.logical(value) && length(value) > 1L && !anyNA(value)
+  paste(deparse(as_written(code), nlines = 1L)[1L], if (many) "are not all TRUE" else "is not TRUE")
 }

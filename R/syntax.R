@@ -60,29 +60,47 @@ rewritten <- function(code) {
   }
   head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
   if (head %in% quoting) {
-    return(code)
-  }
-  if (head == "@" && getRversion() < "4.3.0") {
-    return(call(".gradops_at", rewritten(code[[2]]), as.character(code[[3]])))
-  }
-  if (head %in% c("::", ":::")) {
-    return(call(".gradops_function", code, as.character(code[[3]])))
-  }
-  if (head == "function") {
+    code
+  } else if (head == "@" && getRversion() < "4.3.0") {
+    call(".gradops_at", rewritten(code[[2]]), as.character(code[[3]]))
+  } else if (head %in% c("::", ":::")) {
+    call(".gradops_function", code, as.character(code[[3]]))
+  } else if (head == "function") {
     code[[3]] <- rewritten(code[[3]])
-    return(code)
+    code
+  } else {
+    attributes <- attributes(code)
+    code <- as.call(deciding(with_functions(within_parts(as.list(code), head), head), head))
+    attributes(code) <- attributes
+    code
   }
-  parts <- as.list(code)
-  from <- if (head %in% c(assignments, "$", "@")) 3 else 2
+}
+
+# The parts of a call, each rewritten: not the target of an assignment, nor the name after `$`.
+within_parts <- function(parts, head) {
+  from <- if (head %in% assignments) 3 else 2
   for (i in seq_along(parts)[-seq_len(from - 1)]) {
     if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- rewritten(parts[[i]])
   }
-  if (head %in% c("$", "@") && is.call(parts[[2]])) parts[[2]] <- rewritten(parts[[2]])
+  parts
+}
+
+# Functions out of objects: that are called, assigned, or passed to a function of the user's.
+with_functions <- function(parts, head) {
   if (is.call(parts[[1]])) parts[[1]] <- function_of(rewritten(parts[[1]]))
-  if (head %in% assignments && is.call(parts[[3]])) parts[[3]] <- function_of(parts[[3]])
-  if (nzchar(head) && !exists(head, envir = asNamespace("stats"))) {
-    parts[-1] <- lapply(parts[-1], function(part) if (rlang::is_missing(part)) part else function_of(part))
+  places <- if (head %in% assignments) 3 else if (is_users(head)) seq_along(parts)[-1]
+  for (i in places) {
+    if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- function_of(parts[[i]])
   }
+  parts
+}
+
+is_users <- function(head) {
+  nzchar(head) && !exists(head, envir = asNamespace("stats"))
+}
+
+# What R's syntax decides by.
+deciding <- function(parts, head) {
   if (head %in% c("if", "while")) {
     parts[[2]] <- condition_of(parts[[2]], head)
   } else if (head %in% c("&&", "||") && length(parts) == 3) {
@@ -92,10 +110,7 @@ rewritten <- function(code) {
   } else if (head == "switch" && length(parts) > 1 && !rlang::is_missing(parts[[2]])) {
     parts[[2]] <- call(".gradops_condition", parts[[2]], head)
   }
-  mostattributes <- attributes(code)
-  code <- as.call(parts)
-  attributes(code) <- mostattributes
-  code
+  parts
 }
 
 function_of <- function(code) {
@@ -121,9 +136,11 @@ decided <- function(x, form, code) {
   value <- plain(x)
   if (is.null(value)) {
     written <- deparse(as_written(code), nlines = 1)[1]
-    where <- if (form %in% c("&&", "||")) sprintf("`%s` in `%s`", written, form) else sprintf("`%s (%s)`", form, written)
+    where <- if (form %in% c("&&", "||")) "`%2$s` in `%1$s`" else "`%s (%s)`"
+    says <- paste(where, "looks at a value, which is not known while a function is compiled.")
+    message <- sprintf(says, form, written)
     abort(
-      c(sprintf("%s looks at a value, which is not known while a function is compiled.", where), i = instead_of[[form]]),
+      c(message, i = instead_of[[form]]),
       class = c("gradops_error_jit", "gradops_error"), call = NULL
     )
   }
@@ -155,7 +172,9 @@ as_written <- function(code) {
     if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {
       return(as_written(code[[2]]))
     }
-    for (i in seq_along(code)) if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- as_written(code[[i]])
+    for (i in seq_along(code)) {
+      if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- as_written(code[[i]])
+    }
   }
   code
 }

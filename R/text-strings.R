@@ -3,8 +3,8 @@
 #' Strings of text variables
 #'
 #' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and
-#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. Of tensors of numbers
-#' they, `prettyNum()`, `formatC()` and `cat()` show the values, silently. `c()`, `rep()`,
+#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. Of tensors of
+#' numbers they, `prettyNum()`, `formatC()` and `cat()` show the values, silently. `c()`, `rep()`,
 #' `rev()` and `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's. Other functions
 #' of strings (`substring()`, `chartr()`, `casefold()`, `toString()`) give R's strings, where feedback ends.
 #' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in

@@ -30,10 +30,12 @@ test_each("cold, warm and byte-compiled functions differentiate, and their helpe
 })
 
 test_each("nothing is left of it: after values, errors, jumps and interrupts", {
-  before <- list(search(), ls(environment(filling), all.names = TRUE), body(filling), environment(filling))
+  here <- environment(filling)
+  state <- function() list(search(), ls(here, all.names = TRUE), body(filling), environment(filling))
+  before <- state()
   left <- function() {
     expect_identical(gradops:::inside(), 0)
-    expect_identical(list(search(), ls(environment(filling), all.names = TRUE), body(filling), environment(filling)), before)
+    expect_identical(state(), before)
     h <- numeric(2)
     expect_error(h[1] <- variable(1), "environment")
     expect_true(op_is_tensor(variable(1) > 0))

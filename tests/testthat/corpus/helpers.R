@@ -151,7 +151,7 @@ at("helper as an argument", c(0.1, 1.2), function(p) {
   power <- function(i, p) p[1]^i + p[2]
   sum(fill_by(4, power, p))
 })
-at("helper of the user's as an argument", c(0.4, 0.2, 0.7), function(p) sum(vapply(1:2, function(i) by_way(p)[i + 2], 0)))
+at("helper in a function of apply's", c(0.4, 0.2, 0.7), function(p) sum(vapply(1:2, function(i) by_way(p)[i + 2], 0)))
 at("lapply by name", c(0.4, 0.2), function(p) sum(unlist(lapply(list(p, p^2), "transformed"))))
 at("do.call of a helper", c(0.1, 0.2, 0.7), function(p) sum(do.call(recursion, as.list(p))))
 at("do.call of a helper by name", c(0.1, 0.2, 0.7), function(p) sum(do.call("recursion", list(p[1], p[2], p[3]))))
