@@ -17,7 +17,7 @@ fill_part <- function(x, ..., value) {
 }
 
 fill_element <- function(x, ..., value) {
-  if (is.environment(value) && !is.list(x)) value <- adopted(value)
+  if (is.environment(value) && !is.list(x) && !is.environment(x)) value <- adopted(value)
   if (is.list(x) || !is_held(x, value) || is_field(x, ...)) {
     return(base::`[[<-`(x, ..., value = value))
   }

@@ -76,7 +76,7 @@ rewritten <- function(code) {
   }
 }
 
-# The parts of a call, each rewritten: not the target of an assignment, nor the name after `$`.
+# The parts of a call, each rewritten, but for the target of an assignment.
 within_parts <- function(parts, head) {
   from <- if (head %in% assignments) 3 else 2
   for (i in seq_along(parts)[-seq_len(from - 1)]) {
@@ -96,7 +96,8 @@ with_functions <- function(parts, head) {
 }
 
 is_users <- function(head) {
-  nzchar(head) && !exists(head, envir = asNamespace("stats"))
+  is_rs <- function(home) exists(head, envir = home, inherits = FALSE)
+  nzchar(head) && !is_rs(baseenv()) && !is_rs(asNamespace("stats"))
 }
 
 # What R's syntax decides by.
