@@ -88,16 +88,15 @@ within_parts <- function(parts, head) {
 # Functions out of objects: that are called, assigned, or passed to a function of the user's.
 with_functions <- function(parts, head) {
   if (is.call(parts[[1]])) parts[[1]] <- function_of(rewritten(parts[[1]]))
-  places <- if (head %in% assignments) 3 else if (is_users(head)) seq_along(parts)[-1]
+  places <- if (head %in% assignments) 3 else if (nzchar(head) && !is_of_r(head)) seq_along(parts)[-1]
   for (i in places) {
     if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- function_of(parts[[i]])
   }
   parts
 }
 
-is_users <- function(head) {
-  is_rs <- function(home) exists(head, envir = home, inherits = FALSE)
-  nzchar(head) && !is_rs(baseenv()) && !is_rs(asNamespace("stats"))
+is_of_r <- function(name) {
+  exists(name, envir = baseenv(), inherits = FALSE) || exists(name, envir = asNamespace("stats"), inherits = FALSE)
 }
 
 # What R's syntax decides by.
