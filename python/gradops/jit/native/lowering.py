@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Place
-from ..program import Program, Step
+from ..program import Program, Step, places
 from .code import BOOL, FLOATS, Code
 from .instructions import FUNCTIONS
 from .machine import Machine
@@ -41,7 +41,7 @@ def lowered(
     Returns:
         The steps, and how many are not native, by op and reason.
     """
-    reads = [_reads(step.arguments) for step in steps]
+    reads = [[p.index for p in places(step.arguments)] for step in steps]
     plan = Plan(program, reads)
     refused: dict[int, str] = {}
     for i, step in enumerate(steps):
@@ -63,17 +63,6 @@ def lowered(
             found.append(run.step([p for i in native for p in steps[i].places if p in needed]))
         found += [steps[i] for i in phase if i in refused]
     return found, Counter((steps[i].name, reason) for i, reason in refused.items())
-
-
-def _reads(arguments) -> list[int]:
-    """The places in a step's arguments."""
-    found = []
-    for x in arguments:
-        if x.__class__ is Place:
-            found.append(x.index)
-        elif isinstance(x, (list, tuple)):
-            found += _reads(x)
-    return found
 
 
 class Plan:
