@@ -61,20 +61,7 @@ defined:
 define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
   %short = icmp slt i64 %n, 8
   br i1 %short, label %few, label %many
-few:
-  %i = phi i64 [0, %0], [%i1, %few.body]
-  %s = phi double [-0.0, %0], [%s1, %few.body]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %few.body, label %few.done
-few.body:
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %v = load double, ptr %p
-  %s1 = fadd double %s, %v
-  %i1 = add i64 %i, 1
-  br label %few
-few.done:
-  ret double %s
+{few}
 many:
   %large = icmp sgt i64 %n, 128
   br i1 %large, label %split, label %block
@@ -112,20 +99,7 @@ join:
   %j47 = fadd double %j45, %j67
   %j = fadd double %j03, %j47
   br label %tail
-tail:
-  %ti = phi i64 [%whole, %join], [%ti1, %tail.body]
-  %ts = phi double [%j, %join], [%ts1, %tail.body]
-  %tmore = icmp slt i64 %ti, %n
-  br i1 %tmore, label %tail.body, label %tail.done
-tail.body:
-  %to = mul i64 %ti, %stride
-  %tp = getelementptr double, ptr %a, i64 %to
-  %tv = load double, ptr %tp
-  %ts1 = fadd double %ts, %tv
-  %ti1 = add i64 %ti, 1
-  br label %tail
-tail.done:
-  ret double %ts
+{tail}
 }}
 """
 
@@ -256,6 +230,23 @@ dot.body:
   br label %dot.loop
 """
 
+_ONE_BY_ONE = """
+{name}:
+  %{name}.i = phi i64 [{first}, %{block}], [%{name}.i1, %{name}.body]
+  %{name}.s = phi double [{start}, %{block}], [%{name}.s1, %{name}.body]
+  %{name}.more = icmp slt i64 %{name}.i, %n
+  br i1 %{name}.more, label %{name}.body, label %{name}.done
+{name}.body:
+  %{name}.o = mul i64 %{name}.i, %stride
+  %{name}.p = getelementptr double, ptr %a, i64 %{name}.o
+  %{name}.v = load double, ptr %{name}.p
+  %{name}.s1 = fadd double %{name}.s, %{name}.v
+  %{name}.i1 = add i64 %{name}.i, 1
+  br label %{name}
+{name}.done:
+  ret double %{name}.s
+"""
+
 _OPERANDS = "xyz"
 _WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "sc": 8}
 """Where the words of an instruction stand."""
@@ -269,7 +260,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         exp, log1p: the numbers of these functions in the table.
     """
     elementwise = [*OPERATIONS, *CALLS]
-    helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_partial_sums())
+    helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
     loops = _Loops()
     blocks = [loops.of(name) for name in elementwise]
     targets = {NUMBERS[name]: f"scalar.{name}" for name in elementwise}
@@ -419,7 +410,7 @@ def _folds() -> list[str]:
     ]
 
 
-def _partial_sums() -> dict[str, str]:
+def _summation() -> dict[str, str]:
     def loads(prefix: str, start: str) -> str:
         lines = []
         for i in range(8):
@@ -430,4 +421,10 @@ def _partial_sums() -> dict[str, str]:
 
     partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))
     added = loads("g", "%k") + "\n" + "\n".join(f"%q{i} = fadd double %r{i}, %g{i}" for i in range(8))
-    return {"first": loads("f", "0"), "partial": partial, "added": added}
+    return {
+        "few": _ONE_BY_ONE.format(name="few", block="0", first="0", start="-0.0"),
+        "tail": _ONE_BY_ONE.format(name="tail", block="join", first="%whole", start="%j"),
+        "first": loads("f", "0"),
+        "partial": partial,
+        "added": added,
+    }
