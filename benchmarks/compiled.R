@@ -10,104 +10,8 @@ if (length(arguments) > 0) .libPaths(c(arguments[1], .libPaths()))
 library(gradops)
 has_rtmb <- requireNamespace("RTMB", quietly = TRUE)
 
-set.seed(1)
-
-logistic <- local({
-  n <- 2000
-  p <- 10
-  X <- matrix(rnorm(n * p), n)
-  y <- as.numeric(X %*% rnorm(p) / 3 + rlogis(n) > 0)
-  list(start = rnorm(p) / 10, f = function(beta) {
-    eta <- X %*% beta
-    sum(log(1 + exp(eta)) - y * eta)
-  })
-})
-
-negative_binomial <- local({
-  n <- 1000
-  X <- cbind(1, matrix(rnorm(n * 4), n))
-  y <- rnbinom(n, size = 2, mu = exp(X %*% c(1, 0.3, -0.2, 0.1, 0)))
-  list(start = c(0.9, 0.2, -0.1, 0, 0, 0.5), f = function(b) {
-    theta <- exp(b[6])
-    eta <- X %*% b[1:5]
-    -sum(lgamma(y + theta) - lgamma(theta) + theta * (b[6] - log(theta + exp(eta))) +
-           y * (eta - log(theta + exp(eta))))
-  })
-})
-
-kalman <- local({
-  n <- 200
-  y <- cumsum(rnorm(n, sd = 0.5)) + rnorm(n)
-  list(start = c(-1, 0.3), f = function(p) {
-    q <- exp(p[1])
-    r <- exp(p[2])
-    a <- 0
-    P <- 10
-    total <- 0
-    for (t in seq_along(y)) {
-      P <- P + q
-      S <- P + r
-      v <- y[t] - a
-      total <- total + log(S) + v^2 / S
-      K <- P / S
-      a <- a + K * v
-      P <- P * (1 - K)
-    }
-    total / 2
-  })
-})
-
-gaussian_process <- local({
-  n <- 200
-  x <- sort(runif(n, 0, 10))
-  y <- sin(x) + rnorm(n, sd = 0.2)
-  D <- outer(x, x, "-")^2
-  I <- diag(n)
-  list(start = c(0, 0, -1), f = function(p) {
-    K <- exp(p[1]) * exp(-D * exp(-2 * p[2]) / 2) + exp(2 * p[3]) * I
-    sum(y * solve(K, y)) / 2 + determinant(K)$modulus / 2
-  })
-})
-
-autoregression <- local({
-  n <- 5000
-  y <- as.numeric(stats::filter(rnorm(n), 0.7, "recursive"))
-  now <- y[-1]
-  before <- y[-n]
-  list(start = c(0.1, 0.5, 0.1), f = function(p) {
-    e <- now - p[1] - p[2] * before
-    (n - 1) * p[3] + sum(e^2) * exp(-2 * p[3]) / 2
-  })
-})
-
-garch <- local({
-  y <- rnorm(500)
-  list(start = c(-2, -2, 0.5), f = function(p) {
-    omega <- exp(p[1])
-    alpha <- exp(p[2])
-    beta <- 1 / (1 + exp(-p[3]))
-    h <- 1
-    total <- 0
-    for (t in 2:500) {
-      h <- omega + alpha * y[t - 1]^2 + beta * h
-      total <- total + log(h) + y[t]^2 / h
-    }
-    total / 2
-  })
-})
-
-random_intercepts <- local({
-  groups <- 50
-  n <- 1000
-  g <- rep(seq_len(groups), each = n / groups)
-  x <- rnorm(n)
-  y <- rnorm(groups)[g] + 0.5 * x + rnorm(n)
-  list(start = c(0.1, 0.4, 0, 0, rnorm(groups) / 10), f = function(p) {
-    u <- p[4 + seq_len(groups)]
-    e <- y - p[1] - p[2] * x - u[g]
-    sum(e^2) * exp(-2 * p[3]) / 2 + n * p[3] + sum(u^2) * exp(-2 * p[4]) / 2 + groups * p[4]
-  })
-})
+scripts <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+source(file.path(scripts, "models.R"))
 
 cases <- list(
   `logistic regression, 2000 x 10` = logistic, `negative binomial, 1000 x 5` = negative_binomial,
@@ -115,29 +19,6 @@ cases <- list(
   `AR(1), vectorised, n = 5000` = autoregression, `GARCH(1,1), loop of 500` = garch,
   `50 random intercepts, n = 1000` = random_intercepts
 )
-
-seconds <- function(code) {
-  start <- Sys.time()
-  force(code)
-  as.numeric(Sys.time() - start, units = "secs")
-}
-
-# Microseconds a call of each, the best of rounds that take turns.
-compare <- function(contenders, rounds = 30, budget = 0.02) {
-  calls <- vapply(contenders, function(f) {
-    f()
-    max(1, round(budget / max(seconds(f()), 1e-5)))
-  }, 0)
-  best <- rep(Inf, length(contenders))
-  for (round in seq_len(rounds)) {
-    for (i in seq_along(contenders)) {
-      f <- contenders[[i]]
-      n <- calls[i]
-      best[i] <- min(best[i], seconds(for (k in seq_len(n)) f()) / n)
-    }
-  }
-  setNames(1e6 * best, names(contenders))
-}
 
 # Milliseconds to the first value and gradient, the least of some, and what gives them.
 first <- function(make, x, times = 5) {

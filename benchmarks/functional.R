@@ -6,42 +6,23 @@
 
 library(gradops)
 
-set.seed(1)
+scripts <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+source(file.path(scripts, "models.R"))
 
-# Likelihoods: data, start, negative log-likelihood in R, and value and gradient by hand in NumPy ----------------------
+# Value and gradient by hand in NumPy, and the data that they read ----------------------------------------------------
 
-logistic <- local({
-  n <- 2000
-  p <- 10
-  X <- matrix(rnorm(n * p), n)
-  y <- as.numeric(X %*% rnorm(p) / 3 + rlogis(n) > 0)
-  list(
-    start = rnorm(p) / 10, data = list(X = X, y = y),
-    f = function(beta) {
-      eta <- X %*% beta
-      sum(log1p(exp(eta)) - y * eta)
-    },
-    python = "
+by_hand <- function(model, data, python, on_jax = model$f) {
+  environment(on_jax) <- environment(model$f)
+  c(model, list(data = mget(data, environment(model$f)), python = python, on_jax = on_jax))
+}
+
+logistic <- by_hand(logistic, c("X", "y"), "
 def both(beta):
     eta = X @ beta
     return np.sum(np.logaddexp(0, eta) - y * eta), X.T @ (1 / (1 + np.exp(-eta)) - y)
-"
-  )
-})
+")
 
-negative_binomial <- local({
-  n <- 1000
-  X <- cbind(1, matrix(rnorm(n * 4), n))
-  y <- rnbinom(n, size = 2, mu = exp(X %*% c(1, 0.3, -0.2, 0.1, 0)))
-  list(
-    start = c(0.9, 0.2, -0.1, 0, 0, 0.5), data = list(X = X, y = y),
-    f = function(b) {
-      theta <- exp(b[6])
-      eta <- X %*% b[1:5]
-      -sum(lgamma(y + theta) - lgamma(theta) + theta * (b[6] - log(theta + exp(eta))) +
-             y * (eta - log(theta + exp(eta))))
-    },
-    python = "
+negative_binomial <- by_hand(negative_binomial, c("X", "y"), "
 from scipy.special import gammaln, digamma
 def both(b):
     theta, eta = np.exp(b[5]), X @ b[:5]
@@ -51,47 +32,9 @@ def both(b):
     by_eta = -(y - (theta + y) * mu / (theta + mu))
     by_theta = -np.sum(digamma(y + theta) - digamma(theta) + b[5] - total + 1 - (theta + y) / (theta + mu))
     return value, np.append(X.T @ by_eta, by_theta * theta)
-"
-  )
-})
+")
 
-kalman <- local({
-  n <- 200
-  y <- cumsum(rnorm(n, sd = 0.5)) + rnorm(n)
-  list(
-    start = c(-1, 0.3), data = list(y = y),
-    f = function(p) {
-      q <- exp(p[1])
-      r <- exp(p[2])
-      a <- 0
-      P <- 10
-      total <- 0
-      for (t in seq_along(y)) {
-        P <- P + q
-        S <- P + r
-        v <- y[t] - a
-        total <- total + log(S) + v^2 / S
-        K <- P / S
-        a <- a + K * v
-        P <- P * (1 - K)
-      }
-      total / 2
-    },
-    # XLA takes minutes to compile 200 steps written out, so on JAX the loop is one operation
-    on_jax = function(p) {
-      q <- exp(p[1])
-      r <- exp(p[2])
-      zero <- 0 * q
-      step <- function(state, value) {
-        P <- state$P + q
-        S <- P + r
-        v <- value - state$a
-        K <- P / S
-        list(list(a = state$a + K * v, P = P * (1 - K), total = state$total + log(S) + v^2 / S), v)
-      }
-      op_scan(step, list(a = zero, P = zero + 10, total = zero), y)[[1]]$total / 2
-    },
-    python = "
+kalman <- by_hand(kalman, "y", "
 def both(p):
     q, r = np.exp(p)
     q, r = float(q), float(r)
@@ -111,23 +54,24 @@ def both(p):
         dP = [dP[i] * (1 - K) - P * dK[i] for i in (0, 1)]
         P = P * (1 - K)
     return total / 2, np.array(dtotal) / 2
-"
-  )
-})
+",
+  # XLA takes minutes to compile 200 steps written out, so on JAX the loop is one operation
+  on_jax = function(p) {
+    q <- exp(p[1])
+    r <- exp(p[2])
+    zero <- 0 * q
+    step <- function(state, value) {
+      P <- state$P + q
+      S <- P + r
+      v <- value - state$a
+      K <- P / S
+      list(list(a = state$a + K * v, P = P * (1 - K), total = state$total + log(S) + v^2 / S), v)
+    }
+    op_scan(step, list(a = zero, P = zero + 10, total = zero), y)[[1]]$total / 2
+  }
+)
 
-gaussian_process <- local({
-  n <- 200
-  x <- sort(runif(n, 0, 10))
-  y <- sin(x) + rnorm(n, sd = 0.2)
-  D <- outer(x, x, "-")^2
-  I <- diag(n)
-  list(
-    start = c(0, 0, -1), data = list(D = D, y = y, I = I),
-    f = function(p) {
-      K <- exp(p[1]) * exp(-D * exp(-2 * p[2]) / 2) + exp(2 * p[3]) * I
-      sum(y * solve(K, y)) / 2 + determinant(K)$modulus / 2
-    },
-    python = "
+gaussian_process <- by_hand(gaussian_process, c("D", "y", "I"), "
 from scipy.linalg import cho_factor, cho_solve
 def both(p):
     E = np.exp(p[0]) * np.exp(-D * np.exp(-2 * p[1]) / 2)
@@ -137,9 +81,7 @@ def both(p):
     W = cho_solve(c, I) - np.outer(alpha, alpha)
     value = y @ alpha / 2 + np.sum(np.log(np.diag(c[0])))
     return value, np.array([np.sum(W * E), np.sum(W * E * D) * np.exp(-2 * p[1]), 2 * noise * np.trace(W)]) / 2
-"
-  )
-})
+")
 
 cases <- list(
   `logistic regression, n 2000, p 10` = logistic, `negative binomial, n 1000, p 6` = negative_binomial,
@@ -147,30 +89,6 @@ cases <- list(
 )
 
 # Timing ---------------------------------------------------------------------------------------------------------------
-
-# Microseconds a call of each function, the best of rounds that take turns.
-compare <- function(contenders, rounds = 10, budget = 0.02) {
-  seconds <- function(code) {
-    start <- Sys.time()
-    force(code)
-    as.numeric(Sys.time() - start, units = "secs")
-  }
-  once <- vapply(contenders, function(f) {
-    f()
-    seconds(f())
-  }, 0)
-  calls <- pmax(1, round(budget / pmax(once, 1e-5)))
-  best <- rep(Inf, length(contenders))
-  for (round in seq_len(rounds)) {
-    for (i in seq_along(contenders)) {
-      f <- contenders[[i]]
-      n <- calls[i]
-      best[i] <- min(best[i], seconds(for (k in seq_len(n)) f()) / n)
-    }
-  }
-  setNames(1e6 * best, names(contenders))
-}
-
 
 hand_written <- function(case) {
   main <- reticulate::import_main(convert = FALSE)
@@ -202,15 +120,15 @@ for (name in names(cases)) {
     }
   )
   found <- list(hand(x)[[2]], eager$gr(x), compiled$gr(x))
-  times <- compare(Filter(Negate(is.null), contenders))
+  times <- compare(Filter(Negate(is.null), contenders), rounds = 10)
   if (gradops_available("jax")) {
     config_set_backend("jax")
-    on_jax <- objective(case$on_jax %||% f, jit = TRUE)
+    on_jax <- objective(case$on_jax, jit = TRUE)
     found <- c(found, list(on_jax$gr(x)))
     times <- c(times, compare(list(`gradops jit on JAX, both` = \() {
       on_jax$fn(x)
       on_jax$gr(x)
-    })))
+    }), rounds = 10))
   }
   stopifnot(vapply(found, \(g) isTRUE(all.equal(as.vector(g), as.vector(found[[1]]), tolerance = 1e-6)), NA))
   cat("\n", name, "\n\n", sep = "")
