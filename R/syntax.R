@@ -8,7 +8,8 @@
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
 
-# `f`'s body, rewritten, and the names and texts in it.
+# `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone after
+# it has compiled the same code in another environment.
 code_of <- function(f) {
   recently(
     state$codes %||% (state$codes <- new.env(parent = emptyenv())),
@@ -16,7 +17,7 @@ code_of <- function(f) {
     function() {
       defaults <- Filter(Negate(rlang::is_missing), as.list(formals(f)))
       list(
-        original = body(f), formals = formals(f), body = rewritten(body(f)),
+        original = body(f), formals = formals(f), body = call("{", rewritten(body(f))),
         names = unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
       )
     }

@@ -122,6 +122,20 @@ test_that("state of closures, and what is assigned outside, stay where they are"
   expect_identical(as.numeric(environment(f)$trace), c(3, 4))
 })
 
+test_that("R compiles a function also after it was differentiated", {
+  skip_without()
+  skip_if(compiler::enableJIT(-1) < 3)
+  f <- function(p) {
+    total <- 0
+    for (i in 1:3) total <- total + p^i
+    total
+  }
+  environment(f) <- new.env(parent = globalenv())
+  for (i in 1:3) gradient(f, 2)
+  for (i in 1:9) f(2)
+  expect_true(any(grepl("<bytecode", utils::capture.output(print(f)), fixed = TRUE)))
+})
+
 test_each("compiled code says which form looks at a value", {
   says <- function(f, form) {
     error <- expect_error(jit(f)(c(1, 2)), class = "gradops_error_jit")
