@@ -44,6 +44,9 @@ product_at <- function(name, func, x, v, strict, v_is_input, ...) {
 }
 
 drop_vector <- function(value, names = NULL) {
+  if (is.null(names) && is.null(attributes(value))) {
+    return(value)
+  }
   if (is_number(value) && length(dim(value)) < 2) {
     value <- as.vector(value)
     if (!is.null(names)) names(value) <- names

@@ -52,8 +52,9 @@ print.gradops_compiled <- function(x, ...) {
 }
 
 # A function of a list of arguments that calls what `make(f, here)` compiles, made anew where what `f` closes over, or
-# the names of the arguments, have changed. `f` runs only to be traced. Results are R's values where `in_r`.
-compiled_calls <- function(f, make) {
+# the names of the arguments, have changed. `f` runs only to be traced. Results are R's values where `in_r`; those of plain
+# arguments come from what `caller(compiled)` makes.
+compiled_calls <- function(f, make, caller = direct_caller) {
   here <- new.env()
   compiled <- direct <- NULL
   watched <- NULL
@@ -68,16 +69,16 @@ compiled_calls <- function(f, make) {
   }
   run <- function(arguments, in_r = TRUE) {
     plain <- in_r && all_plain(arguments)
-    names <- if (plain) lapply(arguments, names) else lapply(arguments, names_within)
+    names <- lapply(arguments, if (plain) names else names_within)
     if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
       here$names <- names
       compiled <<- make(noticed, here)
-      direct <<- call_core("interop.r.direct", compiled)
+      direct <<- caller(compiled)
     }
     traced <<- FALSE
     seed <- random_state()
     result <- if (plain) {
-      call_direct(direct, arguments)
+      direct(arguments)
     } else if (in_r) {
       py_to_r(call_python(compiled, arguments, in_r = TRUE))
     } else {
@@ -116,22 +117,51 @@ all_plain <- function(arguments) {
   TRUE
 }
 
-# A call of what `direct()` in interop/r/direct.py makes, with its result as R's.
-call_direct <- function(direct, arguments, call = users_call()) {
-  for (i in seq_along(arguments)) {
-    x <- arguments[[i]]
-    dim <- dim(x)
-    attributes(x) <- NULL
-    if (!is.null(dim)) {
-      dim(x) <- dim
-    } else if (length(x) != 1L) {
-      dim(x) <- length(x)
-    }
-    arguments[[i]] <- x
+# A function of plain arguments that calls what is compiled, with its results as R's: see interop/r/direct.py.
+direct_caller <- function(compiled) {
+  direct <- call_core("interop.r.direct", compiled)
+  function(arguments, call = users_call()) {
+    result <- py_call_list(direct, lapply(arguments, as_operand))
+    if (class(result)[1L] == failure_class) raise(result, call)
+    py_to_r(result)
   }
-  result <- py_call_list(direct, arguments)
-  if (class(result)[1L] == failure_class) raise(result, call)
-  py_to_r(result)
+}
+
+# The same of a function that gives a value and its gradient. Python writes them into `memory`, which only this function
+# sees: to convert what a call returns is another call.
+pair_caller <- function(compiled) {
+  general <- direct_caller(compiled)
+  direct <- NULL
+  memory <- matrix(0, 0L, 1L)
+  of_size <- function(size) {
+    memory <<- matrix(0, size, 1L)
+    direct <<- call_core("interop.r.pair", compiled, memory)
+    if (!all(memory == 1)) direct <<- NULL # it was copied
+  }
+  function(arguments, call = users_call()) {
+    size <- length(arguments[[1L]]) + 1L
+    if (length(memory) != size) of_size(size)
+    if (is.null(direct)) {
+      return(general(arguments, call))
+    }
+    result <- py_call_list(direct, lapply(arguments, as_operand))
+    kind <- class(result)[1L]
+    if (kind == "python.builtin.bool") {
+      list(value = memory[1L], derivative = memory[-1L])
+    } else if (kind == failure_class) {
+      raise(result, call)
+    } else {
+      py_to_r(result)
+    }
+  }
+}
+
+# A plain argument as Python takes it: a number, or an array without names.
+as_operand <- function(x) {
+  dim <- if (!is.null(attributes(x))) dim(x)
+  attributes(x) <- NULL
+  if (length(x) != 1L || !is.null(dim)) dim(x) <- dim %||% length(x)
+  x
 }
 
 # How many functions are being traced.

@@ -37,6 +37,9 @@ as_doubles <- function(x) {
 
 # A gradient in the form of the input it is of.
 like <- function(gradient, input) {
+  if (is.atomic(input) && is.null(attributes(input)) && is.null(attributes(gradient))) {
+    return(gradient)
+  }
   if (is.list(input)) {
     return(Map(like, gradient[names(input) %||% seq_along(input)], input))
   }

@@ -29,7 +29,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE) {
   check_function(f)
   flag(jit)
   flag(hessian)
-  both <- evaluator("interop.r.objective", f, jit)
+  both <- evaluator("interop.r.objective", f, jit, pair_caller)
   second <- evaluator("interop.r.curvature", f, jit)
   evaluations <- 0
   last <- new.env()
@@ -69,10 +69,10 @@ objective <- function(f, jit = FALSE, hessian = FALSE) {
 }
 
 # A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
-evaluator <- function(.name, f, compiled) {
+evaluator <- function(.name, f, compiled, caller = direct_caller) {
   make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
   run <- if (compiled) {
-    compiled_calls(f, make)
+    compiled_calls(f, make, caller)
   } else {
     here <- new.env()
     derivative <- make(f, here)
@@ -82,7 +82,7 @@ evaluator <- function(.name, f, compiled) {
     }
   }
   evaluate <- function(arguments) {
-    arguments[[1]] <- as_doubles(arguments[[1]])
+    if (!is.double(arguments[[1]])) arguments[[1]] <- as_doubles(arguments[[1]])
     run(arguments)
   }
   structure(evaluate, explain = attr(run, "explain"))

@@ -61,6 +61,23 @@ test_each("compiled objectives run without R", {
   expect_gt(o$evaluations(), 30)
 })
 
+test_each("compiled values and gradients are the caller's, of any length and form of the parameters", {
+  o <- objective(function(x, k = 1) k * sum(x^2) / 2, jit = TRUE)
+  at <- function(x, ...) list(o$fn(x, ...), o$gr(x, ...))
+  first <- at(c(1, 2))
+  expect_identical(at(c(3, 4)), list(12.5, c(3, 4)))
+  expect_identical(first, list(2.5, c(1, 2)))
+  expect_identical(at(c(1, NaN)), list(NaN, c(1, NaN)))
+  expect_identical(at(c(1, -Inf)), list(Inf, c(1, -Inf)))
+  expect_equal(at(3), list(4.5, 3))
+  expect_equal(at(c(1, 2, 3), 2), list(14, c(2, 4, 6)))
+  expect_equal(at(c(a = 1, b = 2)), list(2.5, c(a = 1, b = 2)))
+  expect_equal(at(matrix(1:4, 2)), list(15, matrix(1:4, 2) + 0))
+  expect_equal(at(c(1, 2)), first)
+  rows <- objective(function(x) x[1] * c(1, 2), jit = TRUE)
+  for (i in 1:2) expect_equal(list(rows$fn(c(2, 5)), rows$gr(c(2, 5))), list(c(2, 4), cbind(c(1, 2), 0)))
+})
+
 test_each("nlm() gets its attributes", {
   o <- objective(banana, hessian = TRUE)
   value <- o$nlm(c(-1.2, 1))

@@ -39,7 +39,7 @@ from .calls import (
     variable,
     vectorize,
 )
-from .direct import direct
+from .direct import direct, pair
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
@@ -109,6 +109,7 @@ __all__ = [
     "op",
     "operator_form",
     "pack",
+    "pair",
     "parameters",
     "profile_rows",
     "put",

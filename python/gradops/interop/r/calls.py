@@ -80,7 +80,7 @@ def jit(f: Callable, static_argnums=()) -> Callable:
 
     def run(*arguments, **keywords):
         if not static_argnums and not keywords and values.is_plain(arguments):
-            return compiled(*[np.array(x) if x.__class__ is float else x for x in arguments])
+            return compiled(*values.as_arrays(arguments))
         tensors = [x for x in _tree.leaves_of((arguments, keywords)) if ops.is_tensor(x)]
         if not static_argnums and all(ops.dtype(x) == "float64" for x in tensors):
             backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
@@ -89,7 +89,7 @@ def jit(f: Callable, static_argnums=()) -> Callable:
             return threads.run(lambda: _computed(compiled(*arguments, **keywords)))
         return compiled(*arguments, **keywords)
 
-    run.explain = compiled.explain  # type: ignore[attr-defined]
+    run.compiled, run.explain = compiled, compiled.explain  # type: ignore[attr-defined]
     return run
 
 

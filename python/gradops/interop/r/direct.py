@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ...backends.policy import NeedsPolicy
 from .calls import invoke
 from .errors import Failure
-from .values import FLOAT, MARK, from_r, in_r, is_plain
+from .values import FLOAT, MARK, as_arrays, from_r, in_r, is_plain
+
+_NUMBERS = (np.ndarray, np.float64)
 
 
 def direct(function: Callable) -> Callable:
@@ -27,6 +31,40 @@ def direct(function: Callable) -> Callable:
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
+    return call
+
+
+def pair(function: Any, memory: np.ndarray) -> Callable:
+    """:func:`direct` of a compiled :func:`.objective`, whose value and gradient are written into ``memory``.
+
+    R gets True then. Where they do not fit (several values, the gradient by a matrix) it gets what :func:`direct`
+    gives.
+
+    Args:
+        memory: a view of R's memory, which is read-only. It is filled with ones, so that R sees that it is no copy.
+    """
+    numbers = np.ctypeslib.as_array((ctypes.c_double * memory.size).from_address(memory.ctypes.data))
+    numbers[:] = 1.0
+    gradient = numbers[1:]
+    shapes = (gradient.shape, ()) if gradient.size == 1 else (gradient.shape,)
+    general = direct(function)
+    compiled = function.scalar.compiled
+
+    def call(*arguments):
+        try:
+            if not is_plain(arguments):
+                return general(*arguments)
+            found = compiled(*as_arrays(arguments))
+            (_, value), derivative = found
+            if value.__class__ is np.float64 and derivative.__class__ in _NUMBERS and derivative.shape in shapes:
+                numbers[0] = value
+                gradient[:] = derivative
+                return True
+            return _in_r(function.finished(found, *arguments))
+        except (Exception, NeedsPolicy) as error:
+            return Failure(error)
+
+    call.memory = memory  # type: ignore[attr-defined]  # R's as long as the function is there
     return call
 
 

@@ -55,17 +55,25 @@ def gradient(f: Callable, x):
 
 
 def objective(f: Callable, compiled: bool) -> Callable:
-    """``f``'s value and its derivative by the first argument: a gradient, or a Jacobian where ``f`` is not scalar."""
+    """``f``'s value and its derivative by the first argument: a gradient, or a Jacobian where ``f`` is not scalar.
+
+    Returns:
+        A function, which calls ``scalar`` and gives ``finished(what it gives, *arguments)``.
+    """
     scalar, rows = _summed(f), _jacobian(f)
     if compiled:
         scalar, rows = jit(scalar), jit(rows)
 
-    def evaluate(*arguments, **keywords):
-        (_, value), result = scalar(*arguments, **keywords)
+    def finished(found, *arguments, **keywords):
+        (_, value), result = found
         if conversion.size(value) > 1:
             result = rows(*arguments, **keywords)
         return {"value": value, "derivative": result}
 
+    def evaluate(*arguments, **keywords):
+        return finished(scalar(*arguments, **keywords), *arguments, **keywords)
+
+    evaluate.scalar, evaluate.finished = scalar, finished  # type: ignore[attr-defined]
     evaluate.explain = getattr(scalar, "explain", None)  # type: ignore[attr-defined]
     return evaluate
 

@@ -99,6 +99,11 @@ def is_plain(arguments: tuple) -> bool:
     return config.default_backend() is backends.embedded() and config.floatx() == "float64"
 
 
+def as_arrays(arguments: tuple) -> list:
+    """Plain arguments as arrays."""
+    return [np.array(x) if x.__class__ is float else x for x in arguments]
+
+
 def r_array(array: np.ndarray) -> np.ndarray:
     """R's integers as int64 and its doubles as ``floatx``, as numbers and lists would become."""
     kind = array.dtype.kind
