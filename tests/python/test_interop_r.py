@@ -4,6 +4,8 @@ import inspect
 import pathlib
 import subprocess
 import sys
+import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import gradops
 from gradops import errors
 from gradops.errors import ArgumentTypeError, AxisError
 from gradops.interop import r
-from gradops.interop.r import wording
+from gradops.interop.r import threads, wording
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -116,3 +118,25 @@ def test_errors_are_worded_in_r_from_their_fields():
 def test_what_a_value_says_itself_is_not_taken_for_a_field():
     error = gradops.errors.ArgumentError("no pattern like {x}; got {x:>3}.", x=errors.Given("{y}", "{y}"), y=None)
     assert error.message == "no pattern like {y}; got {y}."
+
+
+def test_an_event_loop_that_does_not_come_is_not_asked_more_often_than_python_can_hold(monkeypatch):
+    asked, results = [], []
+    state = {"ident": threading.get_ident(), "_notify": asked.append, "_SIGNAL": None, "_notices": deque()}
+    for name, value in state.items():
+        monkeypatch.setattr(threads, name, value)
+
+    def ask(numbers):
+        worker = threading.Thread(target=lambda: results.extend(threads.call(abs, -n) for n in numbers))
+        worker.start()
+        while worker.is_alive():
+            threads.serve()
+            worker.join(0.001)
+
+    ask(range(40))
+    assert results == list(range(40))
+    assert 0 < len(asked) < 32
+    while asked:
+        asked.pop()()
+    ask([40])
+    assert len(asked) == 1

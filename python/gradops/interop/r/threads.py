@@ -46,6 +46,8 @@ _waiting = 0
 arranged = 0
 """How many backends there were when :func:`arrange_backward` last saw to them."""
 _notified = False
+_notices: deque = deque()
+"""One for each notice that R's event loop has not come to yet."""
 _notify: Callable | None = None
 _may_serve: Callable[[], bool] = lambda: True  # noqa: E731
 
@@ -175,9 +177,17 @@ def _wake() -> None:
         ctypes.pythonapi.PyErr_SetInterruptEx(int(_SIGNAL))  # Python code serves at its next step
         if _in_python():
             signal.pthread_kill(ident, _SIGNAL)  # type: ignore[arg-type]  # so that a lock looks up
-    if _notify is not None and not _notified:
+    # Python's queue of calls to come has 32 places. What serves may itself be such a call, and none other begins before
+    # that is over; one more than fit would wait for it, holding what R waits for.
+    if _notify is not None and not _notified and len(_notices) < 8:
         _notified = True
-        _notify(serve)
+        _notices.append(None)
+        _notify(_serve_noticed)
+
+
+def _serve_noticed() -> None:
+    _notices.pop()
+    serve()
 
 
 def _in_python() -> bool:
