@@ -1,0 +1,67 @@
+"""Flows as users put them into models, each beside the same in the library's own words.
+
+A flow is written with gradops; its twin has the same value and derivative, to any order, by the library's stopped
+gradients alone: ``g(x) + stop(f(x) - g(x))`` is ``f`` with the derivative of ``g``. So a model trained with the one
+ends at the numbers of a model trained with the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gradops
+from gradops import ops
+
+
+@gradops.custom_gradient
+def own(x):
+    """The sine, with a derivative that is not its own."""
+    e = ops.exp(x)
+    return ops.sin(x), lambda upstream: upstream * e * 3.0
+
+
+@gradops.custom_gradient
+def straight_through(x):
+    return ops.round(x * 4.0) / 4.0, lambda upstream: upstream
+
+
+def reversal(x):
+    return gradops.scaled_gradient(x, -0.5)
+
+
+@gradops.checkpoint
+def recomputed(x):
+    return ops.exp(-ops.sin(x) * x)
+
+
+def in_scope(x):
+    with gradops.gradient_checkpoint_scope():
+        h = ops.sin(x) * x
+    return ops.exp(-h)
+
+
+FLOWS = {
+    "custom": own,
+    "straight-through": straight_through,
+    "reversal": reversal,
+    "checkpoint": recomputed,
+    "checkpoint scope": in_scope,
+}
+
+
+def twins(library, stop: Callable) -> dict[str, Callable]:
+    """The flows of :data:`FLOWS`, by a library's ``sin``, ``exp``, ``round`` and its ``stop``."""
+
+    def with_slope_of(g, f):
+        return lambda x: g(x) + stop(f(x) - g(x))
+
+    def plain(x):
+        return library.exp(-library.sin(x) * x)
+
+    return {
+        "custom": with_slope_of(lambda x: 3.0 * library.exp(x), library.sin),
+        "straight-through": with_slope_of(lambda x: x, lambda x: library.round(x * 4.0) / 4.0),
+        "reversal": with_slope_of(lambda x: -0.5 * x, lambda x: x),
+        "checkpoint": plain,
+        "checkpoint scope": plain,
+    }

@@ -1,0 +1,77 @@
+"""Flows in Keras's layers, trained by ``fit`` on each backend of Keras's, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from parity import BACKENDS
+
+pytest.importorskip("keras")
+HERE = Path(__file__).parent
+
+PROGRAM = """
+import sys
+import importlib
+import keras, numpy as np, pytest, surrogates
+from keras import ops as k
+
+backend = keras.backend.backend()
+library = importlib.import_module({"torch": "torch", "jax": "jax.numpy", "tensorflow": "tensorflow"}[backend])
+keras.config.set_floatx("float64")
+TWINS = surrogates.twins(library, k.stop_gradient)  # Keras's sine is float32 on JAX
+rng = np.random.default_rng(5)
+X, Y = rng.normal(size=(16, 3)), rng.normal(size=(16, 2))
+
+
+class Through(keras.layers.Layer):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(shape[-1],), initializer="ones")
+
+    def call(self, x):
+        return self.f(x * self.scale)
+
+
+def train(f, **how):
+    keras.utils.set_random_seed(3)
+    first, last = keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((3,)), first, Through(f), last])
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse", **how)
+    model.fit(X, Y, batch_size=8, epochs=5, shuffle=False, verbose=0)
+    return [np.asarray(k.convert_to_numpy(w)) for w in model.weights]
+
+
+for flow in sys.argv[1:]:
+    for how in ({"run_eagerly": True}, {"jit_compile": False}, {"jit_compile": True}):
+        if backend == "torch" and how != {"jit_compile": False}:
+            continue  # eager is what it does; its compiler is PyTorch's, see test_engines_torch
+        if flow == "checkpoint scope" and backend == "tensorflow":  # a layer of Keras's is a graph
+            with pytest.raises(Exception, match="gradient_checkpoint_scope does not work in a TensorFlow graph"):
+                train(surrogates.FLOWS[flow], **how)
+            continue
+        for mine, other in zip(train(surrogates.FLOWS[flow], **how), train(TWINS[flow], **how), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10, err_msg=f"{flow} {how}")
+    print(flow)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "numpy"])
+def test_training(backend):
+    import surrogates
+
+    environment = os.environ | {
+        "KERAS_BACKEND": backend,
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1] / "python")]),
+    }
+    command = [sys.executable, "-c", PROGRAM, *surrogates.FLOWS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split("\n")[:-1] == list(surrogates.FLOWS)
