@@ -8,8 +8,6 @@ Python numbers are weak: they take the tensor's dtype unless their kind is wider
 
 from __future__ import annotations
 
-from functools import cache
-
 from .errors import ArgumentError
 
 BOOL = ("bool",)
@@ -53,12 +51,15 @@ def canonical(dtype, argument: str = "dtype") -> str:
     return name
 
 
-@cache
 def promote(first: str, second: str) -> str:
     """The dtype in which two tensors meet.
 
     ``uint64`` with a signed integer gives ``int64``; ``float16`` with ``bfloat16`` gives ``float32``.
     """
+    return _MEETS[first, second]
+
+
+def _promote(first: str, second: str) -> str:
     if first == second:
         return first
     low, high = sorted((first, second), key=lambda name: (_KINDS[name], bits(name)))
@@ -74,9 +75,12 @@ def promote(first: str, second: str) -> str:
     return high
 
 
-@cache
 def promote_number(name: str, number: type, floatx: str) -> str:
     """The dtype in which a tensor of dtype ``name`` meets a Python number of type ``number``."""
+    return _MEETS_NUMBER[name, number, floatx]
+
+
+def _promote_number(name: str, number: type, floatx: str) -> str:
     wanted = {bool: 0, int: 1, float: 2, complex: 3}[number]
     have = _KINDS[name]
     if wanted <= have:
@@ -96,3 +100,13 @@ def complex_of(name: str) -> str:
 def real_of(name: str) -> str:
     """The dtype of a complex dtype's parts; a real dtype's own."""
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
+
+
+_MEETS = {(first, second): _promote(first, second) for first in ALL for second in ALL}
+_MEETS_NUMBER: dict[tuple[str, type, str], str] = {
+    (name, number, floatx): _promote_number(name, number, floatx)
+    for name in ALL
+    for number in (bool, int, float, complex)
+    for floatx in FLOATS
+}
+"""Tables, as ``torch.compile`` looks through caches, and says so."""

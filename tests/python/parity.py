@@ -207,8 +207,8 @@ def tensors_like(value: np.ndarray, x):
     return owner.convert(value, ops.dtype(data)) if owner else value
 
 
-def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
-    """The loss as a function of the differentiated arguments (tensors, flattened lists)."""
+def results_function(case: Case, arguments: dict, backend: str) -> Callable:
+    """The results as a function of the differentiated arguments (tensors, flattened lists)."""
     fixed = {k: tensors(v, backend) for k, v in arguments.items()}
 
     def f(*values):
@@ -218,10 +218,20 @@ def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
                 given[name] = [queue.pop(0) for _ in arguments[name]]
             else:
                 given[name] = queue.pop(0)
-        results = flat(case.function()(**given))
-        return loss(results, weights(results))
+        return flat(case.function()(**given))
 
     return f
+
+
+def scalar_function(case: Case, arguments: dict, backend: str) -> Callable:
+    """The loss as a function of the differentiated arguments."""
+    f = results_function(case, arguments, backend)
+
+    def scalar(*values):
+        results = f(*values)
+        return loss(results, weights(results))
+
+    return scalar
 
 
 def differentiated(case: Case, arguments: dict) -> list[np.ndarray]:

@@ -18,7 +18,8 @@ from typing import Any
 from ..errors import BackendError, Code, MixedBackendsError
 from .interface import Backend
 from .tracing import compiling as compiling
-from .tracing import constant, reading
+from .tracing import constant
+from .tracing import reading as reading
 
 NAMES = ("numpy", "torch", "tensorflow", "jax")
 
@@ -113,6 +114,11 @@ def loaded(name: str) -> bool:
 def traced(name: str) -> str:
     """The name itself, but PyTorch's for NumPy's where ``torch.compile`` traces: NumPy's arrays are tensors to it."""
     return "torch" if name == "numpy" and reading() else name
+
+
+def in_trace(array: Any) -> Any:
+    """A NumPy array as the tensor that it is where ``torch.compile`` traces."""
+    return by_name("torch").convert(array)
 
 
 def count() -> int:

@@ -98,7 +98,7 @@ def ctc_loss(
     emissions = take_along_axis(logs, add(expand_dims(states, 1), np.zeros((steps, 1), np.int64)), 2)
     counts = less(np.arange(steps).reshape(-1, 1, 1), reshape(output_length, (1, -1, 1)))
     never = full_like(emissions[:, :1, 0], _NEVER)
-    first = where(equal(np.arange(2 * labels + 1), 0), 0.0, full_like(emissions[:, 0], _NEVER))
+    first = concatenate([full_like(emissions[:, 0, :1], 0.0), full_like(emissions[:, 0, 1:], _NEVER)], 1)
 
     def step(alpha, row):
         emission, is_counted = row

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import functools
 
+import numpy as np
+
 from .. import backends, config, dtypes
 from ..annotations import Tensor
 from ..errors import ArgumentTypeError, TypeOf
@@ -48,7 +50,7 @@ def dtype(x: Tensor) -> str:
     """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
     owner = backends.of(x)
     if owner is not None:
-        return owner.dtype_name(x)
+        return dtype(backends.in_trace(x)) if type(x) is np.ndarray and backends.reading() else owner.dtype_name(x)
     data = getattr(x, "data", None)
     if data is not None and hasattr(x, "requires_grad"):
         return dtype(data)

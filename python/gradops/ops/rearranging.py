@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from ..annotations import Tensor
 from ..errors import ArgumentError, ShapeError
@@ -57,8 +56,19 @@ def _side(text: str, pattern: str) -> list[list[str]]:
     return groups
 
 
-@lru_cache(maxsize=512)
 def _parse(pattern: str) -> tuple[list[list[str]], list[list[str]]]:
+    found = _parsed.get(pattern) if isinstance(pattern, str) else None
+    if found is None:
+        found = _read(pattern)
+        if len(_parsed) < 512:
+            _parsed[pattern] = found
+    return found
+
+
+_parsed: dict[str, tuple] = {}
+
+
+def _read(pattern: str) -> tuple[list[list[str]], list[list[str]]]:
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         raise _wrong(pattern, "must have one '->' between what comes in and what goes out")
     left, right = (_side(text, pattern) for text in pattern.split("->"))

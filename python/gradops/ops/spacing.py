@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import config
 from ..annotations import Axis, DType, Integer, Operand, Tensor
+from ..backends.tracing import constant
 from ..dtypes import canonical
 from ..errors import ArgumentError
 from ._checks import integer, known
@@ -79,10 +80,15 @@ def geomspace(
             raise ArgumentError(f"`geomspace`: `{name}` must not be 0.", argument=name)
     start, stop = meet(start, stop, floating=True)
     ratio = divide(stop, start)
-    t = np.linspace(0, 1, num, endpoint)
+    t = _shares(num, bool(endpoint))
     t = reshape(t, (-1, *[1] * ndim(ratio)))
     y = multiply(start, power(ratio, t))
     return cast(moveaxis(y, 0, axis), dtype or _wider(y))
+
+
+@constant
+def _shares(num: int, endpoint: bool):
+    return np.linspace(0, 1, num, endpoint)
 
 
 def _wider(y) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends, config, dtypes
+from ...backends import tracing
 from ...errors import ArgumentTypeError, Given, Position, ShapeError
 from .. import _checks
 from ..conversion import cast, dtype
@@ -153,13 +154,19 @@ def within(index, size: int, mode: str):
     return minimum(maximum(index, 0), size - 1) if size > 1 else multiply(index, 0)
 
 
+@tracing.constant
+def _continued(before: int, after: int, size: int, mode: str):
+    """The positions of an axis with more at both ends, those beyond it as a fill mode continues."""
+    return within(np.arange(-before, size + after), size, mode)
+
+
 def padded(x, axis: int, before: int, after: int, mode: str = "constant", value: float = 0):
     """``x`` with more elements at both ends of an axis."""
     if before == after == 0:
         return x
     size = x.shape[axis]
     if mode != "constant":
-        return take(x, within(np.arange(-before, size + after), size, mode), axis)
+        return take(x, _continued(before, after, size, mode), axis)
     before, after = (
         constant(np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value), x, dtype(x))
         for count in (before, after)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ... import dtypes
@@ -110,6 +112,12 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
     return cast(result, dtype(images)) if dtypes.is_floating(dtype(images)) else result
 
 
+def _bell(size: int, sigma: float) -> list[float]:
+    """A normal density at ``size`` places around its middle, of sum 1."""
+    heights = [math.exp(-0.5 * ((i - (size - 1) / 2) / sigma) ** 2) for i in range(size)]
+    return [h / math.fsum(heights) for h in heights]
+
+
 @op(name="image.ssim")
 def ssim(
     image1: Tensor,
@@ -160,8 +168,7 @@ def ssim(
         )
     kind = working_dtype(image1, image2)
     a, b = cast(image1, kind), cast(image2, kind)
-    bell = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / filter_sigma) ** 2)
-    factors = (bell / bell.sum()).tolist()
+    factors = _bell(size, filter_sigma)
     x = stack([a, b, square(a), square(b), multiply(a, b)], 0)
     for axis in axes:
         x = _correlated(x, factors, axis + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -228,7 +229,7 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
     content = [a + 1 for a in chosen] + [batch if first else batch + 2 * spatial]
     order = [*range(batch), *content, *chosen] if first else [*range(batch), *chosen, *content]
     lead, counts, depth = x.shape[:batch], [x.shape[a] for a in chosen], [x.shape[a] for a in content]
-    patch = int(np.prod(depth))
+    patch = math.prod(depth)
     return reshape(transpose(x, order), [*lead, patch, *counts] if first else [*lead, *counts, patch])
 
 

@@ -7,6 +7,7 @@ transform can be fitted to images (Jaderberg, Simonyan, Zisserman and Kavukcuogl
 from __future__ import annotations
 
 import itertools
+import operator
 
 import numpy as np
 
@@ -68,10 +69,11 @@ def _read(flat, sizes, places, order: int, mode: str, fill_value, start=None):
     if order:
         flat = working(flat)
     fill = constant(np.asarray(fill_value), flat, dtype(flat))
+    strides = list(itertools.accumulate(sizes[:0:-1], operator.mul, initial=1))[::-1]
     total = None
     for corner in itertools.product(*(_pixels(p, n, order, mode) for p, n in zip(places, sizes))):
         index, exists, weight = start, None, None
-        for (at, there, share), stride in zip(corner, np.cumprod([1, *sizes[:0:-1]])[::-1].tolist()):
+        for (at, there, share), stride in zip(corner, strides):
             index = multiply(at, stride) if index is None else add(index, multiply(at, stride))
             if there is not None:
                 exists = there if exists is None else logical_and(exists, there)
