@@ -5,8 +5,8 @@
 #' the logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that
 #' of stats.
 #' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0, missing ones a missing one.
-#' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,min,max The parameters,
-#'   as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
+#' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,df1,df2,min,max The
+#'   parameters, as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
 #' @param ncp For R's values alone: tensors have no noncentral distributions.
 #' @param log,log.p Whether the logarithm is given (of quantiles: is taken).
 #' @param lower.tail Whether probabilities are of what is below, else above.
@@ -220,6 +220,22 @@ dchisq_tensor <- function(x, df, ncp = 0, log = FALSE) {
 
 #' @rdname tensor_distributions
 #' @export
+df <- function(x, df1, df2, ncp, log = FALSE) {
+  UseMethod("df", among(x, df1, df2))
+}
+
+df_tensor <- function(x, df1, df2, ncp, log = FALSE) {
+  central(ncp)
+  density_of(function(x) {
+    a <- df1 / 2
+    b <- df2 / 2
+    log_rising(b, a) - lgamma(a) + times_log(a, a) + times_log(a - 1, x) - scaled_log1p(b, a * x) -
+      a * log1p(a * x / b)
+  }, x, log, x < 0 | x == Inf, 1)
+}
+
+#' @rdname tensor_distributions
+#' @export
 dbinom <- function(x, size, prob, log = FALSE) {
   UseMethod("dbinom", among(x, size, prob))
 }
@@ -229,6 +245,21 @@ dbinom_tensor <- function(x, size, prob, log = FALSE) {
     function(x) lchoose(size, x) + times_log(x, prob) + times_log(size - x, 1 - prob),
     x, log, not_whole(x) | holds(size - x < 0), 0
   )
+}
+
+#' @rdname tensor_distributions
+#' @export
+dmultinom <- function(x, size = NULL, prob, log = FALSE) {
+  UseMethod("dmultinom", among(x, prob))
+}
+
+dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {
+  total <- sum(x)
+  if (!is.null(size) && !is_any_tensor(total) && size != total) {
+    unsupported("size", sprintf("must be the sum of `x`, %s; got %s.", format(total), format(size)))
+  }
+  value <- lgamma(total + 1) + sum(times_log(x, prob / sum(prob)) - lgamma(x + 1))
+  if (log) value else exp(value)
 }
 
 #' @rdname tensor_distributions

@@ -1,14 +1,15 @@
 #' Interpolation with tensors
 #'
-#' `approx()`, `approxfun()` and `splinefun()` of stats with tensors and variables as what is interpolated, `y`, as the
-#' places, `xout` and the argument of the functions, and for `approx()` as `x`. Of R's own values each is R's, and the
-#' functions that they return take tensors too.
+#' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as what is interpolated,
+#' `y`, as the places, `xout` and the argument of the functions, and for `approx()` as `x`. Of R's own values each is
+#' R's, and the functions that they return take tensors too.
 #'
-#' Where `y` is a tensor, `x` must have no ties, and `splinefun()` one of the methods that are linear in `y`:
+#' Where `y` is a tensor, `x` must have no ties, and splines one of the methods that are linear in `y`:
 #' `"fmm"`, `"natural"`, `"periodic"`.
-#' @param x,y,xout Tensors, or what R takes; `x` of `splinefun()` is R's.
+#' @param x,y,xout Tensors, or what R takes; `x` of `splinefun()` and `spline()` is R's.
+#' @param xmin,xmax Between which `n` points lie, without `xout`.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
-#' @returns `approx()` a list of `x` and `y`; the others a function. NaN where R has `NA`.
+#' @returns `approx()` and `spline()` a list of `x` and `y`; the others a function. NaN where R has `NA`.
 #' @section Gradient:
 #' That of the pieces; at a knot that of the piece to its right.
 #' @section Errors:
@@ -127,6 +128,23 @@ splinefun <- function(x, y = NULL, method = c("fmm", "periodic", "natural", "mon
   taking_tensors(do.call(stats::splinefun, given), function(here, v, deriv = 0L, extrapol = "linear") {
     cubic_pieces(here$z %||% monotone_pieces(here, extrapol[1] == "linear"), v, deriv)
   })
+}
+
+#' @rdname tensor_interpolation
+#' @export
+spline <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin = min(x), xmax = max(x), xout, ties = mean) {
+  UseMethod("spline", if (missing(xout)) among(x, y) else among(x, y, xout))
+}
+
+spline_tensor <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin = min(x), xmax = max(x), xout,
+                          ties = mean) {
+  force(n)
+  if (is.null(y)) {
+    y <- x
+    x <- seq_along(y)
+  }
+  if (missing(xout)) xout <- seq.int(xmin, xmax, length.out = n)
+  list(x = xout, y = splinefun(x, y, method, ties)(xout))
 }
 
 # Cubics by their slopes at the knots, with a straight line on either side.

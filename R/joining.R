@@ -133,6 +133,29 @@ rep_tensor <- function(x, ...) {
   op_take(flat(x), positions, 1L)
 }
 
+# As `seq.default()` counts, from, to or by tensors. How many there are, R's numbers say, or values that are known.
+seq_tensors <- function(from, to, by, length.out = NULL, along.with = NULL, ...) {
+  n <- if (is.null(along.with)) length.out else length(along.with)
+  given <- !c(from = missing(from), to = missing(to), by = missing(by), n = is.null(n))
+  if (sum(given) == 1) {
+    return(if (length(from) == 1L) seq_len(needed(from, "seq")) else seq_along(from))
+  }
+  if (missing(by)) by <- if (all(given[c("from", "to")])) step_between(from, to, n) else 1
+  if (is.null(n)) n <- floor(needed((to - from) / by, "seq") + 1e-10) + 1
+  steps <- seq_len(ceiling(n)) - 1
+  if (missing(from)) to - by * rev(steps) else from + by * steps
+}
+
+step_between <- function(from, to, n) {
+  if (is.null(n)) {
+    if (needed(to - from, "seq") < 0) -1 else 1
+  } else if (n < 2) {
+    1
+  } else {
+    (to - from) / (ceiling(n) - 1)
+  }
+}
+
 rev_tensor <- function(x) {
   if (is_text(x)) {
     return(x[rev(seq_along(x))])

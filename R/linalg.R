@@ -242,7 +242,7 @@ qr_tensor <- function(x, ...) {
 #' @usage NULL
 #' @export
 qr.Q <- function(qr, complete = FALSE, Dvec) {
-  UseMethod("qr.Q", if (inherits(qr, "gradops_qr")) has_tensor else among(qr))
+  UseMethod("qr.Q", among_factors(qr))
 }
 
 qr_q_tensor <- function(qr, complete = FALSE, Dvec) {

@@ -10,7 +10,9 @@ overlay_functions <- function() {
   )
 }
 
-only_adapted <- base::c("append", "replace", "Reduce", "Filter")
+only_adapted <- base::c(
+  "append", "replace", "Reduce", "Filter", "proportions", "prop.table", "marginSums", "margin.table", "simplify2array"
+)
 
 # By name, for code in which the name is base R's.
 overloads <- function() {
@@ -28,7 +30,7 @@ make_overloads <- function() {
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
-      do.call = do_call_overload
+      do.call = do_call_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     )
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
@@ -104,6 +106,11 @@ find_interval_overload <- function(x, vec, ...) {
 
 cut_overload <- function(x, ...) {
   base::cut(needed(x, "cut"), ...)
+}
+
+seq_overload <- function(original) {
+  force(original)
+  function(...) if (any_tensor(...)) seq_tensors(...) else original(...)
 }
 
 # As base R's, which takes nothing but R's logicals.

@@ -1,15 +1,21 @@
 #' Special functions of tensors
 #'
-#' `beta()`, `lbeta()`, `choose()`, `lchoose()` and `atan2()` on tensors and variables. `gamma()`, `lgamma()`,
-#' `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base R's generics and have methods. Of
-#' R's own values each is base R's.
+#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `atan2()`, `complex()` and the Bessel functions on tensors and
+#' variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base
+#' R's generics and have methods. Of R's own values each is base R's.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
+#' @param nu The order of a Bessel function, one R number.
+#' @param expon.scaled Whether `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
+#' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
+#' @param length.out For R's values alone.
 #' @returns A tensor.
 #' @section Gradient:
 #' To all orders, by the digamma function and its derivatives; of `choose()` with one R number `k` below 30 that of the
-#' polynomial in `n`, as which R computes it too.
+#' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders, from those of the
+#' orders beside (DLMF 10.6 and 10.29); values are R's own, for which also compiled programs call R back. None by `nu`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit.
+#' - `gradops_error_argument`: an order that is a tensor, or several.
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
 #' gradient(lgamma, 3)
@@ -101,4 +107,85 @@ running <- function(x, op) {
     step <- 2L * step
   }
   x
+}
+
+#' @rdname tensor_special
+#' @export
+complex <- function(length.out = 0L, real = numeric(), imaginary = numeric(), modulus = 1, argument = 0) {
+  UseMethod("complex", among(real, imaginary, modulus, argument))
+}
+
+complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeric(), modulus = 1, argument = 0) {
+  if (missing(modulus) && missing(argument)) {
+    (if (length(real)) real else 0) + 1i * (if (length(imaginary)) imaginary else 0)
+  } else {
+    modulus * (cos(argument) + 1i * sin(argument))
+  }
+}
+
+#' @rdname tensor_special
+#' @export
+besselI <- function(x, nu, expon.scaled = FALSE) {
+  UseMethod("besselI", among(x, nu))
+}
+
+bessel_i_tensor <- function(x, nu, expon.scaled = FALSE) {
+  bessel("besselI", x, nu, expon.scaled)
+}
+
+#' @rdname tensor_special
+#' @export
+besselK <- function(x, nu, expon.scaled = FALSE) {
+  UseMethod("besselK", among(x, nu))
+}
+
+bessel_k_tensor <- function(x, nu, expon.scaled = FALSE) {
+  bessel("besselK", x, nu, expon.scaled)
+}
+
+#' @rdname tensor_special
+#' @export
+besselJ <- function(x, nu) {
+  UseMethod("besselJ", among(x, nu))
+}
+
+bessel_j_tensor <- function(x, nu) {
+  bessel("besselJ", x, nu)
+}
+
+#' @rdname tensor_special
+#' @export
+besselY <- function(x, nu) {
+  UseMethod("besselY", among(x, nu))
+}
+
+bessel_y_tensor <- function(x, nu) {
+  bessel("besselY", x, nu)
+}
+
+# The derivative of the order `nu` is half of `below` times that of `nu - 1` and `above` times that of `nu + 1`, and
+# `itself` times its own where it is scaled.
+bessel_slopes <- list(
+  besselI = c(below = 1, above = 1, itself = -1), besselK = c(below = -1, above = -1, itself = 1),
+  besselJ = c(below = 1, above = -1), besselY = c(below = 1, above = -1)
+)
+
+bessel <- function(kind, x, nu, scaled = FALSE) {
+  if (is.object(nu) || !is.numeric(nu) || length(nu) != 1L) {
+    unsupported("nu", "must be one R number: the order has no gradient.", call = parent.frame())
+  }
+  key <- paste(kind, format(nu, digits = 17), scaled)
+  state$bessel[[key]] <- state$bessel[[key]] %||% bessel_op(kind, nu, scaled)
+  state$bessel[[key]](x)
+}
+
+bessel_op <- function(kind, nu, scaled) {
+  force(scaled)
+  of_r <- get(kind, baseenv())
+  value <- r_function(if (kind %in% c("besselI", "besselK")) \(x) of_r(x, nu, scaled) else \(x) of_r(x, nu))
+  slope <- bessel_slopes[[kind]]
+  op_custom_gradient(value, function(x, upstream) {
+    beside <- slope["below"] * bessel(kind, x, nu - 1, scaled) + slope["above"] * bessel(kind, x, nu + 1, scaled)
+    upstream * (unname(beside) / 2 + if (scaled) slope[["itself"]] * bessel(kind, x, nu, scaled) else 0)
+  })
 }

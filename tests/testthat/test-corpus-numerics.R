@@ -295,6 +295,17 @@ expect_corpus(list(
   "splinefun(), monotone" = entry(
     function(p) sum(splinefun(knots, cumsum(heights), "monoH.FC")(p)^2), c(-0.4, 2.6, 5.3)
   ),
+  "spline()" = entry(function(p) sum(spline(knots, p, n = 7)$y^2), heights),
+  "spline(), natural, at places" = entry(
+    function(p) sum(spline(knots, p, method = "natural", xout = c(0.4, p[1] + 2))$y^2), heights
+  ),
+  "lm.fit()" = entry(function(p) sum(lm.fit(cbind(1, cars$speed^p[1]), cars$dist * p[2])$residuals^2) / 1e3, c(1.3, 0.9)),
+  "seq() of ends" = entry(function(p) sum(seq(p[1], p[2], length.out = 5)^2) + sum(seq(0, p[2], len = 3)^3), c(1.3, 4)),
+  "seq() by steps" = entry(
+    function(p) sum(seq(p[1], by = p[2], length.out = 4)^2) + sum(seq.int(to = p[2], by = 0.5, along.with = 1:3)^2),
+    c(1.3, 0.9)
+  ),
+  "prop.table()" = entry(function(p) sum(prop.table(outer(1:3, p), 1)[, 1]^2) + sum(proportions(p)^3), c(1.3, 0.9)),
   "splinefun() of heights" = entry(function(p) sum(splinefun(knots, p, "natural")(c(0.4, 2.6, 3.3))^2), heights),
   "splinefun() of heights at places" = entry(
     function(p) sum(splinefun(knots, p[1:5])(p[6:7])^2), c(heights, 0.7, 3.1)

@@ -51,6 +51,43 @@ test_each("products and factors of matrices are base R's, with their gradients",
   )
 })
 
+test_each("least squares are base R's, by matrix, response and weights", {
+  x <- cbind(1, c(1, 3, 2, 5, 4), c(0.5, -1, 2, 0.3, 1))
+  y <- c(1.5, 0.2, 3, 2.5, 4)
+  w <- c(1, 2, 0.5, 1.5, 0.7)
+  expect_as_base(
+    list(
+      coefficients = function(x, y) qr.coef(qr(x), y),
+      several = function(x, y) qr.coef(qr(x), cbind(y, y^2)),
+      fitted = function(x, y) qr.fitted(qr(x), y),
+      by_part = function(x, y) abs(qr.fitted(qr(x), y, k = 2)),
+      residuals = function(x, y) qr.resid(qr(x), y),
+      solve = function(x, y) qr.solve(x, y),
+      inverse = function(x, y) qr.solve(crossprod(x)),
+      lm = function(x, y) lm.fit(x, y)$coefficients,
+      offset = function(x, y) lm.fit(x, y, offset = y^2)$fitted.values
+    ),
+    x, y
+  )
+  expect_as_base(
+    list(
+      constant = function(y) qr.resid(qr(x), y),
+      turned = function(y) qr.coef(qr(x[, 3:1], LAPACK = TRUE), y),
+      deviance = function(y) sum(lm.wfit(x, y, w)$residuals^2)
+    ),
+    y
+  )
+  expect_as_base(list(weights = function(w) lm.wfit(x, y, w)$coefficients), w)
+  X <- cbind(one = 1, x2 = x[, 2])
+  fit <- lm.fit(X, op_convert_to_tensor(y))
+  expect_equal(as.numeric(fit$coefficients["x2"]), stats::lm.fit(X, y)$coefficients[["x2"]])
+  expect_identical(fit$df.residual, 3L)
+  expect_identical(lm.fit(X, y), stats::lm.fit(X, y))
+  v <- op_convert_to_tensor(y)
+  expect_error(qr.coef(qr(cbind(1, 1, x)), v), "rank 3 of 5 columns", class = "gradops_error_argument")
+  expect_error(qr.resid(qr(x), v[1:4]), "must have 5 rows.*got 4", class = "gradops_error_shape")
+})
+
 test_each("vectors are rows and columns as in R", {
   v <- c(1, 2, 3)
   w <- c(2, -1)

@@ -20,6 +20,24 @@ test_each("gamma functions and their kin are R's", {
   expect_equal(gradient(function(x) gradient(lgamma, x), 2.5), trigamma(2.5), tolerance = 1e-6)
 })
 
+test_each("Bessel functions are R's, to second order", {
+  x <- c(0.3, 2, 7.5)
+  expect_as_base(
+    list(
+      I = function(x) besselI(x, 0), scaled_I = function(x) besselI(x, 1.5, TRUE), J = function(x) besselJ(x, 0.3),
+      K = function(x) besselK(x, 2), scaled_K = function(x) besselK(x, 0, expon.scaled = TRUE),
+      Y = function(x) besselY(x, 1)
+    ),
+    x
+  )
+  second <- function(f, x) gradient(function(x) sum(gradient(function(x) sum(f(x)), x)), x)
+  expect_equal(second(function(x) besselJ(x, 0), x), besselJ(x, 1) / x - besselJ(x, 0), tolerance = 1e-6)
+  expect_equal(second(function(x) besselK(x, 0), x), besselK(x, 1) / x + besselK(x, 0), tolerance = 1e-6)
+  slope <- jit(function(x) gradient(function(x) sum(besselI(x, 1)), x))
+  expect_equal(bare(slope(x)), (besselI(x, 0) + besselI(x, 2)) / 2, tolerance = 1e-6)
+  expect_error(gradient(function(nu) besselI(2, nu), 1), "`nu` must be one R number", class = "gradops_error_argument")
+})
+
 test_each("rounding to digits and logarithms are R's", {
   x <- c(123456, 0.00123456, -98.7654, 0)
   expect_equal(bare(signif(op_convert_to_tensor(x), 3)), signif(x, 3))
@@ -37,4 +55,13 @@ test_each("the Complex group is R's", {
   x <- op_convert_to_tensor(z)
   for (f in list(Re, Im, Mod, Arg, Conj)) expect_equal(bare(f(x)), f(z))
   expect_equal(gradient(function(x) sum(Mod(x)), c(-2, 3)), c(-1, 1))
+  expect_as_base(
+    list(
+      parts = function(x, y) Mod(complex(real = x, imaginary = y)^2 + 1),
+      one = function(x, y) Re(exp(complex(imaginary = y))),
+      polar = function(x, y) Im(complex(modulus = x, argument = y)),
+      angle = function(x, y) Re(complex(argument = y))
+    ),
+    c(0.5, 2), c(1.5, 0.7)
+  )
 })

@@ -1,0 +1,152 @@
+#' Least squares of tensors
+#'
+#' What base R and stats compute with a QR decomposition, with a tensor or variable as the matrix, as the response, or
+#' as both: coefficients, fitted values and residuals, by `qr()` or by `lm.fit()` and `lm.wfit()`. Of R's own values
+#' each function is R's.
+#'
+#' The matrix has at least as many rows as columns, and independent columns: `qr()` of a tensor finds no rank.
+#' @param qr What `qr()` gave of a tensor or of R's matrix.
+#' @param a,x The matrix, or for `qr.solve()` its decomposition.
+#' @param b,y The response, a vector, or a matrix with one in each column. Without `b`, `qr.solve(a)` is the inverse.
+#' @param w Weights, one for each row.
+#' @param offset Numbers that are taken off `y`, and are part of the fitted values; or `NULL`.
+#' @param k How many columns of Q are used.
+#' @param tol,method,singular.ok For R's values alone.
+#' @param ... For R's values alone.
+#' @returns Tensors of the response's form: `qr.coef()` and `qr.solve()` with an element (row) for each column of the
+#'   matrix, with its names where R's matrix has some; `lm.fit()` and `lm.wfit()` a list of `coefficients`, `residuals`,
+#'   `fitted.values`, `rank`, `df.residual` and `qr`, and of the `weights`.
+#' @section Gradient:
+#' To all orders by matrix and response, as of [op_qr()] and [op_solve_triangular()]; by the weights too. None where
+#' columns depend on each other.
+#' @section Errors:
+#' - `gradops_error_argument`: a matrix with fewer rows than columns, or dependent columns of R's matrix.
+#' - `gradops_error_shape`: a response of another length.
+#' @examplesIf gradops_available()
+#' X <- cbind(1, 1:5)
+#' gradient(function(y) sum(qr.resid(qr(X), y)^2), c(1, 3, 2, 5, 4))
+#' lm.fit(X, variable(c(1, 3, 2, 5, 4)))$coefficients
+#' @name tensor_least_squares
+NULL
+
+#' @rdname tensor_least_squares
+#' @usage NULL
+#' @export
+qr.coef <- function(qr, y) {
+  UseMethod("qr.coef", among_factors(qr, y))
+}
+
+qr_coef_tensor <- function(qr, y) {
+  factors <- factors_of(qr, y)
+  found <- backsolve(factors$r, crossprod_of(factors$q, y))
+  if (is.unsorted(qr$pivot)) {
+    by_column <- order(qr$pivot)
+    found <- if (length(dim(y)) == 2L) found[by_column, ] else found[by_column]
+  }
+  if (length(dim(y)) < 2L && !is.null(colnames(factors$r))) {
+    names(found) <- colnames(factors$r)[order(qr$pivot)]
+  }
+  found
+}
+
+#' @rdname tensor_least_squares
+#' @usage NULL
+#' @export
+qr.fitted <- function(qr, y, k = qr$rank) {
+  UseMethod("qr.fitted", among_factors(qr, y))
+}
+
+qr_fitted_tensor <- function(qr, y, k = qr$rank) {
+  q <- factors_of(qr, y)$q
+  if (k < ncol(q)) q <- q[, seq_len(k), drop = FALSE]
+  product(q, crossprod_of(q, y), y)
+}
+
+#' @rdname tensor_least_squares
+#' @usage NULL
+#' @export
+qr.resid <- function(qr, y) {
+  UseMethod("qr.resid", among_factors(qr, y))
+}
+
+qr_resid_tensor <- function(qr, y) {
+  y - qr_fitted_tensor(qr, y)
+}
+
+#' @rdname tensor_least_squares
+#' @usage NULL
+#' @export
+qr.solve <- function(a, b, tol = 1e-7) {
+  UseMethod("qr.solve", if (missing(b)) among_factors(a) else among_factors(a, b))
+}
+
+qr_solve_tensor <- function(a, b, tol = 1e-7) {
+  a <- if (inherits(a, "qr")) a else qr(a)
+  qr_coef_tensor(a, if (missing(b)) base::diag(ncol(a$qr)) else b)
+}
+
+#' @rdname tensor_least_squares
+#' @export
+lm.fit <- function(x, y, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
+  UseMethod("lm.fit", among(x, y, offset))
+}
+
+lm_fit_tensor <- function(x, y, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
+  least_squares(qr(x), x, if (is.null(offset)) y else y - offset, offset)
+}
+
+#' @rdname tensor_least_squares
+#' @export
+lm.wfit <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
+  UseMethod("lm.wfit", among(x, y, w, offset))
+}
+
+lm_wfit_tensor <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
+  root <- sqrt(w)
+  y <- if (is.null(offset)) y else y - offset
+  c(least_squares(qr(x * root), x, y, offset, root), list(weights = w))
+}
+
+# The fit of `y`, in rows that `root` scales, by the decomposition of `x` so scaled.
+least_squares <- function(qr, x, y, offset, root = 1) {
+  coefficients <- qr_coef_tensor(qr, y * root)
+  fitted <- product(x, coefficients, y)
+  list(
+    coefficients = coefficients, residuals = y - fitted,
+    fitted.values = if (is.null(offset)) fitted else fitted + offset,
+    rank = qr$rank, df.residual = nrow(qr$qr) - qr$rank, qr = qr
+  )
+}
+
+# Q and R for responses `y`, the columns of R as `qr$pivot` orders the matrix's.
+factors_of <- function(qr, y, call = parent.frame()) {
+  if (NROW(y) != nrow(qr$qr)) {
+    abort(
+      sprintf("`y` must have %d rows, as many as the matrix; got %d.", nrow(qr$qr), NROW(y)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "y", call = call
+    )
+  }
+  if (qr$rank < ncol(qr$qr)) {
+    unsupported(
+      "qr", sprintf("must be of independent columns; got rank %d of %d columns.", qr$rank, ncol(qr$qr)),
+      "Leave out columns that others determine.", call
+    )
+  }
+  if (inherits(qr, "gradops_qr")) list(q = qr$q, r = qr.R(qr)) else list(q = base::qr.Q(qr), r = base::qr.R(qr))
+}
+
+# Whether tensors are among the arguments, of which one may be a decomposition of a tensor.
+among_factors <- function(qr, ...) {
+  if (inherits(qr, "gradops_qr")) has_tensor else among(qr, ...)
+}
+
+crossprod_of <- function(q, y) {
+  found <- crossprod_tensor(q, y)
+  if (length(dim(y)) < 2L) flat(found) else found
+}
+
+# q %*% b in the form of `y`.
+product <- function(q, b, y) {
+  found <- matmul_tensor(q, b)
+  if (length(dim(y)) < 2L) flat(found) else found
+}
