@@ -44,6 +44,7 @@ class Program:
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and what is the same for all
             arguments, by place.
+        values: what stands at each place for the arguments that the function was traced with.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ class Program:
         self.constants: dict[int, Any] = {}
         self._folded: set[int] = set()
         self._known: dict = {}
-        self._values: dict[int, Any] = {}
+        self.values: dict[int, Any] = {}
         self._given: set[int] = set()
         self._sharing: dict[int, list[weakref.ref]] = {}
         self._taken: dict[int, tuple] = {}
@@ -61,7 +62,7 @@ class Program:
 
     def _place(self, value, arguments=()):
         self.count = place = self.count + 1
-        self._values[place] = value
+        self.values[place] = value
         return self._traced(value, Place(place), arguments)
 
     def snapshot(self, value):
@@ -192,11 +193,11 @@ class Program:
 
     def value(self, place: int):
         """The value at a place for the arguments that the function was traced with."""
-        return self._values[place]
+        return self.values[place]
 
     def forget(self) -> None:
         """Let go of what tracing and emission alone need."""
-        self._values.clear()
+        self.values.clear()
         self._known.clear()
         self._sharing.clear()
         self._taken.clear()

@@ -10,7 +10,7 @@ from array import array as words_of
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, SHORT, VECTOR
 from .machine import Machine
 
 Cells = "int | np.ndarray"
@@ -36,6 +36,7 @@ class Code:
         self.size = 0
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
         self._numbers: dict[bytes, int] = {}
+        self._operations: dict[str, tuple[int, list[int]]] = {}
 
     # Memory.
 
@@ -71,6 +72,16 @@ class Code:
         return memory
 
     # Instructions.
+
+    def number(self, name: str, operands: list) -> int:
+        """The cell of an operation's result on single numbers of float64."""
+        operation = self._operations.get(name)
+        if operation is None:
+            operation = self._operations[name] = self._operation(name)
+        out = self.size
+        self.size = out + 1
+        self.words.extend((operation[0], out, *operands, *operation[1], 0, 0)[:SHORT])
+        return out
 
     def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
         """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`."""

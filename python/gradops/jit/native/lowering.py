@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..array import Place
-from ..program import Program, Step, places
+from ..program import Program, Step
 from .code import BOOL, FLOATS, Code
 from .instructions import FUNCTIONS
 from .machine import Machine
@@ -41,7 +42,7 @@ def lowered(
     Returns:
         The steps, and how many are not native, by op and reason.
     """
-    reads = [[p.index for p in places(step.arguments)] for step in steps]
+    reads = [step.uses for step in steps]
     plan = Plan(program, reads)
     refused: dict[int, str] = {}
     for i, step in enumerate(steps):
@@ -52,11 +53,11 @@ def lowered(
             refused[i] = reason
     runs: list[Lowering] = []
     while len(runs) == 0:
-        order = _by_phase(_phases(steps, reads, refused))
+        order = _by_phase(_phases(steps, reads, refused)) if refused else [list(range(len(steps)))]
         _refuse_short(steps, order, refused)
         runs = _written(program, steps, order, refused, machine)
     found: list[Step] = []
-    needed = _needed_outside(steps, reads, order, refused, wanted)
+    needed = _needed_outside(steps, reads, order, refused, wanted) if refused else wanted
     for run, phase in zip(runs, order):
         native = [i for i in phase if i not in refused]
         if native:
@@ -72,13 +73,13 @@ class Plan:
         native: the places that native steps make.
     """
 
-    def __init__(self, program: Program, reads: list[list[int]]):
+    def __init__(self, program: Program, reads: Sequence[Sequence[int]]):
         self.value = program.value
         self.constants = program.constants
         self.native: set[int] = set()
         self.uses = Counter(place for read in reads for place in read)
 
-    def why_not(self, step: Step, reads: list[int]) -> str | None:
+    def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
         """Why a step stays NumPy's; None where it does not."""
         if step.name not in RULES:
             return "the machine has no such operation"
@@ -106,7 +107,7 @@ class Plan:
                 return _LARGE
         return None
 
-    def _most(self, step: Step, reads: list[int], moves: bool) -> int:
+    def _most(self, step: Step, reads: Sequence[int], moves: bool) -> int:
         if not moves:
             return LARGEST_CALL if step.name in _CALLS else LARGEST
         made_here = all(place in self.native or place in self.constants for place in reads)
@@ -124,7 +125,7 @@ def _is_known(dtype) -> bool:
     return dtype in FLOATS or dtype == BOOL
 
 
-def _phases(steps: list[Step], reads: list[list[int]], refused: dict[int, str]) -> list[int]:
+def _phases(steps: list[Step], reads: Sequence[Sequence[int]], refused: dict[int, str]) -> list[int]:
     """When each step runs: in each phase first the native ones, as one run, then the others."""
     of_native: dict[int, int] = {}
     of_others: dict[int, int] = {}
@@ -175,7 +176,7 @@ def _written(program: Program, steps: list[Step], order: list[list[int]], refuse
 
 
 def _needed_outside(
-    steps: list[Step], reads: list[list[int]], order: list[list[int]], refused: dict[int, str], wanted: set[int]
+    steps: list[Step], reads: Sequence[Sequence[int]], order: list[list[int]], refused: dict[int, str], wanted: set[int]
 ) -> set[int]:
     """The places that are read outside of the run that makes them."""
     run_of: dict[int, int] = {}
@@ -195,7 +196,7 @@ class Lowering:
     def __init__(self, program: Program, machine: Machine):
         self.program = program
         self.code = Code(machine)
-        self.names: Counter[str] = Counter()
+        self._names: list[str] = []
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
 
@@ -206,14 +207,17 @@ class Lowering:
             NotNative: it cannot be native.
         """
         result = RULES[step.name](self, step, *step.arguments)
+        self._names.append(step.name)
+        if result.__class__ is int:
+            self._cells[step.places[0]] = result
+            return
         for place, cells in zip(step.places, result if step.several else [result]):
             self._cells[place] = cells if type(cells) is int or cells.ndim else int(cells)
-        self.names[step.name] += 1
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
         results = [(self.code.side_by_side(self._cells[p]), self.program.value(p)) for p in outputs]
-        run = Run(self.code, list(self._inputs.values()), results, self.names)
+        run = Run(self.code, list(self._inputs.values()), results, Counter(self._names))
         return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
 
     # What is known of arguments.
@@ -280,9 +284,13 @@ class Lowering:
 
     def elementwise(self, name: str, operands: tuple, step: Step):
         """The cells of an operation on arguments, of the shape and dtype of a step's result."""
-        value = self.value(step)
-        if type(value) is np.float64:  # the most frequent case
-            return self.code.elementwise(name, [self.cells(x) for x in operands], (), FLOATS[0])
+        value = self.program.values[step.places[0]]
+        if value.__class__ is np.float64:  # the most frequent case
+            known, found = self._cells, []
+            for x in operands:
+                cell = known.get(x.index) if x.__class__ is Place else None
+                found.append(self.cells(x) if cell is None else cell)
+            return self.code.number(name, found)
         dtype = value.dtype if value.dtype != BOOL else self._met(operands)
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
 
