@@ -28,6 +28,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 TABLE = ROOT / "tools" / "ops.csv"
 TARGET = ROOT / "docs" / "ops.md"
 
+COMPILERS = ("`torch.compile`", "`tf.function`", "with XLA", "`jax.jit`")
+
 HEAD = """\
 # The ops
 
@@ -37,6 +39,12 @@ to have (comparisons, positions, rounding). Second gradient: `tested` where the 
 framework's own or with finite differences, as it does the first; `no case` where that test does not have the op
 (those that take functions are tested each by itself). On PyTorch, TensorFlow and JAX an op is also differentiated
 by the framework itself.
+
+Compiled: what the libraries' own compilers do with values and gradients of an op whose tensors are all arguments of
+what is compiled: `torch.compile(fullgraph=True)`, `tf.function`, that with `jit_compile=True` (XLA), and `jax.jit`.
+`yes`; `values`, where the gradient is not compiled; `no`, which is an error. The reasons stand below the table. It is what
+`tests/python/test_engines_compiled.py` finds, in float64 on the CPU; `gradops.jit` takes all ops but those of
+which values decide the shape (`test_parity_jit.py`).
 
 Written by `tools/ops_table.py` from the code; do not edit.
 """
@@ -80,6 +88,23 @@ def tested() -> set[str]:
     return found
 
 
+def compiled() -> tuple[dict[str, list[str]], list[str]]:
+    """What each op is under the libraries' compilers, as recorded, and the lines that say why not all are."""
+    import compilers
+
+    found = {op: list(row.values()) for op, row in compilers.recorded().items()}
+    shown = {row["python_name"] for row in rows()}
+    reasons = [f"- `{op}`: {why}." for op, why in compilers.REASONS.items() if op in shown]
+    return found, reasons
+
+
+def canonical(name: str) -> str:
+    """The name under which an op has its cases: its own, not an alias."""
+    from gradops.ops import _dispatch
+
+    return _dispatch.registry[name].name if name in _dispatch.registry else name
+
+
 def lookup(name: str) -> Any:
     """The public function called ``name`` in gradops.ops, or None."""
     from gradops import ops
@@ -121,23 +146,26 @@ def table() -> tuple[str, list[str]]:
     """The page, and what is missing in it."""
     from gradops import backends
 
-    second, lines, lacking = tested(), [], []
+    second, (programs, reasons), lines, lacking = tested(), compiled(), [], []
     counts: Counter[str] = Counter()
     for row in rows():
         name = row["python_name"]
         if not name:
-            lines.append(f"| `{row['r_name']}()` | R only |" + " |" * (len(backends.NAMES) + 2))
+            lines.append(f"| `{row['r_name']}()` | R only |" + " |" * (len(backends.NAMES) + 2 + len(COMPILERS)))
             counts["R only"] += 1
             continue
         kernels, gradient, again = describe(name, second)
-        lines.append(f"| `{row['r_name']}()` | `{name}` | {' | '.join(kernels)} | {gradient} | {again} |")
+        inside = programs.get(name) or programs.get(canonical(name)) or [""] * len(COMPILERS)
+        cells = [*kernels, gradient, again, *inside]
+        lines.append(f"| `{row['r_name']}()` | `{name}` | {' | '.join(cells)} |")
         missing = "missing" in (*kernels, gradient)
         counts["missing" if missing else "differentiable" if again else "without a gradient"] += 1
         if missing or again == "no case":
             lacking.append(f"{name}: {', '.join(kernels)}; gradient {gradient} {again}".rstrip())
     summary = ", ".join(f"{count} {what}" for what, count in counts.items())
-    head = ["R", "Python", *backends.NAMES, "gradient", "second gradient"]
+    head = ["R", "Python", *backends.NAMES, "gradient", "second gradient", *COMPILERS]
     page = [HEAD, f"{len(lines)} ops: {summary}.", "", f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *lines]
+    page += ["", "What is not compiled:", "", *reasons]
     return "\n".join(page) + "\n", lacking
 
 

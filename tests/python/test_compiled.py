@@ -22,8 +22,7 @@ BY_VALUE = {
     "bincount": "its length is the largest value, without `minlength`",
     "convert_to_numpy": "NumPy's arrays are tensors in a graph",
     "ctc_beams": "a search on the host",
-    "ctc_decode": "a search on the host",
-    "geomspace": "whether its ends have one sign is a value",
+    "ctc_decode": "a search on the host, but `greedy`",
     "image.elastic_transform": "it draws its numbers on the host",
     "segment_max": "`num_segments` is needed",
     "segment_min": "`num_segments` is needed",
@@ -58,7 +57,9 @@ def check(case):
     @once
     @given(case.inputs)
     def each(arguments):
-        if case.op in BY_VALUE and arguments.get("num_segments") is None and arguments.get("minlength", 0) == 0:
+        unknown = arguments.get("num_segments") is None and arguments.get("minlength", 0) == 0
+        greedy = case.op == "ctc_decode" and "strategy" not in arguments
+        if case.op in BY_VALUE and unknown and not greedy:
             with pytest.raises(Exception):  # noqa: B017  # Dynamo's, in words of its own
                 compiled(case, arguments)
             return

@@ -1,0 +1,204 @@
+"""The libraries' own compilers: what each does with every op, values and gradients, beside the op without it.
+
+    python tests/python/compilers.py            record all ops in tools/compiled.csv (some twenty minutes)
+    python tests/python/compilers.py det eig    these alone
+
+`test_engines_compiled.py` holds the record against what happens, and `tools/ops_table.py` puts it into docs/ops.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import pathlib
+import pkgutil
+import sys
+from collections.abc import Callable
+
+import cases
+import numpy as np
+import parity
+from hypothesis import HealthCheck, given, settings
+
+from gradops import backends, config
+
+RECORD = pathlib.Path(__file__).resolve().parents[2] / "tools" / "compiled.csv"
+
+REASONS = {
+    "arange": "its length would be a tensor's value: give numbers",
+    "bartlett": "its length would be a tensor's value: give a number",
+    "bincount": "its length is the largest value: give `minlength`",
+    "blackman": "its length would be a tensor's value: give a number",
+    "convert_to_numpy": "NumPy's array is on the host",
+    "ctc_beams": "a search on the host",
+    "det": "TensorFlow has no LU decomposition for XLA",
+    "adjugate": "TensorFlow has no LU decomposition for XLA",
+    "logdet": "TensorFlow has no LU decomposition for XLA",
+    "lu_factor": "TensorFlow has no LU decomposition for XLA",
+    "slogdet": "TensorFlow has no LU decomposition for XLA",
+    "eig": "TensorFlow has no eigenvalues for XLA",
+    "expm": "XLA needs to know how often the scaling is undone to go back through it",
+    "hamming": "its length would be a tensor's value: give a number",
+    "hanning": "its length would be a tensor's value: give a number",
+    "i0": "TensorFlow has no Bessel functions for XLA",
+    "i1": "TensorFlow has no Bessel functions for XLA",
+    "image.elastic_transform": "it draws its numbers on the host",
+    "kaiser": "its length would be a tensor's value: give a number; TensorFlow has no Bessel functions for XLA",
+    "nonzero": "its length follows from the values",
+    "tri": "its size would be a tensor's value: give numbers",
+    "unique": "its length follows from the values: give `size`",
+}
+"""Why an op is not compiled, or only its values are, where it is not."""
+
+
+def _torch(f: Callable) -> Callable:
+    import torch
+
+    torch._dynamo.reset()
+    return torch.compile(f, fullgraph=True, backend="aot_eager")
+
+
+def _jax(f: Callable) -> Callable:
+    import jax
+
+    return jax.jit(f)
+
+
+def _graph(f: Callable) -> Callable:
+    import tensorflow as tf
+
+    return tf.function(f, autograph=False)
+
+
+def _xla(f: Callable) -> Callable:
+    import tensorflow as tf
+
+    return tf.function(f, autograph=False, jit_compile=True)
+
+
+COMPILERS = {
+    "torch.compile": ("torch", _torch),
+    "tf.function": ("tensorflow", _graph),
+    "tf.function, XLA": ("tensorflow", _xla),
+    "jax.jit": ("jax", _jax),
+}
+"""Each compiler's backend, and how it compiles a function of tensors."""
+INSTALLED = [name for name, (backend, _) in COMPILERS.items() if backends.installed(backend)]
+
+
+def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
+    """A case's results without the compiler and with it: every tensor is an argument of what is compiled."""
+    backend, compiled = COMPILERS[compiler]
+    function, known = case.function(), {k: parity.tensors(v, backend) for k, v in arguments.items()}
+    names = [k for k, v in arguments.items() if any(isinstance(x, np.ndarray) for x in parity.flat(v))]
+
+    def run(*given):
+        return [x for x in parity.flat(function(**{**known, **dict(zip(names, given))})) if x is not None]
+
+    given = [known[name] for name in names]
+    with config.use_backend(backend):
+        return parity.numpy(run(*given)), parity.numpy(compiled(run)(*given))
+
+
+def gradients(case, compiler: str, arguments: dict) -> tuple[list, list]:
+    """The library's own gradient of a case without its compiler and with it."""
+    backend, compiled = COMPILERS[compiler]
+    xs = parity.differentiated(case, arguments)
+    results = parity.results_function(case, arguments, backend)
+
+    def scalar(f: Callable) -> Callable:
+        return lambda *values: parity.loss(found := f(*values), parity.weights(found))
+
+    with config.use_backend(backend):
+        want = parity.native_gradient(scalar(results), xs, backend)
+        if backend == "torch":  # whose compiler takes the function and differentiates it itself
+            return want, parity.native_gradient(scalar(compiled(results)), xs, backend)
+        given = [parity.tensors(x, backend) for x in xs]
+        return want, parity.numpy(list(compiled(_derivative(scalar(results), backend))(*given)))
+
+
+def _derivative(f: Callable, backend: str) -> Callable:
+    if backend == "jax":
+        import jax
+        import jax.numpy as jnp
+
+        def derivative(*xs):
+            return [jnp.conj(g) for g in jax.grad(f, argnums=tuple(range(len(xs))))(*xs)]
+
+        return derivative
+    import tensorflow as tf
+
+    def derivative(*xs):
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            y = f(*xs)
+        return [tf.convert_to_tensor(g) for g in tape.gradient(y, xs, unconnected_gradients="zero")]
+
+    return derivative
+
+
+def chosen() -> dict:
+    """For each op the case that it is compiled with: its first with gradients, or its first."""
+    found: dict = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__)):
+        for case in importlib.import_module(f"cases.{module}").CASES:
+            known = found.setdefault(case.op, case)
+            if case.gradients and not case.by_value and (known.by_value or not known.gradients):
+                found[case.op] = case
+    return found
+
+
+def cell(case, compiler: str) -> str:
+    """What a compiler does with an op: `yes`, `values` where it loses the gradient, or `no`."""
+    done = "no"
+    for compare in (results, gradients):
+        if compare is gradients and not case.gradients:
+            break
+        try:
+            _compared(case, compiler, compare)
+        except Exception as error:
+            if isinstance(error, AssertionError):  # another value, which no record excuses
+                raise
+            return done
+        done = "values"
+    return "yes"
+
+
+def _compared(case, compiler: str, compare: Callable) -> None:
+    @settings(max_examples=1, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+    @given(case.inputs)
+    def check(arguments):
+        want, got = compare(case, compiler, arguments)
+        assert len(want) == len(got)
+        for w, g in zip(want, got):
+            np.testing.assert_allclose(g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id}: {compiler}")
+            assert np.asarray(g).dtype == np.asarray(w).dtype, (case.id, compiler)
+
+    check()
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    with open(RECORD, newline="") as file:
+        return {row.pop("op"): row for row in csv.DictReader(file)}
+
+
+def write(rows: dict[str, dict[str, str]]) -> None:
+    with open(RECORD, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["op", *COMPILERS], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({"op": op, **rows[op]} for op in sorted(rows))
+
+
+def main(names: list[str]) -> None:
+    rows, every = recorded() if RECORD.exists() else {}, chosen()
+    for op in names or every:
+        rows[op] = {compiler: cell(every[op], compiler) for compiler in COMPILERS}
+        print(op, *rows[op].values(), flush=True)
+        write(rows)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["JAX_ENABLE_X64"] = "1"
+    main(sys.argv[1:])
