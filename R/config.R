@@ -137,3 +137,25 @@ gradops_available <- function(backend = NULL) {
     error = function(error) FALSE
   )
 }
+
+#' Another library's tensor
+#'
+#' `to_backend()` makes `x` a tensor of another array library, with the same shape and dtype. Tensors share their memory
+#' where both libraries can (DLPack), so write to neither; R's numbers are copied.
+#' @param x A tensor, a variable that requires no gradient, or R numbers.
+#' @inheritParams config_backend
+#' @param device `"cpu"`, `"cuda"`, `"cuda:1"`, or a device of the library's. `NULL`: where `x` is, if the library can
+#'   use it there.
+#' @returns A tensor; `x` itself where it is of that library and on that device already. Without JAX's 64-bit mode JAX
+#'   has float32 for float64.
+#' @section Errors:
+#' - `gradops_error_gradient`: the gradient of `x` is being recorded, and cannot follow: take [op_stop_gradient()] of it.
+#' - `gradops_error_backend`: an unknown or uninstalled backend, or a device that it does not have.
+#' @section Gradient:
+#' None between libraries.
+#' @examplesIf gradops_available()
+#' to_backend(c(1, 2), "numpy")
+#' @export
+to_backend <- function(x, backend, device = NULL) {
+  call_core("interop.r.to_backend", operand(x), backend, device)
+}

@@ -1,7 +1,7 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
 from . import autodiff, config, errors, functional, ops, text
-from .autodiff import Parameter, Variable
+from .autodiff import Parameter, Variable, to
 from .flow import (
     checkpoint,
     checkpoint_policy,
@@ -42,5 +42,6 @@ __all__ = [
     "stop_gradient",
     "stop_gradient_scope",
     "text",
+    "to",
     "value_and_grad",
 ]

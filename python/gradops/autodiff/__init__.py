@@ -6,6 +6,7 @@ from .checking import gradcheck, gradgradcheck
 from .function import Function, once_differentiable
 from .gradients import backward, grad
 from .inspection import draw, to_dot
+from .interchange import to
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable
 
@@ -28,5 +29,6 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "text",
+    "to",
     "to_dot",
 ]

@@ -147,6 +147,20 @@ class Backend(_Contract):
             JitError: a tensor that is being traced.
         """
 
+    def from_dlpack(self, x):
+        """Another library's tensor as one of this, without a copy; None, or any error, where it must be copied."""
+        return None
+
+    def place(self, x, device):
+        """A tensor on a device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or one of the library's own.
+
+        Raises:
+            BackendError: a device that the library does not have; an error of the library's own.
+        """
+        if device != "cpu":
+            raise BackendError(f"`to`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
+        return x
+
     def static_value(self, x):
         """As ``to_numpy``, of what is known also while a program is traced; any error where it is not."""
         return self.to_numpy(x)

@@ -70,6 +70,17 @@ def dtype_name(x) -> str:
     return x.dtype.name
 
 
+def from_dlpack(x):
+    return jnp.from_dlpack(x)
+
+
+def place(x, device):
+    if isinstance(device, str):
+        platform, _, number = device.partition(":")
+        device = jax.devices(platform)[int(number or 0)]
+    return jax.device_put(x, device)
+
+
 def to_numpy(x) -> np.ndarray:
     if isinstance(x, jax.core.Tracer):  # of a derivative, unlike that of a compiled function, the value is known
         known = getattr(x, "to_concrete_value", lambda: None)()

@@ -71,6 +71,10 @@ def dtype_name(x) -> str:
     return _names[x.dtype]
 
 
+def from_dlpack(x) -> np.ndarray:
+    return np.from_dlpack(x)
+
+
 def to_numpy(x) -> np.ndarray:
     return np.asarray(x)
 

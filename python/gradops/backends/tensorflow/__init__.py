@@ -2,7 +2,19 @@
 
 from . import derivatives  # noqa: F401
 from .activations import *  # noqa: F403
-from .base import calls_from_threads, cast, convert, copy, dtype_name, is_tensor_type, owns, prepare, to_numpy  # noqa: F401
+from .base import (  # noqa: F401
+    calls_from_threads,
+    cast,
+    convert,
+    copy,
+    dtype_name,
+    from_dlpack,
+    is_tensor_type,
+    owns,
+    place,
+    prepare,
+    to_numpy,
+)
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bounds import *  # noqa: F403

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ... import defaults, dtypes
+from ...errors import BackendError
 from ..numpy import base as _numpy
 from . import _private
 
@@ -55,6 +56,27 @@ def _holds_tensors(value) -> bool:
 
 def dtype_name(x) -> str:
     return getattr(x.dtype, "name", x.dtype)  # of a Keras variable the name itself
+
+
+def from_dlpack(x):
+    """None for memory that is not on the CPU's boundaries of 64 bytes, of which TensorFlow's kernels take no care."""
+    if x.__dlpack_device__()[0] == _CPU and np.from_dlpack(x).ctypes.data % 64:
+        return None
+    return tf.experimental.dlpack.from_dlpack(x.__dlpack__())
+
+
+_CPU = 1  # DLPack's number of it
+
+
+def place(x, device):
+    if isinstance(device, str):
+        kind, _, number = device.partition(":")
+        kind = "GPU" if kind in ("cuda", "gpu") else kind.upper()
+        if int(number or 0) >= len(tf.config.list_logical_devices(kind)):  # TensorFlow would take another
+            raise BackendError(f"`to`: TensorFlow has no device {device!r}.", argument="device")
+        device = f"/{kind}:{number or 0}"
+    with tf.device(device):
+        return tf.identity(x)
 
 
 def to_numpy(x) -> np.ndarray:

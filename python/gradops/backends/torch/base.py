@@ -78,6 +78,14 @@ def dtype_name(x) -> str:
     return NAMES[x.dtype]
 
 
+def from_dlpack(x) -> torch.Tensor:
+    return torch.from_dlpack(x)
+
+
+def place(x, device) -> torch.Tensor:
+    return x.to(device)
+
+
 def to_numpy(x) -> np.ndarray:
     x = x.detach()
     if reading():

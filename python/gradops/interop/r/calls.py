@@ -163,7 +163,17 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
 def attribute(path: str) -> Callable:
     """The :func:`guarded` form of a function of gradops, by its dotted name."""
     function = jit if path == "jit" else operator.attrgetter(path)(gradops)
-    return function if function in (subset, assign, get_item) else guarded(function)
+    return function if function in (subset, assign, get_item, to_backend) else guarded(function)
+
+
+def to_backend(x, backend: str, device=None):
+    """``gradops.to``; R's own numbers are copied, as R does not know who else writes to them."""
+    try:
+        with config.use_backend(backend):
+            (x,) = from_r((x,))
+            return gradops.to(x, backend, device)
+    except Exception as error:
+        return Failure(error)
 
 
 def subset(x, indices: list, drop: bool):
