@@ -42,8 +42,8 @@ by the framework itself.
 
 Compiled: what the libraries' own compilers do with values and gradients of an op whose tensors are all arguments of
 what is compiled: `torch.compile(fullgraph=True)`, `tf.function`, that with `jit_compile=True` (XLA), and `jax.jit`.
-`yes`; `values`, where the gradient is not compiled; `no`, which is an error. The reasons stand below the table. It is what
-`tests/python/test_engines_compiled.py` finds, in float64 on the CPU; `gradops.jit` takes all ops but those of
+`yes`; `values`, where the gradient is not compiled; `no`, which is an error. The reasons stand below the table. It is
+what `tests/python/test_engines_compiled.py` finds, in float64 on the CPU; `gradops.jit` takes all ops but those of
 which values decide the shape (`test_parity_jit.py`).
 
 Written by `tools/ops_table.py` from the code; do not edit.
