@@ -13,15 +13,16 @@ Ops_tensor <- function(e1, e2) {
 }
 
 operate <- function(operator, e1, e2, call) {
-  if (!operator %in% arithmetic) {
+  decides <- is.na(match(operator, arithmetic))
+  if (decides) {
     decision <- compared(operator, e1, e2)
     if (!is.null(decision)) {
       return(decision)
     }
   }
   if (!missing(e2)) {
-    if (!operator %in% arithmetic) check_known(operator, e1, e2, call)
-    result <- call_operator(operators[[operator]], operand(e1), operand(e2), .call = call)
+    if (decides) check_known(operator, e1, e2, call)
+    result <- call_operator(operators[[operator]], operand(e1), operand(e2), call)
     return(keep_names(result, e1, e2))
   }
   switch(operator,
@@ -47,8 +48,11 @@ check_known <- function(operator, e1, e2, call = parent.frame()) {
 }
 
 # As call_op(), of two operands that R recycles: a vector goes along the columns of a matrix.
-call_operator <- function(.op, ..., .call = parent.frame()) {
-  answer(py_call(recycling[[.op]] %||% load_operator(.op), ...), .call)
+call_operator <- function(op, x, y, call = parent.frame()) {
+  form <- recycling[[op]]
+  if (is.null(form)) form <- load_operator(op)
+  operands <- list(x, y) # what they compute can be interrupted
+  answer(py_call_list(form, operands), call)
 }
 
 # A method's call as that of the generic.

@@ -37,6 +37,8 @@ def recycle(x1, x2) -> tuple:
 
     Numbers, operands of one shape, and arrays of several dimensions (where R has no answer) stay as they are.
     """
+    if x1.__class__ is float or x2.__class__ is float:
+        return x1, x2
     shape1, shape2 = _shape(x1), _shape(x2)
     rank1, rank2 = len(shape1), len(shape2)
     if shape1 == shape2 or not rank1 or not rank2 or (rank1 > 1 and rank2 > 1):
