@@ -256,6 +256,8 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
         raise
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
+    del result, leaves
+    program.finish()
     function = emission.function(program, outputs)
 
     def run(values):

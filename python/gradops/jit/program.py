@@ -195,13 +195,14 @@ class Program:
         """The value at a place for the arguments that the function was traced with."""
         return self.values[place]
 
+    def finish(self) -> None:
+        """Let go of what tracing alone needs."""
+        for table in (self._known, self._sharing, self._taken, self._written):
+            table.clear()
+
     def forget(self) -> None:
-        """Let go of what tracing and emission alone need."""
+        """Let go of what emission needs too."""
         self.values.clear()
-        self._known.clear()
-        self._sharing.clear()
-        self._taken.clear()
-        self._written.clear()
 
 
 def _same_bytes(one, other) -> bool:
