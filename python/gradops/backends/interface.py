@@ -161,6 +161,10 @@ class Backend(_Contract):
             raise BackendError(f"`to`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
         return x
 
+    def sizes(self, x) -> tuple:
+        """The sizes of a tensor's dimensions; 0-d tensors where they are not known before a graph runs."""
+        return tuple(x.shape)
+
     def static_value(self, x):
         """As ``to_numpy``, of what is known also while a program is traced; any error where it is not."""
         return self.to_numpy(x)

@@ -26,7 +26,7 @@ from ..errors import (
     Position,
     ShapeError,
 )
-from .properties import dtype, ndim, shape
+from .properties import dtype, ndim, shape, unknown
 
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
@@ -43,11 +43,11 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         return reason
     except Exception:
         pass
-    if isinstance(error, (TypeError, ValueError, IndexError)) and not isinstance(error, GradopsError):
-        unknown = unknown_size(op, bound)
-        if unknown is not None:
-            unknown.__cause__ = error
-            return unknown
+    if isinstance(error, _OF_UNKNOWN_SIZES) and not isinstance(error, GradopsError):
+        reason = unknown_size(op, bound)
+        if reason is not None:
+            reason.__cause__ = error
+            return reason
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
     if isinstance(
@@ -61,6 +61,10 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         reason.__cause__ = error
         return reason
     return error
+
+
+_OF_UNKNOWN_SIZES = (TypeError, ValueError, IndexError, AttributeError, NotImplementedError)
+"""What Python, NumPy and TensorFlow raise for a size that is None, or a tensor that has no value yet."""
 
 
 def _positions(said: str) -> tuple[str, dict]:
@@ -194,7 +198,7 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
         AxisError: out of range.
     """
     values = known(positions)
-    if values is None or not values.size:
+    if values is None or not values.size or unknown(size):
         return
     if values.dtype.kind not in "iub":
         raise ArgumentTypeError(
@@ -314,17 +318,18 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
 
 
 def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
-    """The shape that ``shapes`` broadcast to."""
+    """The shape that ``shapes`` broadcast to; a size that is not known gives way to one that is."""
     rank = max([0, *map(len, shapes)])
     result = []
     for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
-        wide = {size for size in sizes if size != 1}
+        open_ = [size for size in sizes if unknown(size)]
+        wide = {size for size in sizes if not unknown(size) and size != 1}
         if len(wide) > 1:
             listed = ", ".join(f"`{n}` {tuple(s)}" for n, s in zip(names, shapes))
             raise ShapeError(
                 f"`{op}`: shapes must broadcast (each size equal, or 1); got {listed}.", argument=names[-1]
             )
-        result.append(wide.pop() if wide else 1)
+        result.append(wide.pop() if wide else open_[0] if open_ else 1)
     return tuple(result)
 
 

@@ -305,7 +305,7 @@ def alias(name: str, target: Callable) -> Callable:
 _TEMPLATE = """
 def {name}({signature}):
 {prologue}    try:
-        return kernels[{key}]({call})
+{check}        return kernels[{key}]({call})
     except Exception as error:
         failure = explain(op, error, ({tuple}))
     raise failure
@@ -343,7 +343,8 @@ def _public(entry: Op, function: Callable) -> Callable:
     source = _TEMPLATE.format(
         name=plain,
         signature=", ".join(parts),
-        prologue="".join(made) + _check_of(entry, call),
+        prologue="".join(made),
+        check=_check_of(entry, call),
         key=key,
         call=", ".join(call),
         tuple="".join(f"{c}, " for c in call),
@@ -373,7 +374,7 @@ def _check_of(entry: Op, call: list[str]) -> str:
     quick = ""
     if entry.check is _checks.check_real and len(entry.tensors) == 1:
         quick = f"if getattr(getattr({entry.tensors[0]}, 'dtype', None), 'kind', '?') not in REAL: "
-    return f"    {quick}check(op, {', '.join(call)})\n"
+    return f"        {quick}check(op, {', '.join(call)})\n"
 
 
 def _is_ellipsis(function: Callable) -> bool:

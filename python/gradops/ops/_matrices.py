@@ -7,10 +7,12 @@ import numpy as np
 from .. import dtypes
 from ..errors import ShapeError
 from . import _checks
+from ._sizes import lower
 from .conversion import dtype, shape
 from .creation import ones_like
 from .elementwise import conj
 from .indexing import where
+from .properties import fits
 from .reductions import sum
 from .shaping import expand_dims, swapaxes
 
@@ -35,7 +37,7 @@ def check_square(op, x, *_) -> None:
     name = op.parameters[0]
     _checks.check_rank(op.name, x, 2, name)
     rows, columns = shape(x)[-2:]
-    if rows != columns:
+    if not fits((rows,), (columns,)):
         raise ShapeError(
             f"`{op.name}`: `{name}` must be square in its last two dimensions; got {{x}}.",
             argument=name,
@@ -55,7 +57,7 @@ def check_system(op, a, b, *_) -> None:
     first, second = shape(a), shape(b)
     vector = is_vector(first, second)
     rows = second[-1] if vector else second[-2]
-    if rows != first[-2]:
+    if not fits((rows,), (first[-2],)):
         raise ShapeError(
             f"`{op.name}`: `b` must have as many rows as `a`; got shapes {first} and {second}.", argument="b"
         )
@@ -78,27 +80,27 @@ def adjoint(x):
 
 def lower_part(x, k: int = 0):
     """The elements on and below the ``k``-th diagonal, 0 elsewhere."""
-    return where(np.tri(x.shape[-2], x.shape[-1], k, dtype=bool), x, 0.0)
+    return where(lower(*shape(x)[-2:], k), x, 0.0)
 
 
 def upper_part(x, k: int = 0):
     """The elements on and above the ``k``-th diagonal, 0 elsewhere."""
-    return where(np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), 0.0, x)
+    return where(lower(*shape(x)[-2:], k - 1), 0.0, x)
 
 
 def diagonal_of(x):
     """The main diagonal of square matrices as vectors."""
-    return sum(where(np.eye(x.shape[-1], dtype=bool), x, 0.0), -1)
+    return sum(where(np.eye(shape(x)[-1], dtype=bool), x, 0.0), -1)
 
 
 def from_diagonal(v):
     """Matrices with the vectors ``v`` on their diagonals."""
-    return where(np.eye(v.shape[-1], dtype=bool), expand_dims(v, -1), 0.0)
+    return where(np.eye(shape(v)[-1], dtype=bool), expand_dims(v, -1), 0.0)
 
 
 def identity_like(x):
     """Identity matrices of square ``x``'s shape and dtype."""
-    return where(np.eye(x.shape[-1], dtype=bool), ones_like(x), 0.0)
+    return where(np.eye(shape(x)[-1], dtype=bool), ones_like(x), 0.0)
 
 
 def columns(v):

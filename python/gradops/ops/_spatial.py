@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import ArgumentError, Given, ShapeError
 from ._checks import check_rank, choice, describe, integer
+from .properties import shape
 
 
 def is_channels_first(op: str, data_format) -> bool:
@@ -17,8 +18,8 @@ def is_channels_first(op: str, data_format) -> bool:
 def spatial_sizes(op: str, x, channels_first: bool, ranks=(3, 4, 5), name: str = "inputs") -> tuple:
     """The sizes of the 1 to 3 dimensions that are neither batch nor channels."""
     check_rank(op, x, ranks, name)
-    shape = tuple(x.shape)
-    return shape[2:] if channels_first else shape[1:-1]
+    sizes = shape(x)
+    return sizes[2:] if channels_first else sizes[1:-1]
 
 
 def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tuple[int, ...]:

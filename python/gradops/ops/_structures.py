@@ -10,6 +10,7 @@ from ..dtypes import promote_number
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from . import _checks
 from .conversion import dtype, shape
+from .properties import fits
 from .shaping import reshape
 
 NUMBERS = (bool, int, float, complex)
@@ -104,8 +105,8 @@ class State:
         if kind in NUMBERS and promote_number(wanted_dtype, kind, config.floatx()) == wanted_dtype:
             x = self.owner.convert(x, wanted_dtype)
         x = as_tensor(self.op, x, self.owner, self.name)
-        if shape(x) != wanted_shape or dtype(x) != wanted_dtype:
-            error = ShapeError if shape(x) != wanted_shape else ArgumentError
+        if not fits(shape(x), wanted_shape) or dtype(x) != wanted_dtype:
+            error = ShapeError if not fits(shape(x), wanted_shape) else ArgumentError
             raise error(
                 f"`{self.op}`: the state must keep its shapes and dtypes; a tensor of shape {wanted_shape} and dtype "
                 f"{wanted_dtype} became one of shape {shape(x)} and dtype {dtype(x)}.",

@@ -29,6 +29,7 @@ from .elementwise import (
 )
 from .indexing import where
 from .joining import split
+from .properties import shape
 from .reductions import max as _largest
 from .reductions import sum
 from .special import hypot
@@ -164,9 +165,9 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
         That of the product.
     """
     axis = check_axis("glu", axis, check_rank("glu", x, 1))
-    if x.shape[axis] % 2:
+    if shape(x)[axis] % 2:
         raise ShapeError(
-            f"`glu`: `x` must have an even size along axis {{axis}}; got {x.shape[axis]}.",
+            f"`glu`: `x` must have an even size along axis {{axis}}; got {shape(x)[axis]}.",
             argument="x",
             axis=Position(axis),
         )

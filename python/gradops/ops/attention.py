@@ -17,6 +17,7 @@ from .conversion import shape as _shape
 from .elementwise import add, divide, greater, logical_and, multiply, tanh
 from .indexing import where
 from .products import matmul
+from .properties import fits as _fits
 from .shaping import reshape, transpose
 
 _FAR_BELOW = -1e30
@@ -27,7 +28,7 @@ def _check(op, query, key, value, bias, mask, *rest):
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_rank(op.name, tensor, (4,), name)
     (batch, targets, heads, width), (again, sources, groups, depth) = _shape(query), _shape(key)
-    if again != batch or depth != width or not groups or heads % groups:
+    if not _fits((again, depth), (batch, width)) or not groups or heads % groups:
         raise ShapeError(
             f"`{op.name}`: `key` must have the batch and head size of `query`, {{query}}, and a number of "
             f"heads that divides its {heads}; got {{key}}.",
@@ -35,7 +36,7 @@ def _check(op, query, key, value, bias, mask, *rest):
             query=describe(query),
             key=describe(key),
         )
-    if _shape(value)[:3] != _shape(key)[:3]:
+    if not _fits(_shape(value)[:3], _shape(key)[:3]):
         raise ShapeError(
             f"`{op.name}`: `value` must be of `key`'s shape but for the last dimension; got {{value}}.",
             argument="value",
@@ -43,7 +44,9 @@ def _check(op, query, key, value, bias, mask, *rest):
         )
     for name, tensor in (("bias", bias), ("mask", mask)):
         wanted = (batch, heads, targets, sources)
-        if tensor is not None and broadcast_shapes(op.name, ("logits", name), wanted, _shape(tensor)) != wanted:
+        if tensor is None:
+            continue
+        if not _fits(broadcast_shapes(op.name, ("logits", name), wanted, _shape(tensor)), wanted):
             raise ShapeError(
                 f"`{op.name}`: `{name}` must broadcast to {wanted}; got {{tensor}}.",
                 argument=name,
@@ -90,7 +93,7 @@ def dot_product_attention(
     """
     name = _dtypes.promote(_dtypes.promote(_dtype(floats(query)), _dtype(floats(key))), _dtype(floats(value)))
     query, key, value = (cast(x, name) for x in (query, key, value))
-    scale = query.shape[3] ** -0.5 if scale is None else float(scale)
+    scale = _shape(query)[3] ** -0.5 if scale is None else float(scale)
     if bias is not None:
         open_ = greater(bias, -np.inf)
         mask = open_ if mask is None else logical_and(mask, open_)
@@ -106,7 +109,7 @@ def _on_tape(x) -> bool:
 
 def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
     (query, final), (key, _), (value, _) = wide(query), wide(key), wide(value)
-    (batch, targets, heads, width), (_, sources, groups, _) = query.shape, key.shape
+    (batch, targets, heads, width), (_, sources, groups, _) = _shape(query), _shape(key)
     stacked = (batch, groups, heads // groups * targets)
     query = reshape(transpose(query, (0, 2, 1, 3)), (*stacked, width))
     logits = matmul(multiply(query, scale), transpose(key, (0, 2, 3, 1)))
@@ -122,7 +125,7 @@ def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
     else:
         weights = where(mask, softmax(where(mask, logits, _FAR_BELOW)), 0.0)
     result = matmul(reshape(weights, (*stacked, sources)), transpose(value, (0, 2, 1, 3)))
-    result = reshape(result, (batch, heads, targets, value.shape[3]))
+    result = reshape(result, (batch, heads, targets, _shape(value)[3]))
     return rounded(transpose(result, (0, 2, 1, 3)), final)
 
 

@@ -9,6 +9,7 @@ from ._dispatch import op
 from ._parts import by_parts
 from ._precision import floats
 from ._spatial import is_channels_first, per_dimension, positions
+from .properties import shape
 from .shaping import reshape, transpose
 
 
@@ -68,7 +69,7 @@ def unfold(
     """
     check_rank("unfold", x, (4,))
     how = _geometry("unfold", kernel_size, dilation, padding, stride)
-    _count("unfold", x, tuple(x.shape)[2:], *how, "x")
+    _count("unfold", x, shape(x)[2:], *how, "x")
     return by_parts(lambda x: window_columns(x, *how), floats(x))
 
 
@@ -101,7 +102,7 @@ def fold(
     sizes = per_dimension("fold", output_size, 2, "output_size")
     how = _geometry("fold", kernel_size, dilation, padding, stride)
     taps, count = how[0][0] * how[0][1], _count("fold", x, sizes, *how, "output_size")
-    if x.shape[1] % taps or x.shape[2] != count:
+    if shape(x)[1] % taps or shape(x)[2] != count:
         raise ShapeError(
             f"`fold`: `x` must have a multiple of {taps} rows (the window) and {count} columns (its positions); "
             "got {x}.",
@@ -137,7 +138,7 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
         :func:`space_to_depth` of the upstream gradient.
     """
     x, size, first = _blocks("depth_to_space", x, block_size, data_format)
-    batch, height, width, channels = x.shape
+    batch, height, width, channels = shape(x)
     if channels % size**2:
         raise ShapeError(
             f"`depth_to_space`: `x` must have a multiple of {size**2} channels; got {channels}.", argument="x"
@@ -164,7 +165,7 @@ def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_
         :func:`depth_to_space` of the upstream gradient.
     """
     x, size, first = _blocks("space_to_depth", x, block_size, data_format)
-    batch, height, width, channels = x.shape
+    batch, height, width, channels = shape(x)
     if height % size or width % size:
         raise ShapeError(
             f"`space_to_depth`: the image must be a multiple of {size} high and wide; got {height} by {width}.",

@@ -10,11 +10,12 @@ from ._dispatch import op
 from .conversion import shape
 from .elementwise import cos, imag, multiply, real, sin
 from .joining import stack
+from .properties import fits
 
 
 def _check_pairs(op, x) -> None:
     _checks.check_rank(op.name, x, 1)
-    if shape(x)[-1] != 2:
+    if not fits(shape(x)[-1:], (2,)):
         raise ShapeError(
             f"`{op.name}`: the last size of `x` must be 2 (real and imaginary); got {{x}}.",
             argument="x",

@@ -15,6 +15,7 @@ from ..errors import ShapeError
 from ._checks import check_rank, choice, describe
 from ._dispatch import op
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
+from .properties import shape
 from .shaping import reshape
 
 
@@ -53,12 +54,12 @@ def conv_to_kernel(
 
 
 def _channels(inputs, channels_first):
-    return inputs.shape[1 if channels_first else -1]
+    return shape(inputs)[1 if channels_first else -1]
 
 
 def _window(op: str, kernel, count: int, name: str = "kernel") -> tuple[int, ...]:
     check_rank(op, kernel, (count + 2,), name)
-    return tuple(kernel.shape[:-2])
+    return tuple(shape(kernel)[:-2])
 
 
 def _convolve(op: str, inputs, kernel, strides, padding, data_format, dilation_rate, depthwise=False):
@@ -70,7 +71,7 @@ def _convolve(op: str, inputs, kernel, strides, padding, data_format, dilation_r
     dilation = per_dimension(op, dilation_rate, count, "dilation_rate")
     options = ("valid", "same", "causal") if count == 1 else ("valid", "same")
     around = pads(op, padding, sizes, window, strides, dilation, options)
-    channels, (depth, filters) = _channels(inputs, first), kernel.shape[-2:]
+    channels, (depth, filters) = _channels(inputs, first), shape(kernel)[-2:]
     if depthwise:
         if depth != channels:
             raise ShapeError(
@@ -257,7 +258,7 @@ def conv_transpose(
     extra = (
         (None,) * count if output_padding is None else per_dimension(name, output_padding, count, "output_padding", 0)
     )
-    if _channels(inputs, first) != kernel.shape[-1]:
+    if _channels(inputs, first) != shape(kernel)[-1]:
         raise ShapeError(
             f"`{name}`: the kernel's last size must be the {_channels(inputs, first)} channels of `inputs`; got "
             "{kernel}.",

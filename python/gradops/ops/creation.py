@@ -12,7 +12,7 @@ from ._checks import check_rank, choice, integer
 from ._compose import is_complex
 from ._dispatch import op
 from ._precision import check_fits
-from .conversion import cast, size
+from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of
 from .elementwise import add, divide, floor, greater_equal, multiply, subtract
 from .indexing import get_item
@@ -224,7 +224,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
         As of powers by repeated products, right where elements are 0.
     """
     check_rank("vander", x, (1,))
-    count = x.shape[0] if N is None else _count("vander", N, "N")
+    count = shape(x)[0] if N is None else _count("vander", N, "N")
     columns = [ones_like(x)]
     for _ in range(1, count):
         columns.append(multiply(columns[-1], x))

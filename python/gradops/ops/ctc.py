@@ -11,7 +11,7 @@ from ._dispatch import op
 from ._precision import floats, rounded, wide
 from .activations import log_softmax
 from .control import scan
-from .conversion import cast
+from .conversion import cast, shape
 from .creation import full_like
 from .elementwise import (
     add,
@@ -28,6 +28,7 @@ from .encoding import _check_labels
 from .indexing import take_along_axis, where
 from .joining import concatenate, stack
 from .logarithms import logaddexp
+from .properties import fits
 from .reductions import argmax, sum
 from .reductions import max as _largest
 from .shaping import expand_dims, reshape, transpose
@@ -43,9 +44,9 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
     check_rank(op, outputs, (3,), name)
     for other, (tensor, rank) in others.items():
         check_rank(op, tensor, (rank,), other)
-        if tensor.shape[0] != outputs.shape[0] and None not in (tensor.shape[0], outputs.shape[0]):
+        if not fits(shape(tensor)[:1], shape(outputs)[:1]):
             raise ShapeError(
-                f"`{op}`: `{other}` must have the batch size of `{name}`, {outputs.shape[0]}; got {{tensor}}.",
+                f"`{op}`: `{other}` must have the batch size of `{name}`, {shape(outputs)[0]}; got {{tensor}}.",
                 argument=other,
                 tensor=describe(tensor),
             )
@@ -79,7 +80,7 @@ def ctc_loss(
     lengths = {"target_length": (target_length, 1), "output_length": (output_length, 1)}
     _check_batch("ctc_loss", output, "output", target=(target, 2), **lengths)
     _check_labels("ctc_loss", target, "target")
-    labels, (steps, classes) = target.shape[1], output.shape[1:]
+    labels, (steps, classes) = shape(target)[1], shape(output)[1:]
     mask_index = check_axis("ctc_loss", mask_index, classes, "mask_index")
     target, target_length, output_length = (cast(x, "int64") for x in (target, target_length, output_length))
     output, final = wide(output)
@@ -88,7 +89,7 @@ def ctc_loss(
     count = expand_dims(target_length, 1)
     target = where(less(np.arange(labels), count), target, mask_index)
     mask = full_like(target, mask_index)
-    pairs = reshape(stack([mask, target], 2), (-1 if labels else target.shape[0], 2 * labels))
+    pairs = reshape(stack([mask, target], 2), (-1 if labels else shape(target)[0], 2 * labels))
     states = concatenate([pairs, full_like(count, mask_index)], 1)
     # A label may follow the one before it at once, unless it is the same.
     before = concatenate([full_like(states[:, :2], mask_index), states[:, :-2]], 1)
@@ -149,7 +150,7 @@ def ctc_decode(
     name = "ctc_decode"
     _check_batch(name, inputs, "inputs", sequence_lengths=(sequence_lengths, 1))
     choice(name, strategy, ("greedy", "beam_search"), "strategy")
-    mask_index = check_axis(name, mask_index, inputs.shape[2], "mask_index")
+    mask_index = check_axis(name, mask_index, shape(inputs)[2], "mask_index")
     inputs, sequence_lengths = floats(inputs), cast(sequence_lengths, "int64")
     if strategy == "greedy":
         return _greedy(inputs, sequence_lengths, merge_repeated, mask_index)
@@ -163,7 +164,7 @@ def ctc_decode(
 
 
 def _greedy(inputs, sequence_lengths, merge_repeated, mask_index):
-    steps = np.arange(inputs.shape[1])
+    steps = np.arange(shape(inputs)[1])
     counts = less(steps, expand_dims(sequence_lengths, 1))
     best = argmax(inputs, 2)
     scores = negative(sum(where(counts, _largest(inputs, 2), 0.0), 1, True))

@@ -8,7 +8,8 @@ from ..annotations import Axis, Integer, Tensor
 from . import _checks, reductions
 from ._checks import check_axes, check_rank, integer
 from ._dispatch import op
-from .conversion import ndim
+from ._sizes import lower
+from .conversion import ndim, shape
 from .extending import pad
 from .indexing import take, where
 from .shaping import moveaxis, ravel, reshape, roll
@@ -31,11 +32,11 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
     """
     axes = check_axes("diagonal", (axis1, axis2), len(x.shape), "axis2")
     x = moveaxis(x, axes, (-2, -1))
-    rows, columns = x.shape[-2:]
+    rows, columns = shape(x)[-2:]
     offset = integer("diagonal", offset, "offset")
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     start = offset if offset >= 0 else -offset * columns
-    flat = reshape(x, (*x.shape[:-2], rows * columns))
+    flat = reshape(x, (*shape(x)[:-2], rows * columns))
     return take(flat, start + (columns + 1) * np.arange(length), -1)
 
 
@@ -47,7 +48,7 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
         The upstream gradient on the diagonal.
     """
     x, k = ravel(x), integer("diagflat", k, "k")
-    count, width = x.shape[0], x.shape[0] + abs(k)
+    count, width = shape(x)[0], shape(x)[0] + abs(k)
     # elements a row and one column apart lie on a diagonal once rows are one column shorter
     square = reshape(ravel(pad(reshape(x, (-1, 1)), [(0, 0), (0, width)]))[: count * width], (count, width))
     if k > 0:
@@ -112,10 +113,10 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
     return where(_below(x, integer("triu", k, "k") - 1), False, x)
 
 
-def _below(x, k: int) -> np.ndarray:
+def _below(x, k: int):
     """Where matrices are on or below their ``k``-th diagonal."""
-    rows, columns = x.shape[-2:]
-    return np.tri(rows, columns, k, dtype=bool)
+    rows, columns = shape(x)[-2:]
+    return lower(rows, columns, k)
 
 
 def _explain_axes(op: str, x, offset, axis1, axis2) -> None:

@@ -13,10 +13,11 @@ from ..errors import ArgumentError, Position
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
 from ._dispatch import op
-from .conversion import cast, dtype
+from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .indexing import take
 from .joining import concatenate
+from .properties import is_empty
 from .shaping import broadcast_to, expand_dims, reshape
 
 
@@ -37,7 +38,7 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
     counts = _copies(repeats)
     rank = max(len(counts), len(x.shape))
     counts = [1] * (rank - len(counts)) + counts
-    sizes = [1] * (rank - len(x.shape)) + list(x.shape)
+    sizes = [1] * (rank - len(x.shape)) + list(shape(x))
     for axis in reversed(range(rank)):
         if counts[axis] != 1:  # dimension by dimension, as TensorFlow broadcasts few at a time
             before, after = math.prod(sizes[:axis]), math.prod(sizes[axis:])
@@ -71,10 +72,10 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = check_axis("repeat", axis, len(x.shape))
-    size = x.shape[axis]
+    size = shape(x)[axis]
     counts = _counts(repeats, size)
     if isinstance(counts, int):
-        before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
+        before, after = list(shape(x)[:axis]), list(shape(x)[axis + 1 :])
         spread = broadcast_to(expand_dims(x, axis + 1), [*before, size, counts, *after])
         return reshape(spread, [*before, size * counts, *after])
     return take(x, counts, axis)
@@ -158,14 +159,14 @@ def _widths(pad_width, rank: int) -> list[list[int]]:
 
 @constant
 def _mirrored(size: int, before: int, after: int, mode: Any) -> np.ndarray:
-    return np.pad(np.arange(size), (before, after), mode)
+    return np.pad(range(size), (before, after), mode)
 
 
 def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
 
-    size = x.shape[axis]
+    size = shape(x)[axis]
     if mode in ("edge", "reflect", "symmetric", "wrap"):
-        if not size:
+        if is_empty((size,)):
             raise ArgumentError(
                 f"`pad`: the mode {mode!r} has nothing to copy in dimension {{axis}}, which is empty.",
                 axis=Position(axis),
@@ -184,7 +185,7 @@ def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
             line = cast(elementwise.round(line), dtype(x))
 
     def block(count):
-        return broadcast_to(line, [*x.shape[:axis], count, *x.shape[axis + 1 :]])
+        return broadcast_to(line, [*shape(x)[:axis], count, *shape(x)[axis + 1 :]])
 
     parts = [block(before)] * (before > 0) + [x] + [block(after)] * (after > 0)
     return concatenate(parts, axis)

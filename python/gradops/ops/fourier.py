@@ -16,6 +16,7 @@ from ._dispatch import op
 from .complex_numbers import to_complex
 from .conversion import shape
 from .elementwise import imag, real
+from .properties import fits, is_empty, unknown
 
 
 def _is_pair(x) -> bool:
@@ -37,7 +38,7 @@ def check_spectrum(op, x, rank: int) -> tuple:
         _checks.check_rank(op.name, part, rank)
         if is_complex(part):
             raise ArgumentTypeError(f"`{op.name}`: the parts of the pair `x` must be real.", argument="x")
-    if shape(x[0]) != shape(x[1]):
+    if not fits(shape(x[0]), shape(x[1])):
         raise ShapeError(
             f"`{op.name}`: the real and imaginary parts of `x` must have one shape; "
             f"got {shape(x[0])} and {shape(x[1])}.",
@@ -47,7 +48,7 @@ def check_spectrum(op, x, rank: int) -> tuple:
 
 
 def _not_empty(op, sizes, count: int) -> None:
-    if 0 in sizes[len(sizes) - count :]:
+    if is_empty(sizes[len(sizes) - count :]):
         raise ShapeError(f"`{op.name}`: there is nothing to transform along an empty dimension.", argument="x")
 
 
@@ -235,7 +236,7 @@ def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
     Gradient:
         The unnormalised inverse transform of the upstream gradient, its real part.
     """
-    y = rfft_complex(x, x.shape[-1] if fft_length is None else int(fft_length))
+    y = rfft_complex(x, shape(x)[-1] if fft_length is None else int(fft_length))
     return real(y), imag(y)
 
 
@@ -243,7 +244,7 @@ def _check_irfft(op, x, fft_length) -> None:
     sizes = check_spectrum(op, x, 1)
     if fft_length is not None:
         check_length(op.name, fft_length, "fft_length")
-    elif sizes[-1] is not None and sizes[-1] < 2:
+    elif not unknown(sizes[-1]) and sizes[-1] < 2:
         raise ShapeError(f"`{op.name}`: a spectrum of {sizes[-1]} needs `fft_length`.", argument="x")
 
 
@@ -266,4 +267,4 @@ def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
         The transform of the upstream gradient divided by the length, inner frequencies doubled.
     """
     x = complex_of(x)
-    return irfft_complex(x, 2 * (x.shape[-1] - 1) if fft_length is None else int(fft_length))
+    return irfft_complex(x, 2 * (shape(x)[-1] - 1) if fft_length is None else int(fft_length))

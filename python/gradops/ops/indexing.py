@@ -14,9 +14,11 @@ from . import _checks
 from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op
 from ._precision import check_fits
+from ._sizes import counting
 from .conversion import cast, convert_to_tensor, shape, size
 from .conversion import dtype as dtype_of
-from .elementwise import floor_divide, mod
+from .elementwise import add, floor_divide, mod, multiply
+from .properties import fits, unknown
 from .shaping import reshape
 
 RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
@@ -81,20 +83,18 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
     if len(indices.shape) != rank:
         raise ValueError("`x` and `indices` must have as many dimensions as each other")
     axis = check_axis("take_along_axis", axis, rank)
-    check_positions("take_along_axis", indices, x.shape[axis])
-    joint = _checks.broadcast_shapes(
+    check_positions("take_along_axis", indices, shape(x)[axis])
+    _checks.broadcast_shapes(
         "take_along_axis",
         ("x", "indices"),
-        *([n for i, n in enumerate(v.shape) if i != axis] for v in (x, indices)),
+        *([n for i, n in enumerate(shape(v)) if i != axis] for v in (x, indices)),
     )
-    stride = np.cumprod([1, *x.shape[:0:-1]])[::-1]
-    shape = [*joint[:axis], 1, *joint[axis:]]
-    start = np.zeros(shape, np.int64)
-    for i in builtins.range(rank):
-        if i != axis and x.shape[i] != 1:
-            start += (np.arange(shape[i]) * stride[i]).reshape([-1 if j == i else 1 for j in builtins.range(rank)])
-    size = x.shape[axis]
-    flat = where(indices < 0, indices + size, indices) * int(stride[axis]) + start
+    sizes = shape(x)
+    flat = multiply(where(indices < 0, add(indices, sizes[axis]), indices), math.prod(sizes[axis + 1 :]))
+    for i, n in enumerate(sizes):
+        if i != axis and (unknown(n) or n != 1):
+            starts = multiply(counting(n), math.prod(sizes[i + 1 :]))
+            flat = add(flat, reshape(starts, [-1 if j == i else 1 for j in builtins.range(rank)]))
     return take(reshape(x, (-1,)), flat, 0)
 
 
@@ -244,10 +244,9 @@ def _explain_key(op: str, x, key, **rest) -> None:
     for part in expanded(parts, len(sizes)):
         if is_mask(part) and not isinstance(part, bool):
             wanted = tuple(sizes[dim : dim + dimensions(part)])
-            if tuple(part.shape) != wanted:
+            if not fits(shape(part), wanted):
                 raise ShapeError(
-                    f"`{op}`: a mask in `key` must have the shape {wanted} of what it chooses from; got "
-                    f"{tuple(part.shape)}.",
+                    f"`{op}`: a mask in `key` must have the shape {wanted} of what it chooses from; got {shape(part)}.",
                     argument="key",
                 )
         elif isinstance(part, int) and not isinstance(part, bool) or is_array(part) and not is_mask(part):

@@ -8,6 +8,7 @@ from . import _checks
 from ._checks import check_axis, check_rank, integer
 from ._dispatch import op
 from .conversion import shape
+from .properties import fits
 from .shaping import expand_dims, ravel, reshape
 
 
@@ -128,7 +129,7 @@ def _check_unstack(op, x, num, axis) -> None:
         return
     axis = check_axis(op.name, axis, check_rank(op.name, x, 1))
     size = _shape(x)[axis]
-    if integer(op.name, num, "num") != size:
+    if not fits((integer(op.name, num, "num"),), (size,)):
         raise ArgumentError(f"`{op.name}`: `num` must be {size}, the size of the dimension; got {num}.", argument="num")
 
 
@@ -174,7 +175,7 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         raise ArgumentError(
             f"`array_split`: `indices_or_sections` must be at least 1; got {count}.", argument="indices_or_sections"
         )
-    short, longer = divmod(x.shape[axis], count)
+    short, longer = divmod(shape(x)[axis], count)
     return split(x, [i * short + min(i, longer) for i in range(1, count)], axis)
 
 

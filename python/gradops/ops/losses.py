@@ -29,17 +29,13 @@ from .elementwise import (
 from .encoding import _check_labels
 from .indexing import take_along_axis, where
 from .norms import squared
+from .properties import fits, shape
 from .reductions import mean, sum
 from .shaping import expand_dims, squeeze
 
 
-def _agree(first, second) -> bool:
-    """Whether shapes are the same, as far as they are known (in TensorFlow graphs they may not be)."""
-    return len(first) == len(second) and all(n == m or None in (n, m) for n, m in zip(first, second))
-
-
 def _same_shape(op: str, first, second, names) -> None:
-    if not _agree(first.shape, second.shape):
+    if not fits(shape(first), shape(second)):
         raise ShapeError(
             f"`{op}`: `{names[0]}` and `{names[1]}` must have the same shape; got {{first}} and {{second}}.",
             argument=names[1],
@@ -137,9 +133,9 @@ def sparse_categorical_crossentropy(
     rank = check_rank(name, output, 1, "output")
     axis = check_axis(name, axis, rank)
     _check_labels(name, target, "target")
-    before, classes, after = tuple(output.shape)[:axis], output.shape[axis], tuple(output.shape)[axis + 1 :]
+    before, classes, after = shape(output)[:axis], shape(output)[axis], shape(output)[axis + 1 :]
     fitting = ((*before, *after), (*before, 1, *after), (*before, *after, 1))
-    if not any(_agree(target.shape, wanted) for wanted in fitting):
+    if not any(fits(shape(target), wanted) for wanted in fitting):
         raise ShapeError(
             f"`{name}`: `target` must be of shape {(*before, *after)}, `output` without axis {{axis}}; got {{target}}.",
             argument="target",
@@ -147,7 +143,7 @@ def sparse_categorical_crossentropy(
             target=describe(target),
         )
     if len(target.shape) == rank:
-        target = squeeze(target, axis if target.shape[axis] == 1 else -1)
+        target = squeeze(target, axis if shape(target)[axis] == 1 else -1)
     known = logical_and(greater_equal(target, 0), less(target, classes))
     labels = expand_dims(where(known, target, 0), axis)
     chosen = take_along_axis(_log_probabilities(output, from_logits, axis), labels, axis)

@@ -11,6 +11,7 @@ from ._precision import rounded, wide
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
 from .indexing import where
 from .norms import squared
+from .properties import fits, shape
 from .reductions import mean, sum
 from .shaping import reshape, squeeze
 
@@ -19,14 +20,14 @@ def _along(op: str, name: str, value, x, axes):
     """A parameter with one number for each position along ``axes``, shaped to broadcast against ``x``."""
     if value is None or not len(value.shape) or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
         return value
-    sizes = tuple(x.shape[a] for a in sorted(axes))
-    if tuple(value.shape) != sizes:
+    sizes = tuple(shape(x)[a] for a in sorted(axes))
+    if not fits(shape(value), sizes):
         raise ShapeError(
             f"`{op}`: `{name}` must be of shape {sizes}, the sizes of `x` along the axes; got {{value}}.",
             argument=name,
             value=describe(value),
         )
-    return reshape(value, [x.shape[i] if i in axes else 1 for i in range(len(x.shape))])
+    return reshape(value, [shape(x)[i] if i in axes else 1 for i in range(len(x.shape))])
 
 
 @op

@@ -27,6 +27,7 @@ from .elementwise import (
     subtract,
 )
 from .indexing import where
+from .properties import fits, is_empty
 from .reductions import max, min, sum
 from .shaping import expand_dims, reshape, transpose
 
@@ -110,11 +111,11 @@ def _of_matrices(x, ord, axes, keepdims):
     else:
         rest = [i for i in range(len(x.shape)) if i not in axes]
         s = svd(transpose(x, [*rest, row, column]), False, False)
-        if 0 not in tuple(s.shape):  # what is 0 up to rounding has no direction
-            s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * s.shape[-1])), 0.0, s)
+        if not is_empty(shape(s)):  # what is 0 up to rounding has no direction
+            s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * shape(s)[-1])), 0.0, s)
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
+    return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(shape(x)) if i not in axes))
 
 
 def _size(x):
@@ -137,7 +138,7 @@ def _check_points(op, x, y) -> None:
     _checks.check_rank(op.name, x, 2, "x")
     _checks.check_rank(op.name, y, 2, "y")
     first, second = shape(x), shape(y)
-    if first[-1] != second[-1]:
+    if not fits(first[-1:], second[-1:]):
         raise ShapeError(
             f"`{op.name}`: the points of `x` and `y` must have as many coordinates; got shapes {first} and {second}.",
             argument="y",

@@ -18,9 +18,11 @@ from ._checks import check_real
 from ._dispatch import op
 from ._parts import by_parts
 from ._precision import floats
+from ._sizes import counting
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
+from .properties import shape
 from .reductions import argmax, sum
 from .reductions import max as _largest
 from .shaping import broadcast_to, expand_dims, reshape
@@ -44,7 +46,7 @@ def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_fi
         An int64 tensor of ``y``'s shape. It has no gradient.
     """
     flat = reshape(x, (-1,))
-    found = broadcast_to(_flat_positions(x, y, window, strides, padding, channels_first), tuple(y.shape))
+    found = broadcast_to(_flat_positions(x, y, window, strides, padding, channels_first), shape(y))
     for tap in reversed(list(_itertools.product(*map(range, window)))):
         here = _flat_positions(x, y, window, strides, padding, channels_first, tap)
         found = where(logical_and(equal(take(flat, np.maximum(here, 0)), y), here >= 0), here, found)
@@ -53,15 +55,15 @@ def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_fi
 
 def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
     """Where in the flattened ``x`` a tap of each window is (the first inside for None); negative for outside."""
-    shape, places = tuple(x.shape), tuple(y.shape)
+    sizes, places = shape(x), shape(y)
     first = 2 if channels_first else 1
     flat, outside = np.zeros((), np.int64), np.zeros((), bool)
-    for axis, (size, count) in enumerate(zip(shape, places)):
+    for axis, (size, count) in enumerate(zip(sizes, places)):
         at, i = np.arange(count), axis - first
         if 0 <= i < len(window):
             at = at * strides[i] - padding[i][0]
             at = np.maximum(at, 0) if tap is None else at + tap[i]
-        at = at.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        at = at.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
         flat = flat * size + at
         outside = outside | (at < 0) | (at >= size)
     return np.where(outside, -1, flat)
@@ -253,14 +255,14 @@ def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
         An int64 tensor of the pooled shape. It has no gradient.
     """
     first = 2 if channels_first else 1
-    sizes = tuple(x.shape)[first : first + len(output_size)]
-    places = np.arange(math.prod(x.shape), dtype=np.int64).reshape(tuple(x.shape))
+    sizes = shape(x)[first : first + len(output_size)]
+    places = reshape(counting(math.prod(shape(x))), shape(x))
     # The last dimension first, so that of equal elements the first in row-major order is chosen.
     for axis, (n, m) in reversed(list(enumerate(zip(sizes, output_size), first))):
         index, inside, _ = _parts(n, m, len(x.shape) - axis - 1)
         elements = where(inside, take(x, index, axis), -np.inf)
         best = expand_dims(argmax(elements, axis + 1), axis + 1)
-        width = np.arange(elements.shape[axis + 1]).reshape([-1] + [1] * (len(x.shape) - axis - 1))
+        width = np.arange(shape(elements)[axis + 1]).reshape([-1] + [1] * (len(x.shape) - axis - 1))
         x = _largest(elements, axis + 1)
         places = sum(where(equal(best, width), take(places, index, axis), 0), axis + 1)
     return places

@@ -9,6 +9,7 @@ from ._dispatch import op
 from .conversion import shape, size
 from .elementwise import conj, multiply, negative, subtract
 from .joining import stack
+from .properties import fits
 from .shaping import reshape, transpose
 
 
@@ -88,7 +89,7 @@ def _same_last(op, x1, x2) -> None:
     _checks.check_rank(op.name, x1, 0, "x1")
     _checks.check_rank(op.name, x2, 0, "x2")
     first, second = shape(x1), shape(x2)
-    if first and second and first[-1] != second[-1]:
+    if first and second and not fits(first[-1:], second[-1:]):
         raise ShapeError(
             f"`{op.name}`: the last sizes of `x1` and `x2` must be equal; got {first} and {second}.", argument="x2"
         )
@@ -116,7 +117,7 @@ def _same_size(op, x1, x2) -> None:
     _checks.check_rank(op.name, x1, 0, "x1")
     _checks.check_rank(op.name, x2, 0, "x2")
     first, second = size(x1), size(x2)
-    if first != second:
+    if not fits((first,), (second,)):
         raise ShapeError(
             f"`{op.name}`: `x1` and `x2` must have as many elements as each other; got {first} and {second}.",
             argument="x2",
@@ -150,8 +151,8 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
         As of a product.
     """
     rank = max(len(x1.shape), len(x2.shape))
-    first = (1,) * (rank - len(x1.shape)) + tuple(x1.shape)
-    second = (1,) * (rank - len(x2.shape)) + tuple(x2.shape)
+    first = (1,) * (rank - len(x1.shape)) + shape(x1)
+    second = (1,) * (rank - len(x2.shape)) + shape(x2)
     x1 = reshape(x1, [n for length in first for n in (length, 1)])
     x2 = reshape(x2, [n for length in second for n in (1, length)])
     return reshape(multiply(x1, x2), [m * n for m, n in zip(first, second)])
@@ -191,8 +192,8 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     first, second = _vectors_last(x1, axisa), _vectors_last(x2, axisb)
-    a = [first[..., i] for i in range(first.shape[-1])]
-    b = [second[..., i] for i in range(second.shape[-1])]
+    a = [first[..., i] for i in range(shape(first)[-1])]
+    b = [second[..., i] for i in range(shape(second)[-1])]
     third = subtract(multiply(a[0], b[1]), multiply(a[1], b[0]))
     if len(a) == len(b) == 2:
         return third

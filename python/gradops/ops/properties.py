@@ -21,13 +21,36 @@ def is_tensor(x) -> bool:
 
 @public
 def shape(x: Tensor) -> tuple:
-    """The sizes of ``x``'s dimensions as a tuple; in TensorFlow graphs unknown ones are None."""
+    """The sizes of ``x``'s dimensions as a tuple; one that a TensorFlow graph does not know is a 0-d tensor."""
     try:
-        return tuple(x.shape)
+        sizes = tuple(x.shape)
     except (AttributeError, TypeError):
         if holds_tensors(x):
             return (len(x), *shape(x[0]))
-        return tuple(_converted("shape", x).shape)
+        sizes = tuple(_converted("shape", x).shape)
+    for size in sizes:
+        if size is None:
+            data = getattr(x, "data", x)
+            owner = backends.of(data)
+            return sizes if owner is None else owner.sizes(data)
+    return sizes
+
+
+def unknown(size) -> bool:
+    """Whether a size of :func:`shape` has no value before a graph runs."""
+    return not isinstance(size, (builtins.int, np.integer)) and backends.of(size) is not None
+
+
+def fits(first: tuple, second: tuple) -> bool:
+    """Whether two shapes may be equal: a size that is not known fits any."""
+    return len(first) == len(second) and all(
+        n is m or unknown(n) or unknown(m) or n == m for n, m in zip(first, second)
+    )
+
+
+def is_empty(sizes: tuple) -> bool:
+    """Whether one of the sizes is known to be 0."""
+    return any(not unknown(size) and size == 0 for size in sizes)
 
 
 @public

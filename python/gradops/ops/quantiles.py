@@ -29,6 +29,7 @@ from .elementwise import (
 )
 from .indexing import take, where
 from .joining import split
+from .properties import is_empty, unknown
 from .reductions import sum
 from .shaping import moveaxis, reshape, transpose
 from .sorting import pick, sort
@@ -193,15 +194,15 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
     rank = ndim(x)
     axes = check_axes(op, axis, rank)
     rest = [i for i in range(rank) if i not in axes]
-    kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
-    outer = [x.shape[i] for i in rest]
-    count = math.prod([x.shape[i] for i in axes])
-    if not count:
+    kept = [1 if i in axes else n for i, n in enumerate(shape(x))]
+    outer = [shape(x)[i] for i in rest]
+    count = math.prod([shape(x)[i] for i in axes])
+    if is_empty((count,)):
         raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
     asked = shape(q)
     line = sort(reshape(transpose(x, (*rest, *axes)) if rank else x, (*outer, count)), -1)
     fractions = cast(reshape(q, (-1,)), "float64")
-    size = count
+    size = cast(count, "float64") if unknown(count) else count
     if skip:
         size = cast(sum(logical_not(isnan(line)), -1, True), "float64")
     low, high, weight = _places(fractions, size, method)

@@ -9,6 +9,8 @@ from ..errors import ArgumentError, ShapeError
 from ._checks import integer
 from ._dispatch import op
 from .joining import stack
+from .properties import shape
+from .properties import unknown as _is_unknown
 from .shaping import reshape, transpose
 
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\s().]+|\.+)")
@@ -98,6 +100,7 @@ def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int
     for group in left:
         spelt.extend([name] for name in filler) if group == ["..."] else spelt.append(group)
     sizes = {name: integer("rearrange", value, name) for name, value in given.items()}
+    alone = sum(map(_is_unknown, shape)) == 1  # then a wrong size leaves a wrong number of elements
     for group, size in zip(spelt, shape):
         unknown = [name for name in group if name not in sizes]
         product = 1
@@ -110,12 +113,12 @@ def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int
                 argument="axes_lengths",
             )
         text = f"({' '.join(group)})" if len(group) > 1 else "".join(group) or "1"
-        if unknown and (not product or size % product):
+        if unknown and not _is_unknown(size) and (not product or size % product):
             raise ShapeError(
                 f"`rearrange`: {product} does not divide the dimension {text} of {size} in {pattern!r}.",
                 argument="tensor",
             )
-        if not unknown and product != size:
+        if not unknown and not (_is_unknown(size) and alone) and product != size:
             raise ShapeError(
                 f"`rearrange`: the dimension {text} of {pattern!r} must be {product}; the tensor's shape is {shape}.",
                 argument="tensor",
@@ -132,22 +135,22 @@ def _rearrange(tensor: Tensor, pattern: str, axes_lengths) -> Tensor:
     for name in axes_lengths:
         if name not in names:
             raise ArgumentError(f"`rearrange`: {name!r} is not in the pattern {pattern!r}.", argument=name)
-    sizes, filler = _sizes(pattern, left, tuple(tensor.shape), axes_lengths)
+    sizes, filler = _sizes(pattern, left, shape(tensor), axes_lengths)
 
     def spelt(group):
         return [name for part in group for name in (filler if part == "..." else (part,))]
 
     before = [name for group in left for name in spelt(group)]
     after = [name for group in right for name in spelt(group)]
-    shape: list[int] = []
+    wanted: list = []
     for group in right:
         product = 1
         for name in spelt(group):
             product *= sizes[name]
-        shape.extend([sizes[name] for name in filler] if group == ["..."] else [product])
+        wanted.extend([sizes[name] for name in filler] if group == ["..."] else [product])
     apart = reshape(tensor, [sizes[name] for name in before])
     order = [before.index(name) for name in after]
-    return reshape(apart if order == sorted(order) else transpose(apart, order), shape)
+    return reshape(apart if order == sorted(order) else transpose(apart, order), wanted)
 
 
 def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:

@@ -9,11 +9,12 @@ from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import as_float, is_complex
 from ._dispatch import op
 from ._lines import lines
-from .conversion import cast, ndim
+from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
 from .indexing import where
 from .joining import concatenate, split
+from .properties import unknown
 from .shaping import reshape, transpose
 
 RETURNS_POSITIONS = ("argmax", "argmin")
@@ -67,21 +68,21 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
     x = wide(x) if dtype is None else cast(x, dtype)
     rank = ndim(x)
     axes = check_axes("prod", axis, rank)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
+    rest = tuple(n for i, n in enumerate(shape(x)) if i not in axes)
     if len(axes) != 1:
         x = transpose(x, (*(i for i in range(rank) if i not in axes), *axes)) if rank else x
-        x = reshape(x, (*rest, _count(x.shape) // _count(rest) if _count(rest) else _count(kept)))
+        x = reshape(x, (*rest, _count([shape(x)[a] for a in axes])))
         along = len(rest)
     else:
         along = axes[0]
     return reshape(_tree_product(x, along), kept if keepdims else rest)
 
 
-def _count(shape) -> int:
+def _count(sizes) -> int:
     """The number of elements of a shape."""
     total = 1
-    for n in shape:
+    for n in sizes:
         total *= n
     return total
 
@@ -89,10 +90,10 @@ def _count(shape) -> int:
 def _tree_product(x, axis):
     """The product along an axis by multiplying halves: no division, so right at zeros to every order."""
     spare = None
-    if x.shape[axis] == 0:
+    if shape(x)[axis] == 0:
         return add(sum(x, axis, True), 1)
-    while x.shape[axis] > 1:
-        half = x.shape[axis] // 2
+    while shape(x)[axis] > 1:
+        half = shape(x)[axis] // 2
         first, second, *odd = split(x, [half, 2 * half], axis)
         x = multiply(first, second)
         if odd and odd[0].shape[axis]:
@@ -241,15 +242,15 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
         and Steele (1986) has no division.
     """
     x = wide(x) if dtype is None else cast(x, dtype)
-    shape = x.shape if axis is not None else None
+    whole = shape(x) if axis is not None else None
     x, axis = lines("cumprod", x, axis)
-    size, step = x.shape[axis], 1
+    size, step = shape(x)[axis], 1
     while step < size:
         before = split(x, [size - step], axis)[0]
         first, rest = split(x, [step], axis)
         x = concatenate([first, multiply(rest, before)], axis)
         step *= 2
-    return x if shape is None else reshape(x, shape)
+    return x if whole is None else reshape(x, whole)
 
 
 def wide(x):
@@ -383,8 +384,8 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
     axis = check_axis("diff", axis, rank)
     differ = not_equal if dtype_of(a) == "bool" else subtract
     for _ in range(n):
-        size = a.shape[axis]
-        if size < 2:
+        size = shape(a)[axis]
+        if not unknown(size) and size < 2:
             return split(a, [0], axis)[0]
         a = differ(split(a, [1], axis)[1], split(a, [size - 1], axis)[0])
     return a

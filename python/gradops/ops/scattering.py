@@ -15,14 +15,17 @@ from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, Position, ShapeError
 from . import _checks, reductions
-from ._checks import check_positions, check_rank, integer, known
+from ._checks import broadcast_shapes, check_positions, check_rank, integer, known
 from ._dispatch import op
 from ._precision import check_fits
-from .conversion import cast, dtype, shape
+from ._sizes import counting
+from .conversion import cast, dtype
+from .conversion import shape as shape_of
 from .creation import zeros_like
 from .elementwise import maximum
 from .indexing import add_at, get_item, set_at, take, where
 from .joining import concatenate, unstack
+from .properties import fits, unknown
 from .shaping import broadcast_to, reshape
 from .sorting import argsort, searchsorted
 
@@ -37,7 +40,7 @@ def _zeros(x, shape):
 def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
     """The columns of a tensor of positions, one a dimension, checked; as NumPy arrays where values are known."""
     values = known(indices)
-    sizes = tuple(indices.shape if values is None else values.shape)
+    sizes = tuple(shape_of(indices) if values is None else values.shape)
     depth = sizes[-1] if sizes else 0
     if not sizes or depth > len(shape):
         raise ShapeError(
@@ -52,13 +55,14 @@ def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
 
 
 def _shape_of_updates(positions, shape) -> tuple:
-    return (*np.broadcast_shapes(*[tuple(p.shape) for p in positions]), *shape[len(positions) :])
+    each = map(shape_of, positions)
+    return (*broadcast_shapes("scatter", ("indices",) * len(positions), *each), *shape[len(positions) :])
 
 
 def _check_updates(op: str, updates, positions, shape, name: str) -> None:
     wanted = _shape_of_updates(positions, shape)
-    got = tuple(updates.shape)
-    if got != wanted:
+    got = shape_of(updates)
+    if not fits(got, wanted):
         raise ShapeError(
             f"`{op}`: `{name}` must have the shape {wanted} (the positions', then the rest of the tensor's); "
             f"got {got}.",
@@ -113,7 +117,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
     """
     _checks.choice("scatter_update", reduction, _REDUCTIONS, "reduction")
-    shape = tuple(inputs.shape)
+    shape = shape_of(inputs)
     positions = _rows("scatter_update", indices, shape)
     _check_updates("scatter_update", updates, positions, shape, "updates")
     if reduction is None:
@@ -126,7 +130,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         row = row * size + where(position < 0, position + size, position)
     old, new = reshape(inputs, (rows, width)), reshape(cast(updates, dtype(inputs)), (-1, width))
     row = np.ravel(row) if isinstance(row, np.ndarray) else reshape(row, (-1,))
-    ids = concatenate([np.arange(rows), row], 0)
+    ids = concatenate([counting(rows), row], 0)
     combine = {"max": segment_max, "min": segment_min, "mul": segment_prod}[reduction]
     return reshape(combine(concatenate([old, new], 0), ids, rows), shape)
 
@@ -151,12 +155,15 @@ def _starts(op: str, start_indices, rank: int) -> list:
     return starts
 
 
-def _block(op: str, x, start_indices, sizes) -> tuple:
+def _block(op: str, whole, start_indices, sizes) -> tuple:
     """Where a block starts, and its key: slices, or crossed index tensors where a start is not known."""
-    starts = _starts(op, start_indices, len(x.shape))
+    starts = _starts(op, start_indices, len(whole))
     key = []
-    for start, size, full in zip(starts, sizes, x.shape):
+    for start, size, full in zip(starts, sizes, whole):
         if not isinstance(start, int):
+            continue
+        if start == 0 and size is full:
+            key.append(builtins.slice(None))
             continue
         if not 0 <= start <= full - size:
             raise AxisError(
@@ -203,14 +210,15 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
             f"`slice`: `shape` must have a number for each of the {rank} dimensions; got {len(sizes)}.",
             argument="shape",
         )
+    whole = shape_of(inputs)
     if -1 in sizes:
         starts = _starts("slice", start_indices, rank)
         if not all(isinstance(s, int) for s, n in zip(starts, sizes) if n == -1):
             raise ArgumentError("`slice`: a size of -1 needs a start that is known.", argument="shape")
-        sizes = [full - s if n == -1 else n for s, n, full in zip(starts, sizes, inputs.shape)]
-    if builtins.min(sizes, default=0) < 0:
+        sizes = [(full - s if s else full) if n == -1 else n for s, n, full in zip(starts, sizes, whole)]
+    if any(not unknown(n) and n < 0 for n in sizes):
         raise ArgumentError(f"`slice`: `shape` must not be negative, but for -1; got {list(shape)}.", argument="shape")
-    starts, key = _block("slice", inputs, start_indices, sizes)
+    starts, key = _block("slice", whole, start_indices, sizes)
     native = _at_run_time(inputs, starts)
     return native.kernel("block_at")(inputs, starts, sizes) if native else get_item(inputs, key)
 
@@ -238,14 +246,14 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     check_fits("slice_update", updates, dtype(inputs), "updates")
     if not rank:
         return set_at(inputs, ..., updates)
-    starts, key = _block("slice_update", inputs, start_indices, tuple(updates.shape))
+    starts, key = _block("slice_update", shape_of(inputs), start_indices, shape_of(updates))
     native = _at_run_time(inputs, starts)
     return native.kernel("update_block_at")(inputs, starts, updates) if native else set_at(inputs, key, updates)
 
 
 def _segments(op, data, segment_ids, num_segments, sorted) -> None:
-    sizes, ids = shape(data), shape(segment_ids)
-    if not sizes or len(ids) != 1 or ids[0] != sizes[0]:
+    sizes, ids = shape_of(data), shape_of(segment_ids)
+    if not sizes or len(ids) != 1 or not fits(ids, sizes[:1]):
         raise ShapeError(
             f"`{op.name}`: `segment_ids` must be a vector as long as the first dimension of `data`; got shapes {ids} "
             f"and {sizes}.",
@@ -305,7 +313,7 @@ def segment_sum(
     """
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(data, segment_ids, count)
-    total = add_at(_zeros(data, (room, *data.shape[1:])), ids, data)
+    total = add_at(_zeros(data, (room, *shape_of(data)[1:])), ids, data)
     return total if room == count else total[:count]
 
 

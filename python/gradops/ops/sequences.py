@@ -15,6 +15,7 @@ from .elementwise import add, divide, greater, imag, multiply, real, square
 from .extending import pad
 from .fourier import check_length, check_real, check_spectrum, complex_of, irfft_complex, rfft_complex
 from .indexing import take, where
+from .properties import fits, is_empty, unknown
 from .shaping import broadcast_to, reshape
 
 WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
@@ -46,7 +47,7 @@ def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Inte
         The upstream gradient, added up where sequences overlap: :func:`overlap_add`.
     """
     length, stride = int(sequence_length), int(sequence_stride)
-    count = _count(x.shape[-1], length, stride)
+    count = _count(shape(x)[-1], length, stride)
     return take(x, np.arange(count)[:, None] * stride + np.arange(length), len(x.shape) - 1)
 
 
@@ -72,8 +73,8 @@ def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
         :func:`extract_sequences` of the upstream gradient.
     """
     stride = int(sequence_stride)
-    *batch, count, length = x.shape
-    if count == 0:
+    *batch, count, length = shape(x)
+    if is_empty((count,)):
         raise ShapeError("`overlap_add`: there are no sequences to add up.", argument="x")
     blocks = -(-length // stride)
     x = filled(x, 0, blocks * stride - length)
@@ -104,7 +105,7 @@ def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> N
         )
     if isinstance(window, str):
         _checks.choice(op.name, window, WINDOWS, "window")
-    elif window is not None and shape(window) != (sequence_length,):
+    elif window is not None and not fits(shape(window), (sequence_length,)):
         raise ShapeError(
             f"`{op.name}`: `window` must be of shape {(int(sequence_length),)}; got {{window}}.",
             argument="window",
@@ -135,7 +136,7 @@ def _check_stft(op, x, sequence_length, sequence_stride, fft_length, window, cen
     check_real(op, x)
     _check_window(op, window, sequence_length, sequence_stride, fft_length)
     size = shape(x)[-1]
-    if center and size is not None and size <= fft_length // 2:
+    if center and not unknown(size) and size <= fft_length // 2:
         raise ShapeError(
             f"`{op.name}`: with `center` the last size of `x` must be above half of `fft_length`, {fft_length}; "
             "got {x}.",
@@ -190,12 +191,12 @@ def _check_istft(op, x, sequence_length, sequence_stride, fft_length, length, wi
     _check_window(op, window, sequence_length, sequence_stride, fft_length)
     if length is not None:
         check_length(op.name, length, "length")
-    if sizes[-1] != fft_length // 2 + 1:
+    if not fits(sizes[-1:], (fft_length // 2 + 1,)):
         raise ShapeError(
             f"`{op.name}`: the last size of `x` must be `fft_length // 2 + 1`, {fft_length // 2 + 1}; got {sizes}.",
             argument="x",
         )
-    if sizes[-2] == 0:
+    if is_empty(sizes[-2:-1]):
         raise ShapeError(f"`{op.name}`: there are no sequences to add up.", argument="x")
 
 
@@ -231,12 +232,12 @@ def istft(
     frames = irfft_complex(complex_of(x), fft_length)
     weights = _window(window, size, fft_length, frames)
     total = overlap_add(multiply(frames, weights), stride)
-    norm = overlap_add(broadcast_to(square(weights), (frames.shape[-2], fft_length)), stride)
+    norm = overlap_add(broadcast_to(square(weights), (shape(frames)[-2], fft_length)), stride)
     reached = greater(norm, 1e-10)
     total = where(reached, divide(total, where(reached, norm, 1.0)), 0.0)
     edge = fft_length // 2 if center else 0
-    covered = total.shape[-1] - (0 if length is not None else edge)
+    covered = shape(total)[-1] - (0 if length is not None else edge)
     wanted = covered - edge if length is None else int(length)
     total = total[..., edge : edge + wanted]
-    missing = wanted - total.shape[-1]
+    missing = wanted - shape(total)[-1]
     return filled(total, 0, missing)

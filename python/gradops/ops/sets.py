@@ -16,9 +16,11 @@ from ._compose import meet
 from ._dispatch import op
 from ._lines import lines
 from .conversion import cast, dtype, shape
+from .creation import zeros_like
 from .elementwise import equal, isnan, less, logical_and, logical_not, logical_or, minimum, subtract
 from .indexing import take, where
 from .joining import concatenate, split
+from .properties import unknown
 from .reductions import any, cumsum, sum
 from .shaping import expand_dims, reshape
 from .sorting import argsort, searchsorted, sort
@@ -40,13 +42,15 @@ def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = Fal
     """
     x1, x2 = meet(x1, x2)
     x2 = reshape(x2, (-1,))
-    count = x2.shape[0]
-    if count <= 8 or dtype(x1) in ("bool", "complex64", "complex128"):
+    count = shape(x2)[0]
+    if not unknown(count) and count <= 8 or dtype(x1) in ("bool", "complex64", "complex128"):
         found = any(equal(expand_dims(x1, -1), x2), -1)
     else:
         ordered = sort(x2)
         at = searchsorted(where(isnan(ordered), math.inf, ordered) if is_floating(dtype(x2)) else ordered, x1)
         inside = less(at, count)
+        if unknown(count):  # which may be 0
+            ordered = concatenate([ordered, zeros_like(reshape(x1, (-1,)))], 0)
         found = logical_and(inside, equal(take(ordered, where(inside, at, 0)), x1))
     return logical_not(found) if invert else found
 

@@ -10,10 +10,12 @@ from ..annotations import Axis, Index, Indices, Integer, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axis, check_kind, check_positions, check_rank, check_real, choice, describe, integer, known
 from ._dispatch import op
+from ._sizes import counting
 from .conversion import cast, shape
 from .elementwise import add, isfinite, less, logical_and, multiply
 from .indexing import take, where
 from .joining import split
+from .properties import fits, unknown
 from .reductions import sum
 from .shaping import expand_dims, flip, reshape
 
@@ -82,9 +84,9 @@ def size_along(op: str, x, axis) -> int:
 
 def pick(x, positions):
     """Elements of ``x`` at positions along its last axis, line by line; one gather from the flat tensor."""
-    *rows, size = x.shape
+    *rows, size = shape(x)
     count = math.prod(rows)
-    starts = np.arange(count, dtype="int64").reshape((*rows, 1)) * size
+    starts = multiply(reshape(counting(count), (*rows, 1)), size)
     return take(reshape(x, (-1,)), add(positions, starts))
 
 
@@ -92,7 +94,7 @@ def _largest(op, x, k, sorted):
     check_real(op, x)
     check_rank(op.name, x, 1)
     size = shape(x)[-1]
-    if not 0 <= integer(op.name, k, "k") <= size:
+    if integer(op.name, k, "k") < 0 or not unknown(size) and k > size:
         raise ArgumentError(f"`{op.name}`: `k` must be between 0 and {size}; got {k}.", argument="k")
 
 
@@ -114,7 +116,7 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
     Gradient:
         The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
     """
-    size = x.shape[-1]
+    size = shape(x)[-1]
     backwards = split(flip(argsort(flip(x, -1), -1), -1), [int(k)], -1)[0]
     positions = multiply(add(backwards, 1 - size), -1)
     return pick(x, positions), positions
@@ -138,7 +140,7 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
     """
     check_kind("in_top_k", targets, (1,), "whole numbers", "targets")
     check_rank("in_top_k", predictions, 1, "predictions")
-    if shape(predictions)[:-1] != shape(targets):
+    if not fits(shape(predictions)[:-1], shape(targets)):
         raise ShapeError(
             "`in_top_k`: `predictions` must have the shape of `targets` and one dimension more; "
             "got {predictions} for {targets}.",

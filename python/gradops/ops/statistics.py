@@ -13,6 +13,7 @@ from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
+from ._sizes import counting
 from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
@@ -36,6 +37,7 @@ from .elementwise import (
 from .indexing import add_at, where
 from .joining import concatenate, split
 from .products import matmul
+from .properties import fits, is_empty, unknown
 from .reductions import diff, max, mean, min, sum, wide
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 from .sorting import searchsorted, sort
@@ -61,8 +63,8 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
     if weights is None:
         return mean(x, axis)
     axes = check_axes("average", axis, ndim(x))
-    if shape(weights) != shape(x):
-        if len(axes) != 1 or shape(weights) != (shape(x)[axes[0]],):
+    if not fits(shape(weights), shape(x)):
+        if len(axes) != 1 or not fits(shape(weights), (shape(x)[axes[0]],)):
             raise ShapeError(
                 "`average`: `weights` must have the shape of `x` or be a vector along the one axis; "
                 "got {weights} for {x}.",
@@ -83,7 +85,7 @@ def _counts(op, x, weights, minlength, sparse):
         raise ArgumentError("`bincount`: `sparse` must be False; gradops has dense tensors.", argument="sparse")
     if integer(op.name, minlength, "minlength") < 0:
         raise ArgumentError(f"`bincount`: `minlength` must be at least 0; got {minlength}.", argument="minlength")
-    if weights is not None and shape(weights) != shape(x):
+    if weights is not None and not fits(shape(weights), shape(x)):
         raise ShapeError(
             "`bincount`: `weights` must have the shape of `x`; got {weights} for {x}.",
             argument="weights",
@@ -133,8 +135,8 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
     if len(x.shape) == 1:
         counts = add_at(broadcast_to(zero, (length,)), x, weights)
     else:
-        rows = x.shape[0]
-        flat = reshape(add(x, np.arange(rows, dtype="int64")[:, None] * length), (-1,))
+        rows = shape(x)[0]
+        flat = reshape(add(x, multiply(expand_dims(counting(rows), 1), length)), (-1,))
         counts = add_at(broadcast_to(zero, (rows * length,)), flat, reshape(weights, (-1,)))
         counts = reshape(counts, (rows, length))
     return counts if values is not None else split(counts, [minlength], -1)[0]
@@ -172,7 +174,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
         number = known(bins)
         edges = _edges(x, integer("histogram", bins if number is None else number.item(), "bins"), range)
     ordered = sort(where(isnan(x), float("inf"), x))
-    last = edges.shape[0] - 1
+    last = shape(edges)[0] - 1
     starts, end = split(edges, [last], 0)
     below = concatenate([searchsorted(ordered, starts, "left"), searchsorted(ordered, end, "right")], 0)
     return diff(below), edges
@@ -187,13 +189,15 @@ def _edges(x, bins: int, range):
         if not (low <= high and math.isfinite(low) and math.isfinite(high)):
             raise ArgumentError(f"`histogram`: `range` must ascend and be finite; got {range}.", argument="range")
         low, high = (cast(v, dtype(x)) for v in (low, high))
-    elif x.shape[0] == 0:
+    elif is_empty(shape(x)):
         low, high = (cast(v, dtype(x)) for v in (0.0, 1.0))
     else:
         values = known(x)
         if values is not None and not np.isfinite(values).all():
             raise ArgumentError("`histogram`: `x` must be finite where there is no `range`.", argument="x")
         low, high = min(x), max(x)
+        if unknown(count := shape(x)[0]):  # which may be 0
+            low, high = where(equal(count, 0), 0.0, low), where(equal(count, 0), 1.0, high)
     flat = equal(low, high)
     low, high = where(flat, subtract(low, 0.5), low), where(flat, add(high, 0.5), high)
     steps = np.arange(bins, dtype="int64")
@@ -279,12 +283,12 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     choice("correlate", mode, ("valid", "same", "full"), "mode")
     for name, x in (("x1", x1), ("x2", x2)):
         check_rank("correlate", x, (1,), name)
-        if not shape(x)[0]:
+        if is_empty(shape(x)):
             raise ShapeError(f"`correlate`: `{name}` must not be empty.", argument=name)
     x1, x2 = meet(x1, x2)
     if dtype(x1) == "bool":
         x1, x2 = cast(x1, "int64"), cast(x2, "int64")
-    n, m = x1.shape[0], x2.shape[0]
+    n, m = shape(x1)[0], shape(x2)[0]
     if mode == "full":
         start, count = 0, n + m - 1
     elif mode == "valid":
@@ -295,7 +299,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     after = count - 1 + m - n - before
     zero = split(multiply(x1, 0), [1], 0)[0]
     parts = [broadcast_to(zero, (before,)), x1, broadcast_to(zero, (after,))]
-    padded = concatenate([p for p in parts if p.shape[0]], 0)
+    padded = concatenate([p for p in parts if shape(p)[0]], 0)
     return sliding_product(padded, conj(x2) if is_complex(x2) else x2)
 
 
@@ -322,9 +326,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
     axis = check_axis("trapezoid", axis, rank)
     size = shape(y)[axis]
     if x is not None:
-        if ndim(x) == 1 and shape(x)[0] == size:
+        if fits(shape(x), (size,)):
             dx = reshape(diff(x), [-1 if i == axis else 1 for i in np.arange(rank)])
-        elif shape(x) == shape(y):
+        elif fits(shape(x), shape(y)):
             dx = diff(x, 1, axis)
         else:
             raise ShapeError(
@@ -334,7 +338,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
                 y=describe(y),
             )
     y = as_float(y)
-    if not size:
+    if is_empty((size,)):
         return sum(y, axis)
     pairs = add(split(y, [1], axis)[1], split(y, [size - 1], axis)[0])
     return multiply(sum(multiply(pairs, dx), axis), 0.5)

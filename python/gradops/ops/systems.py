@@ -16,11 +16,12 @@ from ._matrices import (
     identity_like,
     is_vector,
 )
-from .conversion import cast
+from .conversion import cast, shape
 from .decompositions import svd
 from .elementwise import divide, greater, multiply
 from .indexing import where
 from .products import matmul
+from .properties import is_empty
 from .reductions import max, sum
 from .shaping import expand_dims, squeeze
 
@@ -122,7 +123,7 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
     """
     x = as_float(x)
     u, s, vh = svd(x, False)
-    if 0 in tuple(s.shape):
+    if is_empty(shape(s)):
         return matmul(adjoint(vh), adjoint(u))
     cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
     kept = greater(s, cut)
@@ -131,7 +132,7 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
 
 
 def _larger(x) -> int:
-    rows, columns_ = x.shape[-2:]
+    rows, columns_ = shape(x)[-2:]
     return rows if rows > columns_ else columns_
 
 
@@ -154,7 +155,7 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
         Through :func:`pinv` (Golub & Pereyra 1973).
     """
     a, b = meet(a, b, floating=True)
-    if is_vector(tuple(a.shape), tuple(b.shape)):
+    if is_vector(shape(a), shape(b)):
         return squeeze(matmul(pinv(a, rcond), columns(b)), -1)
     return matmul(pinv(a, rcond), b)
 
@@ -175,7 +176,7 @@ def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
     """
     x = as_float(x)
     s = svd(x, False, False)
-    if 0 in tuple(s.shape):
+    if is_empty(shape(s)):
         return sum(cast(greater(s, 0), "int64"), -1)
     cut = multiply(max(s, -1, True), epsilon(x) * _larger(x)) if tol is None else tol
     return sum(cast(greater(s, cut), "int64"), -1)

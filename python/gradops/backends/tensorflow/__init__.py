@@ -13,6 +13,7 @@ from .base import (  # noqa: F401
     owns,
     place,
     prepare,
+    sizes,
     to_numpy,
 )
 from .bitwise import *  # noqa: F403

@@ -90,6 +90,11 @@ def cast(x, dtype):
     return tf.cast(x, target)
 
 
+def sizes(x) -> tuple:
+    at_run_time = tf.shape(x, tf.int64)
+    return tuple(at_run_time[i] if n is None else n for i, n in enumerate(x.shape))
+
+
 def copy(x):
     return tf.identity(x)
 

@@ -145,6 +145,8 @@ def _flat_positions(x, key):
     parts = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key)]
     if any(known is None and p is not None for known, p in zip(parts, parts_of(key))):
         return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
+    if None in tuple(x.shape):
+        return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
     return np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)[tuple(parts)]
 
 
@@ -160,8 +162,21 @@ def add_at(x, key, updates):
     return tf.reshape(tf.tensor_scatter_nd_add(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
 
 
+def _may_repeat(key) -> bool:
+    """Whether a key may choose a position twice; not where its arrays are known to name each once, from the start."""
+    if distinct(key):
+        return False
+    arrays = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key) if is_array(p)]
+    if any(p is None or is_mask(p) for p in arrays):
+        return True
+    chosen = np.stack([np.ravel(p) for p in np.broadcast_arrays(*arrays)])
+    return bool((chosen < 0).any()) or np.unique(chosen, axis=1).shape != chosen.shape
+
+
 def set_at(x, key, updates):
     flat = _flat_positions(x, key)
+    if isinstance(flat, tf.Tensor) and None in tuple(x.shape) and _may_repeat(key):
+        raise TypeError("which of the values stay that come to one position takes the sizes to find")
     updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
     if isinstance(flat, tf.Tensor) or distinct(key):
         flat = tf.reshape(flat, [-1, 1])

@@ -20,6 +20,9 @@ def split(x, indices_or_sections, axis=0):
     if isinstance(indices_or_sections, int):
         return tf.split(x, indices_or_sections, axis)
     size = x.shape[axis]
+    if size is None or any(isinstance(i, tf.Tensor) for i in indices_or_sections):
+        edges = [0, *indices_or_sections, None]
+        return [x[(slice(None),) * (axis % x.shape.rank) + (slice(a, b),)] for a, b in zip(edges, edges[1:])]
     edges = [0, *cuts(indices_or_sections, size), size]
     return tf.split(x, [b - a for a, b in zip(edges, edges[1:])], axis)
 

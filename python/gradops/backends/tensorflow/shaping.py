@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from .._keys import turns
-from .base import axes_of, existing, tf_dtype
+from .base import axes_of, existing, sizes, tf_dtype
 
 
 def _sizes(shape):
@@ -34,6 +34,8 @@ def squeeze(x, axis=None):
 
 
 def broadcast_to(x, shape):
+    if isinstance(shape, (tuple, list)) and None in [*shape]:
+        raise TypeError(f"sizes must be whole numbers; got {tuple(shape)}")
     return tf.broadcast_to(x, shape if isinstance(shape, (tf.Tensor, tf.TensorShape)) else _sizes(shape))
 
 
@@ -60,8 +62,8 @@ def view(x, dtype=None):
     if x.dtype.size == read.size:
         y = tf.bitcast(x, read)
     elif x.dtype.size > read.size:
-        y = tf.reshape(tf.bitcast(x, read), [*x.shape[:-1], x.shape[-1] * (x.dtype.size // read.size)])
+        y = tf.reshape(tf.bitcast(x, read), [*sizes(x)[:-1], x.shape[-1] * (x.dtype.size // read.size)])
     else:
         ratio = read.size // x.dtype.size
-        y = tf.bitcast(tf.reshape(x, [*x.shape[:-1], x.shape[-1] // ratio, ratio]), read)
+        y = tf.bitcast(tf.reshape(x, [*sizes(x)[:-1], x.shape[-1] // ratio, ratio]), read)
     return tf.cast(y, target)

@@ -17,12 +17,12 @@ from ... import backends, config, dtypes
 from ...backends import tracing
 from ...errors import ArgumentTypeError, Given, Position, ShapeError
 from .. import _checks
-from ..conversion import cast, dtype
+from ..conversion import cast, dtype, shape
 from ..elementwise import greater_equal, maximum, minimum, mod, multiply, round, subtract
 from ..indexing import get_item, take
 from ..joining import concatenate
 from ..products import tensordot
-from ..shaping import transpose
+from ..shaping import broadcast_to, transpose
 
 FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
@@ -38,7 +38,7 @@ def axes_of(op: str, images, data_format, spatial: int = 2, name: str = "images"
 
 def check_channels(op: str, images, axis: int, counts: tuple[int, ...]) -> int:
     """The number of channels, which must be one of ``counts``."""
-    count = images.shape[axis]
+    count = shape(images)[axis]
     if count not in counts:
         wanted = " or ".join(map(str, counts))
         raise ShapeError(
@@ -52,7 +52,7 @@ def check_channels(op: str, images, axis: int, counts: tuple[int, ...]) -> int:
 
 def check_pixels(op: str, images, axes, name: str = "images") -> None:
     """Raise unless there is at least one pixel to read."""
-    if any(images.shape[a] == 0 for a in axes):
+    if any(shape(images)[a] == 0 for a in axes):
         raise ShapeError(
             f"`{op}`: `{name}` must have a pixel at least; got {{images}}.",
             argument=name,
@@ -164,11 +164,11 @@ def padded(x, axis: int, before: int, after: int, mode: str = "constant", value:
     """``x`` with more elements at both ends of an axis."""
     if before == after == 0:
         return x
-    size = x.shape[axis]
+    size = shape(x)[axis]
     if mode != "constant":
         return take(x, _continued(before, after, size, mode), axis)
     before, after = (
-        constant(np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value), x, dtype(x))
+        broadcast_to(constant(np.full((), value), x, dtype(x)), (*shape(x)[:axis], count, *shape(x)[axis + 1 :]))
         for count in (before, after)
     )
     return concatenate([before, x, after], axis)

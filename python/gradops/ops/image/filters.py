@@ -15,6 +15,7 @@ from ..conversion import cast, dtype, shape
 from ..elementwise import add, divide, exp, multiply, square, subtract
 from ..indexing import get_item
 from ..joining import stack
+from ..properties import fits
 from ..reductions import mean, sum
 from ..shaping import broadcast_to
 from ._layout import axes_of, check_pixels, constant, padded, part, restored, several, working, working_dtype
@@ -24,7 +25,7 @@ __all__ = ["gaussian_blur", "sobel_edges", "ssim"]
 
 def _correlated(x, factors, axis: int):
     """The sum of ``x`` shifted along an axis times each factor, where all of them are inside."""
-    count = x.shape[axis] - len(factors) + 1
+    count = shape(x)[axis] - len(factors) + 1
     total = None
     for i, factor in enumerate(factors):
         if isinstance(factor, float) and factor == 0.0:
@@ -153,14 +154,13 @@ def ssim(
     """
     name = "image.ssim"
     axes, channels = axes_of(name, image1, data_format, name="image1")
-    if tuple(image1.shape) != tuple(image2.shape):
+    if not fits(shape(image1), shape(image2)):
         raise ShapeError(
-            f"`{name}`: `image1` and `image2` must have one shape; "
-            f"got {tuple(image1.shape)} and {tuple(image2.shape)}.",
+            f"`{name}`: `image1` and `image2` must have one shape; got {shape(image1)} and {shape(image2)}.",
             argument="image2",
         )
     (size,) = several(name, filter_size, 1, "filter_size")
-    if any(image1.shape[a] < size for a in axes):
+    if any(shape(image1)[a] < size for a in axes):
         raise ShapeError(
             f"`{name}`: a window of {size} does not fit into `image1` {{image1}}.",
             argument="filter_size",

@@ -12,6 +12,7 @@ from ...errors import ArgumentError, Position, ShapeError
 from .. import _checks
 from .._dispatch import op
 from ..indexing import take
+from ..properties import shape
 from ..shaping import reshape, transpose
 from ._layout import axes_of, padded, part, several
 
@@ -56,7 +57,7 @@ def crop_images(
         (rows, ("top_cropping", top_cropping), ("bottom_cropping", bottom_cropping), ("target_height", target_height)),
         (columns, ("left_cropping", left_cropping), ("right_cropping", right_cropping), ("target_width", target_width)),
     ):
-        before, _, kept = _sizes("image.crop_images", first, last, stays, images.shape[axis], -1)
+        before, _, kept = _sizes("image.crop_images", first, last, stays, shape(images)[axis], -1)
         images = part(images, axis, before, before + kept)
     return images
 
@@ -99,7 +100,7 @@ def pad_images(
         (rows, ("top_padding", top_padding), ("bottom_padding", bottom_padding), ("target_height", target_height)),
         (columns, ("left_padding", left_padding), ("right_padding", right_padding), ("target_width", target_width)),
     ):
-        before, after, _ = _sizes("image.pad_images", first, last, total, images.shape[axis], 1)
+        before, after, _ = _sizes("image.pad_images", first, last, total, shape(images)[axis], 1)
         images = padded(images, axis, before, after)
     return images
 
@@ -212,23 +213,23 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
     for axis, length, step, rate in reversed(list(zip(axes, sizes, steps, rates))):
         reach = (length - 1) * rate + 1
         if padding == "same":
-            short = (-(-x.shape[axis] // step) - 1) * step + reach - x.shape[axis]
+            short = (-(-shape(x)[axis] // step) - 1) * step + reach - shape(x)[axis]
             x = padded(x, axis, max(short, 0) // 2, max(short, 0) - max(short, 0) // 2)
-        elif reach > x.shape[axis]:
+        elif reach > shape(x)[axis]:
             raise ShapeError(
                 f"`{op}`: a patch of {reach} does not fit into axis {{axis}} of `{name}` {{x}}.",
                 argument="size",
                 axis=Position(axis),
                 x=_checks.describe(x),
             )
-        x = _windows(x, axis, length, step, rate, (x.shape[axis] - reach) // step + 1)
+        x = _windows(x, axis, length, step, rate, (shape(x)[axis] - reach) // step + 1)
     # each spatial axis is now two: the patch, and the place in it
     first = channels < axes[0]
     batch = len(x.shape) - 2 * spatial - 1
     chosen = [batch + first + 2 * i for i in range(spatial)]
     content = [a + 1 for a in chosen] + [batch if first else batch + 2 * spatial]
     order = [*range(batch), *content, *chosen] if first else [*range(batch), *chosen, *content]
-    lead, counts, depth = x.shape[:batch], [x.shape[a] for a in chosen], [x.shape[a] for a in content]
+    lead, counts, depth = shape(x)[:batch], [shape(x)[a] for a in chosen], [shape(x)[a] for a in content]
     patch = math.prod(depth)
     return reshape(transpose(x, order), [*lead, patch, *counts] if first else [*lead, *counts, patch])
 
@@ -236,5 +237,5 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
 def _windows(x, axis: int, length: int, step: int, rate: int, count: int):
     """An axis as two: ``count`` windows of ``length`` elements."""
     if step == length and rate == 1:
-        return reshape(part(x, axis, 0, count * length), [*x.shape[:axis], count, length, *x.shape[axis + 1 :]])
+        return reshape(part(x, axis, 0, count * length), [*shape(x)[:axis], count, length, *shape(x)[axis + 1 :]])
     return take(x, np.arange(count)[:, None] * step + np.arange(length) * rate, axis)

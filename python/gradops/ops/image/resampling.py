@@ -32,6 +32,7 @@ from ..elementwise import (
     subtract,
 )
 from ..indexing import get_item, take, where
+from ..properties import fits
 from ..reductions import sum
 from ..shaping import broadcast_to, expand_dims
 from ._layout import (
@@ -171,7 +172,7 @@ def resize(
         )
     x = images
     if crop_to_aspect_ratio or pad_to_aspect_ratio:
-        sizes = [images.shape[a] for a in axes]
+        sizes = [shape(images)[a] for a in axes]
         for axis, here, other, target, across in zip(axes, sizes, sizes[::-1], targets, targets[::-1]):
             fitting = other * target // across
             if crop_to_aspect_ratio:
@@ -182,12 +183,12 @@ def resize(
                 x = padded(x, axis, border, border, fill_mode, fill_value)
     if interpolation == "nearest":
         for axis, count in zip(axes, targets):
-            x = take(x, [(2 * i + 1) * x.shape[axis] // (2 * count) for i in range(count)], axis)
+            x = take(x, [(2 * i + 1) * shape(x)[axis] // (2 * count) for i in range(count)], axis)
         return x
     x = working(x)
-    for axis, count in sorted(zip(axes, targets), key=lambda pair: pair[1] / x.shape[pair[0]]):
-        matrix, used = _matrix(x.shape[axis], count, interpolation, antialias)
-        if len(used) < x.shape[axis]:
+    for axis, count in sorted(zip(axes, targets), key=lambda pair: pair[1] / shape(x)[pair[0]]):
+        matrix, used = _matrix(shape(x)[axis], count, interpolation, antialias)
+        if len(used) < shape(x)[axis]:
             x = take(x, used, axis)
         x = along(x, constant(matrix, x, dtype(x)), axis)
     return restored(x, dtype(images))
@@ -254,7 +255,7 @@ def scale_and_translate(
                 value=_checks.describe(value),
             )
     for axis in range(rank):
-        if axis not in axes and sizes[axis] != images.shape[axis]:
+        if axis not in axes and not fits((sizes[axis],), (shape(images)[axis],)):
             raise ShapeError(
                 f"`{name}`: `output_shape` must keep axis {{axis}}, which is not in `spatial_dims`; "
                 f"got {sizes} for `images` {{images}}.",
@@ -270,6 +271,6 @@ def scale_and_translate(
     for i, axis in enumerate(axes):
         inverse = divide(1.0, get_item(scale, i))
         shift = multiply(get_item(translation, i), inverse)
-        matrix = _weights(x.shape[axis], sizes[axis], inverse, shift, method, antialias)
+        matrix = _weights(shape(x)[axis], sizes[axis], inverse, shift, method, antialias)
         x = along(x, cast(matrix, dtype(x)), axis)
     return restored(x, dtype(images))

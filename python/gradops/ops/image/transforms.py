@@ -15,7 +15,8 @@ from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
 from .. import _checks
 from .._dispatch import op
-from ..conversion import cast, dtype
+from .._sizes import counting
+from ..conversion import cast, dtype, shape
 from ..elementwise import (
     add,
     divide,
@@ -33,6 +34,7 @@ from ..elementwise import (
 from ..indexing import get_item, take, where
 from ..joining import concatenate
 from ..products import einsum, matmul
+from ..properties import fits
 from ..shaping import expand_dims, reshape, swapaxes, transpose
 from ._layout import FILL_MODES, axes_of, check_pixels, constant, restored, within, working, working_dtype
 
@@ -96,13 +98,13 @@ def _warp(op: str, images, data_format, interpolation: str, mode: str, fill_valu
     _checks.choice(op, mode, FILL_MODES, "fill_mode")
     check_pixels(op, images, (rows, columns))
     rank = len(images.shape)
-    count = images.shape[0] if rank == 4 else 1
-    height, width, depth = images.shape[rows], images.shape[columns], images.shape[channels]
+    count = shape(images)[0] if rank == 4 else 1
+    height, width, depth = shape(images)[rows], shape(images)[columns], shape(images)[channels]
     order = [*range(rank - 3), rows, columns, channels]
     flat = reshape(transpose(images, order) if channels != rank - 1 else images, (count * height * width, depth))
-    start = np.arange(count)[:, None, None] * (height * width)
+    start = multiply(reshape(counting(count), (-1, 1, 1)), height * width)
     result = _read(flat, (height, width), places(height, width, count), _ORDERS[interpolation], mode, fill_value, start)
-    result = reshape(result, [images.shape[a] for a in order])
+    result = reshape(result, [shape(images)[a] for a in order])
     return transpose(result, [order.index(a) for a in range(rank)]) if channels != rank - 1 else result
 
 
@@ -124,9 +126,10 @@ def _projected(matrix, height: int, width: int):
 
 def _check_batch(op: str, images, value, rank: int, sizes: tuple, name: str) -> None:
     """Raise unless ``value`` is one of ``sizes``, or one for each image."""
-    count = images.shape[0] if len(images.shape) == 4 else 1
-    got = tuple(value.shape)
-    if got[-rank:] != sizes or len(got) > rank + 1 or (len(got) == rank + 1 and got[0] not in (1, count)):
+    count = shape(images)[0] if len(images.shape) == 4 else 1
+    got = shape(value)
+    each = len(got) == rank + 1 and (fits(got[:1], (1,)) or fits(got[:1], (count,)))
+    if not fits(got[-rank:], sizes) or not (each or len(got) == rank):
         raise ShapeError(
             f"`{op}`: `{name}` must be of shape {sizes}, or {(count, *sizes)} for each image; got {{value}}.",
             argument=name,
@@ -170,7 +173,7 @@ def affine_transform(
     def places(height, width, count):
         _check_batch(name, images, transform, 1, (8,), "transform")
         numbers = reshape(working(transform), (-1, 8))
-        ones = constant(np.ones((numbers.shape[0], 1)), numbers, dtype(numbers))
+        ones = constant(np.ones((shape(numbers)[0], 1)), numbers, dtype(numbers))
         return _projected(reshape(concatenate([numbers, ones], 1), (-1, 3, 3)), height, width)
 
     return _warp(name, images, data_format, interpolation, fill_mode, fill_value, places)
@@ -240,7 +243,7 @@ def perspective_transform(
 def _homogeneous(points):
     """Points ``(n, 4, 3)``: ``(x, y, 1)``."""
     points = reshape(points, (-1, 4, 2))
-    return concatenate([points, constant(np.ones((points.shape[0], 4, 1)), points, dtype(points))], 2)
+    return concatenate([points, constant(np.ones((shape(points)[0], 4, 1)), points, dtype(points))], 2)
 
 
 def _crosses(points):
@@ -337,7 +340,7 @@ def map_coordinates(
         raise ArgumentError(f"`{name}`: `order` must be 0 or 1; got {order}.", argument="order")
     _checks.choice(name, fill_mode, FILL_MODES, "fill_mode")
     check_pixels(name, inputs, range(rank), "inputs")
-    if _checks.check_rank(name, coordinates, 1, "coordinates") and coordinates.shape[0] != rank:
+    if _checks.check_rank(name, coordinates, 1, "coordinates") and shape(coordinates)[0] != rank:
         raise ShapeError(
             f"`{name}`: `coordinates` must have {rank} elements along its first dimension, one for each dimension of "
             "`inputs`; got {coordinates}.",
@@ -347,7 +350,7 @@ def map_coordinates(
     places = working(coordinates)
     return _read(
         reshape(inputs, (-1,)),
-        tuple(inputs.shape),
+        shape(inputs),
         [get_item(places, i) for i in range(rank)],
         int(order),
         fill_mode,

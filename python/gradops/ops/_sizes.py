@@ -1,0 +1,22 @@
+"""What is made of sizes, also of those that a TensorFlow graph does not know."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._dispatch import registry
+from .elementwise import add, greater_equal
+from .properties import unknown
+from .shaping import expand_dims
+
+
+def counting(n):
+    """The whole numbers from 0 below ``n``: NumPy's where it is known, else a tensor."""
+    return registry["arange"].call(n) if unknown(n) else np.arange(n)
+
+
+def lower(rows, columns, k: int):
+    """Where a matrix is on or below its ``k``-th diagonal: NumPy's where its sizes are known, else a tensor."""
+    if unknown(rows) or unknown(columns):
+        return greater_equal(add(expand_dims(counting(rows), 1), k), counting(columns))
+    return np.tri(rows, columns, k, dtype=bool)
