@@ -51,6 +51,7 @@ explain_branch <- function(condition, class = "gradops_error_type") {
       class = c(class, "gradops_error"), parent = condition, call = NULL
     )
   }
+  explain_own(condition, class)
 }
 
 # What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. Its frame is alive and tells.

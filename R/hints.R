@@ -76,3 +76,47 @@ explain_hint <- function(condition, class) {
     }
   }
 }
+
+# Whatever a function of R's own says that was given a tensor: the frames are alive, and tell. The call named is the
+# outermost of R's own, which the user wrote. What fails without a frame, as `max()`, was called in the last before R's
+# handler.
+explain_own <- function(condition, class) {
+  call <- conditionCall(condition)
+  if (!inherits(condition, "simpleError") || !is.call(call)) {
+    return(invisible())
+  }
+  last <- function(is) Position(is, seq_len(sys.nframe()), right = TRUE)
+  frame <- last(function(i) identical(unsourced(sys.call(i)), unsourced(call)))
+  if (is.na(frame)) frame <- last(function(i) identical(sys.function(i), .handleSimpleError)) - 1L
+  given <- FALSE
+  while (!is.na(frame) && frame > 0 && is_of_r_itself(sys.function(frame))) {
+    given <- given || has_tensor_argument(sys.frame(frame), sys.function(frame))
+    written <- sys.call(frame)
+    frame <- sys.parents()[frame]
+  }
+  if (given) {
+    abort(
+      c(
+        sprintf("`%s`: R's own function failed on a tensor, which it may not know.", deparse(written, nlines = 1)[1]),
+        i = numbers_alone
+      ),
+      class = c(class, "gradops_error"), parent = condition, call = NULL
+    )
+  }
+}
+
+unsourced <- function(call) {
+  attr(call, "srcref") <- NULL
+  call
+}
+
+is_of_r_itself <- function(f) {
+  is.function(f) && environmentName(topenv(environment(f) %||% baseenv())) %in% c("base", "stats", "utils")
+}
+
+# Of the arguments that are evaluated.
+has_tensor_argument <- function(frame, f) {
+  names <- intersect(names(formals(f)), ls(frame, all.names = TRUE))
+  names <- names[!rlang::env_binding_are_lazy(frame, names)]
+  any(vapply(names, function(name) !identical(name, "...") && is_any_tensor(get(name, envir = frame)), NA))
+}
