@@ -35,7 +35,9 @@ called_back <- function(f, finish, take) {
     arrived <- FALSE
     last <- NULL
     state$callbacks <- callbacks() + 1
+    before <- enter_surroundings()
     on.exit({
+      state$surroundings <- before
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })

@@ -7,6 +7,7 @@ differentiated <- function(f, here, joined = FALSE) {
   function(...) {
     if (inside() == 0) {
       state$warned <- FALSE
+      state$pending <- NULL
       local_series_operators()
     }
     state$inside <- inside() + 1

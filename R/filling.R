@@ -56,6 +56,10 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   if (is.character(value)) { # into texts
     return(do.call(base::`[<-`, c(list(x), places, list(value = value))))
   }
+  pending <- if (is_tensor(x) && is.null(names_tensor(x))) assign_pending(x, places, value)
+  if (!is.null(pending)) {
+    return(pending)
+  }
   if (is_step(x, places)) {
     return(call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call))
   }

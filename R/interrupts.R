@@ -6,6 +6,7 @@
 # without a value, and the interrupt R's again.
 py_call <- function(.f, ...) {
   arguments <- list(...) # what they compute can be interrupted
+  if (!is.null(state$pending)) make_pending(arguments)
   keywords <- list()
   names <- names(arguments)
   if (!is.null(names)) {
@@ -54,7 +55,14 @@ enter_scope <- function(scope, envir) {
   suspendInterrupts({
     call_core("interop.r.invoke", scope$`__enter__`, list(), list(), .call = envir)
     leave <- scope$`__exit__`
-    withr::defer(suspendInterrupts(py_call(leave, NULL, NULL, NULL)), envir = envir)
+    before <- enter_surroundings()
+    withr::defer(
+      {
+        state$surroundings <- before
+        suspendInterrupts(py_call(leave, NULL, NULL, NULL))
+      },
+      envir = envir
+    )
   })
   invisible()
 }

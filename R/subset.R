@@ -40,6 +40,12 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
+  if (is_pending(x) && isTRUE(drop)) {
+    part <- read_pending(x, places_of(...))
+    if (!is.null(part)) {
+      return(part)
+    }
+  }
   names <- names_tensor(x)
   if (is.null(names) || ...length() != 1) {
     if (...length() > 1 && !is.null(dimnames_tensor(x))) {
@@ -73,7 +79,8 @@ element_tensor <- function(x, ...) {
   if (!is.null(dimnames_tensor(x))) {
     return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
   }
-  call_core("interop.r.subset", x, single(indices(...)), TRUE)
+  part <- if (is_pending(x)) read_pending(x, single(places_of(...)))
+  part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
 
 assign_element_tensor <- function(x, ..., value) {

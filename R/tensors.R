@@ -187,6 +187,10 @@ column_major <- function(x) {
 # Shape ----------------------------------------------------------------------------------------------------------------
 
 dim_tensor <- function(x) {
+  known <- dim_pending(x)
+  if (!is.null(known)) {
+    return(known)
+  }
   dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))
   if (!is.null(dim)) dim[dim < 0] <- NA
   dim

@@ -170,3 +170,39 @@ test_each("comparisons are R's logicals while differentiating, with names and NA
   }, c(a = 1, b = 2, c = NaN))
   expect_true(op_is_tensor(op_convert_to_tensor(1) > 0))
 })
+
+test_each("what is filled is a tensor where it is read: in scopes, in functions that Python calls, and after them", {
+  filled <- function(p) {
+    h <- numeric(3)
+    h[1] <- p[1]
+    for (i in 2:3) h[i] <- h[i - 1] * p[2]
+    h
+  }
+  x <- c(0.5, 0.9)
+  slope <- numeric_gradient(function(p) sum(filled(p)^2), x)
+  quiet <- function(p) {
+    h <- filled(p)
+    with_no_grad(sum(h))
+    sum(h^2)
+  }
+  expect_equal(gradient(quiet, x), slope, tolerance = 1e-6)
+  scanned <- function(p) {
+    h <- filled(p)
+    carried <- op_scan(function(carry, x) list(carry + sum(h) * x, x), p[1] * 0, op_convert_to_tensor(c(1, 2)))
+    carried[[1]] + sum(h^2)
+  }
+  total <- function(p) 3 * sum(filled(p)) + sum(filled(p)^2)
+  expect_equal(gradient(scanned, x), numeric_gradient(total, x), tolerance = 1e-6)
+  stopped <- function(p) {
+    h <- filled(p)
+    k <- h
+    with_stop_gradient(k[3] <- p[1])
+    sum(h^2) + sum(k)
+  }
+  expect_equal(gradient(stopped, x), slope, tolerance = 1e-6)
+  expect_error(gradient(function(p) {
+    h <- filled(p)
+    h[2:3] <- c(p, p)[1:3]
+    sum(h)
+  }, x), "as many elements as are replaced", class = "gradops_error_axis")
+})

@@ -433,3 +433,37 @@ at("repeat and next", c(0.4, 0.5), function(p) {
   }
   sum(v) * p[2]
 })
+at("another name keeps what it had", c(0.5, 0.9), function(p) {
+  h <- numeric(3)
+  h[1] <- p[1]
+  h[2] <- p[2]
+  k <- h
+  h[1] <- p[2]^2
+  h[3] <- k[1] * h[1]
+  k[2] <- p[1]^3
+  sum(h * 1:3) + sum(k * 4:6) + k[2] + h[2]
+})
+at("slices from slices", c(0.5, 0.9), function(p) {
+  A <- array(0, c(2, 2, 3))
+  A[, , 1] <- outer(p, p)
+  for (i in 2:3) A[, , i] <- A[, , i - 1] %*% A[, , 1] + 1
+  sum(A * 1:12) + A[2, 1, 3]
+})
+at("parts of rows and blocks", c(0.5, 0.9), function(p) {
+  M <- matrix(1, 3, 3)
+  M[1, 1] <- p[1]
+  M[1:2, 2:3] <- M[1:2, 1:2] * p[2]
+  M[1:2, 2:3] <- t(M[1:2, 2:3]) + M[1, 3]
+  M[3, ] <- p[1]
+  M[3, 2] <- M[3, 1] + M[2, 1]
+  M[-1, 1] <- M[-1, 2]
+  sum(M * 1:9)
+})
+at("read as a whole while it is filled", c(0.5, 0.9), function(p) {
+  s <- numeric(4)
+  for (i in 1:4) s[i] <- p[1] * i + sum(s) * p[2] + length(s)
+  s[2] <- 5
+  s[2:3] <- s[c(3, 2)] + c(1, 2)
+  s[c(1, 1)] <- p
+  sum(s^2) + s[1]
+})

@@ -10,6 +10,7 @@ The other names are what the R package calls, by theme:
 - ``calls``: the other functions of gradops, with R's arguments understood;
 - ``functional``: derivatives of R functions of R's numbers;
 - ``values``: values from R and for R;
+- ``pending``: tensors whose elements are assigned one after the other;
 - ``recording``: whether their gradient is lost on the way to R;
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
@@ -47,6 +48,7 @@ from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
 from .objects import corner, fields, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
+from .pending import assembled, lasts, part
 from .recording import if_known, is_recorded, keeps
 from .reticulate import missing
 from .session import choose_backend, hold_interrupts, set_progress, set_warn
@@ -68,6 +70,7 @@ __all__ = [
     "as_index",
     "as_numpy",
     "as_r",
+    "assembled",
     "assign",
     "attribute",
     "call_in_thread",
@@ -102,6 +105,7 @@ __all__ = [
     "is_method",
     "is_recorded",
     "keeps",
+    "lasts",
     "is_text",
     "matmul",
     "model_field",
@@ -109,6 +113,7 @@ __all__ = [
     "objective",
     "op",
     "operator_form",
+    "part",
     "pack",
     "pair",
     "parameters",

@@ -1,0 +1,162 @@
+# Tensors with assignments pending. A loop that fills n elements one after the other would make n tensors of n elements,
+# and as much again on the way back. So `h[i] <- v` in adapted code appends `v` to a log, `h[i - 1]` finds it there, and
+# the tensor is made once, when something reads it as a whole: R's handle of it looks like any other, but that its
+# `pyobj`, where reticulate looks for Python's object, is an active binding.
+#
+# Values of R's do not change under their other names. So the log is only appended to, and a handle knows how many
+# entries of it are its own: the newest reads and appends in constant time, an older one is as good as its tensor.
+
+# `x` with `value` at its `places`, pending; NULL if that must be done at once.
+assign_pending <- function(x, places, value) {
+  if (anyNA(dim_tensor(x))) { # in a graph
+    return(NULL)
+  }
+  log <- own_log(x) %||% new_log(x)
+  cells <- cells_of(log, places, grows = TRUE)
+  if (is.null(cells) || anyDuplicated(cells) || is.object(value) && !identical(class(value), class(x))) {
+    return(NULL)
+  }
+  part <- call_core("interop.r.part", operand(value), log$base, length(cells))
+  if (!identical(class(part), class(x))) {
+    return(NULL)
+  }
+  log$count <- log$count + 1L
+  write_within(log, "entries", log$count, list(list(cells = as.vector(cells), part = part)))
+  write_within(log, "from", cells, log$count)
+  pending_handle(x, log)
+}
+
+# What `x[...]` is, if an assignment that is pending, or the tensor before all of them, says it; else NULL.
+read_pending <- function(x, places) {
+  log <- own_log(x)
+  if (is.null(log)) {
+    return(NULL)
+  }
+  dimnames <- dimnames_tensor(x)
+  if (!is.null(dimnames) && length(places) > 1L) places <- Map(named_place, places, dimnames, MoreArgs = list(NULL))
+  cells <- cells_of(log, places)
+  entry <- if (length(cells) > 0L) log$from[cells[1L]]
+  if (is.null(entry) || is.na(entry)) {
+    NULL
+  } else if (entry > 0L) {
+    written_part(log$entries[[entry]], cells, log$from[cells] == entry)
+  } else if (isTRUE(all(log$from[cells] == 0L))) {
+    call_core("interop.r.subset", log$base, lapply(places, place_operand), TRUE)
+  }
+}
+
+written_part <- function(entry, cells, is_here) {
+  if (length(cells) == 1L) {
+    at <- list(match(cells, entry$cells))
+    if (length(entry$cells) == 1L) entry$part else call_core("interop.r.subset", entry$part, at, TRUE)
+  } else if (isTRUE(all(is_here)) && identical(as.vector(cells), entry$cells)) {
+    if (is.null(dim(cells))) entry$part else fill(entry$part, dim(cells))
+  }
+}
+
+is_pending <- function(x) {
+  !is.null(.subset2(x, "gradops_log"))
+}
+
+# Dimensions, which are known without the tensor.
+dim_pending <- function(x) {
+  .subset2(x, "gradops_dim")
+}
+
+# The log -------------------------------------------------------------------------------------------------------------
+
+# `base`: the tensor before all; `from`: for each element the entry that wrote it last, 0 for none.
+new_log <- function(x) {
+  dim <- dim_tensor(x)
+  if (!is_pending(x)) x <- .subset2(x, "gradops_whole") %||% x
+  size <- as.integer(prod(dim))
+  list2env(
+    list(base = x, dim = dim, size = size, from = integer(size), entries = list(), count = 0L),
+    parent = emptyenv()
+  )
+}
+
+# R writes into a vector without a copy where nothing else refers to it.
+write_within <- function(log, name, at, value) {
+  vector <- log[[name]]
+  log[[name]] <- NULL
+  vector[at] <- value
+  log[[name]] <- vector
+}
+
+# The log whose newest entry is `x`'s; none if `x` has its tensor.
+own_log <- function(x) {
+  log <- .subset2(x, "gradops_log")
+  if (!is.null(log) && log$count == .subset2(x, "gradops_count")) log
+}
+
+# Elements by their position in R's order, in the form that R's `[` would give them; NULL where the tensor has to say.
+cells_of <- function(log, places, grows = FALSE) {
+  if (length(places) == 1L) {
+    most <- if (grows && length(log$dim) == 1L && length(places[[1]]) == 1L) Inf else length(log$from)
+    if (!is.null(places[[1]]) && are_positions(places[[1]], most)) as.integer(places[[1]])
+  } else if (length(places) == length(log$dim) && all(mapply(are_positions, places, log$dim))) {
+    if (is.null(log$grid)) log$grid <- array(seq_len(log$size), log$dim)
+    do.call(`[`, c(list(log$grid), lapply(places, function(place) if (is.null(place)) TRUE else place)))
+  }
+}
+
+are_positions <- function(place, most) {
+  is.null(place) || is.numeric(place) && !is.object(place) && is.null(dim(place)) && length(place) > 0L &&
+    !anyNA(place) && min(place) >= 1 && max(place) <= most
+}
+
+# The handle ----------------------------------------------------------------------------------------------------------
+
+pending_handle <- function(x, log) {
+  dim <- if (length(log$dim) == 1L) length(log$from) else log$dim
+  handle <- list2env(
+    list(
+      convert = .subset2(x, "convert"), gradops_log = log, gradops_count = log$count, gradops_dim = dim,
+      gradops_within = surroundings()
+    ),
+    parent = emptyenv()
+  )
+  makeActiveBinding("pyobj", function() .subset2(whole_of(handle), "pyobj"), handle)
+  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames")]
+  state$pending <- TRUE
+  handle
+}
+
+# Before a call of Python's: an error must not come while reticulate's compiled code reads a `pyobj`.
+make_pending <- function(arguments) {
+  for (x in arguments) if (is.environment(x) && is_pending(x)) whole_of(x)
+}
+
+# The tensor. Where nothing that is made lasts, in a trace of its own or where nothing is recorded, it is for there
+# alone.
+whole_of <- function(handle) {
+  whole <- .subset2(handle, "gradops_whole")
+  here <- surroundings()
+  if (is.null(whole) || !identical(.subset2(handle, "gradops_good"), here) && is_pending(handle)) {
+    log <- .subset2(handle, "gradops_log")
+    entries <- log$entries[seq_len(.subset2(handle, "gradops_count"))]
+    whole <- call_core(
+      "interop.r.assembled", log$base, as.list(.subset2(handle, "gradops_dim")),
+      as.list(base::unlist(lapply(entries, `[[`, "cells"))), lapply(entries, `[[`, "part")
+    )
+    assign("gradops_whole", whole, handle)
+    assign("gradops_good", here, handle)
+    same <- identical(.subset2(handle, "gradops_within"), here)
+    if (py_to_r(call_core("interop.r.lasts", whole, same))) rm("gradops_log", envir = handle) # which may be long
+  }
+  whole
+}
+
+# What R code runs in now: a number for each scope that was entered, and each function that Python called.
+surroundings <- function() {
+  state$surroundings %||% 0
+}
+
+# New ones; gives those before.
+enter_surroundings <- function() {
+  before <- surroundings()
+  state$entered <- (state$entered %||% 0) + 1
+  state$surroundings <- state$entered
+  before
+}
