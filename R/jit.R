@@ -69,9 +69,8 @@ compiled_calls <- function(f, make, caller = direct_caller) {
   }
   run <- function(arguments, in_r = TRUE) {
     plain <- in_r && all_plain(arguments)
-    names <- lapply(arguments, if (plain) names else names_within)
-    if (is.null(compiled) || !identical(names, here$names) || changed(watched)) {
-      here$names <- names
+    if (is.null(compiled) || !same_names(arguments, here$names, plain) || changed(watched)) {
+      here$names <- lapply(arguments, names_within)
       compiled <<- make(noticed, here)
       direct <<- caller(compiled)
     }
@@ -114,6 +113,18 @@ all_plain <- function(arguments) {
     return(FALSE)
   }
   for (x in arguments) if (!is.double(x) || is.object(x)) return(FALSE)
+  TRUE
+}
+
+# Whether arguments have the names that others had.
+same_names <- function(arguments, others, plain) {
+  if (!plain) {
+    return(identical(lapply(arguments, names_within), others))
+  }
+  if (length(arguments) != length(others)) {
+    return(FALSE)
+  }
+  for (i in seq_along(arguments)) if (!identical(names(arguments[[i]]), others[[i]])) return(FALSE)
   TRUE
 }
 

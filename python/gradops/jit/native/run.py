@@ -74,8 +74,12 @@ class Run:
         for at, shape, dtype, is_number in self._outputs:
             if is_number:
                 results.append(dtype.type(memory[at]))
+            elif shape is None:
+                results.append(np.array(memory[at], dtype))
+            elif len(shape) == 1:
+                results.append(memory[at].astype(dtype))
             else:
-                result = np.empty(shape or (), dtype)
+                result = np.empty(shape, dtype)
                 result.reshape(-1)[:] = memory[at]
                 results.append(result)
         self._free.append(taken)
