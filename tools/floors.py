@@ -14,7 +14,7 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
-    ("errors", "annotations", "_progress", "_scopes", "_source"),
+    ("errors", "annotations", "_pickling", "_progress", "_scopes", "_source"),
     ("dtypes", "_tree", "defaults"),
     ("backends",),
     ("config",),
@@ -35,6 +35,7 @@ MEANING = {
     "defaults": "the default float type",
     "_progress": "progress bars",
     "_scopes": "settings that hold for a block, in threads and tasks",
+    "_pickling": "how what a decorator made is pickled",
     "_source": "functions written as source, with tracebacks",
     "backends": "the contract; NumPy, PyTorch, TensorFlow, JAX: kernels, and derivatives of their own",
     "config": "which backend numbers go to",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .. import _tree, backends
+from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.state import version
 from ..autodiff.variable import Variable
@@ -91,6 +91,9 @@ class _Custom:
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        return _pickling.name_of(self) or (_Custom, (self.f, self.gradient))
 
     def __repr__(self) -> str:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"

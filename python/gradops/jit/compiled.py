@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree, backends, config
+from .. import _pickling, _tree, backends, config
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from . import emission
@@ -60,6 +60,10 @@ class Compiled:
     def __get__(self, instance, owner=None):
         """A method, where the function is one."""
         return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        """Without its programs, which another process compiles anew."""
+        return _pickling.name_of(self) or (Compiled, (self.f, self.static, self.analyse))
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""

@@ -1,0 +1,31 @@
+"""What is decorated at the level of a module, for the tests of pickling."""
+
+import gradops
+from gradops import ops
+
+
+@gradops.custom_gradient
+def own(x):
+    e = ops.exp(x)
+    return ops.sin(x), lambda upstream: upstream * e * 3.0
+
+
+@gradops.jit
+def compiled(x):
+    return ops.sum(own(x) * x)
+
+
+@gradops.checkpoint
+def recomputed(x):
+    return ops.exp(own(x))
+
+
+@gradops.value_and_grad
+def objective(x):
+    return ops.sum(own(x) * x)
+
+
+class Model:
+    @gradops.custom_gradient
+    def method(self, x):
+        return x * 2.0, lambda upstream: upstream * 5.0
