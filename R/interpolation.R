@@ -50,7 +50,7 @@ approxfun <- function(x, y = NULL, method = "linear", yleft, yright, rule = 1, f
 }
 
 approxfun_tensor <- function(x, y, method = "linear", yleft, yright, rule = 1, f = 0, ties = mean, na.rm = TRUE) {
-  steps <- switch(pmatch(method, c("linear", "constant")) %||% 0, FALSE, TRUE)
+  steps <- switch(pmatch(method, c("linear", "constant")), FALSE, TRUE)
   if (is.null(steps)) unsupported("method", "must be \"linear\" or \"constant\".")
   if (is.null(y)) {
     y <- x
@@ -93,14 +93,14 @@ linear_pieces <- function(x, y, v, steps, f, yleft, yright) {
   op_where(op_isnan(v), NaN, inside)
 }
 
-# The number of the piece between knots that `v` is in; the first and the last are those of what lies outside.
-piece_of <- function(x, v) {
-  last <- length(x) - 1L
+# The number of the knot behind which `v` is, the first for what lies before: the piece between knots that it is in, of
+# which there is one less.
+piece_of <- function(x, v, last = length(x) - 1L) {
   places <- known_values(v)
   knots <- known_values(x)
   if (!is.null(places) && !is.null(knots)) {
-    found <- findInterval(as.vector(places), as.vector(knots), all.inside = TRUE)
-    found[is.na(found)] <- 1L
+    found <- findInterval(as.vector(places), as.vector(knots))
+    found <- base::pmin(base::pmax(found, 1L, na.rm = TRUE), last)
     return(if (is.null(dim(places))) found else base::array(found, dim(places)))
   }
   found <- op_searchsorted(op_stop_gradient(x), op_stop_gradient(v), side = "right") - 1L
@@ -206,7 +206,7 @@ cubic_pieces <- function(z, v, deriv = 0L) {
     period <- z$x[n] - z$x[1]
     v <- z$x[1] + op_mod(v - z$x[1], period)
   }
-  piece <- piece_behind(z$x, v)
+  piece <- piece_of(z$x, v, last = n)
   at <- function(part) if (is_tensor(part) || is_tensor(piece)) op_take(flat(part), piece, 1L) else part[piece]
   u <- v - at(z$x)
   d <- at(z$d)
@@ -217,14 +217,4 @@ cubic_pieces <- function(z, v, deriv = 0L) {
     2 * at(z$c) + u * (6 * d),
     6 * d + 0 * u
   )
-}
-
-# The number of the knot behind which `v` is: the last one of what lies beyond, the first of what lies before.
-piece_behind <- function(x, v) {
-  places <- known_values(v)
-  if (!is.null(places)) {
-    found <- base::pmax(findInterval(as.vector(places), x), 1L)
-    return(if (is.null(dim(places))) found else base::array(found, dim(places)))
-  }
-  op_clip(op_searchsorted(x, op_stop_gradient(v), side = "right") - 1L, 1L, length(x))
 }
