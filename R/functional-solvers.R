@@ -184,11 +184,7 @@ number_of <- function(x, noted) {
     return(x)
   }
   noted$tensor <- x
-  values <- known_values(x)
-  if (is.null(values)) {
-    rlang::abort("values are not known", class = "gradops_unknown")
-  }
-  if (length(dim(values)) < 2L) stats::setNames(as.vector(values), names_tensor(x)) else values
+  plain(x) %||% rlang::abort("values are not known", class = "gradops_unknown")
 }
 
 one_number <- function(x) {
