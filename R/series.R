@@ -2,10 +2,8 @@
 # are one (see operators.R): while a function is differentiated or compiled, the method of series is the one that is
 # shared, which leaves to that of stats what no tensor is in.
 
-shares_operators <- getRversion() < "4.3.0"
-
 local_series_operators <- function(frame = parent.frame()) {
-  if (shares_operators) {
+  if (length(shared_operators) > 0) {
     share_with_series()
     withr::defer(leave_to_stats(), frame)
   }
