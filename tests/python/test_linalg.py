@@ -399,3 +399,37 @@ def test_subscripts_that_are_no_string(backend):
         x = ops.ones((2, 2))
     with pytest.raises(gradops.errors.ArgumentTypeError, match="`subscripts` must be a string; got 1.5"):
         ops.einsum(1.5, x)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "tf.function"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 3)], ids=str)
+def test_second_derivative_of_complex_svd_on_tensorflow(shape, compiled):
+    """Of what does not depend on the phases, against differences of the first: ``tf.linalg.svd``'s own is wrong."""
+    tf = pytest.importorskip("tensorflow")
+    rng = np.random.default_rng(0)
+    x, d = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for _ in range(2))
+
+    def loss_of(x):
+        u, s, vh = ops.svd(x, False)
+        weights = np.arange(1.0, s.shape[-1] + 1) + 0j
+        y = ops.add(
+            ops.sum(ops.matmul(u * weights, vh) ** 3), ops.matmul(u * weights, ops.conj(ops.transpose(u)))[0, 1]
+        )
+        return tf.math.real(y) + tf.math.imag(y)
+
+    def first(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = loss_of(x)
+        return tape.gradient(loss, x)
+
+    def second(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            slope = tf.reduce_sum(tf.math.real(first(x) * np.conj(d)))
+        return tape.gradient(slope, x)
+
+    step = 1e-6
+    wanted = (first(tf.constant(x + step * d)) - first(tf.constant(x - step * d))) / (2 * step)
+    got = (tf.function(second, autograph=False) if compiled else second)(tf.constant(x))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)

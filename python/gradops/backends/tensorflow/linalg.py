@@ -243,5 +243,46 @@ def qr(x, mode="reduced"):
 
 @_matrix
 def svd(x, full_matrices=True, compute_uv=True):
-    y = tf.linalg.svd(_finite(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    if x.dtype.is_complex and compute_uv:
+        y = _complex_svd(_finite(x), full_matrices)
+    else:
+        y = tf.linalg.svd(_finite(x), full_matrices=full_matrices, compute_uv=compute_uv)
     return (y[1], y[0], tf.linalg.adjoint(y[2])) if compute_uv else y
+
+
+def _complex_svd(x, full_matrices):
+    """``tf.linalg.svd`` of complex matrices by Wan & Zhang's derivative (2019): its own second one is wrong."""
+
+    @tf.custom_gradient
+    def factors(x):
+        def gradient(g_s, g_u, g_v):
+            s, u, v = _complex_svd(x, full_matrices)
+            rank = s.shape[-1]
+            (u, g_u), (v, g_v) = _own_span(u, g_u, rank), _own_span(v, g_v, rank)
+            vh = tf.linalg.adjoint(v)
+            u_part, v_part = tf.linalg.adjoint(u) @ g_u, vh @ g_v
+            row, column = s[..., None, :], s[..., None]
+            rounding = 10 * float(np.finfo(s.dtype.as_numpy_dtype).eps) * tf.reduce_max(s, -1, keepdims=True)
+            inverse = tf.math.divide_no_nan(tf.cast(s > rounding, s.dtype), s)
+            apart = tf.cast(tf.abs(row - column) > rounding[..., None], s.dtype)
+            gaps = tf.math.divide_no_nan(apart, (row - column) * (row + column))
+            inner = (u_part - tf.linalg.adjoint(u_part)) * tf.cast(gaps * row, x.dtype)
+            inner += (v_part - tf.linalg.adjoint(v_part)) * tf.cast(gaps * column, x.dtype)
+            phases = tf.math.imag(tf.linalg.diag_part(u_part)) - tf.math.imag(tf.linalg.diag_part(v_part))
+            inner += tf.linalg.diag(tf.complex(g_s, phases * inverse / 2))
+            y = u @ inner @ vh
+            scale = tf.cast(inverse, x.dtype)[..., None, :]
+            beside = g_u * scale
+            y += (beside - u @ (tf.linalg.adjoint(u) @ beside)) @ vh
+            beside = tf.linalg.adjoint(g_v * scale)
+            return y + u @ (beside - (beside @ v) @ vh)
+
+        return tuple(tf.linalg.svd(x, full_matrices=full_matrices)), gradient
+
+    return factors(x)
+
+
+def _own_span(q, g, rank):
+    """The first ``rank`` columns, with what the gradient of the others says of their span."""
+    first, rest = q[..., :rank], q[..., rank:]
+    return first, g[..., :rank] - rest @ (tf.linalg.adjoint(g[..., rank:]) @ first)
