@@ -59,7 +59,7 @@ op_ifft2 <- function(x) {
 #' op_irfft(list(c(1, 2), c(3, 4)))
 #' @export
 op_irfft <- function(x, fft_length = NULL) {
-  call_op("irfft", operand(pair(x)), fft_length)
+  call_op("irfft", operand(pair(x, of_real = TRUE)), fft_length)
 }
 
 #' Discrete Fourier transform of a real signal over the last dimension: the first half of the spectrum

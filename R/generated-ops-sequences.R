@@ -43,7 +43,10 @@ op_extract_sequences <- function(x, sequence_length, sequence_stride) {
 op_istft <- function(
   x, sequence_length, sequence_stride, fft_length, length = NULL, window = "hann", center = TRUE
 ) {
-  call_op("istft", operand(pair(x)), sequence_length, sequence_stride, fft_length, length, window, flag(center))
+  call_op(
+    "istft", operand(pair(x, of_real = TRUE)), sequence_length, sequence_stride, fft_length, length, window,
+    flag(center)
+  )
 }
 
 #' Short-time Fourier transform of a real signal over the last dimension

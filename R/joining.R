@@ -51,13 +51,15 @@ c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   if (is.null(names)) joined else with_names(joined, names)
 }
 
-# In keras3 `c(real, imaginary)` of two matrices is a list of both, which `op_fft2()` and its family take.
+# In keras3 `c(real, imaginary)` of two tensors is a list of both, which `op_fft2()` and its family take.
 is_pair <- function(parts) {
-  length(parts) == 2L && !is_vector(parts[[1]]) && identical(dim(parts[[1]]), dim(parts[[2]]))
+  length(parts) == 2L && length(parts[[1]]) > 1L && identical(shape_of(parts[[1]]), shape_of(parts[[2]]))
 }
 
-pair <- function(x) {
-  attr(x, "gradops_pair", exact = TRUE) %||% x
+# Two vectors so joined are a signal, but no spectrum of one: that of `of_real` signals is always complex.
+pair <- function(x, of_real = FALSE) {
+  parts <- attr(x, "gradops_pair", exact = TRUE)
+  if (is.null(parts) || !of_real && is_vector(parts[[1]])) x else parts
 }
 
 # All that nested lists hold.

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import GRAD, VARIABLE, BackendError, GradientError
+from ..errors import GRAD, VARIABLE, BackendError, GradientError, JitError
 
 required_kernels: set[str] = set()
 """The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
@@ -85,6 +85,14 @@ def check(name: str, given: Any, partial: bool) -> None:
             argument="module",
             hint="`gradops.backends.interface` says what each has to do; `partial=True` registers it without kernels",
         )
+
+
+def looked_at_a_value() -> JitError:
+    """The error for asking a tensor that is being traced for its value."""
+    return JitError(
+        "a compiled function looked at a value: a branch or a Python number made of a tensor.",
+        hint="use `ops.where()` or `ops.cond()`, or make the argument static",
+    )
 
 
 class Backend(_Contract):

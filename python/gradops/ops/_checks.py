@@ -23,6 +23,7 @@ from ..errors import (
     Element,
     Given,
     GradopsError,
+    JitError,
     Position,
     ShapeError,
 )
@@ -43,7 +44,7 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
         return reason
     except Exception:
         pass
-    if isinstance(error, _OF_UNKNOWN_SIZES) and not isinstance(error, GradopsError):
+    if isinstance(error, JitError) or isinstance(error, _OF_UNKNOWN_SIZES) and not isinstance(error, GradopsError):
         reason = unknown_size(op, bound)
         if reason is not None:
             reason.__cause__ = error

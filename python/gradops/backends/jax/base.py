@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import defaults, dtypes
+from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
 
 calls_from_threads = True
@@ -84,7 +85,9 @@ def place(x, device):
 def to_numpy(x) -> np.ndarray:
     if isinstance(x, jax.core.Tracer):  # of a derivative, unlike that of a compiled function, the value is known
         known = getattr(x, "to_concrete_value", lambda: None)()
-        x = x if known is None else known
+        if known is None:
+            raise looked_at_a_value() from jax.errors.TracerArrayConversionError(x)
+        x = known
     return np.asarray(x.astype(jnp.float32) if x.dtype == jnp.bfloat16 else x)
 
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ... import _tree
-from ...errors import GradientError, JitError
+from ...errors import GradientError
+from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
 from . import traces
 from .traces import carried  # noqa: F401
@@ -365,9 +366,6 @@ def compile(f):
             result = compiled(*arrays)
             return _tree.unflatten(result.form, result.leaves)
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-            raise JitError(
-                "a compiled function looked at a value: a branch or a Python number made of an array.",
-                hint="use `ops.where()` or `ops.cond()`, or make the argument static",
-            ) from error
+            raise looked_at_a_value() from error
 
     return call

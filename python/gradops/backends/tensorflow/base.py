@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ... import defaults, dtypes
 from ...errors import BackendError
+from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
 from . import _private
 
@@ -80,6 +81,8 @@ def place(x, device):
 
 
 def to_numpy(x) -> np.ndarray:
+    if tf.is_symbolic_tensor(x):
+        raise looked_at_a_value()
     return (tf.cast(x, tf.float32) if x.dtype == tf.bfloat16 else x).numpy()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ...errors import GradientError, JitError
+from ...errors import GradientError
+from ..interface import looked_at_a_value
 from . import _private, closures, tapes
 from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
@@ -243,9 +244,6 @@ def compile(f):
         try:
             return compiled(*tensors)
         except tf.errors.OperatorNotAllowedInGraphError as error:
-            raise JitError(
-                "a compiled function looked at a value: a branch or a Python number made of a tensor.",
-                hint="use `ops.where()` or `ops.cond()`, or make the argument static",
-            ) from error
+            raise looked_at_a_value() from error
 
     return call
