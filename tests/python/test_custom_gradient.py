@@ -60,6 +60,29 @@ def test_the_rule_counts_in_every_order(way):
 
 
 @ALL
+def test_a_gradient_function_that_calls_its_own_function(way):
+    @custom_gradient
+    def f(x):
+        return ops.exp(x), lambda upstream: 2.0 * upstream * f(x)
+
+    e = np.exp(X)
+    check(way, f, 2 * e, 4 * e, 8 * e)
+
+
+def test_jax_compiles_gradients_of_gradients_to_the_third():
+    jax = pytest.importorskip("jax")
+
+    @custom_gradient
+    def f(x):
+        return ops.exp(x), lambda upstream: 2.0 * upstream * f(x)
+
+    third = jax.grad(jax.grad(jax.grad(f)))
+    assert float(jax.jit(third)(0.0)) == 8
+    with pytest.raises(GradientError, match="to order 3"):
+        jax.jit(jax.grad(third))(0.0)
+
+
+@ALL
 def test_one_in_another(way):
     @custom_gradient
     def inner(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextvars import ContextVar
 
 import jax
 import jax.numpy as jnp
@@ -85,8 +86,17 @@ def _closed_over() -> GradientError:
     )
 
 
+_rules: ContextVar[int] = ContextVar("rules", default=0)
+"""How many gradient functions are being traced, each in the one before."""
+
+_ORDERS = 3
+
+
 def _staged(run, inputs: list) -> list:
-    """The custom derivative as a program of its own: traced once, what it closes over as arguments."""
+    """The custom derivative as a program of its own: traced once, what it closes over as arguments.
+
+    A gradient function may call what it is the gradient of, so that one of each order stands in the one before.
+    """
     count = len(inputs)
     avals = [jax.typeof(x) for x in inputs]
     plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)
@@ -102,11 +112,16 @@ def _staged(run, inputs: list) -> list:
         given[:] = [g is not None for g in found]
         return values, [g for g in found if g is not None]
 
+    within = _rules.set(_rules.get() + 1)
     try:
+        if _rules.get() > _ORDERS:
+            raise GradientError(f"in what JAX compiles, custom gradients have derivatives to order {_ORDERS}.")
         closed = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
     except Exception as error:  # told when the derivative is asked for
         failure.append(error)
         closed = plain
+    finally:
+        _rules.reset(within)
     program = _Program(closed, count, len(plain.out_avals))
 
     @jax.custom_vjp
