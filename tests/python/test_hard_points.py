@@ -4,10 +4,13 @@ Where a value or a first derivative is not finite, what comes after it is not co
 are SciPy's and NumPy's, so an error that all share would be one of theirs; finite differences guard the derivatives.
 """
 
+import math
+
 import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
+import gradops
 from gradops import Variable, autodiff, backends, ops
 
 backends.by_name("jax").prepare("float64")
@@ -36,6 +39,7 @@ UNARY |= {
     "polygamma 1": lambda x: ops.special.polygamma(x, 1),
     "polygamma 2": lambda x: ops.special.polygamma(x, 2),
     "power 0": lambda x: ops.power(x, 0.0),
+    "power 1": lambda x: ops.power(x, 1),
     "power 2": lambda x: ops.power(x, 2),
     "power 3.0": lambda x: ops.power(x, 3.0),
     "normal_cdf": ops.activations.normal_cdf,
@@ -293,3 +297,13 @@ def test_denormal_numbers(backend):
     """TensorFlow and JAX take them for 0."""
     got = numpy(ops.sqrt(tensors(np.array([1e-310]), backend)))
     np.testing.assert_allclose(got, [0.0 if backend in ("jax", "tensorflow") else 1e-155])
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3.0])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_all_derivatives_of_whole_powers_at_zero(backend, exponent):
+    f = lambda x: ops.power(x, exponent)  # noqa: E731
+    for order in range(1, 6):
+        f = gradops.grad(f)
+        found = float(numpy(f(tensors(np.array(0.0), backend))))
+        assert found == (math.factorial(order) if order == exponent else 0), order

@@ -87,6 +87,11 @@ def check(name: str, given: Any, partial: bool) -> None:
         )
 
 
+def is_small_whole(x) -> bool:
+    """Whether an exponent is a Python number for which multiplying is as exact as a power."""
+    return isinstance(x, (int, float)) and x in range(1, 9)
+
+
 def looked_at_a_value() -> JitError:
     """The error for asking a tensor that is being traced for its value."""
     return JitError(

@@ -4,6 +4,7 @@ import math
 
 import tensorflow as tf
 
+from ..interface import is_small_whole
 from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted, stepped
 
 add = arithmetic(tf.math.add)
@@ -67,10 +68,21 @@ def _number(x, value):
     return tf.constant(value, x.dtype)
 
 
+def _whole_power(x, n: int):
+    """By squares, as the derivative of tf.math.pow of order n + 1 is NaN at 0."""
+    if n == 1:
+        return tf.identity(x)
+    half = tf.square(_whole_power(x, n // 2))
+    return half * x if n % 2 else half
+
+
 def power(x1, x2):
     number = isinstance(x2, (int, float))
     plain = number and x2 != 0 or isinstance(x1, (int, float))
+    whole = int(x2) if is_small_whole(x2) else 0
     x1, x2 = promoted(x1, x2)
+    if whole and x1.dtype.is_floating:
+        return _whole_power(x1, whole)
     if plain or not x1.dtype.is_floating:
         return tf.math.pow(x1, x2)
     zero = tf.equal(x2, 0)
