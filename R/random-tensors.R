@@ -10,6 +10,9 @@
 #' @param mean,stddev,minval,maxval Numbers or tensors. `maxval` itself is not drawn.
 #' @param dtype A dtype; `config_floatx()` where it is `NULL`.
 #' @param seed `NULL`, an R integer, or a `random_seed_generator()`.
+#' @param alpha,beta Shape parameters of the gamma and the beta distribution, above 0; numbers or tensors that broadcast
+#'   to `shape`.
+#' @param counts,probabilities How many trials, and how likely each succeeds; numbers or tensors, as `alpha`.
 #' @param logits A matrix: the logarithms of each row's probabilities, up to a constant.
 #' @param num_samples How many of each row.
 #' @param zero_indexed Whether classes count from 0, rather than from 1.
@@ -19,13 +22,14 @@
 #' @param axis The dimension along which to shuffle, from 1.
 #' @param name,... Ignored.
 #' @returns A tensor: normal numbers, those within two standard deviations (`random_truncated_normal()`), uniform ones,
-#'   whole ones, classes, `inputs` with elements left out, `x` in another order. `random_seed_generator()`: an
-#'   environment.
+#'   whole ones, those of the gamma (of scale 1), beta and binomial distribution, classes, `inputs` with elements left
+#'   out, `x` in another order. `random_seed_generator()`: an environment.
 #' @section Gradient:
 #' To `mean`, `stddev`, `minval`, `maxval` through the formula (reparametrisation); to `inputs` and `x` where they stay.
-#'   None to `logits`.
+#'   None to `logits`; none to `alpha`, `beta`, `counts` and `probabilities`, where one that is asked for is an error.
 #' @section Errors:
 #' - `gradops_error_argument`: a `seed` that is none, a `rate` outside of 0 to 1.
+#' - `gradops_error_gradient`: a parameter without gradient that is differentiated.
 #' - `gradops_error_jit`: no seed in a compiled function.
 #' @examplesIf gradops_available()
 #' random_normal(c(2, 3), seed = 1)
@@ -61,6 +65,28 @@ random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, s
   inside <- 2 * stats::pnorm(2) - 1
   u <- draw("random_uniform", like_dtype(dtype), shape, seed)
   mean + stddev * sqrt(2) * op_erfinv(inside * (2 * u - 1))
+}
+
+#' @rdname random_tensors
+#' @export
+random_gamma <- function(shape, alpha, dtype = NULL, seed = NULL) {
+  draw("random_gamma", like_dtype(dtype, of_library(alpha)), shape, seed, list(alpha = alpha))
+}
+
+# By two gamma variables.
+#' @rdname random_tensors
+#' @export
+random_beta <- function(shape, alpha, beta, dtype = NULL, seed = NULL) {
+  seed <- seed_number(seed)
+  x <- random_gamma(shape, alpha, dtype, seed)
+  x / (x + random_gamma(shape, beta, dtype, next_seed(seed, 1L)))
+}
+
+#' @rdname random_tensors
+#' @export
+random_binomial <- function(shape, counts, probabilities, dtype = NULL, seed = NULL) {
+  like <- like_dtype(dtype, of_library(counts, probabilities))
+  draw("random_binomial", like, shape, seed, list(counts = counts, probabilities = probabilities))
 }
 
 # The largest of logits to which Gumbel's noise was added (Gumbel 1954).
@@ -106,13 +132,34 @@ random_seed_generator <- function(seed = NULL, name = NULL, ...) {
   structure(generator, class = "gradops_seed_generator")
 }
 
-draw <- function(op, like, shape, seed, call = parent.frame()) {
-  call_op(op, like, as.list(as.integer(shape)), seed_number(seed, call))
+stopped <- "`op_stop_gradient()` of it says that none is wanted."
+
+draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame()) {
+  for (name in names(parameters)) {
+    if (is_any_tensor(parameters[[name]]) && is_recorded(parameters[[name]])) {
+      abort(
+        c(sprintf("`%s` is differentiated, but what is drawn has no gradient to it.", name), i = stopped),
+        class = c("gradops_error_gradient", "gradops_error"), argument = name, call = call
+      )
+    }
+  }
+  parameters <- lapply(unname(parameters), operand)
+  do.call(call_op, c(list(op, like), parameters, list(as.list(as.integer(shape)), seed_number(seed, call))))
+}
+
+# The first tensor, whose library draws; NULL for the default one.
+of_library <- function(...) {
+  Find(is_any_tensor, list(...))
+}
+
+next_seed <- function(seed, count) {
+  py_to_r(call_core("ops.random.next_seed", seed, count))
 }
 
 # A tensor of that dtype, of the backend of `x`.
 like_dtype <- function(dtype, x = NULL) {
-  if (is.null(x)) op_zeros(integer(), dtype %||% config_floatx()) else op_cast(op_stop_gradient(op_sum(x)), dtype)
+  dtype <- dtype %||% config_floatx()
+  if (is.null(x)) op_zeros(integer(), dtype) else op_cast(op_stop_gradient(op_sum(x)), dtype)
 }
 
 seed_number <- function(seed, call = parent.frame()) {
@@ -127,7 +174,7 @@ seed_number <- function(seed, call = parent.frame()) {
       )
     }
     seed$count <- seed$count + 1L
-    return(py_to_r(call_core("ops.random.next_seed", seed$seed, seed$count)))
+    return(next_seed(seed$seed, seed$count))
   }
   if (!is.numeric(seed) || length(seed) != 1L || is.na(seed) || seed != round(seed) || seed < 0) {
     what <- sprintf("must be a whole number or a `random_seed_generator()`; got %s.", friendly(seed))

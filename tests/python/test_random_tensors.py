@@ -6,7 +6,7 @@ from parity import BACKENDS, numpy, tensors
 
 from gradops import ops
 from gradops.errors import ArgumentTypeError
-from gradops.ops.random import next_seed, random_normal, random_uniform
+from gradops.ops.random import next_seed, random_binomial, random_gamma, random_normal, random_uniform
 
 COUNT = 20_000
 
@@ -37,6 +37,24 @@ def test_seeds(backend, draw):
     assert ops.shape(draw(like, (), 1)) == () and ops.shape(draw(like, (0, 2), 1)) == (0, 2)
     with pytest.raises(ArgumentTypeError, match="`seed` must be a whole number"):
         draw(like, (2,), 1.5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_distributions_with_parameters(backend, dtype):
+    like = tensors(np.zeros(2, dtype), backend)
+    alpha = np.array([0.3, 1.0, 7.5])
+    gamma = random_gamma(like, tensors(alpha, backend), (COUNT, 3), 3)
+    n, p = np.array([1, 4, 50]), np.array([0.5, 0.1, 0.9])
+    binomial = random_binomial(like, tensors(n, backend), tensors(p, backend), (COUNT, 3), 3)
+    for drawn, mean, variance in ((gamma, alpha, alpha), (binomial, n * p, n * p * (1 - p))):
+        assert type(drawn) is type(ops.exp(like)) and ops.dtype(drawn) == dtype and ops.shape(drawn) == (COUNT, 3)
+        values = numpy(drawn).astype(float)
+        assert np.all(abs(values.mean(0) - mean) < 5 * np.sqrt(variance / COUNT))
+        assert np.all(abs(values.var(0) / variance - 1) < 0.25)
+    assert set(np.unique(numpy(binomial)[:, 1])) <= {0, 1, 2, 3, 4}
+    again = random_gamma(like, tensors(alpha, backend), (COUNT, 3), 3)
+    np.testing.assert_array_equal(numpy(again), numpy(gamma))
 
 
 def test_seeds_of_one_are_independent():

@@ -3,7 +3,8 @@ test_each("one seed gives the same numbers, of the right distribution", {
   draws <- list(
     function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),
     function(seed) random_truncated_normal(2000L, 1, 2, seed = seed),
-    function(seed) random_integer(2000L, 2, 5, seed = seed)
+    function(seed) random_integer(2000L, 2, 5, seed = seed), function(seed) random_gamma(2000L, 2.5, seed = seed),
+    function(seed) random_beta(2000L, 2, 0.7, seed = seed), function(seed) random_binomial(2000L, 4, 0.3, seed = seed)
   )
   for (draw in draws) {
     expect_identical(values(draw(7)), values(draw(7)))
@@ -21,6 +22,12 @@ test_each("one seed gives the same numbers, of the right distribution", {
   expect_true(all(abs(truncated) <= 2))
   expect_gt(ks.test(truncated, function(q) (pnorm(q) - pnorm(-2)) / (pnorm(2) - pnorm(-2)))$p.value, 1e-4)
   expect_gt(chisq.test(table(factor(values(draws[[4]](1)), 2:4)))$p.value, 1e-4)
+  expect_gt(ks.test(values(draws[[5]](1)), "pgamma", 2.5)$p.value, 1e-4)
+  expect_gt(ks.test(values(draws[[6]](1)), "pbeta", 2, 0.7)$p.value, 1e-4)
+  expect_gt(chisq.test(table(factor(values(draws[[7]](1)), 0:4)), p = dbinom(0:4, 4, 0.3))$p.value, 1e-4)
+  wide <- as.array(random_binomial(c(3, 2), c(0, 9), op_convert_to_tensor(c(0.5, 1)), seed = 1))
+  expect_identical(wide, cbind(c(0, 0, 0), 9))
+  expect_error(gradient(function(a) sum(random_gamma(3L, a, seed = 1)), 2), "`alpha`", class = "gradops_error_gradient")
   expect_identical(dim(random_normal(c(2, 3), seed = 1)), 2:3)
   expect_identical(op_dtype(random_normal(2L, dtype = "float32", seed = 1)), "float32")
 })

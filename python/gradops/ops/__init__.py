@@ -33,7 +33,7 @@ from .pooling import *
 from .products import *
 from .properties import *
 from .quantiles import *
-from .random import random_normal, random_uniform
+from .random import random_binomial, random_gamma, random_normal, random_uniform
 from .rearranging import *
 from .reductions import *
 from .scattering import *

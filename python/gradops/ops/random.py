@@ -25,6 +25,23 @@ def random_normal(like: Tensor, shape: Shape, seed: Integer) -> Tensor:
     return _as(like, np.random.default_rng(seed).standard_normal(shape))
 
 
+@op(public=False, differentiable=False)
+def random_gamma(like: Tensor, alpha: Tensor, shape: Shape, seed: Integer) -> Tensor:
+    """Numbers of the gamma distribution of shape parameter ``alpha``, which broadcasts to ``shape``, and scale 1."""
+    return _as(like, np.random.default_rng(seed).standard_gamma(_values(alpha), shape))
+
+
+@op(public=False, differentiable=False)
+def random_binomial(like: Tensor, counts: Tensor, probabilities: Tensor, shape: Shape, seed: Integer) -> Tensor:
+    """How many of ``counts`` trials succeed, of ``like``'s floating dtype; both parameters broadcast to ``shape``."""
+    drawn = np.random.default_rng(seed).binomial(_values(counts).astype("int64"), _values(probabilities), shape)
+    return _as(like, drawn)
+
+
+def _values(x) -> np.ndarray:
+    return backends.of(x).to_numpy(x)
+
+
 def _as(like, array):
     return cast(backends.of(like).convert(array, like=like), dtype(like))
 
