@@ -1,9 +1,9 @@
 #' R's solvers in functions that are differentiated
 #'
-#' `uniroot()`, `optimize()`, `optim()` and `integrate()` of stats where the function that they are given returns
-#' tensors, as it does where it closes over what is differentiated. What they find then has derivatives: of a root and
-#' of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds (Leibniz). Of
-#' R's own values each is R's.
+#' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats where the function that they are
+#' given returns tensors, as it does where it closes over what is differentiated. What they find then has derivatives: of
+#' a root and of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds
+#' (Leibniz). Of R's own values each is R's.
 #'
 #' R's solver finds the solution on numbers. It is then improved by Newton's method, and by three steps that are
 #' recorded: by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on
@@ -12,15 +12,18 @@
 #' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
 #' below 1e-10, or `rel.tol` at least.
 #'
-#' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`
-#' 25 of Newton's steps with a damping, from `par`, without bounds. `integrate()` takes a double exponential rule of
+#' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`,
+#' `nlm()` and `nlminb()` 25 of Newton's steps with a damping, from where they start, without bounds. `integrate()` takes a double exponential rule of
 #' some 400 to 1000 points, whose error is not looked at: it does not see a peak narrower than some hundredth of the
 #' interval.
-#' @param f,fn,gr,par,interval,lower,upper,f.lower,f.upper As in stats: bounds and `par` may be tensors.
+#' @param f,fn,gr,par,p,start,objective,gradient,interval,lower,upper,f.lower,f.upper As in stats: bounds and starting
+#'   values may be tensors.
 #' @param extendInt,check.conv,tol,maxiter,trace,maximum,method,control,hessian As in stats.
+#' @param typsize,fscale,print.level,ndigit,gradtol,stepmax,steptol,iterlim,check.analyticals,scale As in stats.
 #' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
 #' @param ... More arguments of the function.
-#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `value`, `hessian`.
+#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `estimate`, `gradient`,
+#'   `value`, `hessian`.
 #'   Where values are not known, counts of iterations and `abs.error` are `NA`.
 #' @section Gradient:
 #' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
@@ -94,8 +97,7 @@ optimize <- function(f, interval, ..., lower = min(interval), upper = max(interv
   if (!is.null(found)) {
     bound <- bound_near(start, low, high, one, maximum, tol)
     if (!is.null(bound)) {
-      x <- list(lower, upper)[[bound]]
-      x <- start + (x - op_stop_gradient(x)) # moves with the bound alone
+      x <- moving_with(list(lower, upper)[[bound]], 1L, start)
       return(stats::setNames(list(x, f(x, ...)), names(found)))
     }
   }
@@ -139,31 +141,105 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
     return(found)
   }
   one <- function(x) sum(fn(with_names(x, names(par)), ...))
-  second <- get("hessian", topenv()) # `hessian` is an argument here
-  free <- rep(TRUE, length(par))
-  if (is.null(found)) {
-    if (any(lower > -Inf, upper < Inf)) needs_values("`optim()` with bounds", "Transform the parameters: `exp(x)`.")
-    at <- damped_newton(one, par, sign(control$fnscale %||% 1))
-  } else {
-    at <- found$par
-    free <- at > number_of(lower, noted) & at < number_of(upper, noted)
-  }
-  x <- at
-  if (any(free)) {
-    order <- order(c(which(free), which(!free)))
-    whole <- function(z) if (all(free)) z else joined(list(z, at[!free]))[order]
-    inner <- function(z) one(whole(z))
-    x <- whole(implicit(function(z) gradient(inner, z), function(z) second(inner, z), if (all(free)) at else at[free],
-                        noted$tensor, "optim()", "the matrix of second derivatives is singular there", is.null(found)))
-  }
+  x <- minimum_near(found$par, one, par, lower, upper, noted$tensor, "optim()", sign(control$fnscale %||% 1))
   x <- with_names(x, names(par))
   c(
     list(
       par = x, value = fn(x, ...), counts = found$counts %||% c(`function` = NA_integer_, gradient = NA_integer_),
       convergence = found$convergence %||% NA_integer_
     ),
-    list(message = found$message), if (hessian) list(hessian = second(one, x))
+    list(message = found$message), if (hessian) list(hessian = hessian_at(one, x))
   )
+}
+
+#' @rdname tensor_solvers
+#' @export
+nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale = 1, print.level = 0, ndigit = 12,
+                gradtol = 1e-6, stepmax = max(1000 * sqrt(sum((p / typsize)^2)), 1000), steptol = 1e-6, iterlim = 100,
+                check.analyticals = TRUE) {
+  noted <- new.env()
+  found <- on_numbers({
+    start <- p
+    p <- number_of(p, noted) # also in the default of `stepmax`
+    stats::nlm(
+      numbers_of(f, noted), p, ..., hessian = hessian, typsize = typsize, fscale = fscale, print.level = print.level,
+      ndigit = ndigit, gradtol = gradtol, stepmax = stepmax, steptol = steptol, iterlim = iterlim,
+      check.analyticals = check.analyticals
+    )
+  })
+  if (is.null(noted$tensor)) {
+    return(found)
+  }
+  one <- function(x) sum(f(x, ...))
+  x <- minimum_near(found$estimate, one, start, -Inf, Inf, noted$tensor, "nlm()")
+  c(
+    list(minimum = f(x, ...), estimate = x, gradient = gradient(one, x)),
+    if (hessian) list(hessian = hessian_at(one, x)),
+    list(code = found$code %||% NA_integer_, iterations = found$iterations %||% NA_integer_)
+  )
+}
+
+#' @rdname tensor_solvers
+#' @export
+nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale = 1, control = list(), lower = -Inf,
+                   upper = Inf) {
+  noted <- new.env()
+  found <- on_numbers({
+    stats::nlminb(
+      number_of(start, noted), numbers_of(objective, noted), if (!is.null(gradient)) numbers_of(gradient, noted),
+      if (is.function(hessian)) numbers_of(hessian, noted) else hessian, ..., scale = scale, control = control,
+      lower = number_of(lower, noted), upper = number_of(upper, noted)
+    )
+  })
+  if (is.null(noted$tensor)) {
+    return(found)
+  }
+  one <- function(x) sum(objective(with_names(x, names(start)), ...))
+  x <- with_names(minimum_near(found$par, one, start, lower, upper, noted$tensor, "nlminb()"), names(start))
+  list(
+    par = x, objective = objective(x, ...), convergence = found$convergence %||% NA_integer_,
+    iterations = found$iterations %||% NA_integer_,
+    evaluations = found$evaluations %||% c(`function` = NA_integer_, gradient = NA_integer_), message = found$message
+  )
+}
+
+# The minimum near `found`, with derivatives by what is on no bound; from `start` where values are not known.
+minimum_near <- function(found, f, start, lower, upper, like, what, sign = 1, call = parent.frame()) {
+  free <- rep(TRUE, length(start))
+  fixed <- NULL
+  if (is.null(found)) {
+    if (any(lower > -Inf, upper < Inf)) {
+      needs_values(sprintf("`%s` with bounds", what), "Transform the parameters: `exp(x)`.", call)
+    }
+    at <- damped_newton(f, start, sign)
+  } else {
+    at <- found
+    free <- at > plain(lower) & at < plain(upper)
+    low <- at <= plain(lower)
+    fixed <- lapply(which(!free), function(i) moving_with(if (low[i]) lower else upper, i, at[i]))
+  }
+  if (!any(free)) {
+    return(joined(fixed))
+  }
+  order <- order(c(which(free), which(!free)))
+  whole <- function(z) if (all(free)) z else joined(c(list(z), fixed))[order]
+  inner <- function(z) f(whole(z))
+  whole(implicit(function(z) gradient(inner, z), function(z) hessian_at(inner, z), if (all(free)) at else at[free],
+                 like, what, "the matrix of second derivatives is singular there", is.null(found), call))
+}
+
+# The `i`-th element of a bound, recycled, as `value`, which moves with it.
+moving_with <- function(bound, i, value) {
+  if (!is_any_tensor(bound)) {
+    return(value)
+  }
+  bound <- bound[(i - 1L) %% length(bound) + 1L]
+  value + (bound - op_stop_gradient(bound))
+}
+
+# `hessian` is an argument of the solvers.
+hessian_at <- function(f, x) {
+  hessian(f, x)
 }
 
 # Solvers on numbers ---------------------------------------------------------------------------------------------------

@@ -28,6 +28,28 @@ test_each("what they return besides is stats'", {
   expect_identical(integrate(dnorm, -1, 1)$value, stats::integrate(stats::dnorm, -1, 1)$value)
 })
 
+test_each("nlm() and nlminb() are differentiated as optim() is, and solutions on a bound move with it", {
+  loss <- function(p) function(x) (x[1] - p[1])^2 + (x[2] - p[1] * p[2])^2
+  p <- c(0.7, 1.2)
+  expect_equal(gradient(function(p) sum(nlm(loss(p), c(0, 0))$estimate * 1:2), p), c(1 + 2 * 1.2, 1.4), tolerance = 1e-6)
+  least <- function(p) nlm(function(x) loss(p)(x) + x[1]^2, c(0, 0), hessian = TRUE)
+  expect_equal(hessian(function(p) least(p)$minimum, p), matrix(c(1, 0, 0, 0), 2), tolerance = 1e-6)
+  expect_equal(gradient(function(p) sum(least(p * p)$hessian), p), c(0, 0), tolerance = 1e-6)
+  names <- function(p) nlminb(c(a = 0, b = 0), loss(p))$par[["b"]]
+  expect_equal(gradient(names, p), c(1.2, 0.7), tolerance = 1e-6)
+  bound <- list(
+    function(p) nlminb(c(1, 3), loss(p), lower = c(-1, p[2] + 1))$par,
+    function(p) optim(c(1, 3), loss(p), method = "L-BFGS-B", lower = c(-1, p[2] + 1))$par
+  )
+  for (f in bound) expect_equal(gradient(function(p) sum(f(p) * 1:2), p), c(1, 2), tolerance = 1e-6)
+  expect_equal(gradient(function(p) optimize(function(x) (x - p[1])^2, c(p[2], 5))$minimum, p), c(0, 1))
+  expect_equal(jit(grad_fn(function(p) nlm(loss(p), c(0, 0))$estimate[2]))(p), c(1.2, 0.7), tolerance = 1e-6)
+  expect_error(jit(function(p) nlminb(c(0, 0), loss(p), lower = 0)$objective)(p), "bounds", class = "gradops_error_jit")
+  f <- function(x) sum((x - 1:2)^2)
+  expect_identical(nlm(f, c(0, 0), hessian = TRUE), stats::nlm(f, c(0, 0), hessian = TRUE))
+  expect_identical(nlminb(c(0, 0), f), stats::nlminb(c(0, 0), f))
+})
+
 test_each("where there is no derivative, they say so", {
   expect_error(
     gradient(function(a) uniroot(function(x) x^3 - a, c(-1, 3))$root, 0), "slope", class = "gradops_error_gradient"
