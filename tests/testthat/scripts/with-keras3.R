@@ -147,6 +147,38 @@ if (backend == "tensorflow") {
   same(doubled(x), 3 * sum(m))
 }
 
+# A training step of one's own, by gradops' derivative of a loss of R's: the kernel's gradient is tripled.
+tripled <- op_custom_gradient(function(w) w * 1, function(w, upstream) 3 * upstream)
+derived <- function(x, y, w) value_and_grad_fn(function(w) op_mean(op_square(op_matmul(x, tripled(w)) - y)))(w)
+by_state <- function(state, data) { # as Keras asks for it on JAX
+  c(trainable, rest, optimizer, metrics) %<-% state
+  found <- derived(data[[1]], data[[2]], trainable[[1]])
+  c(trainable, optimizer) %<-% self$optimizer$stateless_apply(optimizer, list(found$gradient), trainable)
+  tuple(reticulate::dict(own = found$value), tuple(trainable, rest, optimizer, metrics))
+}
+by_variables <- function(data) {
+  w <- self$trainable_variables[[1]]
+  found <- derived(data[[1]], data[[2]], w)
+  self$optimizer$apply(list(found$gradient), list(w))
+  list(own = found$value)
+}
+model_of_own <- new_model_class(
+  "Own",
+  initialize = function() {
+    super$initialize()
+    self$dense <- layer_dense(units = 1, use_bias = FALSE)
+  },
+  call = function(x) self$dense(x),
+  train_step = if (backend == "jax") by_state else by_variables
+)
+model <- model_of_own()
+model(inputs)
+model |> compile(optimizer = optimizer_sgd(0.1), loss = "mse")
+before <- get_weights(model)[[1]]
+history <- model |> fit(inputs, targets, epochs = 1, batch_size = 16, verbose = 0)
+same(get_weights(model)[[1]], before - 0.1 * 3 * crossprod(inputs, inputs %*% before - targets) * 2 / 16, 1e-4)
+same(history$metrics$own, mean((inputs %*% before - targets)^2), 1e-4)
+
 # Settings are set for both.
 config_set_epsilon(1e-6)
 stopifnot(keras3::config_epsilon() == 1e-6)
