@@ -134,7 +134,8 @@ def test_tape_over_other_arrays(case, over):
     check()
 
 
-RANDOM = {"random_normal", "random_uniform"}  # each library has numbers of its own: test_random_tensors
+# Each library has numbers of its own: test_random_tensors.
+RANDOM = {"random_binomial", "random_gamma", "random_normal", "random_uniform"}
 
 
 @pytest.mark.parametrize("name", sorted(set(ops._dispatch.registry) - RANDOM))

@@ -5,14 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from ._dispatch import registry
-from .elementwise import add, greater_equal
+from .elementwise import add, greater_equal, multiply
 from .properties import unknown
-from .shaping import expand_dims
+from .shaping import expand_dims, reshape
 
 
 def counting(n):
     """The whole numbers from 0 below ``n``: NumPy's where it is known, else a tensor."""
     return registry["arange"].call(n) if unknown(n) else np.arange(n)
+
+
+def multiples(count, size, shape):
+    """``count`` multiples of ``size`` from 0, such as where lines start, in a shape: NumPy's where all is known.
+
+    NumPy's by its own functions: ``torch.compile`` follows those, but not an op's kernels for NumPy's arrays.
+    """
+    if any(unknown(n) for n in (count, size, *shape)):
+        return multiply(reshape(counting(count), shape), size)
+    return (np.arange(count, dtype=np.int64) * size).reshape(tuple(shape))
 
 
 def lower(rows, columns, k: int):

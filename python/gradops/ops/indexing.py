@@ -14,7 +14,7 @@ from . import _checks
 from ._checks import check_axis, check_positions, check_rank
 from ._dispatch import op
 from ._precision import check_fits
-from ._sizes import counting
+from ._sizes import multiples
 from .conversion import cast, convert_to_tensor, shape, size
 from .conversion import dtype as dtype_of
 from .elementwise import add, floor_divide, mod, multiply
@@ -93,8 +93,8 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
     flat = multiply(where(indices < 0, add(indices, sizes[axis]), indices), math.prod(sizes[axis + 1 :]))
     for i, n in enumerate(sizes):
         if i != axis and (unknown(n) or n != 1):
-            starts = multiply(counting(n), math.prod(sizes[i + 1 :]))
-            flat = add(flat, reshape(starts, [-1 if j == i else 1 for j in builtins.range(rank)]))
+            line = [-1 if j == i else 1 for j in builtins.range(rank)]
+            flat = add(flat, multiples(n, math.prod(sizes[i + 1 :]), line))
     return take(reshape(x, (-1,)), flat, 0)
 
 

@@ -18,7 +18,7 @@ from ._checks import check_real
 from ._dispatch import op
 from ._parts import by_parts
 from ._precision import floats
-from ._sizes import counting
+from ._sizes import multiples
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
@@ -256,7 +256,7 @@ def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
     """
     first = 2 if channels_first else 1
     sizes = shape(x)[first : first + len(output_size)]
-    places = reshape(counting(math.prod(shape(x))), shape(x))
+    places = multiples(math.prod(shape(x)), 1, shape(x))
     # The last dimension first, so that of equal elements the first in row-major order is chosen.
     for axis, (n, m) in reversed(list(enumerate(zip(sizes, output_size), first))):
         index, inside, _ = _parts(n, m, len(x.shape) - axis - 1)

@@ -10,7 +10,7 @@ from ..annotations import Axis, Index, Indices, Integer, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axis, check_kind, check_positions, check_rank, check_real, choice, describe, integer, known
 from ._dispatch import op
-from ._sizes import counting
+from ._sizes import multiples
 from .conversion import cast, shape
 from .elementwise import add, isfinite, less, logical_and, multiply
 from .indexing import take, where
@@ -86,7 +86,7 @@ def pick(x, positions):
     """Elements of ``x`` at positions along its last axis, line by line; one gather from the flat tensor."""
     *rows, size = shape(x)
     count = math.prod(rows)
-    starts = multiply(reshape(counting(count), (*rows, 1)), size)
+    starts = multiples(count, size, (*rows, 1))
     return take(reshape(x, (-1,)), add(positions, starts))
 
 

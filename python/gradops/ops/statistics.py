@@ -13,7 +13,7 @@ from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
-from ._sizes import counting
+from ._sizes import multiples
 from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
@@ -136,7 +136,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         counts = add_at(broadcast_to(zero, (length,)), x, weights)
     else:
         rows = shape(x)[0]
-        flat = reshape(add(x, multiply(expand_dims(counting(rows), 1), length)), (-1,))
+        flat = reshape(add(x, multiples(rows, length, (-1, 1))), (-1,))
         counts = add_at(broadcast_to(zero, (rows * length,)), flat, reshape(weights, (-1,)))
         counts = reshape(counts, (rows, length))
     return counts if values is not None else split(counts, [minlength], -1)[0]

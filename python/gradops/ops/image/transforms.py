@@ -15,7 +15,7 @@ from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
 from .. import _checks
 from .._dispatch import op
-from .._sizes import counting
+from .._sizes import multiples
 from ..conversion import cast, dtype, shape
 from ..elementwise import (
     add,
@@ -102,7 +102,7 @@ def _warp(op: str, images, data_format, interpolation: str, mode: str, fill_valu
     height, width, depth = shape(images)[rows], shape(images)[columns], shape(images)[channels]
     order = [*range(rank - 3), rows, columns, channels]
     flat = reshape(transpose(images, order) if channels != rank - 1 else images, (count * height * width, depth))
-    start = multiply(reshape(counting(count), (-1, 1, 1)), height * width)
+    start = multiples(count, height * width, (-1, 1, 1))
     result = _read(flat, (height, width), places(height, width, count), _ORDERS[interpolation], mode, fill_value, start)
     result = reshape(result, [shape(images)[a] for a in order])
     return transpose(result, [order.index(a) for a in range(rank)]) if channels != rank - 1 else result
