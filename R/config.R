@@ -149,7 +149,8 @@ gradops_available <- function(backend = NULL) {
 #' @returns A tensor; `x` itself where it is of that library and on that device already. Without JAX's 64-bit mode JAX
 #'   has float32 for float64.
 #' @section Errors:
-#' - `gradops_error_gradient`: the gradient of `x` is being recorded, and cannot follow: take [op_stop_gradient()] of it.
+#' - `gradops_error_gradient`: the gradient of `x` is being recorded, and cannot follow: take [op_stop_gradient()] of
+#'   it.
 #' - `gradops_error_backend`: an unknown or uninstalled backend, or a device that it does not have.
 #' @section Gradient:
 #' None between libraries.

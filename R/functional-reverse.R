@@ -42,8 +42,8 @@
 #' Functions that R's methods of S4 call, and compiled code, are reached by the tensor as it is: what they cannot take
 #' is an error. `vignette("r-code")` has examples, and a page for those who come from RTMB.
 #' @section Lost gradients:
-#' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation of
-#' `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
+#' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation
+#' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
 #' `as.logical()`, `as.integer()`, `as.character()`.
 #' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
 #' @examplesIf gradops_available()

@@ -1,8 +1,8 @@
 #' R's solvers in functions that are differentiated
 #'
 #' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats where the function that they are
-#' given returns tensors, as it does where it closes over what is differentiated. What they find then has derivatives: of
-#' a root and of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds
+#' given returns tensors, as it does where it closes over what is differentiated. What they find then has derivatives:
+#' of a root and of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds
 #' (Leibniz). Of R's own values each is R's.
 #'
 #' R's solver finds the solution on numbers. It is then improved by Newton's method, and by three steps that are
@@ -13,18 +13,17 @@
 #' below 1e-10, or `rel.tol` at least.
 #'
 #' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`,
-#' `nlm()` and `nlminb()` 25 of Newton's steps with a damping, from where they start, without bounds. `integrate()` takes a double exponential rule of
-#' some 400 to 1000 points, whose error is not looked at: it does not see a peak narrower than some hundredth of the
-#' interval.
+#' `nlm()` and `nlminb()` 25 of Newton's steps with a damping, from where they start, without bounds. `integrate()`
+#' takes a double exponential rule of some 400 to 1000 points, whose error is not looked at: it does not see a peak
+#' narrower than some hundredth of the interval.
 #' @param f,fn,gr,par,p,start,objective,gradient,interval,lower,upper,f.lower,f.upper As in stats: bounds and starting
 #'   values may be tensors.
 #' @param extendInt,check.conv,tol,maxiter,trace,maximum,method,control,hessian As in stats.
 #' @param typsize,fscale,print.level,ndigit,gradtol,stepmax,steptol,iterlim,check.analyticals,scale As in stats.
 #' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
 #' @param ... More arguments of the function.
-#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `estimate`, `gradient`,
-#'   `value`, `hessian`.
-#'   Where values are not known, counts of iterations and `abs.error` are `NA`.
+#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `estimate`,
+#'   `gradient`, `value`, `hessian`. Where values are not known, counts of iterations and `abs.error` are `NA`.
 #' @section Gradient:
 #' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
 #' starting values and brackets, as the solution does not depend on them.

@@ -132,22 +132,10 @@ by_keras <- function(x, written, env, call) {
       return(op_subset(x, from_start(index, sizes)))
     }
   }
-  newaxis <- vapply(written, function(part) is.null(part) || identical(part, quote(newaxis)), NA)
-  dots <- vapply(written, function(part) identical(part, quote(..)), NA)
-  named <- sum(!newaxis & !dots)
-  if (named > length(sizes) || sum(dots) > 1) {
-    abort(
-      sprintf("there are %d indices for %d dimensions.", named, length(sizes)),
-      class = c("gradops_error_axis", "gradops_error"), argument = "i", call = call
-    )
-  }
-  at <- if (any(dots)) which(dots) else length(written) + 1L
-  all <- rep(list(quote(expr = )), length(sizes) - named) # nothing: the whole dimension
-  written <- c(written[seq_len(at - 1L)], all, written[-seq_len(at)])
   indices <- list()
   shape <- integer()
-  for (part in written) {
-    if (!rlang::is_missing(part) && (is.null(part) || identical(part, quote(newaxis)))) {
+  for (part in for_each_dimension(written, length(sizes), call)) {
+    if (is_newaxis(part)) {
       shape <- c(shape, 1L)
     } else {
       size <- sizes[length(indices) + 1L]
@@ -158,6 +146,25 @@ by_keras <- function(x, written, env, call) {
   }
   chosen <- do.call(op_subset, c(list(x), indices, drop = FALSE), quote = TRUE)
   op_reshape(chosen, shape)
+}
+
+# What was written, with the whole of the dimensions that `..`, or the end, leaves out.
+for_each_dimension <- function(written, rank, call) {
+  dots <- vapply(written, function(part) identical(part, quote(..)), NA)
+  named <- sum(!vapply(written, is_newaxis, NA) & !dots)
+  if (named > rank || sum(dots) > 1) {
+    abort(
+      sprintf("there are %d indices for %d dimensions.", named, rank),
+      class = c("gradops_error_axis", "gradops_error"), argument = "i", call = call
+    )
+  }
+  at <- if (any(dots)) which(dots) else length(written) + 1L
+  all <- rep(list(quote(expr = )), rank - named) # nothing: the whole dimension
+  c(written[seq_len(at - 1L)], all, written[-seq_len(at)])
+}
+
+is_newaxis <- function(part) {
+  !rlang::is_missing(part) && (is.null(part) || identical(part, quote(newaxis)))
 }
 
 is_slice <- function(part) {

@@ -7,8 +7,8 @@
 #'
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
 #' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
-#' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's logicals:
-#' `stopifnot(as.logical(all(x > 0)))`.
+#' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's
+#' logicals: `stopifnot(as.logical(all(x > 0)))`.
 #' @param x A tensor or variable, or any value of R's.
 #' @returns Of `isTRUE()` and `isFALSE()`, `TRUE` or `FALSE`.
 #' @name tensor_values

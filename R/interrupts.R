@@ -28,8 +28,8 @@ py_to_r <- function(x) {
   suspendInterrupts(reticulate_to_r(x))
 }
 
-# Whether interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes what
-# was before.
+# Whether interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes
+# what was before.
 interrupts_suspended <- function() {
   frame <- sys.nframe()
   while (frame > 0) {

@@ -12,8 +12,8 @@
 #' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
-#' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was compiled:
-#'   on NumPy how many steps of the program run as native code, and why the others do not.
+#' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
+#'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
 #' - `gradops_error_jit`: `f` looks at values, or draws R's random numbers, while it is traced.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
@@ -52,8 +52,8 @@ print.gradops_compiled <- function(x, ...) {
 }
 
 # A function of a list of arguments that calls what `make(f, here)` compiles, made anew where what `f` closes over, or
-# the names of the arguments, have changed. `f` runs only to be traced. Results are R's values where `in_r`; those of plain
-# arguments come from what `caller(compiled)` makes.
+# the names of the arguments, have changed. `f` runs only to be traced. Results are R's values where `in_r`; those of
+# plain arguments come from what `caller(compiled)` makes.
 compiled_calls <- function(f, make, caller = direct_caller) {
   here <- new.env()
   compiled <- direct <- NULL

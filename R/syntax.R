@@ -8,8 +8,8 @@
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
 
-# `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone after
-# it has compiled the same code in another environment.
+# `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone
+# after it has compiled the same code in another environment.
 code_of <- function(f) {
   recently(
     state$codes %||% (state$codes <- new.env(parent = emptyenv())),

@@ -156,7 +156,8 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...)) # what is empty adds nothing, as in R
+  # What is empty adds nothing, as in R.
+  parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
   if (na.rm) parts <- without_na(parts)
   call <- written(sys.call(), .Generic)
   parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))

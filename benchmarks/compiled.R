@@ -2,8 +2,8 @@
 #
 #     OMP_NUM_THREADS=1 Rscript benchmarks/compiled.R [library of RTMB]
 #
-# `fn` and then `gr` of each contender, microseconds, in turns; the best round counts. Then milliseconds from the function to
-# the first value and gradient, in a process that has compiled something before.
+# `fn` and then `gr` of each contender, microseconds, in turns; the best round counts. Then milliseconds from the
+# function to the first value and gradient, in a process that has compiled something before.
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) > 0) .libPaths(c(arguments[1], .libPaths()))
@@ -53,10 +53,8 @@ rows <- lapply(names(cases), function(name) {
     found$RTMB_ms <- theirs$ms
   }
   us <- compare(contenders)
-  cbind(
-    data.frame(gradops = us[["gradops"]], RTMB = if (has_rtmb) us[["RTMB"]] else NA, plain = us[["plain R, value"]]), found,
-    row.names = name
-  )
+  rtmb <- if (has_rtmb) us[["RTMB"]] else NA
+  cbind(data.frame(gradops = us[["gradops"]], RTMB = rtmb, plain = us[["plain R, value"]]), found, row.names = name)
 })
 table <- do.call(rbind, rows)
 table$`to RTMB` <- table$gradops / table$RTMB

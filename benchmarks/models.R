@@ -1,4 +1,5 @@
-# The models of compiled.R and functional.R: data, start and negative log-likelihood in plain R; and how both take times.
+# The models of compiled.R and functional.R: data, start and negative log-likelihood in plain R; and how both take
+# times.
 
 set.seed(1)
 

@@ -30,8 +30,8 @@ invisible(gradient(function(p) {
 cat("\none assignment of R's own numbers, microseconds: outside ", round(best(function() fill(1e6)), 3),
     ", while a function is differentiated ", round(seconds * 10, 2), "\n", sep = "")
 
-# Eager gradients of loops of scalar operations: a vector, a matrix by rows and one by elements that are filled, a vector
-# that grows, and a scalar alone.
+# Eager gradients of loops of scalar operations: a vector, a matrix by rows and one by elements that are filled, a
+# vector that grows, and a scalar alone.
 loops <- list(
   "a vector filled" = function(p) {
     h <- numeric(n)

@@ -299,7 +299,9 @@ expect_corpus(list(
   "spline(), natural, at places" = entry(
     function(p) sum(spline(knots, p, method = "natural", xout = c(0.4, p[1] + 2))$y^2), heights
   ),
-  "lm.fit()" = entry(function(p) sum(lm.fit(cbind(1, cars$speed^p[1]), cars$dist * p[2])$residuals^2) / 1e3, c(1.3, 0.9)),
+  "lm.fit()" = entry(
+    function(p) sum(lm.fit(cbind(1, cars$speed^p[1]), cars$dist * p[2])$residuals^2) / 1e3, c(1.3, 0.9)
+  ),
   "seq() of ends" = entry(function(p) sum(seq(p[1], p[2], length.out = 5)^2) + sum(seq(0, p[2], len = 3)^3), c(1.3, 4)),
   "seq() by steps" = entry(
     function(p) sum(seq(p[1], by = p[2], length.out = 4)^2) + sum(seq.int(to = p[2], by = 0.5, along.with = 1:3)^2),

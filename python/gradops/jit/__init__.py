@@ -29,10 +29,11 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         ``torch.compile`` where a compiler is at hand, else a traced graph (``make_fx``). NumPy: a recorded program of
         NumPy calls, without the dispatch, the tape or ``f``; repeated and unneeded work is left out, and
         memory is used again. Where llvmlite is installed (``gradops[native]``) steps on numbers and small arrays run as
-        native code, in arithmetic to the same bits; the function's ``explain()`` says which do not and why. What LLVM
-        compiles is one loop for all programs, stored in the user's cache directory, or where ``GRADOPS_CACHE`` in the
-        environment says (``off``: nowhere). Its results are the caller's: arguments, what ``f`` closes over and views
-        come as copies. ``jit(value_and_grad(f))`` holds the forward and the backward pass.
+        native code, in arithmetic to the same bits (sums of float32 are of double precision, rounded once); the
+        function's ``explain()`` says which do not and why. What LLVM compiles is one loop for all programs, stored in
+        the user's cache directory, or where ``GRADOPS_CACHE`` in the environment says (``off``: nowhere). Its results
+        are the caller's: arguments, what ``f`` closes over and views come as copies. ``jit(value_and_grad(f))`` holds
+        the forward and the backward pass.
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
