@@ -7,6 +7,7 @@ vectorise, differentiate, compile and export it. What cannot be is an error, ass
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import numpy as np
 import pytest
@@ -475,3 +476,44 @@ NUMPY = {
 @table(NUMPY)
 def test_numpy(flow, way):
     check(NUMPY, flow, way, "numpy")
+
+
+def elsewhere(f):
+    """``f`` on another thread, in the state of this one, as R's thread calls R functions for others."""
+
+    def call(*arguments):
+        state = backends.of(arguments[0]).derivatives.carried()
+        found: list = []
+
+        def work():
+            with state():
+                found.append(f(*arguments))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return found[0]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("backend", "compiled"), [("torch", 0), ("tensorflow", 0), ("tensorflow", 1), ("jax", 0), ("jax", 1)]
+)
+def test_derivatives_follow_to_another_thread(backend, compiled):
+    backends.by_name(backend).prepare("float64")
+    x = backends.by_name(backend).convert(X)
+
+    @elsewhere
+    def f(x):
+        return ops.multiply(ops.sum(own(x)), ops.power(x, 2.0))
+
+    reverse = np.outer(X**2, 3 * np.exp(X)) + np.diag(2 * X * np.sin(X).sum())
+    ways = {"reverse-mode": reverse}
+    if backend != "jax":  # which has no forward mode of rules
+        ways["forward-mode"] = reverse
+    for strategy, expected in ways.items():
+        jacobian = lambda x, strategy=strategy: functional.jacobian(f, x, strategy=strategy)  # noqa: E731
+        if compiled:
+            jacobian = gradops.jit(jacobian)
+        np.testing.assert_allclose(np.asarray(ops.convert_to_numpy(jacobian(x))), expected, rtol=1e-12)

@@ -62,6 +62,19 @@ def paused(accumulator):
         _push(accumulator)
 
 
+@contextlib.contextmanager
+def followed_here(accumulator):
+    """A scope in which an accumulator of another thread, which waits, follows this one's operations."""
+    private.need(FORWARD, hint="use reverse mode where functions run on other threads")
+    accumulator._recording = False  # else it would not be pushed a second time
+    _push(accumulator)
+    try:
+        yield
+    finally:
+        _pop(accumulator)
+        accumulator._recording = True
+
+
 GRAPHS = "stop_gradient_scope in a graph"
 _OPERATION = "tensorflow.Operation"
 _update_input = private.find(GRAPHS, f"{_OPERATION}._update_input")

@@ -21,21 +21,29 @@ def active() -> list[tf.GradientTape]:
 
 def carried():
     """A function that gives a scope in which another thread records as this one does now."""
-    recorders = [tape for tape in active() if _private.own_tape(tape) is not None]
+    tapes = [tape for tape in active() if _private.own_tape(tape) is not None]
+    accumulators = forward_mode()
+    recorders = [r for r in _private.opened() if r in tapes or r in accumulators]
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
     @contextlib.contextmanager
     def scope():
-        before, here = _private.opened(), active()
+        before, here, followed = _private.opened(), active(), forward_mode()
         with contextlib.ExitStack() as stack:
             stack.callback(_private.set_opened, before)
             for tape in here:
                 if tape not in recorders:
                     stack.enter_context(tape.stop_recording())
-            for tape in recorders:
+            for tape in tapes:
                 if tape not in here:
                     _private.push_tape(_private.own_tape(tape))
                     stack.callback(_private.pop_tape, _private.own_tape(tape))
+            for accumulator in reversed(followed):
+                if accumulator not in accumulators:
+                    stack.enter_context(_private.paused(accumulator))
+            for accumulator in accumulators:
+                if accumulator not in followed:
+                    stack.enter_context(_private.followed_here(accumulator))
             _private.set_opened(recorders)
             if graph is not None:
                 stack.enter_context(graph.as_default())
