@@ -51,6 +51,11 @@ hints <- list(
     instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
   ),
   list(
+    pattern = "^object is not a matrix$|^invalid type \\(environment\\) for variable",
+    says = "`%s`: a variable of the formula may be a tensor; what R makes of formulas holds R's numbers alone.",
+    instead = "`model.matrix()` of R's data, and then `X %*% b`; `tapply(x, g, FUN)` or `aggregate(x, list(g), FUN)`."
+  ),
+  list(
     pattern = paste(
       sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
       "^operations are possible only for numeric"
