@@ -10,7 +10,7 @@ import numpy as np
 from .. import backends
 from ..annotations import Integer, Shape, Tensor
 from ._dispatch import op
-from .conversion import cast, dtype
+from .conversion import cast, convert_to_numpy, dtype
 
 
 @op(public=False, differentiable=False)
@@ -28,18 +28,14 @@ def random_normal(like: Tensor, shape: Shape, seed: Integer) -> Tensor:
 @op(public=False, differentiable=False)
 def random_gamma(like: Tensor, alpha: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """Numbers of the gamma distribution of shape parameter ``alpha``, which broadcasts to ``shape``, and scale 1."""
-    return _as(like, np.random.default_rng(seed).standard_gamma(_values(alpha), shape))
+    return _as(like, np.random.default_rng(seed).standard_gamma(convert_to_numpy(alpha), shape))
 
 
 @op(public=False, differentiable=False)
 def random_binomial(like: Tensor, counts: Tensor, probabilities: Tensor, shape: Shape, seed: Integer) -> Tensor:
     """How many of ``counts`` trials succeed, of ``like``'s floating dtype; both parameters broadcast to ``shape``."""
-    drawn = np.random.default_rng(seed).binomial(_values(counts).astype("int64"), _values(probabilities), shape)
-    return _as(like, drawn)
-
-
-def _values(x) -> np.ndarray:
-    return backends.of(x).to_numpy(x)
+    counts, probabilities = convert_to_numpy(counts).astype("int64"), convert_to_numpy(probabilities)
+    return _as(like, np.random.default_rng(seed).binomial(counts, probabilities, shape))
 
 
 def _as(like, array):

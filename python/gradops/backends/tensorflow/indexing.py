@@ -143,9 +143,8 @@ def _counted(indices, x, axis):
 def _flat_positions(x, key):
     """Where in the flattened ``x`` the elements of ``x[key]`` are; a NumPy array if the key's values are known."""
     parts = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key)]
-    if any(known is None and p is not None for known, p in zip(parts, parts_of(key))):
-        return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
-    if None in tuple(x.shape):
+    unknown = any(known is None and p is not None for known, p in zip(parts, parts_of(key)))
+    if unknown or None in tuple(x.shape):
         return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
     return np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)[tuple(parts)]
 
