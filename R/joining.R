@@ -140,7 +140,7 @@ seq_tensors <- function(from, to, by, length.out = NULL, along.with = NULL, ...)
   n <- if (is.null(along.with)) length.out else length(along.with)
   given <- !c(from = missing(from), to = missing(to), by = missing(by), n = is.null(n))
   if (sum(given) == 1) {
-    return(if (length(from) == 1L) seq_len(needed(from, "seq")) else seq_along(from))
+    return(if (!missing(from) && length(from) == 1L) seq_len(needed(from, "seq")) else seq_len(n %||% length(from)))
   }
   if (missing(by)) by <- if (all(given[c("from", "to")])) step_between(from, to, n) else 1
   if (is.null(n)) n <- floor(needed((to - from) / by, "seq") + 1e-10) + 1

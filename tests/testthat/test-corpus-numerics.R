@@ -307,6 +307,11 @@ expect_corpus(list(
     function(p) sum(seq(p[1], by = p[2], length.out = 4)^2) + sum(seq.int(to = p[2], by = 0.5, along.with = 1:3)^2),
     c(1.3, 0.9)
   ),
+  "seq() along" = entry(function(p) {
+    s <- 0
+    for (i in seq(along = p)) s <- s + i * p[i]^2
+    s + sum(seq(along.with = p) * p) + sum(p[seq(p)])
+  }, c(1.3, 0.9)),
   "prop.table()" = entry(function(p) sum(prop.table(outer(1:3, p), 1)[, 1]^2) + sum(proportions(p)^3), c(1.3, 0.9)),
   "splinefun() of heights" = entry(function(p) sum(splinefun(knots, p, "natural")(c(0.4, 2.6, 3.3))^2), heights),
   "splinefun() of heights at places" = entry(
