@@ -21,7 +21,11 @@ def set_floatx(dtype: str) -> None:
         ArgumentError: any other dtype.
     """
     if dtype not in FLOATS:
-        raise ArgumentError(f"`dtype` must be one of {', '.join(FLOATS)}; got {dtype!r}.", argument="dtype")
+        raise ArgumentError(
+            f"`dtype` must be one of {', '.join(FLOATS)}; got {{given}}.",
+            argument="dtype",
+            given=Given(repr(dtype), dtype),
+        )
     _settings["floatx"] = dtype
 
 

@@ -8,7 +8,7 @@ Python numbers are weak: they take the tensor's dtype unless their kind is wider
 
 from __future__ import annotations
 
-from .errors import ArgumentError
+from .errors import ArgumentError, Given
 
 BOOL = ("bool",)
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -47,7 +47,11 @@ def canonical(dtype, argument: str = "dtype") -> str:
     name = name.rpartition(".")[2]
     name = _ALIASES.get(name, name)
     if name not in _KINDS:
-        raise ArgumentError(f"`{argument}` must be one of {', '.join(ALL)}; got {dtype!r}.", argument=argument)
+        raise ArgumentError(
+            f"`{argument}` must be one of {', '.join(ALL)}; got {{given}}.",
+            argument=argument,
+            given=Given(repr(dtype), dtype),
+        )
     return name
 
 

@@ -63,7 +63,7 @@ class TypeOf(Field):
 class Given(Field):
     """A value that came: its ``text`` in Python, and the value itself where it is a plain one."""
 
-    def __init__(self, text: str, value=None):
+    def __init__(self, text: str, value=...):
         self.text = text
         self.type = type(value)
         self.value = value if isinstance(value, (bool, int, float, str)) else None
@@ -84,13 +84,16 @@ class Code(Field):
 
 VARIABLE = Code("`x = gradops.Variable(x, requires_grad=True)`", "`x <- variable(x, requires_grad = TRUE)`")
 GRAD = Code("`gradops.grad(f)`", "`gradient(f, x)`")
+LITERALS = {"None": Code("None", "NULL"), "True": Code("True", "TRUE"), "False": Code("False", "FALSE")}
+"""Fields that every message has: ``{None}``."""
 
 
 class GradopsError(Exception):
     """Base of every error that gradops raises on purpose.
 
     ``kind`` is the short name under which R sees the condition: class ``gradops_error_<kind>``. ``{name}`` in the
-    message and in the hint stands for the field of that name; braces around other words are left alone.
+    message and in the hint stands for the field of that name, or of :data:`LITERALS`; braces around other words are
+    left alone. Code stands in backticks.
     """
 
     kind = "error"
@@ -115,7 +118,7 @@ class GradopsError(Exception):
         """``template`` with the fields in the words of ``word``."""
 
         def field(found: re.Match) -> str:
-            named = self.fields.get(found[1])
+            named = self.fields.get(found[1]) or LITERALS.get(found[1])
             return found[0] if named is None else format(word(named), found[2] or "")
 
         return re.sub(r"\{(\w+)(?::([^{}]*))?\}", field, template)

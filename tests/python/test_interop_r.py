@@ -106,9 +106,11 @@ def test_errors_are_worded_in_r_from_their_fields():
     assert said("got {x}", x=errors.TypeOf("a")) == "got character"
     assert said("got {x}", x=errors.Given("'a' of type str", "a")) == 'got "a"'
     assert said("got {x}", x=errors.Given("2.5 of type float", 2.5)) == "got 2.5"
-    assert (
-        said("{names} stay, None, True and `gradops.ops.exp` do not") == "{names} stay, NULL, TRUE and `op_exp` do not"
+    assert said("got {x}", x=errors.Given("None", None)) == "got NULL"
+    assert said("{names} stay, {None} and `f(gradops.ops.exp, True)` do not") == (
+        "{names} stay, NULL and `f(op_exp, TRUE)` do not"
     )
+    assert said("None of the gradops. True story: (3,)") == "None of the gradops. True story: (3)"
     code = errors.Code("`gradops.grad(f)`", "`gradient(f, x)`")
     assert str(gradops.errors.GradopsError("use {code}", code=code)) == "use `gradops.grad(f)`"
     assert said("use {code}", code=code) == "use `gradient(f, x)`"

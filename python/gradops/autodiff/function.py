@@ -341,7 +341,7 @@ def _gradient(cls, i: int, g, about, edge):
     if about is None:
         raise GradientError(
             f"{cls.__name__}.backward returned a gradient for input {{i}}, which is no variable.",
-            hint="return None for it",
+            hint="return {None} for it",
             i=Position(i),
         )
     if edge is None:
@@ -353,7 +353,7 @@ def _gradient(cls, i: int, g, about, edge):
         g = owner.convert(np.full(shape, g))
     elif not isinstance(g, Variable) and backends.of(g) is None:
         raise ArgumentTypeError(
-            f"{cls.__name__}.backward must return tensors or None; got {{g}} for input {{i}}.",
+            f"{cls.__name__}.backward must return tensors or {{None}}; got {{g}} for input {{i}}.",
             g=TypeOf(g),
             i=Position(i),
         )

@@ -93,7 +93,7 @@ def grad(
     roots, targets = list(map(backends.held, _sequence(outputs))), list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
     if allow_unused is False and materialize_grads:
-        raise ArgumentError("`allow_unused` must not be False with `materialize_grads`.", argument="allow_unused")
+        raise ArgumentError("`allow_unused` must not be {False} with `materialize_grads`.", argument="allow_unused")
     allowed = materialize_grads if allow_unused is None else allow_unused
     if any(map(_is_torch, roots)):
         passing = {"retain_graph": retain_graph, "create_graph": create_graph}

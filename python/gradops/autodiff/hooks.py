@@ -68,7 +68,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
         if not isinstance(replaced, Variable):
             if backends.of(replaced) is None:
                 raise ArgumentTypeError(
-                    "a hook must return a gradient or None; got {replaced}.", replaced=TypeOf(replaced)
+                    "a hook must return a gradient or {None}; got {replaced}.", replaced=TypeOf(replaced)
                 )
             replaced = wrap(replaced)
         if tuple(replaced.shape) != shape:

@@ -122,7 +122,7 @@ def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) ->
     else:
         raise GradientError(
             f"{cls.__name__}.backward returned a {{gradient}} as the gradient of {_kind(value)}.",
-            hint="nest gradients as the argument of `forward` is, or return None",
+            hint="nest gradients as the argument of `forward` is, or return {None}",
             gradient=TypeOf(gradient),
         )
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import ArgumentError, GradientError
+from ..errors import ArgumentError, Given, GradientError
 from ..ops import _dispatch
 from . import state
 from .variable import Variable
@@ -207,7 +207,9 @@ class profile:
         if sort_by is not None:
             if sort_by not in _SORTS:
                 raise ArgumentError(
-                    f"`sort_by` must be one of {', '.join(_SORTS)}; got {sort_by!r}.", argument="sort_by"
+                    f"`sort_by` must be one of {', '.join(_SORTS)}; got {{given}}.",
+                    argument="sort_by",
+                    given=Given(repr(sort_by), sort_by),
                 )
             attribute = _SORTS[sort_by]
             rows.sort(key=lambda row: getattr(row, attribute), reverse=attribute != "name")

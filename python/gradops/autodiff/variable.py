@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, config, dtypes
-from ..errors import ArgumentTypeError, BackendError, GradientError, Item, ShapeError, TypeOf
+from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
 from . import state
 from .graph import ALIAS, STEPS, Node
@@ -64,9 +64,10 @@ class Variable:
         self._data = _as_data(data)
         if isinstance(requires_grad, str):
             raise ArgumentTypeError(
-                f"`requires_grad` must be True or False; got {requires_grad!r}.",
+                "`requires_grad` must be {True} or {False}; got {given}.",
                 argument="requires_grad",
                 hint="the role goes by name: `role=...`",
+                given=Given(repr(requires_grad), requires_grad),
             )
         if role is not None:
             self.role = role
@@ -467,7 +468,7 @@ def check_words(data) -> None:
         ArgumentTypeError: None, or one of these.
     """
     if data is None:
-        raise ArgumentTypeError("`data` is None: there is no value.", argument="data", hint='`""` is the empty text')
+        raise ArgumentTypeError("`data` is {None}: there is no value.", argument="data", hint='`""` is the empty text')
     words = [isinstance(item, str) for item in data]
     if any(words) and not all(words):
         i = words.index(False)

@@ -62,7 +62,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
         raise GradientError(
             "the gradient function returned nothing.",
             argument="gradient",
-            hint="return the gradient; where an argument has none, a list of them with None for it",
+            hint="return the gradient; where an argument has none, a list of them with {None} for it",
         )
     parts = list(result) if isinstance(result, (tuple, list)) else [result]
     if total == 1 and isinstance(args[0], (tuple, list)) and isinstance(result, (tuple, list)):
@@ -78,7 +78,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
         f"the gradient function must return {total} gradient{'s' if total != 1 else ''}, one for each argument; "
         f"got {len(parts)}.",
         argument="gradient",
-        hint="return None for an argument without gradient",
+        hint="return {None} for an argument without gradient",
     )
 
 
@@ -156,7 +156,7 @@ def _like(value, data):
         return owner.convert(value, like=data)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(
-            "the gradient function must return tensors, numbers or None; got {value}.",
+            "the gradient function must return tensors, numbers or {None}; got {value}.",
             argument="gradient",
             value=TypeOf(value),
         ) from error

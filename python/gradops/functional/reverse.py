@@ -9,7 +9,7 @@ from typing import Any
 from .. import _tree, backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
 from ..ops import conversion
 
 
@@ -87,8 +87,9 @@ def _chosen(args: tuple, positions: tuple) -> list[int]:
     for position in positions:
         if not isinstance(position, int) or not -len(args) <= position < len(args):
             raise ArgumentError(
-                f"`argnums` must be positions of the {len(args)} positional arguments; got {position!r}.",
+                f"`argnums` must be positions of the {len(args)} positional arguments; got {{given}}.",
                 argument="argnums",
+                given=Given(repr(position), position),
             )
         chosen.append(position % len(args))
     return chosen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import ArgumentTypeError, JitError, TypeOf
+from ..errors import ArgumentTypeError, Given, JitError, TypeOf
 from .compiled import Compiled
 
 __all__ = ["JitError", "jit"]
@@ -64,6 +64,8 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     for position in positions:
         if isinstance(position, bool) or not isinstance(position, int):
             raise ArgumentTypeError(
-                f"`static_argnums` must be positions of arguments; got {position!r}.", argument="static_argnums"
+                "`static_argnums` must be positions of arguments; got {given}.",
+                argument="static_argnums",
+                given=Given(repr(position), position),
             )
     return Compiled(f, positions)

@@ -248,7 +248,11 @@ def _sizes(op, shape, name: str):
     if isinstance(shape, (list, tuple)):
         return tuple([n if n.__class__ is int or n is None else whole(op, n, name) for n in shape])
     if shape is None or isinstance(shape, (str, bytes, dict, set)):
-        raise ArgumentTypeError(f"`{op.name}`: `{name}` must be of whole numbers; got {shape!r}.", argument=name)
+        raise ArgumentTypeError(
+            f"`{op.name}`: `{name}` must be of whole numbers; got {{given}}.",
+            argument=name,
+            given=Given(repr(shape), shape),
+        )
     return whole(op, shape, name)
 
 

@@ -28,7 +28,9 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
     """
     if sparse or ragged:
         name = "sparse" if sparse else "ragged"
-        raise ArgumentError(f"`convert_to_tensor`: `{name}` must be None; gradops has dense tensors.", argument=name)
+        raise ArgumentError(
+            f"`convert_to_tensor`: `{name}` must be {{None}}; gradops has dense tensors.", argument=name
+        )
     return x if dtype is None else cast(x, dtype)
 
 

@@ -23,7 +23,7 @@ def _check_labels(op: str, x, name: str = "x") -> None:
 
 def _check_dense(op: str, sparse) -> None:
     if sparse is not False and not (isinstance(sparse, (int, np.bool_)) and not sparse):
-        raise ArgumentError(f"`{op}`: `sparse` must be False; gradops has dense tensors.", argument="sparse")
+        raise ArgumentError(f"`{op}`: `sparse` must be {{False}}; gradops has dense tensors.", argument="sparse")
 
 
 def _matches(op: str, x, num_classes, axis):

@@ -8,7 +8,7 @@ import re
 
 from .. import _tree
 from ..annotations import Axis, Function, Structure
-from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from ._checks import broadcast_shapes, check_axis
 from ._public import public
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
@@ -110,7 +110,11 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
     """
     check_functions("vectorize", pyfunc=pyfunc)
     if not (excluded is None or isinstance(excluded, (list, tuple, set, frozenset))):
-        raise ArgumentTypeError(f"`vectorize`: `excluded` must be a set; got {excluded!r}.", argument="excluded")
+        raise ArgumentTypeError(
+            "`vectorize`: `excluded` must be a set; got {given}.",
+            argument="excluded",
+            given=Given(repr(excluded), excluded),
+        )
     left_out = frozenset(() if excluded is None else excluded)
     inputs = outputs = None
     if signature is not None:
@@ -164,7 +168,9 @@ _SIGNATURE = re.compile(rf"\s*{_GROUP}(?:\s*,\s*{_GROUP})*\s*->\s*{_GROUP}(?:\s*
 def _parse_signature(signature: str) -> list[list[tuple]]:
     if not isinstance(signature, str) or not _SIGNATURE.match(signature):
         raise ArgumentError(
-            f"`vectorize`: `signature` must be like '(m,n),(n)->(m)'; got {signature!r}.", argument="signature"
+            "`vectorize`: `signature` must be like '(m,n),(n)->(m)'; got {given}.",
+            argument="signature",
+            given=Given(repr(signature), signature),
         )
     return [
         [tuple(re.findall(r"\w+", group)) for group in re.findall(r"\(([^)]*)\)", side)]

@@ -47,7 +47,7 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
         ``1 / n`` and ``2 * (x - mean) / n``.
     """
     if synchronized:
-        raise ArgumentError("`moments`: `synchronized` must be False.", argument="synchronized")
+        raise ArgumentError("`moments`: `synchronized` must be {False}.", argument="synchronized")
     axes = check_axes("moments", axes, len(x.shape), "axes")
     x, narrow = wide(x)
     center = mean(x, axes, True)
@@ -125,7 +125,7 @@ def layer_normalization(
     """
     if kwargs.pop("rms_scaling", False):
         raise ArgumentError(
-            "`layer_normalization`: `rms_scaling` must be False.",
+            "`layer_normalization`: `rms_scaling` must be {False}.",
             argument="rms_scaling",
             hint="use `rms_normalization`",
         )

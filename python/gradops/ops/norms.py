@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..annotations import Axes, Tensor
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, Given, ShapeError
 from . import _checks
 from ._compose import as_float, is_complex, meet
 from ._dispatch import op
@@ -49,13 +49,21 @@ def _check_norm(op, x, ord, axis, keepdims) -> None:
     else:
         count = len(_checks.check_axes(op.name, axis, rank))
         if count not in (1, 2):
-            raise ArgumentError(f"`{op.name}`: `axis` must be one dimension or two; got {axis!r}.", argument="axis")
+            raise ArgumentError(
+                f"`{op.name}`: `axis` must be one dimension or two; got {{given}}.",
+                argument="axis",
+                given=Given(repr(axis), axis),
+            )
     if ord is None:
         return
     if count == 2:
         _checks.choice(op.name, ord, _MATRIX_NORMS, "ord")
     elif isinstance(ord, str):
-        raise ArgumentError(f"`{op.name}`: `ord` of vectors must be a number; got {ord!r}.", argument="ord")
+        raise ArgumentError(
+            f"`{op.name}`: `ord` of vectors must be a number; got {{given}}.",
+            argument="ord",
+            given=Given(repr(ord), ord),
+        )
 
 
 @op(check=_check_norm)

@@ -82,7 +82,7 @@ def _counts(op, x, weights, minlength, sparse):
     check_kind(op.name, x, (0, 1), "of whole numbers")
     check_rank(op.name, x, (1, 2))
     if sparse is not False:
-        raise ArgumentError("`bincount`: `sparse` must be False; gradops has dense tensors.", argument="sparse")
+        raise ArgumentError("`bincount`: `sparse` must be {False}; gradops has dense tensors.", argument="sparse")
     if integer(op.name, minlength, "minlength") < 0:
         raise ArgumentError(f"`bincount`: `minlength` must be at least 0; got {minlength}.", argument="minlength")
     if weights is not None and not fits(shape(weights), shape(x)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import backends, config
 from ..annotations import Operand, Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Given
 from ._checks import integer, known
 from ._dispatch import op
 from .elementwise import divide, multiply
@@ -18,7 +18,9 @@ def _window(op: str, x, make):
     owner = backends.of(x) or config.default_backend()
     values = known(x)
     if values is None or values.ndim:
-        raise ArgumentError(f"`{op}`: `x` must be one known number; got {x!r}.", argument="x")
+        raise ArgumentError(
+            f"`{op}`: `x` must be one known number; got {{given}}.", argument="x", given=Given(repr(x), x)
+        )
     return owner.convert(make(integer(op, values.item(), "x")), config.floatx(), x if backends.of(x) else None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autodiff.text.values import Feedback, Text, Texts
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, Code, Item, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError
 from .each import each
 from .models import as_model, ask
 from .prompts import chosen, fill, listed, places
@@ -57,7 +57,11 @@ class Descent:
         if len(set(map(id, self.params))) < len(self.params):
             raise ArgumentError("`params` has a variable twice.", argument="params")
         if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
-            raise ArgumentError(f"`memory` must be a number of versions; got {memory!r}.", argument="memory")
+            raise ArgumentError(
+                "`memory` must be a number of versions; got {given}.",
+                argument="memory",
+                given=Given(repr(memory), memory),
+            )
         self.model = as_model(model)
         self.memory = memory
         self.constraints = [constraints] if isinstance(constraints, str) else list(map(str, constraints))

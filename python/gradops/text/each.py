@@ -11,7 +11,7 @@ from typing import Any
 from .._progress import track
 from ..autodiff import gradients
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
@@ -44,7 +44,11 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
     if not columns or len(set(sizes)) > 1:
         raise ArgumentError(f"`each` takes iterables of one length; got {sizes}.", argument="iterables")
     if not isinstance(threads, int) or threads < 1:
-        raise ArgumentError(f"`threads` must be a positive whole number; got {threads!r}.", argument="threads")
+        raise ArgumentError(
+            "`threads` must be a positive whole number; got {given}.",
+            argument="threads",
+            given=Given(repr(threads), threads),
+        )
     rows = list(zip(*columns))
     if f in (Variable.backward, gradients.backward):
         return _passes(f, rows, threads, progress)

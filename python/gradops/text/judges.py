@@ -13,7 +13,7 @@ from ..autodiff.modes import no_grad, recording
 from ..autodiff.record import record
 from ..autodiff.text.values import Feedback, Said, Texts, aligned
 from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentTypeError, Code, TypeOf
+from ..errors import ArgumentTypeError, Code, Given, TypeOf
 
 
 def judge(f: Callable) -> Callable:
@@ -127,9 +127,10 @@ def _remarks(name: str, answer) -> tuple[str, ...]:
     if isinstance(answer, (list, tuple)) and all(isinstance(a, str) for a in answer):
         return tuple(str(a) for a in answer if a.strip())
     raise ArgumentTypeError(
-        f"`{name}` must return None, a remark, or a number with a remark; got {answer!r}.",
+        f"`{name}` must return {{None}}, a remark, or a number with a remark; got {{answer}}.",
         argument="f",
-        hint="return None for a good text; for a bad one say why: {remark}",
+        answer=Given(repr(answer), answer),
+        hint="return {None} for a good text; for a bad one say why: {remark}",
         remark=Code('`return "too long"`', '`"too long"`'),
     )
 

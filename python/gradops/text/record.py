@@ -106,7 +106,10 @@ class _Budget:
     def __init__(self, calls: int | None, tokens: int | None):
         for name, most in (("calls", calls), ("tokens", tokens)):
             if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or most < 0):
-                raise ArgumentError(f"`{name}` must be a number of {name}, or None; got {most!r}.", argument=name)
+                given = Given(repr(most), most)
+                raise ArgumentError(
+                    f"`{name}` must be a number of {name}, or {{None}}; got {{given}}.", argument=name, given=given
+                )
         self.calls, self.tokens = calls, tokens
         self.made = self.used = 0
         self._lock = threading.Lock()

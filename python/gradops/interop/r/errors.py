@@ -69,4 +69,4 @@ class Failure:
                 "argument": error.argument,
                 "hint": None if hint is None else wording.message(error, hint),
             }
-        return {"kind": "python", "message": wording.code(f"{type(error).__name__}: {error}")}
+        return {"kind": "python", "message": wording.with_code(f"{type(error).__name__}: {error}")}

@@ -26,7 +26,7 @@ def set_warn(warn: Callable) -> None:
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
-            warn(wording.code(str(message)), category.__name__)
+            warn(wording.with_code(str(message)), category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
 

@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 
 import numpy as np
 
-from ...errors import Bounds, Code, Element, Field, Given, GradopsError, Item, Position, TypeOf
+from ...errors import LITERALS, Bounds, Code, Element, Field, Given, GradopsError, Item, Position, TypeOf
 
 _TYPES = {
     type(None): "NULL",
@@ -25,7 +25,12 @@ _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 def message(error: GradopsError, template: str) -> str:
     """``template`` of an error, its message or its hint, for R, which names the op itself."""
-    return error.worded(code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
+    return error.worded(with_code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
+
+
+def with_code(text: str) -> str:
+    """``text`` with the code in its backticks, and shapes of one size, as R writes them."""
+    return re.sub(r"(\(\d+),\)", r"\1)", re.sub(r"`[^`]+`", lambda found: code(found[0]), text))
 
 
 def field(said: Field) -> str:
@@ -50,13 +55,11 @@ def field(said: Field) -> str:
 
 
 def code(text: str) -> str:
-    """What a text names of Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
+    """Code that names Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
     text = re.sub(r"(?<![\w.])(gradops\.)?ops\.(?=[a-z])", "op_", text)
     text = re.sub(r"gradops\.config\.(?=[a-z_])", "config_", text)
     text = re.sub(r"gradops\.(functional\.|autodiff\.)?(?=[a-z])", "", text)
-    text = re.sub(r"(\(\d+),\)", r"\1)", text)
-    text = re.sub(r"\bNone(Type)?\b", "NULL", text)
-    return re.sub(r"\b(True|False)\b", lambda found: found[1].upper(), text)
+    return re.sub(r"\b(None|True|False)\b", lambda found: LITERALS[found[0]].r, text)
 
 
 def _from_one(place: int) -> int:
@@ -68,8 +71,10 @@ def _type(kind: type) -> str:
 
 
 def _given(said: Given) -> str:
+    if said.type is type(None):
+        return "NULL"
     if said.value is None:
-        return "a function" if issubclass(said.type, _FUNCTIONS) else code(said.text)
+        return "a function" if issubclass(said.type, _FUNCTIONS) else with_code(said.text)
     if isinstance(said.value, bool):
         return "a logical value"
     if isinstance(said.value, str):

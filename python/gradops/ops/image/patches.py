@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...annotations import Integer, Integers, Tensor
-from ...errors import ArgumentError, Position, ShapeError
+from ...errors import ArgumentError, Given, Position, ShapeError
 from .. import _checks
 from .._dispatch import op
 from ..indexing import take
@@ -162,7 +162,9 @@ def extract_patches(
     spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
     if spatial not in (2, 3):
         raise ArgumentError(
-            f"`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {size!r}.", argument="size"
+            "`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {given}.",
+            argument="size",
+            given=Given(repr(size), size),
         )
     return _patches(
         "image.extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial, "images"

@@ -167,7 +167,7 @@ def resize(
     check_pixels(name, images, axes)
     if crop_to_aspect_ratio and pad_to_aspect_ratio:
         raise ArgumentError(
-            f"`{name}`: `crop_to_aspect_ratio` and `pad_to_aspect_ratio` must not both be True.",
+            f"`{name}`: `crop_to_aspect_ratio` and `pad_to_aspect_ratio` must not both be {{True}}.",
             argument="pad_to_aspect_ratio",
         )
     x = images

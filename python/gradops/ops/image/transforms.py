@@ -12,7 +12,7 @@ import operator
 import numpy as np
 
 from ...annotations import Integer, Tensor
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, Given, ShapeError
 from .. import _checks
 from .._dispatch import op
 from .._sizes import multiples
@@ -291,7 +291,9 @@ def elastic_transform(
     """
     name = "image.elastic_transform"
     if not sigma > 0:
-        raise ArgumentError(f"`{name}`: `sigma` must be positive; got {sigma!r}.", argument="sigma")
+        raise ArgumentError(
+            f"`{name}`: `sigma` must be positive; got {{given}}.", argument="sigma", given=Given(repr(sigma), sigma)
+        )
 
     def places(height, width, count):
         field = np.random.default_rng(seed).standard_normal((2, count, height, width)) * sigma
