@@ -32,8 +32,7 @@ def fit(g, edge):
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
     like = edge.data if isinstance(edge, Variable) else edge
-    if g.__class__ is Scattered:
-        g = g.total()
+    g = whole(g)
     if (dtype := getattr(like, "dtype", str)) in special:
         return special[dtype].fit(g, like)
     if g.shape != like.shape:
@@ -142,3 +141,22 @@ def _together(parts: list):
         else:
             keys = tuple(np.array(column) for column in zip(*(key for key, _ in found)))
             yield keys, joining.stack([g for _, g in found])
+
+
+def whole(g):
+    """A gradient as a tensor, also where it came in parts."""
+    return g.total() if g.__class__ is Scattered else g
+
+
+def add(first, second):
+    """The sum of two gradients of one tensor, or of an operation's results."""
+    if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
+        return first + second
+    if second.__class__ is Scattered:
+        first, second = second, first
+    if first.__class__ is not Cotangents:
+        return first + second if first.__class__ is Scattered else elementwise.add(first, second)
+    total = Cotangents(first)
+    for position, g in second.items():
+        total[position] = elementwise.add(total[position], g) if position in total else g
+    return total

@@ -15,7 +15,7 @@ import numpy as np
 from .. import backends
 from ..errors import GradientError, ShapeError
 from ..ops import conversion, creation, elementwise
-from .cotangents import Scattered, fit, is_complex, materialize
+from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
 from .modes import recording
 from .passes import Pass, broken_off
@@ -100,7 +100,7 @@ def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
                     g = fit(g, like)
                 entry = arrived.get(place)
                 if entry is not None:
-                    entry[1] = _add(entry[1], g)
+                    entry[1] = add(entry[1], g)
                 else:
                     arrived[place] = [edge, g]
                     if place > 0:
@@ -192,7 +192,7 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
     else:
         gradients = [None if edge is None else vjp(g, saved, edge) for vjp, edge in zip(rule.vjps, node.edges)]
     if conjugate:
-        gradients = [None if gi is None else elementwise.conj(_whole(gi)) for gi in gradients]
+        gradients = [None if gi is None else elementwise.conj(whole(gi)) for gi in gradients]
     return gradients
 
 
@@ -200,12 +200,8 @@ def pull(node: Node, g, saved) -> list:
     """The gradients for all edges of a node, as its rule gives them."""
     rule = node.rule
     if rule.vjp is not None:
-        return [_whole(gi) for gi in rule.vjp(g, saved, node)]
-    return [None if edge is None else _whole(vjp(g, saved, edge)) for vjp, edge in zip(rule.vjps, node.edges)]
-
-
-def _whole(g):
-    return g.total() if g.__class__ is Scattered else g
+        return [whole(gi) for gi in rule.vjp(g, saved, node)]
+    return [None if edge is None else whole(vjp(g, saved, edge)) for vjp, edge in zip(rule.vjps, node.edges)]
 
 
 def rejoin(node: Node, saved: tuple) -> tuple:
@@ -249,19 +245,6 @@ def _run_hooks(registered: dict, g, create_graph: bool):
         if replaced is not None:
             g = replaced.data if isinstance(replaced, Variable) and not create_graph else replaced
     return g
-
-
-def _add(first, second):
-    if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        return first + second
-    if second.__class__ is Scattered:
-        first, second = second, first
-    if first.__class__ is not Cotangents:
-        return first + second if first.__class__ is Scattered else elementwise.add(first, second)
-    total = Cotangents(first)
-    for position, g in second.items():
-        total[position] = elementwise.add(total[position], g) if position in total else g
-    return total
 
 
 def accumulate(leaf: Variable, g, create_graph: bool) -> None:
