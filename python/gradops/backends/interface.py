@@ -87,17 +87,9 @@ def check(name: str, given: Any, partial: bool) -> None:
         )
 
 
-def is_small_whole(x) -> bool:
-    """Whether an exponent is a Python number for which multiplying is as exact as a power."""
-    return isinstance(x, (int, float)) and x in range(1, 9)
-
-
-def looked_at_a_value() -> JitError:
+def looked_at_a_value(hint: str = "use `ops.where()` or `ops.cond()`, or make the argument static") -> JitError:
     """The error for asking a tensor that is being traced for its value."""
-    return JitError(
-        "a compiled function looked at a value: a branch or a Python number made of a tensor.",
-        hint="use `ops.where()` or `ops.cond()`, or make the argument static",
-    )
+    return JitError("a compiled function looked at a value: a branch or a Python number made of a tensor.", hint=hint)
 
 
 class Backend(_Contract):

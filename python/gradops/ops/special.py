@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..annotations import Operand, Tensor
-from ..backends._series import I1_OVER_X, power_series
+from ..backends._formulas import I1_OVER_X, power_series
 from ._checks import check_kind, check_real
 from ._compose import as_float
 from ._dispatch import op
@@ -181,7 +181,7 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
     """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ..interface import is_small_whole
+from .._formulas import is_small_whole
 from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate, promoted
 
 add = arithmetic(jnp.add)

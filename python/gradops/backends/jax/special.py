@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from .. import _series
+from .. import _formulas
 from .base import floating, floating_arithmetic, floats
 
 cbrt = floating(jnp.cbrt)
@@ -27,7 +27,8 @@ def _with_slope(function, slope):
 def _i1_over_x(x):
     near = jnp.abs(x) < 0.1
     far = jnp.where(near, 1.0, x)
-    return jnp.where(near, _series.power_series(jnp.square(jnp.where(near, x, 0.0)), _series.I1_OVER_X), _i1(far) / far)
+    series = _formulas.power_series(jnp.square(jnp.where(near, x, 0.0)), _formulas.I1_OVER_X)
+    return jnp.where(near, series, _i1(far) / far)
 
 
 _i0 = _with_slope(lambda x: jax.scipy.special.i0(x), lambda x: _i1(x))
@@ -59,8 +60,8 @@ def _any_polygamma(x, n):
     y = jax.scipy.special.polygamma(n, positive)
     # The library's is wrong below 0: reflected, by the derivatives of pi * cot(pi * x).
     cotangent = 1 / jnp.tan(jnp.pi * jnp.where(below, x - jnp.round(x), 0.5))
-    reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _series.power_series(cotangent, _series.cotangents(n))
-    return jnp.where(below, reflected, jnp.where(far, _series.polygamma_far(jnp.where(far, x, 1.0), n), y))
+    reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _formulas.power_series(cotangent, _formulas.cotangents(n))
+    return jnp.where(below, reflected, jnp.where(far, _formulas.polygamma_far(jnp.where(far, x, 1.0), n), y))
 
 
 _polygamma = _with_slope(_any_polygamma, lambda x, n: _polygamma(x, n + 1))

@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from ..interface import is_small_whole
+from .._formulas import is_small_whole
 from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted, stepped
 
 add = arithmetic(tf.math.add)

@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from .. import _series
+from .. import _formulas
 from .base import floating, floating_arithmetic, floats
 
 erfc = floating(tf.math.erfc)
@@ -41,8 +41,8 @@ def _bessel(function, near_0):
     return kernel
 
 
-i0 = _bessel(tf.math.bessel_i0, lambda x: _series.power_series(tf.square(x), _series.I0))
-i1 = _bessel(tf.math.bessel_i1, lambda x: x * _series.power_series(tf.square(x), _series.I1_OVER_X))
+i0 = _bessel(tf.math.bessel_i0, lambda x: _formulas.power_series(tf.square(x), _formulas.I0))
+i1 = _bessel(tf.math.bessel_i1, lambda x: x * _formulas.power_series(tf.square(x), _formulas.I1_OVER_X))
 
 
 @floating_arithmetic
@@ -76,4 +76,4 @@ def polygamma(x, n):
         return tf.where(zero, -1 / tf.where(zero, x, one), tf.math.digamma(tf.where(zero, one, x)))
     y = tf.math.polygamma(tf.constant(n, x.dtype), x)
     pole = tf.logical_and(x <= 0, tf.equal(x, tf.floor(x)))
-    return tf.where(pole, tf.constant(_series.polygamma_sign(n) * math.inf, x.dtype), y)
+    return tf.where(pole, tf.constant(_formulas.polygamma_sign(n) * math.inf, x.dtype), y)

@@ -9,6 +9,7 @@ import torch
 
 from ... import defaults, dtypes
 from ...errors import JitError
+from .. import interface
 from ..numpy import base as _numpy
 from ..tracing import compiling, constant, reading
 from . import _private
@@ -19,10 +20,6 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, torch.Tensor)
-
-
-def prepare(floatx: str) -> None:
-    """Nothing to set up."""
 
 
 def torch_dtype(dtype) -> torch.dtype:
@@ -98,10 +95,9 @@ def to_numpy(x) -> np.ndarray:
 
 
 def looked_at_a_value() -> JitError:
-    return JitError(
-        "a compiled function looked at a value: a branch or a Python number made of a tensor.",
-        hint="use `ops.where()`, or make the argument static; control flow that depends on values "
-        "(`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on PyTorch",
+    return interface.looked_at_a_value(
+        "use `ops.where()`, or make the argument static; control flow that depends on values "
+        "(`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on PyTorch"
     )
 
 
@@ -128,35 +124,35 @@ def copy(x):
     return x.clone()
 
 
-_meets = {(a, b): DTYPES[dtypes.promote(NAMES[a], NAMES[b])] for a in NAMES for b in NAMES}
-_meets_number = {
+_promoted = {(a, b): DTYPES[dtypes.promote(NAMES[a], NAMES[b])] for a in NAMES for b in NAMES}
+_promoted_number = {
     (dtype, number, floatx): DTYPES[dtypes.promote_number(NAMES[dtype], number, floatx)]
     for dtype in NAMES
     for number in (bool, int, float, complex)
     for floatx in defaults.FLOATS
 }
-"""Tables, as ``torch.compile`` looks into no cache: the dtype in which two tensors, or one and a number, meet."""
+"""Tables, as ``torch.compile`` looks into no cache: the promoted dtype of two tensors, or of one and a number."""
 
 
 def promoted(x1, x2):
-    """Both operands as tensors in the dtype in which they meet."""
+    """Both operands as tensors in their promoted dtype."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        meet = _meets_number[d2, type(x1), defaults.floatx()]
-        return torch.tensor(x1, dtype=meet, device=x2.device), x2.to(meet)
+        promoted = _promoted_number[d2, type(x1), defaults.floatx()]
+        return torch.tensor(x1, dtype=promoted, device=x2.device), x2.to(promoted)
     if d2 is None:
-        meet = _meets_number[d1, type(x2), defaults.floatx()]
-        return x1.to(meet), torch.tensor(x2, dtype=meet, device=x1.device)
-    meet = _meets[d1, d2]
-    return x1.to(meet), x2.to(meet)
+        promoted = _promoted_number[d1, type(x2), defaults.floatx()]
+        return x1.to(promoted), torch.tensor(x2, dtype=promoted, device=x1.device)
+    promoted = _promoted[d1, d2]
+    return x1.to(promoted), x2.to(promoted)
 
 
 def together(xs):
-    """Tensors in the dtype in which they all meet."""
-    meet = xs[0].dtype
+    """Tensors in their promoted dtype."""
+    promoted = xs[0].dtype
     for x in xs[1:]:
-        meet = _meets[meet, x.dtype]
-    return [x.to(meet) for x in xs]
+        promoted = _promoted[promoted, x.dtype]
+    return [x.to(promoted) for x in xs]
 
 
 def floats(x):
@@ -174,7 +170,7 @@ def floating(function):
 
 
 def arithmetic(function, numbers: bool = False):
-    """A binary function in the dtype in which its operands meet; ``numbers``: it takes Python numbers."""
+    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -182,9 +178,9 @@ def arithmetic(function, numbers: bool = False):
             if d1 is d2:
                 return function(x1, x2)
             if numbers:
-                if d2 is None and _meets_number[d1, type(x2), defaults.floatx()] is d1:
+                if d2 is None and _promoted_number[d1, type(x2), defaults.floatx()] is d1:
                     return function(x1, x2)
-                if d1 is None and _meets_number[d2, type(x1), defaults.floatx()] is d2:
+                if d1 is None and _promoted_number[d2, type(x1), defaults.floatx()] is d2:
                     return function(x1, x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:
@@ -203,7 +199,7 @@ def _in_int64(function, x1, x2):
 
 
 def floating_arithmetic(function, numbers: bool = False):
-    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+    """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)

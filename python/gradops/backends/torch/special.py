@@ -2,7 +2,7 @@
 
 import torch
 
-from .. import _series
+from .. import _formulas
 from .base import floating, floating_arithmetic, floats
 
 erfc = floating(torch.erfc)
@@ -14,7 +14,7 @@ i0 = floating(torch.special.i0)
 @floating
 def i1(x):
     near = torch.abs(x) < 0.1  # where the library's own second derivative is 0
-    series = x * _series.power_series(torch.square(torch.where(near, x, 0.0)), _series.I1_OVER_X)
+    series = x * _formulas.power_series(torch.square(torch.where(near, x, 0.0)), _formulas.I1_OVER_X)
     return torch.where(near, series, torch.special.i1(torch.where(near, 1.0, x)))
 
 
@@ -42,4 +42,4 @@ def polygamma(x, n):
     inner = torch.where(far, 1.0, x)
     # torch.polygamma(1) is right to nine digits only
     y = torch.special.zeta(2.0, inner) if n == 1 else torch.polygamma(n, inner)
-    return torch.where(far, _series.polygamma_far(torch.where(far, x, 1.0), n), y)
+    return torch.where(far, _formulas.polygamma_far(torch.where(far, x, 1.0), n), y)

@@ -9,6 +9,11 @@ I1_OVER_X = [1 / 2, 1 / 16, 1 / 384, 1 / 18432, 1 / 1474560]
 """Power series of the Bessel functions in ``x**2``, exact where ``abs(x)`` is below 0.1."""
 
 
+def is_small_whole(x) -> bool:
+    """Whether an exponent is a Python number for which multiplying is as exact as a power."""
+    return isinstance(x, (int, float)) and x in range(1, 9)
+
+
 def power_series(x, coefficients):
     """The sum of ``coefficients[k] * x**k``."""
     *rest, total = coefficients
