@@ -4,7 +4,7 @@
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y A tensor, a variable, or R numbers.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: floating operands.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -32,7 +32,7 @@ op_bitwise_invert <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y Places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -60,7 +60,7 @@ op_bitwise_not <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y A tensor, a variable, or R numbers.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: floating operands.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -75,7 +75,7 @@ op_bitwise_or <- function(x, y) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y Places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -90,7 +90,7 @@ op_bitwise_right_shift <- function(x, y) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y A tensor, a variable, or R numbers.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: floating operands.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -105,7 +105,7 @@ op_bitwise_xor <- function(x, y) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -120,7 +120,7 @@ op_gcd <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -135,7 +135,7 @@ op_lcm <- function(x1, x2) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y Places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -150,7 +150,7 @@ op_left_shift <- function(x, y) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param y Places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_type`: operands that are not integers.
 #' - `gradops_error_shape`: shapes that do not broadcast.

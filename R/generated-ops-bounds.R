@@ -5,7 +5,7 @@
 #' @param x A tensor, a variable, or R numbers.
 #' @param x_min A tensor, a variable, or R numbers.
 #' @param x_max A tensor, a variable, or R numbers.
-#' @returns A tensor of the broadcast shape, in the dtype in which `x` and the bounds meet. NaN stays NaN.
+#' @returns A tensor of the broadcast shape, in the promoted dtype of `x` and the bounds. NaN stays NaN.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' - `gradops_error_type`: a complex `x`.
@@ -22,7 +22,7 @@ op_clip <- function(x, x_min, x_max) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -53,7 +53,7 @@ op_fabs <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -69,7 +69,7 @@ op_fmax <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -85,7 +85,7 @@ op_fmin <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -101,7 +101,7 @@ op_fmod <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -134,7 +134,7 @@ op_nan_to_num <- function(x, nan = 0, posinf = NULL, neginf = NULL) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:

@@ -30,7 +30,7 @@ op_absolute <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -124,7 +124,7 @@ op_arctan <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -218,7 +218,7 @@ op_cosh <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -313,7 +313,7 @@ op_floor <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -536,7 +536,7 @@ op_logical_xor <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -552,7 +552,7 @@ op_maximum <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -568,7 +568,7 @@ op_minimum <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -584,7 +584,7 @@ op_mod <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -627,7 +627,7 @@ op_not_equal <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -735,7 +735,7 @@ op_square <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -777,7 +777,7 @@ op_tanh <- function(x) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:

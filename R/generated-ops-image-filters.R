@@ -48,8 +48,8 @@ op_image_sobel_edges <- function(images, data_format = NULL) {
 #' @param k1 Steadies the comparison of dark parts.
 #' @param k2 Steadies the comparison of even parts.
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
-#' @returns The mean over windows and channels: a tensor `(batch,)`, a scalar for one image; of the dtype in which
-#'   the images meet, `floatx` for integers.
+#' @returns The mean over windows and channels: a tensor `(batch,)`, a scalar for one image; in the images' promoted
+#'   dtype, `floatx` for integers.
 #' @section Errors:
 #' - `gradops_error_shape`: other than 3 or 4 dimensions, shapes that differ, or a window larger than the images.
 #' @section Gradient:

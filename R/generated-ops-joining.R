@@ -36,7 +36,7 @@ op_array_split <- function(x, indices_or_sections, axis = 1L) {
   several(call_op("array_split", operand(x), indices_or_sections, axis))
 }
 
-#' Tensors joined along an existing dimension, in the dtype in which they meet
+#' Tensors joined along an existing dimension, in their promoted dtype
 #'
 #' @param xs A list of tensors.
 #' @param axis A dimension, from 1; a negative one counts from the end.
@@ -140,7 +140,7 @@ op_split <- function(x, indices_or_sections, axis = 1L) {
   several(call_op("split", operand(x), indices_or_sections, axis))
 }
 
-#' Tensors of one shape joined along a new dimension, in the dtype in which they meet
+#' Tensors of one shape joined along a new dimension, in their promoted dtype
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.

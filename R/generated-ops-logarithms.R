@@ -4,7 +4,7 @@
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @section Gradient:
@@ -21,7 +21,7 @@ op_logaddexp <- function(x1, x2) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @returns A tensor of the broadcast shape, in the dtype in which the operands meet; integers give `floatx`.
+#' @returns A tensor of the broadcast shape, in the operands' promoted dtype; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' - `gradops_error_type`: complex operands.

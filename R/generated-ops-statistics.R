@@ -23,8 +23,8 @@ op_average <- function(x, axis = NULL, weights = NULL) {
 #' @param x A vector of whole numbers from 0 up; or a matrix, each row counted on its own.
 #' @param weights What each element counts, in the shape of `x`; 1 if NULL.
 #' @param minlength The least length of the result. Inside a trace (`jax.jit`, `tf.function`) it is the length, and
-#'   numbers that are not below it or negative are not counted; a program of `jit` on NumPy raises where it meets
-#'   them.
+#'   numbers that are not below it or negative are not counted; a program of `jit` on NumPy raises where there are
+#'   any.
 #' @param sparse Must be FALSE.
 #' @returns A tensor of length `max(minlength, max(x) + 1)`, a row for each row of `x`: int64, or with weights in
 #'   their dtype (integers in int64).
@@ -63,7 +63,7 @@ op_corrcoef <- function(x) {
 #' @param x2 As `x1`; the two broadcast.
 #' @param mode Which `k`: `"valid"` where the vectors overlap in full, `"same"` as many as the longer has elements,
 #'   `"full"` where they overlap at all.
-#' @returns A vector, in the dtype in which the operands meet.
+#' @returns A vector, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: not vectors, or empty ones.
 #' - `gradops_error_argument`: an unknown `mode`.

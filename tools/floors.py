@@ -83,8 +83,8 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
 def _resolved(node: ast.ImportFrom, base: str) -> str | None:
     if node.level:
         parts = base.split(".") if base else []
-        kept = parts[: len(parts) - node.level + 1]
-        return ".".join([*kept, *([node.module] if node.module else [])])
+        above = parts[: len(parts) - node.level + 1]
+        return ".".join([*above, *([node.module] if node.module else [])])
     if node.module and node.module.split(".")[0] == "gradops":
         return node.module.partition(".")[2]
     return None

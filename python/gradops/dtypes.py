@@ -1,6 +1,6 @@
 """The dtype rule, written once: names, kinds and promotion.
 
-A dtype is known by its name ("float32"). Two dtypes meet as follows: the wider kind wins
+A dtype is known by its name ("float32"). Two dtypes promote as follows: the wider kind wins
 (bool < integer < float < complex), within a kind the wider type; an integer never widens a float.
 Python numbers are weak: they take the tensor's dtype unless their kind is wider, and then
 ``floatx`` (or the complex type of its precision).
@@ -56,7 +56,7 @@ def canonical(dtype, argument: str = "dtype") -> str:
 
 
 def promote(first: str, second: str) -> str:
-    """The dtype in which two tensors meet.
+    """The promoted dtype of two tensors.
 
     ``uint64`` with a signed integer gives ``int64``; ``float16`` with ``bfloat16`` gives ``float32``.
     """
@@ -80,7 +80,7 @@ def _promote(first: str, second: str) -> str:
 
 
 def promote_number(name: str, number: type, floatx: str) -> str:
-    """The dtype in which a tensor of dtype ``name`` meets a Python number of type ``number``."""
+    """The promoted dtype of a tensor of dtype ``name`` and a Python number of type ``number``."""
     return _MEETS_NUMBER[name, number, floatx]
 
 

@@ -160,7 +160,7 @@ class BackendError(GradopsError, RuntimeError):
 
 
 class MixedBackendsError(BackendError, TypeError):
-    """Tensors of two array libraries met in one op."""
+    """Tensors of two array libraries in one op."""
 
     kind = "mixed_backends"
 

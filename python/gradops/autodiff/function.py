@@ -436,8 +436,8 @@ def _native(cls, owner, args: tuple):
                 found = _gradients(cls, cls.backward(ctx, *map(wrap, given)), about, likes)
             finally:
                 ctx._saved = None
-            kept = [_of_array(found[i], likes[i], owner) for i in places]
-            return _cut(owner, kept) if getattr(cls.backward, "once", False) else kept
+            arrays = [_of_array(found[i], likes[i], owner) for i in places]
+            return _cut(owner, arrays) if getattr(cls.backward, "once", False) else arrays
 
         return [owner.convert(_data(o)) for o in outputs], pull
 

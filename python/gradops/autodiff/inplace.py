@@ -196,8 +196,8 @@ def _set_item_gradient(key, value_shape: tuple, shape: tuple) -> Callable:
             return to_before, None
         to_value = indexing.effective_updates(g, shape, key)
         if len(value_shape) > len(to_value.shape):
-            kept = value_shape[len(value_shape) - len(to_value.shape) :]
-            to_value = shaping.reshape(sum_to(to_value, kept), value_shape)
+            trailing = value_shape[len(value_shape) - len(to_value.shape) :]
+            to_value = shaping.reshape(sum_to(to_value, trailing), value_shape)
         return to_before, to_value
 
     return whole

@@ -1,7 +1,7 @@
 """Recording: what an op does when one of its arguments is a variable.
 
 ``derivative`` registers rules as data, one function for each differentiable argument of an op. A rule's
-parameters say what it needs, and only that is kept for the backward pass:
+parameters say what it needs, and only that is saved for the backward pass:
 
 - ``g``, first: the gradient of the op's result;
 - an argument's name: its value; ``y``: the op's result (a list for several), unless an argument is so named;
@@ -273,7 +273,7 @@ def _of_any(op, rules, holomorphic):
         if True not in active or not recording.get():
             return _wrap_all(y)
         rule, keep = plan(tuple(counts), tuple(active))
-        saved = tuple([v if kept else None for v, kept in zip((*data, y), keep)])
+        saved = tuple([v if wanted else None for v, wanted in zip((*data, y), keep)])
         return record(rule, tuple(edges), (*saved, *shapes) if shapes else saved, y)
 
     return recorded

@@ -19,7 +19,7 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
 
     Args:
         f: a function of tensors, numbers and nested structures of them, made of gradops ops (of the
-            library's own too on JAX, TensorFlow and PyTorch). Python numbers take the dtype of what they meet, as
+            library's own too on JAX, TensorFlow and PyTorch). Python numbers take the tensors' dtype, as
             without ``jit``, and ``f`` is traced anew for each value: pass those that change often as tensors.
         static_argnums: positions of arguments that are no tensors, by whose value it is traced anew; negative ones
             count from the last argument of a call.

@@ -143,7 +143,7 @@ def _of_arrays(arrays) -> tuple:
 class Signature:
     """What tells a call from others: its backend, structure, shapes and dtypes, numbers and static arguments.
 
-    Python's numbers are part of it, as they take the dtype of what they meet and so are none of the tensors.
+    Python's numbers are part of it, as they take the dtype of the tensors beside them and so are none of the tensors.
 
     Raises:
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.

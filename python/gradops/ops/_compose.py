@@ -13,8 +13,8 @@ def as_float(x):
     return x if dtypes.is_floating(dtype(x)) else cast(x, config.floatx())
 
 
-def meet(*xs, floating: bool = False) -> list:
-    """Operands as tensors of the dtype in which they meet, of a floating one with ``floating``.
+def promoted(*xs, floating: bool = False) -> list:
+    """Operands as tensors of their promoted dtype, of a floating one with ``floating``.
 
     Python numbers stay weak.
     """

@@ -87,7 +87,7 @@ class Op:
             return found
 
         def joined(*arguments):
-            """Lists that hold tensors as one: in the dtype in which they meet, and with their gradients."""
+            """Lists that hold tensors as one: in their promoted dtype, and with their gradients."""
             given = list(arguments)
             for position, name in listed:
                 try:

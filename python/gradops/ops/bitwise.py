@@ -1,4 +1,4 @@
-"""Whole numbers: bits, shifts, divisors. Two operands meet in one dtype, and all broadcast."""
+"""Whole numbers: bits, shifts, divisors. All promote and broadcast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bitwise_and(x: Operand, y: Operand) -> Tensor:
     """The bits set in both, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: floating operands.
@@ -36,7 +36,7 @@ def bitwise_or(x: Operand, y: Operand) -> Tensor:
     """The bits set in either or both, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: floating operands.
@@ -50,7 +50,7 @@ def bitwise_xor(x: Operand, y: Operand) -> Tensor:
     """The bits set in one but not both, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: floating operands.
@@ -80,7 +80,7 @@ def left_shift(x: Operand, y: Operand) -> Tensor:
         y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: operands that are not integers.
@@ -97,7 +97,7 @@ def right_shift(x: Operand, y: Operand) -> Tensor:
         y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: operands that are not integers.
@@ -111,7 +111,7 @@ def gcd(x1: Operand, x2: Operand) -> Tensor:
     """Greatest common divisor, elementwise; 0 of two zeros.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: operands that are not integers.
@@ -125,7 +125,7 @@ def lcm(x1: Operand, x2: Operand) -> Tensor:
     """Least common multiple, elementwise; 0 where an operand is 0.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet. It has no gradient.
+        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
 
     Raises:
         ArgumentTypeError: operands that are not integers.

@@ -1,6 +1,6 @@
 """Bounds and exceptions: clipping, NaN and infinities, zero divisors, steps.
 
-All are elementwise and broadcast; dtypes meet by the rule of ``gradops.dtypes``.
+All are elementwise and broadcast; dtypes promote by the rule of ``gradops.dtypes``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from .. import dtypes
 from ..annotations import DType, Operand, Tensor
 from ._checks import check_real
-from ._compose import as_float, is_complex, meet
+from ._compose import as_float, is_complex, promoted
 from ._dispatch import op
 from .conversion import cast, dtype
 from .elementwise import (
@@ -56,7 +56,7 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x1``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -72,7 +72,7 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
     """The larger, elementwise; where one is NaN, the other.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -80,7 +80,7 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         The upstream gradient goes to the element chosen, half to each at a tie.
     """
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promoted(x1, x2)
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
@@ -89,7 +89,7 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
     """The smaller, elementwise; where one is NaN, the other.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -97,7 +97,7 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         The upstream gradient goes to the element chosen, half to each at a tie.
     """
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promoted(x1, x2)
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
@@ -109,7 +109,7 @@ def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
         x_min, x_max: the bounds, which broadcast against ``x``; None for no bound.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which ``x`` and the bounds meet. NaN stays NaN.
+        A tensor of the broadcast shape, in the promoted dtype of ``x`` and the bounds. NaN stays NaN.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -128,7 +128,7 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     """``x1 / x2``, and 0 where ``x2`` is 0, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -136,7 +136,7 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
     """
-    x1, x2 = meet(x1, x2, floating=True)
+    x1, x2 = promoted(x1, x2, floating=True)
     zero = equal(x2, 0)
     return where(zero, 0, divide(x1, where(zero, 1, x2)))
 
@@ -182,7 +182,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
     """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -190,7 +190,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
     """
-    x1, x2 = meet(x1, x2, floating=True)
+    x1, x2 = promoted(x1, x2, floating=True)
     return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
 
 
@@ -199,7 +199,7 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
     """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..annotations import Operand, Tensor
 from ._checks import check_real
-from ._compose import is_complex, meet
+from ._compose import is_complex, promoted
 from ._dispatch import op
 from .elementwise import (
     abs,
@@ -41,7 +41,7 @@ def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, 
     Raises:
         ShapeError: shapes that do not broadcast.
     """
-    x1, x2 = meet(x1, x2, floating=True)
+    x1, x2 = promoted(x1, x2, floating=True)
     near = less_equal(abs(subtract(x1, x2)), add(multiply(abs(x2), rtol), atol))
     close = logical_or(equal(x1, x2), logical_and(near, isfinite(x2)))
     return logical_or(close, logical_and(isnan(x1), isnan(x2))) if equal_nan else close

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..annotations import Operand, Tensor
 from ..errors import ArgumentTypeError, ShapeError
 from . import _checks
-from ._compose import as_float, is_complex, meet
+from ._compose import as_float, is_complex, promoted
 from ._dispatch import op
 from .conversion import shape
 from .elementwise import cos, imag, multiply, real, sin
@@ -78,7 +78,7 @@ def polar(abs_: Operand, angle: Operand) -> Tensor:
     Gradient:
         Of the real loss: ``Re(g conj(y)) / abs_`` and ``Im(g conj(y))``.
     """
-    abs_, angle = meet(abs_, angle, floating=True)
+    abs_, angle = promoted(abs_, angle, floating=True)
     if is_complex(abs_):
         raise ArgumentTypeError("`polar`: `abs_` and `angle` must be real.", argument="abs_")
     return to_complex(multiply(abs_, cos(angle)), multiply(abs_, sin(angle)))

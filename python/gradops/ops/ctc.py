@@ -168,13 +168,13 @@ def _greedy(inputs, sequence_lengths, merge_repeated, mask_index):
     counts = less(steps, expand_dims(sequence_lengths, 1))
     best = argmax(inputs, 2)
     scores = negative(sum(where(counts, _largest(inputs, 2), 0.0), 1, True))
-    kept = logical_and(counts, not_equal(best, mask_index))
+    emitted = logical_and(counts, not_equal(best, mask_index))
     if merge_repeated:
         before = concatenate([full_like(best[:, :1], -1), best[:, :-1]], 1)
-        kept = logical_and(kept, not_equal(best, before))
+        emitted = logical_and(emitted, not_equal(best, before))
     # Kept labels first, in their order.
-    order = argsort(where(kept, steps, steps + len(steps)), 1)
-    found = less(steps, sum(kept, 1, True))
+    order = argsort(where(emitted, steps, steps + len(steps)), 1)
+    found = less(steps, sum(emitted, 1, True))
     labels = where(found, take_along_axis(best, order, 1), -1)
     return expand_dims(labels, 0), scores
 

@@ -1,6 +1,6 @@
 """Elementwise ops: arithmetic, exponentials, trigonometry, comparisons.
 
-All broadcast; dtypes meet by the rule of ``gradops.dtypes``.
+All broadcast; dtypes promote by the rule of ``gradops.dtypes``.
 """
 
 from __future__ import annotations
@@ -450,7 +450,7 @@ def add(x1: Operand, x2: Operand) -> Tensor:
     """Sum, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -466,7 +466,7 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
     """Difference, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -482,7 +482,7 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
     """Product, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -498,7 +498,7 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
     """True quotient; integers give ``floatx``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -514,7 +514,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
     """``x1`` to the power of ``x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -531,7 +531,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -547,7 +547,7 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
     """The larger, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -563,7 +563,7 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     """The smaller, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -579,7 +579,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -595,7 +595,7 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """The largest whole number not above ``x1 / x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.

@@ -14,7 +14,7 @@ from .shaping import expand_dims, ravel, reshape
 
 @op
 def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
-    """Tensors joined along an existing dimension, in the dtype in which they meet.
+    """Tensors joined along an existing dimension, in their promoted dtype.
 
     Raises:
         ShapeError: shapes that differ elsewhere than along ``axis``.
@@ -28,7 +28,7 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
 
 @op
 def stack(x: Tensors, axis: Axis = 0) -> Tensor:
-    """Tensors of one shape joined along a new dimension, in the dtype in which they meet.
+    """Tensors of one shape joined along a new dimension, in their promoted dtype.
 
     Raises:
         ShapeError: shapes that differ.

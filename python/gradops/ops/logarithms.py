@@ -6,7 +6,7 @@ import math
 
 from ..annotations import Operand, Tensor
 from ._checks import check_real
-from ._compose import meet
+from ._compose import promoted
 from ._dispatch import op
 from .activations import softplus
 from .elementwise import add, equal, greater_equal, isinf, logical_and, multiply, subtract
@@ -18,7 +18,7 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet.
+        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -28,7 +28,7 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
         broadcast dimensions.
     """
 
-    x1, x2 = meet(x1, x2, floating=True)
+    x1, x2 = promoted(x1, x2, floating=True)
     first = greater_equal(x1, x2)
     infinite = logical_and(equal(x1, x2), isinf(x1))  # their difference would be NaN
     high, low = where(first, x1, x2), where(first, x2, x1)
@@ -41,7 +41,7 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
     """``log2(2**x1 + 2**x2)`` without overflow, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the dtype in which the operands meet; integers give ``floatx``.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -50,5 +50,5 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
     """
-    x1, x2 = meet(x1, x2, floating=True)
+    x1, x2 = promoted(x1, x2, floating=True)
     return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))

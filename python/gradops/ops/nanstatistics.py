@@ -188,10 +188,10 @@ def _position(find, x, axis, keepdims, worst):
     if not dtypes.is_floating(dtype(x)):
         return find(x, axis, keepdims)
     missing = isnan(x)
-    kept = logical_not(missing)
+    present = logical_not(missing)
     plain = all(logical_or(missing, equal(x, worst)), axis, keepdims)  # where NaN and ``worst`` look alike
-    best = where(plain, argmax(kept, axis, keepdims), find(where(missing, worst, x), axis, keepdims))
-    return where(any(kept, axis, keepdims), best, -1)
+    best = where(plain, argmax(present, axis, keepdims), find(where(missing, worst, x), axis, keepdims))
+    return where(any(present, axis, keepdims), best, -1)
 
 
 @op(differentiable=False, check=check_real)

@@ -7,7 +7,7 @@ import math
 from ..annotations import Axes, Tensor
 from ..errors import ArgumentError, Given, ShapeError
 from . import _checks
-from ._compose import as_float, is_complex, meet
+from ._compose import as_float, is_complex, promoted
 from ._dispatch import op
 from ._matrices import epsilon
 from .conversion import cast, dtype, shape
@@ -122,8 +122,8 @@ def _of_matrices(x, ord, axes, keepdims):
         if not is_empty(shape(s)):  # what is 0 up to rounding has no direction
             s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * shape(s)[-1])), 0.0, s)
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
-    return reshape(y, kept if keepdims else tuple(n for i, n in enumerate(shape(x)) if i not in axes))
+    singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
+    return reshape(y, singles if keepdims else tuple(n for i, n in enumerate(shape(x)) if i not in axes))
 
 
 def _size(x):
@@ -171,5 +171,5 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
     Gradient:
         ``(x_i - y_j) / distance``, summed with the upstream gradient; 0 where two points are equal.
     """
-    x, y = meet(x, y, floating=True)
+    x, y = promoted(x, y, floating=True)
     return _root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1))

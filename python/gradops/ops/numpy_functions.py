@@ -55,7 +55,7 @@ def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
 
 
 _ufunc_calls: dict = {}
-"""Ufuncs that were met to what they are."""
+"""Ufuncs that were called to what they are."""
 
 
 def _any_ufunc(self, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
@@ -198,7 +198,7 @@ def _array_function(self, function, types, arguments, keywords) -> Any:
 
 
 _plans: dict = {}
-"""Functions that were met to the op, how many leading parameters the two share, and other parameters' names."""
+"""Functions that were called to the op, how many leading parameters the two share, and other parameters' names."""
 
 
 def _plan(function, op) -> None:

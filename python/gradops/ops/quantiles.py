@@ -194,7 +194,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
     rank = ndim(x)
     axes = check_axes(op, axis, rank)
     rest = [i for i in range(rank) if i not in axes]
-    kept = [1 if i in axes else n for i, n in enumerate(shape(x))]
+    singles = [1 if i in axes else n for i, n in enumerate(shape(x))]
     outer = [shape(x)[i] for i in rest]
     count = math.prod([shape(x)[i] for i in axes])
     if is_empty((count,)):
@@ -214,7 +214,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         last = split(line, [count - 1], -1)[1]
         y = where(isnan(last), last, y)
     y = moveaxis(y, -1, 0)
-    return reshape(y, (*asked, *(kept if keepdims else outer)))
+    return reshape(y, (*asked, *(singles if keepdims else outer)))
 
 
 def _places(q, size, method):

@@ -68,7 +68,7 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
     x = wide(x) if dtype is None else cast(x, dtype)
     rank = ndim(x)
     axes = check_axes("prod", axis, rank)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
+    singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
     rest = tuple(n for i, n in enumerate(shape(x)) if i not in axes)
     if len(axes) != 1:
         x = transpose(x, (*(i for i in range(rank) if i not in axes), *axes)) if rank else x
@@ -76,7 +76,7 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
         along = len(rest)
     else:
         along = axes[0]
-    return reshape(_tree_product(x, along), kept if keepdims else rest)
+    return reshape(_tree_product(x, along), singles if keepdims else rest)
 
 
 def _count(sizes) -> int:

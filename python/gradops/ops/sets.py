@@ -12,7 +12,7 @@ from ..annotations import Axis, Integer, Operand, Tensor
 from ..dtypes import is_floating
 from ..errors import ArgumentError
 from ._checks import check_axis, check_rank, integer, known
-from ._compose import meet
+from ._compose import promoted
 from ._dispatch import op
 from ._lines import lines
 from .conversion import cast, dtype, shape
@@ -40,7 +40,7 @@ def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = Fal
     Returns:
         A bool tensor of the shape of ``x1``; NaN is not in anything. It has no gradient.
     """
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promoted(x1, x2)
     x2 = reshape(x2, (-1,))
     count = shape(x2)[0]
     if not unknown(count) and count <= 8 or dtype(x1) in ("bool", "complex64", "complex128"):

@@ -10,7 +10,7 @@ from ..backends.tracing import constant
 from ..dtypes import canonical
 from ..errors import ArgumentError
 from ._checks import integer, known
-from ._compose import is_complex, meet
+from ._compose import is_complex, promoted
 from ._dispatch import op
 from ._precision import check_fits
 from .conversion import cast, dtype, ndim
@@ -78,7 +78,7 @@ def geomspace(
         values = known(end)
         if values is not None and (values == 0).any():
             raise ArgumentError(f"`geomspace`: `{name}` must not be 0.", argument=name)
-    start, stop = meet(start, stop, floating=True)
+    start, stop = promoted(start, stop, floating=True)
     ratio = divide(stop, start)
     t = _shares(num, bool(endpoint))
     t = reshape(t, (-1, *[1] * ndim(ratio)))

@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations import Axes, Axis, Integer, Operand, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
-from ._compose import as_float, is_complex, meet
+from ._compose import as_float, is_complex, promoted
 from ._dispatch import op
 from ._sizes import multiples
 from .bounds import clip, nextafter
@@ -74,7 +74,7 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
             )
         weights = reshape(weights, [-1 if i in axes else 1 for i in range(ndim(x))])
         weights = broadcast_to(weights, shape(x))
-    x, weights = meet(x, weights, floating=True)
+    x, weights = promoted(x, weights, floating=True)
     return divide(sum(multiply(x, weights), axes), sum(weights, axes))
 
 
@@ -103,7 +103,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         weights: what each element counts, in the shape of ``x``; 1 if None.
         minlength: the least length of the result. Inside a trace (``jax.jit``, ``tf.function``) it is the
             length, and numbers that are not below it or negative are not counted; a program of ``jit`` on NumPy
-            raises where it meets them.
+            raises where there are any.
         sparse: must be False.
 
     Returns:
@@ -271,7 +271,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
             elements, ``"full"`` where they overlap at all.
 
     Returns:
-        A vector, in the dtype in which the operands meet.
+        A vector, in the operands' promoted dtype.
 
     Raises:
         ShapeError: not vectors, or empty ones.
@@ -285,7 +285,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
         check_rank("correlate", x, (1,), name)
         if is_empty(shape(x)):
             raise ShapeError(f"`correlate`: `{name}` must not be empty.", argument=name)
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promoted(x1, x2)
     if dtype(x1) == "bool":
         x1, x2 = cast(x1, "int64"), cast(x2, "int64")
     n, m = shape(x1)[0], shape(x2)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..annotations import Tensor
-from ._compose import as_float, meet
+from ._compose import as_float, promoted
 from ._dispatch import op
 from ._matrices import (
     adjoint,
@@ -126,8 +126,8 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
     if is_empty(shape(s)):
         return matmul(adjoint(vh), adjoint(u))
     cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
-    kept = greater(s, cut)
-    inverse = where(kept, divide(1.0, where(kept, s, 1.0)), 0.0)
+    large = greater(s, cut)
+    inverse = where(large, divide(1.0, where(large, s, 1.0)), 0.0)
     return matmul(multiply(adjoint(vh), expand_dims(inverse, -2)), adjoint(u))
 
 
@@ -154,7 +154,7 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
     Gradient:
         Through :func:`pinv` (Golub & Pereyra 1973).
     """
-    a, b = meet(a, b, floating=True)
+    a, b = promoted(a, b, floating=True)
     if is_vector(shape(a), shape(b)):
         return squeeze(matmul(pinv(a, rcond), columns(b)), -1)
     return matmul(pinv(a, rcond), b)

@@ -108,8 +108,8 @@ class Descent:
             fill(prompts["version"], {"text": _one(old, place), "remarks": listed(remarks)})
             for old, remarks in self._past[i]
         ]
-        kept = places(text)
-        constraints = self.constraints + [f"Keep {{{place}}} as it is." for place in kept]
+        named = places(text)
+        constraints = self.constraints + [f"Keep {{{place}}} as it is." for place in named]
         values = {
             "role": role,
             "text": text,
@@ -125,7 +125,7 @@ class Descent:
         new = _between_tags(str(ask(self.model, messages, what)))
         if not new:
             raise ModelError(f"{what}: the model returned an empty text.")
-        lost = [p for p in kept if p not in places(new)]
+        lost = [p for p in named if p not in places(new)]
         if lost:
             raise ModelError(
                 f"{what}: the new text has no place {{{lost[0]}}} any more.",

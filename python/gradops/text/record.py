@@ -225,7 +225,7 @@ def _repeated(call: Callable[[], Any], retries: int, wait: float):
         except Exception as error:
             if attempt == retries or not _passing(error):
                 raise
-            pause = _told(error)
+            pause = _retry_after(error)
             time.sleep(wait * 2**attempt if pause is None else pause)
     raise AssertionError  # not reached: the last attempt returns or raises
 
@@ -244,7 +244,7 @@ def _passing(error: Exception) -> bool:
     return any(word in names for word in _PASSING)
 
 
-def _told(error: Exception) -> float | None:
+def _retry_after(error: Exception) -> float | None:
     """The seconds that the server asks to wait."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     try:

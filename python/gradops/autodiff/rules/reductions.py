@@ -18,8 +18,8 @@ from ...ops import (
 from ..record import derivative
 
 
-def kept(shape, axis):
-    """The shape of a reduction's result with the reduced dimensions kept."""
+def keepdims_shape(shape, axis):
+    """The shape of a reduction's result with ones for the reduced dimensions."""
     if axis is None:
         return (1,) * len(shape)
     axes = {a % len(shape) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))} if len(shape) else set()
@@ -29,20 +29,20 @@ def kept(shape, axis):
 def spread(g, shape, axis):
     """``g``, of a reduced shape, back over the dimensions that were reduced."""
     if axis is not None:
-        ones = kept(shape, axis)
+        ones = keepdims_shape(shape, axis)
         g = g if g.shape == ones else reshape(g, ones)
     return broadcast_to(g, shape)
 
 
 def _mean(g, shape, axis):
     count = 1
-    for full, one in zip(shape, kept(shape, axis)):
+    for full, one in zip(shape, keepdims_shape(shape, axis)):
         count *= full if one == 1 else 1
     return spread(g, shape, axis) * (1.0 / count if count else float("nan"))
 
 
 def _extreme(g, x, y, shape, axis, initial):
-    y = reshape(y, kept(shape, axis))
+    y = reshape(y, keepdims_shape(shape, axis))
     chosen = cast(equal(x, y), dtype(g))
     count = sum(chosen, axis, True)
     if initial is not None:
@@ -62,6 +62,8 @@ derivative("max", x=_extreme)
 derivative("min", x=_extreme)
 derivative(
     "logsumexp",
-    x=lambda g, x, y, shape, axis: multiply(spread(g, shape, axis), exp(subtract(x, reshape(y, kept(shape, axis))))),
+    x=lambda g, x, y, shape, axis: multiply(
+        spread(g, shape, axis), exp(subtract(x, reshape(y, keepdims_shape(shape, axis))))
+    ),
 )
 derivative("cumsum", x=_cumsum)

@@ -103,27 +103,27 @@ def copy(x):
 
 
 @cache
-def _meet(first, second):
+def _promoted(first, second):
     return jnp.dtype(dtypes.promote(first.name, second.name))
 
 
 def promoted(x1, x2):
-    """Both operands as arrays in the dtype in which they meet."""
+    """Both operands as arrays in their promoted dtype."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         d1 = jax_dtype(dtypes.promote_number(d2.name, type(x1), defaults.floatx()))
     elif d2 is None:
         d2 = jax_dtype(dtypes.promote_number(d1.name, type(x2), defaults.floatx()))
-    meet = _meet(d1, d2)
-    return jnp.asarray(x1, meet), jnp.asarray(x2, meet)
+    promoted = _promoted(d1, d2)
+    return jnp.asarray(x1, promoted), jnp.asarray(x2, promoted)
 
 
 def together(xs):
-    """Arrays in the dtype in which they all meet."""
-    meet = xs[0].dtype
+    """Arrays in their promoted dtype."""
+    promoted = xs[0].dtype
     for x in xs[1:]:
-        meet = _meet(meet, x.dtype)
-    return [x.astype(meet) for x in xs]
+        promoted = _promoted(promoted, x.dtype)
+    return [x.astype(promoted) for x in xs]
 
 
 def is_floating(x) -> bool:
@@ -145,7 +145,7 @@ def floating(function):
 
 
 def arithmetic(function):
-    """A binary function in the dtype in which its operands meet."""
+    """A binary function in its operands' promoted dtype."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -155,7 +155,7 @@ def arithmetic(function):
 
 
 def floating_arithmetic(function):
-    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+    """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)

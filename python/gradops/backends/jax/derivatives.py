@@ -170,17 +170,17 @@ class _Program:
                 first.append(equation)
         needed = set(_variables(self.outputs)) | {v for e in self.later for v in _variables(e.invars)}
         made = set(self.inputs) | {v for e in first for v in e.outvars}
-        self.kept = [v for v in made if v in needed]
-        self.first = _needed(first, set(_variables(self.results)) | set(self.kept))
+        self.residuals = [v for v in made if v in needed]
+        self.first = _needed(first, set(_variables(self.results)) | set(self.residuals))
 
     def values(self, arguments):
         """The values, and what the gradients need."""
         known = {**self.fixed, **dict(zip(self.inputs, arguments))}
         _evaluate(self.first, known)
-        return [_read(v, known) for v in self.results], [known[v] for v in self.kept]
+        return [_read(v, known) for v in self.results], [known[v] for v in self.residuals]
 
-    def gradients(self, kept, upstreams):
-        known = {**self.fixed, **dict(zip(self.kept, kept)), **dict(zip(self.upstreams, upstreams))}
+    def gradients(self, residuals, upstreams):
+        known = {**self.fixed, **dict(zip(self.residuals, residuals)), **dict(zip(self.upstreams, upstreams))}
         _evaluate(self.later, known)
         return [_read(v, known) for v in self.outputs]
 
@@ -194,12 +194,12 @@ def _read(atom, known: dict):
 
 
 def _needed(equations: list, wanted: set) -> list:
-    kept = []
+    found = []
     for equation in reversed(equations):
         if equation.effects or any(v in wanted for v in equation.outvars):
-            kept.append(equation)
+            found.append(equation)
             wanted.update(_variables(equation.invars))
-    return kept[::-1]
+    return found[::-1]
 
 
 def _evaluate(equations: list, known: dict) -> None:

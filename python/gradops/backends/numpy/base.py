@@ -102,7 +102,7 @@ def owned(arrays: list, taken: set[int]) -> list:
 
 
 @cache
-def _meet(first: np.dtype, second: np.dtype) -> np.dtype:
+def _promoted(first: np.dtype, second: np.dtype) -> np.dtype:
     if not {first, second} <= NUMBERS:
         raise TypeError(f"an array of dtype {first if first not in NUMBERS else second} is not numeric")
     return np.dtype(dtypes.promote(first.name, second.name))
@@ -114,7 +114,7 @@ def _of_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
 
 
 def promoted(x1, x2):
-    """Both operands in the dtype in which they meet; numbers become 0-d arrays of it."""
+    """Both operands in their promoted dtype; numbers become 0-d arrays of it."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         d1 = _of_number(d2, type(x1), defaults.floatx())
@@ -122,15 +122,15 @@ def promoted(x1, x2):
         d2 = _of_number(d1, type(x2), defaults.floatx())
     elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray and d1 in NUMBERS:
         return x1, x2
-    meet = _meet(d1, d2)
-    return np.asarray(x1, meet), np.asarray(x2, meet)
+    promoted = _promoted(d1, d2)
+    return np.asarray(x1, promoted), np.asarray(x2, promoted)
 
 
 def together(xs):
-    """Arrays in the dtype in which they all meet."""
+    """Arrays in their promoted dtype."""
     dtype = xs[0].dtype
     for x in xs[1:]:
-        dtype = _meet(dtype, x.dtype)
+        dtype = _promoted(dtype, x.dtype)
     return [np.asarray(x, dtype) for x in xs]
 
 
@@ -169,7 +169,7 @@ def scipy_floating(function):
 
 
 def arithmetic(ufunc):
-    """A binary ufunc in the dtype in which its operands meet."""
+    """A binary ufunc in its operands' promoted dtype."""
 
     def kernel(x1, x2):
         if x1.__class__ is x2.__class__ and (dtype := x1.dtype) is x2.dtype and (dtype is _FLOAT64 or dtype in NUMBERS):
@@ -188,7 +188,7 @@ def arithmetic(ufunc):
 
 
 def floating_arithmetic(ufunc):
-    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+    """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype and x1.dtype in FLOATING:

@@ -16,7 +16,7 @@ def _first(x, channels_first):
 
 
 def _tap(x, axis, tap, stride, count):
-    """The elements along ``axis`` that a tap of the window meets."""
+    """The elements along ``axis`` under a tap of the window."""
     return x[(slice(None),) * axis + (slice(tap, tap + (count - 1) * stride + 1, stride),)]
 
 

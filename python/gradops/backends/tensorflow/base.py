@@ -103,12 +103,12 @@ def copy(x):
 
 
 @cache
-def _meet(first, second):
+def _promoted(first, second):
     return tf.as_dtype(dtypes.promote(first.name, second.name))
 
 
 @cache
-def _meet_number(dtype, number: type, floatx: str):
+def _promoted_number(dtype, number: type, floatx: str):
     return tf.as_dtype(dtypes.promote_number(dtype.name, number, floatx))
 
 
@@ -117,24 +117,24 @@ def _constant(number, dtype):
 
 
 def promoted(x1, x2):
-    """Both operands as tensors in the dtype in which they meet."""
+    """Both operands as tensors in their promoted dtype."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        meet = _meet_number(d2, type(x1), defaults.floatx())
-        return _constant(x1, meet), tf.cast(x2, meet)
+        promoted = _promoted_number(d2, type(x1), defaults.floatx())
+        return _constant(x1, promoted), tf.cast(x2, promoted)
     if d2 is None:
-        meet = _meet_number(d1, type(x2), defaults.floatx())
-        return tf.cast(x1, meet), _constant(x2, meet)
-    meet = _meet(d1, d2)
-    return tf.cast(x1, meet), tf.cast(x2, meet)
+        promoted = _promoted_number(d1, type(x2), defaults.floatx())
+        return tf.cast(x1, promoted), _constant(x2, promoted)
+    promoted = _promoted(d1, d2)
+    return tf.cast(x1, promoted), tf.cast(x2, promoted)
 
 
 def together(xs):
-    """Tensors in the dtype in which they all meet."""
-    meet = xs[0].dtype
+    """Tensors in their promoted dtype."""
+    promoted = xs[0].dtype
     for x in xs[1:]:
-        meet = _meet(meet, x.dtype)
-    return [tf.cast(x, meet) for x in xs]
+        promoted = _promoted(promoted, x.dtype)
+    return [tf.cast(x, promoted) for x in xs]
 
 
 def is_floating(x) -> bool:
@@ -156,7 +156,7 @@ def floating(function):
 
 
 def arithmetic(function):
-    """A binary function in the dtype in which its operands meet."""
+    """A binary function in its operands' promoted dtype."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -174,7 +174,7 @@ def _of_bools(function, x1, x2):
 
 
 def floating_arithmetic(function):
-    """As ``arithmetic``, of floats: two integers meet in ``floatx``."""
+    """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         x1, x2 = promoted(x1, x2)

@@ -116,7 +116,7 @@ def guarded(value):
 
 _LOST = (
     "gradops: TensorFlow has lost a custom or scaled gradient here, by tf.vectorized_map or by importing a graph. "
-    "Use `gradops.ops.vectorized_map` or `gradops.ops.map`, or take the derivative inside the function that is vectorized."
+    "Use `gradops.ops.vectorized_map` or `gradops.ops.map`, or differentiate inside the function that is vectorized."
 )
 
 

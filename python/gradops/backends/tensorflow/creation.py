@@ -35,8 +35,8 @@ def arange(start, stop=None, step=None, dtype=None):
     if any(v is None for v in values):  # a size that the graph does not know
         start, stop, step = map(tf.convert_to_tensor, (start, stop, step))
         whole = start.dtype.is_integer and stop.dtype.is_integer and step.dtype.is_integer
-        meet = tf.int64 if whole else tf_dtype(defaults.floatx())
-        numbers = tf.range(*[tf.cast(v, meet) for v in (start, stop, step)])
+        promoted = tf.int64 if whole else tf_dtype(defaults.floatx())
+        numbers = tf.range(*[tf.cast(v, promoted) for v in (start, stop, step)])
         return numbers if dtype is None else tf.cast(numbers, tf_dtype(dtype))
     values = [v.item() if isinstance(v, np.generic | np.ndarray) else v for v in values]
     if dtype is None:

@@ -125,8 +125,8 @@ def _pinv(x, rcond):
             return -(yh @ g @ yh) + right - x @ (y @ right) + left - (left @ y) @ x
 
         s, u, v = tf.linalg.svd(x)
-        kept = s > rcond * s[..., :1]
-        s = tf.where(kept, 1 / tf.where(kept, s, tf.ones_like(s)), tf.zeros_like(s))
+        large = s > rcond * s[..., :1]
+        s = tf.where(large, 1 / tf.where(large, s, tf.ones_like(s)), tf.zeros_like(s))
         return (v * tf.cast(s, x.dtype)[..., None, :]) @ tf.linalg.adjoint(u), gradient
 
     return inverse(x)

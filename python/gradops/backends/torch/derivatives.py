@@ -154,7 +154,7 @@ def value_and_grad(run, leaves: list) -> tuple:
         y = _tensor(run(*inputs), leaves[0])
         box = getattr(run, "box", {})
         if "aux" in box:
-            box["aux"] = _tree.map_leaves(lambda x: _settled(x, inputs, outer), box["aux"])
+            box["aux"] = _tree.map_leaves(lambda x: _off_graph(x, inputs, outer), box["aux"])
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
         nested = outer or recording and reaches_others([y], inputs)
@@ -164,7 +164,7 @@ def value_and_grad(run, leaves: list) -> tuple:
     return (y if nested else y.detach()), list(gradients)
 
 
-def _settled(x, inputs: list, outer: bool):
+def _off_graph(x, inputs: list, outer: bool):
     """What ``f`` returned beside its value, off the graph of this derivative unless others are in it."""
     if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or reaches_others([x], inputs):
         return x

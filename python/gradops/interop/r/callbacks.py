@@ -60,19 +60,19 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
     return call
 
 
-kept: ContextVar[Held | None] = ContextVar("gradops_kept", default=None)
+holding: ContextVar[Held | None] = ContextVar("gradops_holding", default=None)
 """What the function that R has called needs for as long as anything made by that call may call R."""
 
 
 def keeping(function: Callable, held: Held) -> Callable:
-    """``function`` called where ``held`` is :data:`kept`; it keeps it too."""
+    """``function`` called where ``held`` is :data:`holding`."""
 
     def call(*arguments, **keywords):
-        token = kept.set(held)
+        token = holding.set(held)
         try:
             return function(*arguments, **keywords)
         finally:
-            kept.reset(token)
+            holding.reset(token)
 
     call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return call
@@ -128,7 +128,7 @@ adopt: Callable | None = None
 def set_adopt(function: Callable) -> None:
     global adopt
     adopt = function
-    threads.settle(reticulate.in_event_loop)
+    threads.set_thread(reticulate.in_event_loop)
     reticulate.serve_its_functions()
 
 

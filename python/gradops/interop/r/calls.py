@@ -13,7 +13,7 @@ import gradops
 from ... import _tree, autodiff, backends, config, ops
 from ...backends.policy import NeedsPolicy
 from . import host, indexing, threads, values
-from .callbacks import Held, keeping, kept
+from .callbacks import Held, holding, keeping
 from .errors import Failure
 from .values import MARK, as_index, as_shape, backend_of, float_of, from_r, positions_from_r
 
@@ -39,7 +39,7 @@ def invoke(function: Callable, arguments, keywords=(), numbers: str | None = Non
     Args:
         numbers: what R's doubles become. None: numbers. ``"tensors"``: tensors, so that R code in ``function`` sees
             some. ``"alone"``: the same where no argument is a tensor; beside one they stay numbers, without gradient.
-        keep: what of R's the function needs, and all that this call makes: see :data:`callbacks.kept`.
+        keep: what of R's the function needs, and all that this call makes: see :data:`callbacks.holding`.
         in_r: whether the result's tensors become values that R has.
     """
     keywords = dict(keywords)
@@ -133,7 +133,7 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
         return tuple(value) if isinstance(value, list) else value
 
     def begin(ctx, *inputs, **by_name):
-        ctx.gradops_kept = kept.get()
+        ctx.gradops_holding = holding.get()
         return returned(forward(ctx, *inputs, **by_name))
 
     methods: dict[str, Any] = {

@@ -19,23 +19,23 @@ class CallbackError(Exception):
     gradops_callback = True
 
 
-_told: OrderedDict[int, BaseException] = OrderedDict()
+_numbered: OrderedDict[int, BaseException] = OrderedDict()
 _numbers = itertools.count(1)
 
 
-def told(error: BaseException) -> CallbackError:
+def numbered(error: BaseException) -> CallbackError:
     """``error`` for a library that passes on its text alone: :func:`original` finds it again."""
     number = next(_numbers)
-    _told[number] = error
-    if len(_told) > 16:
-        _told.popitem(last=False)
+    _numbered[number] = error
+    if len(_numbered) > 16:
+        _numbered.popitem(last=False)
     return CallbackError(f"{error} [gradops error {number}]")
 
 
 def original(error: BaseException) -> BaseException:
     """The error whose text came back in ``error``; else itself."""
     found = re.search(r"\[gradops error (\d+)\]", str(error))
-    return _told.get(int(found[1]), error) if found else error
+    return _numbered.get(int(found[1]), error) if found else error
 
 
 class Failure:

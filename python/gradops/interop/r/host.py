@@ -17,8 +17,8 @@ from ... import _tree, backends, config, dtypes, ops
 from ...autodiff import Variable
 from ...errors import BackendError, GradientError
 from ...flow.custom import custom_gradient
-from .callbacks import Held, keeping, kept
-from .errors import told
+from .callbacks import Held, holding, keeping
+from .errors import numbered
 from .values import backend_of, to_r
 
 exists = False
@@ -133,7 +133,7 @@ class _Program:
         self.arguments = form
         self.places = places
         self.dtype = dtype
-        self.kept = kept.get()
+        self.holding = holding.get()
         self.form: Any = None
         self.dtypes: list[str] = []
         self.shapes: list[tuple] = []
@@ -169,7 +169,7 @@ class _Program:
         try:
             results = self(*arrays)
         except Exception as error:
-            raise told(error) from error
+            raise numbered(error) from error
         self.dtypes = dtypes_
         if len(results) != len(dtypes_):
             raise BackendError(f"{self.host.name} returned {len(results)} values; {len(dtypes_)} were foreseen.")

@@ -75,7 +75,7 @@ def start() -> None:
             )
         embedded = _rpy2("rpy2.rinterface_lib.embedded")
         if embedded.isinitialized():
-            _settle_on_main()
+            _set_main_thread()
             threads.call(_prepare)
         else:
             _start_thread()
@@ -100,7 +100,7 @@ def _no_r(error: BaseException) -> BackendError:
     )
 
 
-def _settle_on_main() -> None:
+def _set_main_thread() -> None:
     lock = _rpy2("rpy2.rinterface_lib.openrlib").rlock
 
     def may_serve() -> bool:
@@ -110,7 +110,7 @@ def _settle_on_main() -> None:
             frame = frame.f_back
         return frame is None and not lock._is_owned()
 
-    threads.settle(may_serve=may_serve, thread=threading.main_thread())
+    threads.set_thread(may_serve=may_serve, thread=threading.main_thread())
 
 
 def _start_thread() -> None:
@@ -124,7 +124,7 @@ def _start_thread() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that this is not the main thread
                 _keeping_sigint(rinterface.initr)
-            threads.settle()
+            threads.set_thread()
             _prepare()
         except BaseException as error:
             failure.append(error)
@@ -193,8 +193,8 @@ def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
     Raises:
         RError: an error in R.
     """
-    value, told = threads.call(_call, f, args, kwargs, raw)
-    for message in told:
+    value, messages = threads.call(_call, f, args, kwargs, raw)
+    for message in messages:
         warnings.warn(message, stacklevel=2)
     return value
 

@@ -98,7 +98,7 @@ def set_progress(show: Callable) -> None:
 
 
 class _Bar:
-    """A progress bar with the methods of rich's that are used, told R ten times a second."""
+    """A progress bar with the methods of rich's that are used, of which R hears ten times a second."""
 
     def __init__(self, show: Callable):
         self._show, self._next = show, 0.0

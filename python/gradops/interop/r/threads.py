@@ -5,7 +5,7 @@ R runs on one thread. What another thread asks of it waits in a queue, which R's
 - while it waits for work in :func:`run` or :func:`wait_until`;
 - in Python code, also in one that waits for a lock (``Thread.join``, ``Future.result``): by a signal,
   whose handler Python runs there (SIGURG, which programs ignore by default and must expect at any time);
-- in R's event loop (``Sys.sleep()``, the prompt), where reticulate is told to wake it.
+- in R's event loop (``Sys.sleep()``, the prompt), which reticulate is asked to wake.
 
 It cannot while it waits inside a library's compiled code. A call that finds R's thread standing still for
 ``patience`` seconds raises ``ThreadError``, which ends that wait.
@@ -52,14 +52,14 @@ _notify: Callable | None = None
 _may_serve: Callable[[], bool] = lambda: True  # noqa: E731
 
 
-def settle(
+def set_thread(
     notify: Callable | None = None,
     may_serve: Callable[[], bool] | None = None,
     thread: threading.Thread | None = None,
 ) -> None:
-    """Know the current thread, or ``thread``, as R's.
+    """Take the current thread, or ``thread``, for R's.
 
-    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` tells whether R can be
+    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` is whether R can be
     called at this very moment, in the middle of Python code.
     """
     global ident, _notify, _may_serve

@@ -212,8 +212,8 @@ def _lower_triangle(shape: tuple[int, ...], k: int) -> np.ndarray:
     return np.tri(rows, columns, k, dtype=bool)
 
 
-def _masked(lowering: Lowering, x, kept):
-    return np.where(kept, lowering.cells(x), lowering.code.constant(0.0))
+def _masked(lowering: Lowering, x, mask):
+    return np.where(mask, lowering.cells(x), lowering.code.constant(0.0))
 
 
 @move("set_at")

@@ -143,8 +143,8 @@ def ssim(
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
-        The mean over windows and channels: a tensor ``(batch,)``, a scalar for one image; of the dtype in
-        which the images meet, ``floatx`` for integers.
+        The mean over windows and channels: a tensor ``(batch,)``, a scalar for one image; in the
+        images' promoted dtype, ``floatx`` for integers.
 
     Raises:
         ShapeError: other than 3 or 4 dimensions, shapes that differ, or a window larger than the images.
@@ -180,5 +180,5 @@ def ssim(
         add(multiply(subtract(product, both), 2.0), c2), add(subtract(add(square1, square2), squares), c2)
     )
     result = mean(multiply(brightness, structure), (*axes, channels))
-    meet = dtypes.promote(dtype(image1), dtype(image2))
-    return cast(result, meet) if dtypes.is_floating(meet) else result
+    promoted = dtypes.promote(dtype(image1), dtype(image2))
+    return cast(result, promoted) if dtypes.is_floating(promoted) else result

@@ -57,8 +57,8 @@ def crop_images(
         (rows, ("top_cropping", top_cropping), ("bottom_cropping", bottom_cropping), ("target_height", target_height)),
         (columns, ("left_cropping", left_cropping), ("right_cropping", right_cropping), ("target_width", target_width)),
     ):
-        before, _, kept = _sizes("image.crop_images", first, last, stays, shape(images)[axis], -1)
-        images = part(images, axis, before, before + kept)
+        before, _, cropped = _sizes("image.crop_images", first, last, stays, shape(images)[axis], -1)
+        images = part(images, axis, before, before + cropped)
     return images
 
 

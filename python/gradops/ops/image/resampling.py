@@ -176,8 +176,8 @@ def resize(
         for axis, here, other, target, across in zip(axes, sizes, sizes[::-1], targets, targets[::-1]):
             fitting = other * target // across
             if crop_to_aspect_ratio:
-                kept = max(min(here, fitting), 1)
-                x = part(x, axis, (here - kept) // 2, (here - kept) // 2 + kept)
+                cropped = max(min(here, fitting), 1)
+                x = part(x, axis, (here - cropped) // 2, (here - cropped) // 2 + cropped)
             else:
                 border = (max(here, fitting) - here) // 2
                 x = padded(x, axis, border, border, fill_mode, fill_value)
