@@ -115,3 +115,18 @@ test_that("attaching says no more than is needed", {
   expect_identical(masked[-1], "gradops: `jacobian()` masks the namesake in 'mine'.")
   expect_identical(run("attach(list(jacobian = mean)); suppressPackageStartupMessages(library(gradops))"), character())
 })
+
+test_each("a method is added as docs/architecture.md says", {
+  page <- test_path("..", "..", "docs", "architecture.md")
+  skip_if(!file.exists(page), "the page is no part of the package")
+  lines <- readLines(page)
+  start <- match("```r", lines)
+  toy <- new.env(parent = asNamespace("gradops"))
+  eval(parse(text = lines[(start + 1):(start + match("```", lines[-seq_len(start)]) - 1)]), toy)
+  register("window", tensor_classes, toy$window_tensor, asNamespace("stats"))
+  table <- get(".__S3MethodsTable__.", asNamespace("stats"))
+  withr::defer(rm(list = paste0("window.", tensor_classes), envir = table))
+  x <- c(1, 2, 3, 4)
+  expect_equal(as.vector(stats::window(op_convert_to_tensor(x), 2, 3)), as.vector(stats::window(x, 2, 3)))
+  expect_equal(gradient(function(x) sum(stats::window(x, 2, 3)^2), x), c(0, 4, 6, 0))
+})
