@@ -177,6 +177,12 @@ class JitError(GradopsError, RuntimeError):
     kind = "jit"
 
 
+class ShardError(GradopsError, RuntimeError):
+    """An objective that failed on a shard of its data, which it names."""
+
+    kind = "shard"
+
+
 class ThreadError(GradopsError, RuntimeError):
     """An R function called from a thread that cannot reach R's."""
 

@@ -63,29 +63,3 @@ def test_in_another_process():
     call = cloudpickle.dumps(lambda: f(X))
     done = subprocess.run([sys.executable, "-c", program], input=call, capture_output=True, check=True)
     np.testing.assert_allclose([float(word) for word in done.stdout.split()], f(X)[1])
-
-
-def test_shards_on_dask():
-    """A likelihood's sum over shards of the data, value and gradient, by Dask's own reduction."""
-    bag = pytest.importorskip("dask.bag", reason="needs `tools/setup --engines`")
-    pytest.importorskip("cloudpickle", reason="needs `tools/setup --engines`")
-    data = np.random.default_rng(1).normal(2.0, 1.5, 30)
-    part = made_shard()
-    beta = np.array([1.0, 0.3])
-    shards = bag.from_sequence(np.split(data, 5), npartitions=5)
-    pairs = shards.map(lambda shard: part(beta, shard))
-    value, gradient = pairs.fold(lambda a, b: (a[0] + b[0], a[1] + b[1])).compute(scheduler="processes", num_workers=2)
-    mean, log_sd = beta
-    z = (data - mean) / np.exp(log_sd)
-    np.testing.assert_allclose(value, np.sum(0.5 * z**2 + log_sd))
-    np.testing.assert_allclose(gradient, [-np.sum(z) / np.exp(log_sd), np.sum(1 - z**2)])
-
-
-def made_shard():
-    @gradops.jit
-    @gradops.value_and_grad
-    def part(beta, shard):
-        z = (shard - beta[0]) * ops.exp(-beta[1])
-        return ops.sum(0.5 * z * z + beta[1])
-
-    return part

@@ -3,6 +3,7 @@
 from .implicit import fixed_point, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
+from .shards import objective
 
 __all__ = [
     "fixed_point",
@@ -11,6 +12,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "objective",
     "root",
     "value_and_grad",
     "vhp",

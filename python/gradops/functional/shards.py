@@ -1,0 +1,277 @@
+"""Objectives that are a sum over shards of the data: a log-likelihood's terms, each evaluated where its data are.
+
+The map and the reduction are the engine's own: Dask's bags with their ``fold``, Ray's tasks, or a loop in this process.
+What travels is the function, the parameters and the sums.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from .. import _tree
+from ..errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    Field,
+    Given,
+    GradientError,
+    GradopsError,
+    Item,
+    ShardError,
+    TypeOf,
+)
+from ..flow import custom_gradient, stop_gradient
+from ..ops import conversion, elementwise
+from . import matrices
+from .reverse import _scalar, value_and_grad
+
+
+class Objective:
+    """The sum of ``f(x, shard)`` over shards. Each method evaluates it once, on all of them.
+
+    ``x`` is a tensor or a nested structure of tensors, of any backend, and what comes back is of that backend.
+    SciPy's optimisers take the methods as they are: ``minimize(total.value_and_grad, x, jac=True)``.
+
+    Raises:
+        ShardError: ``f`` has failed on a shard, which it names: ``data[4]``, or in a bag ``data[2][0]``, the first item
+            of a partition. What an engine raises by itself, as for a lost worker, is its own error: Dask's names the
+            task, which bears the shard's name; Ray's is the cause of a ``ShardError``.
+        GradientError: ``x`` is differentiated from outside (as in ``grad(total)``) where Dask or Ray hold the shards;
+            the methods have the derivatives. A sum over a list is differentiable like any function.
+    """
+
+    def __init__(self, f: Callable, data):
+        self.f = f
+        self.data = data
+        self._reduced = _engine(data)
+
+    def __call__(self, x):
+        """The value, a scalar tensor."""
+        return self._sum(_value, x)
+
+    def value_and_grad(self, x):
+        """The value, and the gradient in the structure of ``x``."""
+        return self._sum(_value_and_grad, x)
+
+    def grad(self, x):
+        """The gradient alone."""
+        return self.value_and_grad(x)[1]
+
+    def hvp(self, x, v):
+        """The value, and the product of the Hessian with ``v``, as of :func:`gradops.functional.hvp`."""
+        return self._sum(matrices.hvp, x, v)
+
+    def hessian(self, x):
+        """The Hessian, as of :func:`gradops.functional.hessian`."""
+        return self._sum(matrices.hessian, x)
+
+    def _sum(self, derivative: Callable, *arguments):
+        part = Part(self.f, derivative)
+        if self._reduced is in_process:
+            return in_process(part, self.data, arguments)
+        reduced = custom_gradient(lambda *xs: self._reduced(part, self.data, _concrete(xs)), _no_gradient)
+        return reduced(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<objective, a sum over shards {self._reduced.__name__.replace('_', ' ')}>"
+
+
+def objective(f: Callable, data) -> Objective:
+    """The sum of ``f(x, shard)`` over shards of data, with its derivatives by ``x``.
+
+    Args:
+        f: a function of the parameters and a shard to a real scalar tensor. Dask and Ray send it to their workers by
+            cloudpickle, so it may close over what can be pickled; gradops must be installed there.
+        data: the shards, each of them whatever ``f`` takes:
+
+            - a list or tuple: one after the other, in this process;
+            - a ``dask.bag.Bag``, whose items are shards, or a list of ``dask.delayed`` values or of futures of
+              ``dask.distributed``: by Dask, on the current client or else its own scheduler. Shards that are costly to
+              load are best persisted (``bag.persist()``), as they are otherwise loaded at each evaluation;
+            - a list of Ray's object references: by tasks of Ray's.
+
+    Returns:
+        An :class:`Objective`: called it gives the value; ``value_and_grad``, ``grad``, ``hvp`` and ``hessian`` are its
+        derivatives.
+
+    Raises:
+        ArgumentTypeError: data that are none of these.
+        ArgumentError: no shards.
+
+    Gradient:
+        Of each shard by the autodiff that belongs to the tensors, and then summed: that of the sum in one process, but
+        for the order in which floating numbers are added.
+    """
+    if not callable(f):
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+    return Objective(f, data)
+
+
+# What is found of a shard, and added ----------------------------------------------------------------------------------
+
+
+class Part:
+    """A derivative of ``f`` at single shards. It goes to the workers."""
+
+    def __init__(self, f: Callable, derivative: Callable):
+        self.f = f
+        self.derivative = derivative
+
+    def at(self, place: int, shard, arguments: tuple):
+        """At the shard that stands at ``place`` in a list."""
+        return self._found(shard, arguments, Item("data", place))
+
+    def at_partition(self, place: int, shards, arguments: tuple) -> list:
+        """At all shards in a partition of a bag: their sum, or nothing."""
+        found = [self._found(shard, arguments, Item(f"data[{place}]", i)) for i, shard in enumerate(shards)]
+        return [added(*found)] if found else []
+
+    def _found(self, shard, arguments: tuple, name: Field):
+        try:
+            return self.derivative(lambda x: _scalar(self.f(x, shard)), *arguments)
+        except Exception as error:
+            raise _failed("`f` has failed on {shard}: {error}", name, error) from error
+
+
+def _failed(what: str, shard: Field, error: Exception) -> ShardError:
+    return ShardError(what, argument="data", shard=shard, error=Given(f"{type(error).__name__}: {error}"))
+
+
+def _value(f: Callable, x):
+    return f(x)
+
+
+def _value_and_grad(f: Callable, x):
+    return value_and_grad(f)(x)
+
+
+def added(total, *others):
+    """The sum of structures of tensors."""
+    for other in others:
+        total = _tree.map_leaves(elementwise.add, total, other)
+    return total
+
+
+def _concrete(arguments: tuple) -> tuple:
+    """Arguments as they travel: tensors with values, which nothing records."""
+
+    def sent(x):
+        x = stop_gradient(x)
+        try:
+            conversion.convert_to_numpy(x)
+        except GradopsError as error:
+            raise _not_from_outside() from error
+        return x
+
+    return _tree.map_leaves(sent, arguments)
+
+
+def _no_gradient(*arguments, upstream=None):
+    raise _not_from_outside()
+
+
+def _not_from_outside() -> GradientError:
+    return GradientError(
+        "a sum over shards that Dask or Ray hold is not differentiated, compiled or vectorised from outside.",
+        argument="x",
+        hint="use its own `value_and_grad(x)`, `hvp(x, v)` and `hessian(x)`",
+    )
+
+
+# Where: a map of the part over the shards, and the sum of what it gives -----------------------------------------------
+
+
+def in_process(part: Part, shards, arguments: tuple):
+    total = part.at(0, shards[0], arguments)
+    for place, shard in enumerate(shards[1:], 1):
+        total = added(total, part.at(place, shard, arguments))
+    return total
+
+
+def on_dask(part: Part, shards, arguments: tuple):
+    import dask
+    from dask import bag
+
+    run = uuid.uuid4()  # tasks of one name are one task to Dask
+    sent = dask.delayed((part, arguments), traverse=False)
+    is_bag = _is_bag(shards)
+    at = dask.delayed(_at_partition if is_bag else _at, traverse=False)
+    places = enumerate(shards.to_delayed() if is_bag else shards)
+    parts = [at(sent, place, shard, dask_key_name=f"data[{place}]-{run}") for place, shard in places]
+    total = bag.from_delayed(parts).fold(added)
+    return (total if is_bag else total.to_delayed()).compute()  # on the scheduler that bags, or delayed values, have
+
+
+def _at(sent, place: int, shard) -> list:
+    part, arguments = sent
+    return [part.at(place, shard, arguments)]
+
+
+def _at_partition(sent, place: int, shards) -> list:
+    part, arguments = sent
+    return part.at_partition(place, shards, arguments)
+
+
+def on_ray(part: Part, shards, arguments: tuple):
+    import ray
+
+    at, add = ray.remote(Part.at), ray.remote(added)
+    part, arguments = ray.put(part), ray.put(arguments)
+    found = sums = [at.options(name=f"data[{i}]").remote(part, i, shard, arguments) for i, shard in enumerate(shards)]
+    while len(sums) > 1:
+        sums = [add.remote(*sums[i : i + 8]) for i in range(0, len(sums), 8)]
+    try:
+        return ray.get(sums[0])
+    except ray.exceptions.RayError:
+        for place, one in enumerate(found):
+            _raise_of(place, one)
+        raise
+
+
+def _raise_of(place: int, found) -> None:
+    """Raise what Ray raises of a shard, with its name."""
+    import ray
+
+    try:
+        ray.get(found)
+    except ShardError:
+        raise
+    except ray.exceptions.RayError as error:
+        said = Given(f"{type(error).__name__}: {error}")
+        raise ShardError(
+            "Ray has lost {shard}: {said}", argument="data", shard=Item("data", place), said=said
+        ) from error
+
+
+_ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
+
+
+def _engine(data) -> Callable:
+    """The function that reduces these shards."""
+    if _is_bag(data):
+        return on_dask
+    if not isinstance(data, (list, tuple)):
+        raise ArgumentTypeError(
+            "`data` must be a list of shards or a `dask.bag.Bag`; got {data}.",
+            argument="data",
+            hint="of another collection of Dask's the partitions are `list(data.to_delayed())`",
+            data=TypeOf(data),
+        )
+    if not data:
+        raise ArgumentError("`data` must hold at least one shard.", argument="data")
+    engines = {_ENGINES.get(_library(shard), in_process) for shard in data}
+    if len(engines) > 1:
+        raise ArgumentTypeError(
+            f"the shards in `data` must all be held by one engine; got {', '.join(sorted(map(_library, data)))}.",
+            argument="data",
+        )
+    return engines.pop()
+
+
+def _library(x) -> str:
+    return type(x).__module__.partition(".")[0]
+
+
+def _is_bag(data) -> bool:
+    return _library(data) == "dask" and hasattr(data, "fold")

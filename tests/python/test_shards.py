@@ -1,0 +1,248 @@
+"""Objectives on shards of data: value, gradient and curvature of the sum in one process, whoever holds the shards."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from parity import BACKENDS
+
+import gradops
+from gradops import functional, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShardError
+
+DATA = np.random.default_rng(1).normal(2.0, 1.5, 30)
+SHARDS = np.split(DATA, 6)
+X = {"mean": 1.0, "log_sd": 0.3}
+V = {"mean": 0.5, "log_sd": -2.0}
+
+
+@gradops.custom_gradient
+def steep(x):
+    """The exponential, with three times its slope."""
+    e = ops.exp(x)
+    return e, lambda upstream: upstream * e * 3.0
+
+
+def loss(x, shard):
+    z = ops.subtract(shard.tolist(), x["mean"]) * steep(-x["log_sd"])  # a list goes with a tensor of any backend
+    return ops.sum(0.5 * z * z + x["log_sd"])
+
+
+# What it must be, where e = exp(-log_sd) has the slope -3 e, and that its natural one.
+E = np.exp(-X["log_sd"])
+R = DATA - X["mean"]
+VALUE = np.sum(0.5 * (R * E) ** 2 + X["log_sd"])
+GRADIENT = {"mean": -np.sum(R) * E**2, "log_sd": len(DATA) - 3 * np.sum(R**2) * E**2}
+CROSS = 6 * np.sum(R) * E**2
+HESSIAN = {
+    "mean": {"mean": len(DATA) * E**2, "log_sd": CROSS},
+    "log_sd": {"mean": CROSS, "log_sd": 12 * np.sum(R**2) * E**2},
+}
+PRODUCT = {name: sum(row[other] * V[other] for other in V) for name, row in HESSIAN.items()}
+
+
+def assert_same(got, want):
+    if isinstance(want, dict):
+        assert got.keys() == want.keys()
+        for name in want:
+            assert_same(got[name], want[name])
+    else:
+        np.testing.assert_allclose(ops.convert_to_numpy(got), want, rtol=1e-12)
+
+
+def check(total, tensor=np.float64):
+    x, v = ({name: tensor(value) for name, value in p.items()} for p in (X, V))
+    assert_same(total(x), VALUE)
+    value, gradient = total.value_and_grad(x)
+    assert type(gradient["mean"]) is type(gradops.grad(lambda x: x * 2.0)(tensor(1.0)))
+    assert_same(value, VALUE)
+    assert_same(gradient, GRADIENT)
+    assert_same(total.grad(x), GRADIENT)
+    if gradops.config.backend() == "jax":  # which has no forward mode of custom gradients
+        with pytest.raises(ShardError, match="custom_vjp"):
+            total.hvp(x, v)
+        smooth = functional.objective(lambda x, shard: ops.sum(ops.exp(ops.multiply(shard.tolist(), x))), total.data)
+        assert_same(smooth.hvp(tensor(0.5), tensor(2.0))[1], 2 * np.sum(DATA**2 * np.exp(0.5 * DATA)))
+    else:
+        value, product = total.hvp(x, v)
+        assert_same(value, VALUE)
+        assert_same(product, PRODUCT)
+    assert_same(total.hessian(x), HESSIAN)
+
+
+def fails(x, shard):
+    if shard[0] == SHARDS[4][0]:
+        raise ZeroDivisionError("of no use")
+    return x * ops.sum(shard)
+
+
+def ends(x, shard):
+    if shard[0] == SHARDS[4][0]:
+        os._exit(1)
+    return x * ops.sum(shard)
+
+
+# In this process ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_list(backend):
+    with gradops.config.use_backend(backend):
+        check(functional.objective(loss, SHARDS), ops.convert_to_tensor)
+        check(functional.objective(loss, (DATA,)), ops.convert_to_tensor)
+
+
+def test_variables_and_derivatives_from_outside():
+    total = functional.objective(lambda x, shard: ops.sum((shard - x) ** 2), SHARDS)
+    x = gradops.Variable(1.0, requires_grad=True)
+    total(x).backward()
+    np.testing.assert_allclose(x.grad, -2 * np.sum(DATA - 1))
+    np.testing.assert_allclose(gradops.grad(gradops.grad(total))(1.0), 60)
+    np.testing.assert_allclose(gradops.jit(total.value_and_grad)(np.array(1.0)), total.value_and_grad(1.0))
+
+
+def test_scipy_takes_its_methods():
+    optimize = pytest.importorskip("scipy.optimize")
+    total = functional.objective(lambda x, s: ops.sum(0.5 * ((s - x[0]) * ops.exp(-x[1])) ** 2 + x[1]), SHARDS)
+    found = optimize.minimize(
+        total.value_and_grad, [0.0, 0.0], jac=True, hess=total.hessian, method="trust-exact", options={"gtol": 1e-8}
+    )
+    np.testing.assert_allclose(found.x, [DATA.mean(), np.log(DATA.std())], rtol=1e-7)
+
+
+def test_a_shard_that_fails_is_named():
+    with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError: of no use") as found:
+        functional.objective(fails, SHARDS).grad(1.0)
+    assert isinstance(found.value.__cause__, ZeroDivisionError)
+    assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
+    with pytest.raises(ShardError, match=r"`data\[0\]`: GradientError: `f` must return a scalar; got shape \(5,\)"):
+        functional.objective(lambda x, shard: x * shard, SHARDS)(1.0)
+
+
+@pytest.mark.parametrize(
+    "f, data, error, words",
+    [
+        (loss, [], ArgumentError, "at least one shard"),
+        (loss, DATA, ArgumentTypeError, "`data` must be a list of shards or a `dask.bag.Bag`; got ndarray"),
+        (1, SHARDS, ArgumentTypeError, "`f` must be a function; got int"),
+    ],
+)
+def test_bad_input(f, data, error, words):
+    with pytest.raises(error, match=words):
+        functional.objective(f, data)
+
+
+# On Dask --------------------------------------------------------------------------------------------------------------
+
+
+def dask():
+    return pytest.importorskip("dask", reason="needs `tools/setup --engines`")
+
+
+def delayed() -> list:
+    return [dask().delayed(shard) for shard in SHARDS]
+
+
+def of_bags():
+    bag = pytest.importorskip("dask.bag", reason="needs `tools/setup --engines`")
+    return bag.from_sequence(SHARDS, npartitions=4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("held", [delayed, of_bags])
+def test_dask(held, backend):
+    shards = held()
+    with gradops.config.use_backend(backend), dask().config.set(scheduler="threads", num_workers=2):
+        check(functional.objective(loss, shards), ops.convert_to_tensor)
+
+
+def test_dask_names_what_fails():
+    with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
+        functional.objective(fails, delayed())(1.0)
+    with dask().config.set(scheduler="synchronous"):
+        with pytest.raises(ShardError, match=r"`data\[2\]\[0\]`: ZeroDivisionError"):
+            functional.objective(fails, of_bags())(1.0)
+        empty = of_bags().filter(lambda shard: shard[0] != SHARDS[0][0]).repartition(6)
+        np.testing.assert_allclose(functional.objective(lambda x, s: x * ops.sum(s), empty)(2.0), 2 * DATA[5:].sum())
+
+
+def test_shards_of_two_engines():
+    with pytest.raises(ArgumentTypeError, match="must all be held by one engine; got dask, numpy"):
+        functional.objective(loss, [SHARDS[0], delayed()[1]])
+
+
+@pytest.mark.parametrize("way", ["grad", "hvp of the value", "jit", "torch", "torch.func", "jax.jit", "jax.grad", "tf"])
+def test_an_engines_sum_is_not_transformed_from_outside(way):
+    total = functional.objective(lambda x, s: x * float(s.sum()), delayed())
+    refused = pytest.raises(GradientError, match=r"Hint: use its own `value_and_grad\(x\)`")
+    if way == "tf":
+        tf = pytest.importorskip("tensorflow")
+        with pytest.raises(Exception, match=r"use its own `value_and_grad\(x\)`"):
+            tf.function(total)(tf.constant(1.0))
+        with refused, tf.GradientTape() as tape:
+            tape.watch(x := tf.constant(1.0))
+            tape.gradient(total(x), x)
+    elif way.startswith("torch"):
+        torch = pytest.importorskip("torch")
+        with refused:
+            if way == "torch":
+                total(torch.tensor(1.0, requires_grad=True)).backward()
+            else:
+                torch.func.grad(total)(torch.tensor(1.0))
+    elif way.startswith("jax"):
+        jax = pytest.importorskip("jax")
+        with refused:
+            (jax.jit if way == "jax.jit" else jax.grad)(total)(1.0)
+    else:
+        ways = {"grad": gradops.grad(total), "jit": gradops.jit(total)}
+        with refused:
+            ways.get(way, lambda x: functional.hvp(total, x, 1.0))(np.array(1.0))
+
+
+@pytest.mark.long
+def test_dask_processes():
+    """Bags go to processes by default: all that is sent is pickled."""
+    check(functional.objective(loss, of_bags()))
+
+
+@pytest.mark.long
+def test_dask_distributed(monkeypatch):
+    """Futures and bags on a cluster; the worker that a shard ends is Dask's own error, of a task named after it."""
+    distributed = pytest.importorskip("distributed", reason="needs `tools/setup --engines`")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            shards = client.scatter(SHARDS)
+            check(functional.objective(loss, shards))
+            check(functional.objective(loss, of_bags().persist()))
+            with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError") as found:
+                functional.objective(fails, shards)(1.0)
+            assert isinstance(found.value.__cause__, ZeroDivisionError)
+            with pytest.raises(distributed.scheduler.KilledWorker, match=r"data\[4\]"):
+                functional.objective(ends, delayed())(1.0)
+
+
+# On Ray ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_ray(monkeypatch):
+    ray = pytest.importorskip("ray", reason="needs `tools/setup --engines`")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    path = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    here = {"env_vars": {"PYTHONPATH": path}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False, runtime_env=here)
+    try:
+        shards = [ray.put(shard) for shard in SHARDS]
+        check(functional.objective(loss, shards))
+        check(functional.objective(loss, [ray.put(shard) for shard in np.split(DATA, 10)]))  # a tree of sums
+        with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
+            functional.objective(fails, shards)(1.0)
+        with pytest.raises(ShardError, match=r"Ray has lost `data\[4\]`: WorkerCrashedError") as found:
+            functional.objective(ends, shards)(1.0)
+        assert isinstance(found.value.__cause__, ray.exceptions.WorkerCrashedError)
+    finally:
+        ray.shutdown()
