@@ -6,17 +6,36 @@
 #'
 #' `f` may also return a value for each observation, as `maxLik::maxLik()` allows: `gr` is then the matrix with a row
 #' for each observation, and `he` the Hessian of their sum.
+#'
+#' @section Shards of data:
+#' With `data`, a list, the objective is the sum of `f(x, shard, ...)` over its elements, value and derivatives: a
+#' log-likelihood of data that are in pieces. A shard is whatever `f` takes; it stays R's, as it is.
+#'
+#' With `cluster`, R workers hold the shards, as many each as `parallel::splitIndices()` gives them, and send back their
+#' sums. `f` is sent to them with what it closes over, but not with what it finds in the global environment, which is
+#' for `parallel::clusterExport()` to send, nor with Python objects. gradops has to be installed for them; they compute
+#' on the default backend of this session. They keep the shards until they stop.
+#'
+#' What Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references) is
+#' summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and there
+#' are no more arguments. Gradients are those of the sum in one process, but for the order in which numbers are added.
 #' @param f A function of parameters (R numbers or a list of them, the first argument), ordinary R code on tensors as
 #'   for [grad()].
 #' @param jit Whether `f` is compiled (see [jit()]): traced at the first call and then run without R.
 #' @param hessian Whether `nlm` also gives the Hessian.
+#' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
+#' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
 #' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
 #' - `evaluations()`: how often value and gradient were computed.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
-#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`.
+#' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
+#'   shards is lost; the cluster's error is the parent.
+#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` not a list of shards, `cluster` no cluster;
+#'   an R function where Python workers hold the data.
+#' - `gradops_error_argument`: gradops is not installed for the workers.
 #' - `gradops_error_jit`: see [jit()].
 #' @examplesIf gradops_available()
 #' banana <- objective(function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2)
@@ -24,13 +43,26 @@
 #' nlminb(c(-1.2, 1), banana$fn, banana$gr, banana$he)$par
 #' nlm(banana$nlm, c(-1.2, 1))$estimate
 #' banana
+#'
+#' # a log-likelihood of data in pieces
+#' pieces <- split(faithful$waiting, faithful$eruptions > 3)
+#' total <- objective(\(p, y) -sum(dnorm(y, p[1], exp(p[2]), log = TRUE)), data = pieces)
+#' optim(c(70, 2), total$fn, total$gr, method = "BFGS")$par
 #' @export
-objective <- function(f, jit = FALSE, hessian = FALSE) {
+objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL) {
   check_function(f)
   flag(jit)
   flag(hessian)
-  both <- evaluator("interop.r.objective", f, jit, pair_caller)
-  second <- evaluator("interop.r.curvature", f, jit)
+  evaluators <- if (is.null(data)) {
+    list(
+      both = evaluator("interop.r.objective", f, jit, pair_caller),
+      second = evaluator("interop.r.curvature", f, jit)
+    )
+  } else {
+    sharded_evaluators(f, data, jit, cluster)
+  }
+  both <- evaluators$both
+  second <- evaluators$second
   evaluations <- 0
   last <- new.env()
   evaluate <- function(arguments) {

@@ -269,6 +269,11 @@ def _engine(data) -> Callable:
     return engines.pop()
 
 
+def held(data) -> bool:
+    """Whether ``data`` are, or hold, shards of an engine's."""
+    return _is_bag(data) or isinstance(data, (list, tuple)) and any(_library(shard) in _ENGINES for shard in data)
+
+
 def _library(x) -> str:
     return type(x).__module__.partition(".")[0]
 

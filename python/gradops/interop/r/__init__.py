@@ -43,7 +43,7 @@ from .calls import (
 )
 from .direct import direct, pair
 from .errors import CallbackError, Failure
-from .functional import curvature, derivative, gradient, objective, sparse
+from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
 from .objects import corner, fields, is_method, pack, unpack
@@ -111,6 +111,8 @@ __all__ = [
     "model_field",
     "named",
     "objective",
+    "on_engine",
+    "on_shards",
     "op",
     "operator_form",
     "part",

@@ -8,11 +8,12 @@ from ... import functional
 from ...autodiff.variable import Variable
 from ...errors import GradientError
 from ...flow import stop_gradient
+from ...functional import shards
 from ...functional.reverse import value_and_grad
 from ...ops import conversion, creation, reductions
 from .arrays import fill, flat
 from .calls import jit
-from .values import in_r
+from .values import from_r, in_r
 
 
 def derivative(name: str, f: Callable, inputs, *arguments):
@@ -85,6 +86,22 @@ def curvature(f: Callable, compiled: bool) -> Callable:
         return functional.hessian(lambda x: reductions.sum(f(x, *rest, **keywords)), x)
 
     return jit(hessian) if compiled else hessian
+
+
+def on_shards(which: str, f: Callable, data) -> Callable:
+    """What :func:`objective` (``"both"``) and :func:`curvature` (``"second"``) give, of a sum over shards of data."""
+    total = functional.objective(f, from_r((data,))[0])
+
+    def both(x):
+        value, result = total.value_and_grad(x)
+        return {"value": value, "derivative": result}
+
+    return both if which == "both" else total.hessian
+
+
+def on_engine(data) -> bool:
+    """Whether Dask or Ray hold ``data``, a collection or a list of shards."""
+    return shards.held(data)
 
 
 def _summed(f: Callable) -> Callable:

@@ -1,0 +1,174 @@
+# Objectives that are a sum over shards of data: in this process, by R workers, or by what Python's engines hold.
+#
+# An evaluator here is `function(which, arguments)`, where `which` is "both" (value and derivative) or "second" (the
+# Hessian): what objective()'s two evaluators are, summed over the shards.
+
+sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
+  on_engine <- is_python(data) || any(vapply(data, is_python, NA))
+  on_engine <- on_engine && py_to_r(call_core("interop.r.on_engine", in_order(data), .call = call))
+  summed <- if (is_python(f) && is.null(cluster)) {
+    by_python(f, data, call)
+  } else if (on_engine) {
+    cannot_travel(call)
+  } else if (is.null(cluster)) {
+    in_process(f, named_shards(data, call), jit)
+  } else {
+    on_cluster(f, named_shards(data, call), jit, cluster, call)
+  }
+  list(
+    both = structure(function(arguments) summed("both", arguments), explain = attr(summed, "explain")),
+    second = function(arguments) summed("second", arguments)
+  )
+}
+
+# Python has no names for the elements of a list.
+in_order <- function(data) if (is_python(data)) data else unname(data)
+
+is_python <- function(x) inherits(x, "python.builtin.object")
+
+# A list of shards, named by what errors call them.
+named_shards <- function(data, call) {
+  if (!is.list(data) || is.object(data) || length(data) == 0) {
+    abort(
+      c(
+        sprintf("`data` must be a list of shards; got %s.", friendly(data)),
+        i = if (is.data.frame(data)) "`split(data, groups)` makes one of a data frame."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = "data", call = call
+    )
+  }
+  names <- rlang::names2(data)
+  names(data) <- ifelse(nzchar(names), sprintf("`data$%s`", names), sprintf("`data[[%d]]`", seq_along(data)))
+  data
+}
+
+cannot_travel <- function(call) {
+  abort(
+    c(
+      "An R function cannot travel to the Python workers that hold `data`.",
+      i = "Hold the shards in R, `data = list(...)`; `cluster = parallel::makeCluster(n)` gives them to R workers.",
+      i = "Or pass a Python function, which travels."
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = "f", call = call
+  )
+}
+
+# In this process ------------------------------------------------------------------------------------------------------
+
+in_process <- function(f, shards, jit) {
+  held <- lapply(shards, function(shard) {
+    at <- function(x, ...) f(x, shard, ...)
+    environment(at) <- rlang::new_environment(list(f = f, shard = shard), parent = globalenv()) # as a user's function
+    list(
+      both = evaluator("interop.r.objective", at, jit, pair_caller),
+      second = evaluator("interop.r.curvature", at, jit)
+    )
+  })
+  summed <- function(which, arguments) {
+    total <- NULL
+    for (shard in names(held)) {
+      found <- rlang::try_fetch(
+        of_one_value(held[[shard]][[which]](arguments), which),
+        error = function(condition) shard_failed(shard, condition)
+      )
+      total <- if (is.null(total)) found else added(total, found)
+    }
+    total
+  }
+  structure(summed, explain = attr(held[[1]]$both, "explain"))
+}
+
+of_one_value <- function(found, which) {
+  if (which == "both" && length(found$value) != 1) {
+    abort(
+      sprintf("`f` must return one number for a shard; got %d.", length(found$value)),
+      class = c("gradops_error_gradient", "gradops_error"), argument = "f", call = NULL
+    )
+  }
+  found
+}
+
+added <- function(x, y) {
+  if (is.list(x)) Map(added, x, y) else x + y
+}
+
+shard_failed <- function(shard, condition, call = users_call()) {
+  abort(
+    sprintf("`f` has failed on %s.", shard),
+    class = c("gradops_error_shard", "gradops_error"), parent = condition, shard = shard, argument = "data", call = call
+  )
+}
+
+# R workers ------------------------------------------------------------------------------------------------------------
+
+# Each worker of a cluster of parallel's keeps some of the shards, and sends back their sum.
+on_cluster <- function(f, shards, jit, cluster, call) {
+  if (!inherits(cluster, "cluster")) {
+    abort(
+      sprintf("`cluster` must be a cluster of `parallel::makeCluster()`'s; got %s.", friendly(cluster)),
+      class = c("gradops_error_type", "gradops_error"), argument = "cluster", call = call
+    )
+  }
+  if (!all(unlist(parallel::clusterCall(cluster, requireNamespace, "gradops", quietly = TRUE)))) {
+    abort(
+      c(
+        "gradops is not installed where the workers of `cluster` look for packages.",
+        i = "`parallel::clusterCall(cluster, .libPaths, .libPaths())` has them look where this session does."
+      ),
+      class = c("gradops_error_argument", "gradops_error"), argument = "cluster", call = call
+    )
+  }
+  pieces <- parallel::splitIndices(length(shards), min(length(cluster), length(shards)))
+  cluster <- cluster[seq_along(pieces)]
+  key <- basename(tempfile("shards-"))
+  on_each <- function(jobs, work, ..., call = users_call()) {
+    lost <- function(condition) worker_lost(cluster, lapply(pieces, function(i) names(shards)[i]), condition, call)
+    tryCatch(parallel::clusterApply(cluster, jobs, work, ...), error = lost)
+  }
+  on_each(lapply(pieces, function(i) shards[i]), hold_on_worker, key, f, jit)
+  function(which, arguments) {
+    found <- on_each(pieces, sum_on_worker, key, which, arguments, config_backend(), config_floatx())
+    for (one in found) if (!is.null(one$failed)) shard_failed(one$failed, one$condition)
+    Reduce(added, lapply(found, `[[`, "sum"))
+  }
+}
+
+# Run by a worker: its shards are kept until it stops.
+hold_on_worker <- function(shards, key, f, jit) {
+  state[[key]] <- in_process(f, shards, jit)
+  NULL
+}
+
+sum_on_worker <- function(piece, key, which, arguments, backend, floatx) {
+  local_backend(backend)
+  if (config_floatx() != floatx) config_set_floatx(floatx)
+  tryCatch(list(sum = state[[key]](which, arguments)), gradops_error_shard = function(condition) {
+    list(failed = condition$shard, condition = rlang::error_cnd(message = rlang::cnd_message(condition$parent)))
+  })
+}
+
+# A worker that does not answer any more; others may still be at work on what they were asked before.
+worker_lost <- function(cluster, names, condition, call) {
+  gone <- vapply(seq_along(cluster), function(i) {
+    tryCatch(is.null(parallel::clusterCall(cluster[i], Sys.getpid)), error = function(error) TRUE)
+  }, NA)
+  if (!any(gone)) rlang::cnd_signal(condition)
+  abort(
+    c(
+      sprintf("The worker of `cluster` that holds %s is lost.", paste(unlist(names[gone]), collapse = ", ")),
+      i = "Stop the cluster, make a new one and the objective anew."
+    ),
+    class = c("gradops_error_shard", "gradops_error"), parent = condition, argument = "cluster", call = call
+  )
+}
+
+# Python's engines -----------------------------------------------------------------------------------------------------
+
+# A Python function on shards that Python holds, wherever.
+by_python <- function(f, data, call) {
+  derivatives <- list()
+  for (which in c("both", "second")) {
+    derivatives[[which]] <- call_core("interop.r.on_shards", which, f, operand(in_order(data)), .call = call)
+  }
+  function(which, arguments) py_to_r(call_python(derivatives[[which]], arguments, in_r = TRUE))
+}
