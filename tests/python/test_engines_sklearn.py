@@ -1,0 +1,107 @@
+"""A scikit-learn estimator with a custom loss and a custom gradient: scikit-learn's own checks and estimates."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import gradops
+from gradops import ops
+
+pytest.importorskip("sklearn", reason="needs `tools/setup --engines`")
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+@gradops.custom_gradient
+def log1pexp(x):
+    """log(1 + exp(x)), whose natural gradient is NaN where exp(x) overflows."""
+    return ops.logaddexp(x, 0.0), lambda upstream: upstream * ops.sigmoid(x)
+
+
+def logistic(eta, sign):
+    return ops.sum(log1pexp(-sign * eta))
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A linear classifier of two classes by any loss of ops: ``loss(eta, sign)``, penalised by ``alpha``."""
+
+    def __init__(self, loss=logistic, alpha=1.0):
+        self.loss = loss
+        self.alpha = alpha
+
+    def fit(self, X, y):
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
+        self.classes_, index = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("Classifier can't train when only one class is present.")
+        sign = 2.0 * index - 1.0
+
+        @gradops.value_and_grad
+        def total(beta):
+            penalty = 0.5 * self.alpha * ops.sum(beta[1:] ** 2)
+            return self.loss(ops.matmul(X, beta[1:]) + beta[0], sign) + penalty
+
+        found = minimize(total, np.zeros(X.shape[1] + 1), jac=True, method="L-BFGS-B", tol=1e-9)
+        self.coef_, self.intercept_, self.n_iter_ = found.x[1:], found.x[0], found.nit
+        return self
+
+    def decision_function(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_
+
+    def predict(self, X):
+        above = self.decision_function(X) > 0
+        return self.classes_[above.astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def data():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 3)) * [1.0, 10.0, 0.1]
+    return X, np.where(rng.normal(size=80) + X @ [1.0, 0.1, 5.0] > 0, "yes", "no")
+
+
+@parametrize_with_checks([Classifier()])
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_estimates_are_those_of_its_own_logistic_regression():
+    X, y = data()
+    mine, own = Classifier(alpha=0.5).fit(X, y), LogisticRegression(C=2.0, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(mine.coef_, own.coef_[0], rtol=1e-4)
+    np.testing.assert_allclose(mine.intercept_, own.intercept_[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(mine.predict(X), own.predict(X))
+    far = Classifier(alpha=0.5).fit(1e4 * X, y)  # where exp() overflows on the way
+    assert np.all(np.isfinite(far.coef_))
+
+
+def test_clone_pickle_pipelines_and_searches():
+    X, y = data()
+    fitted = Classifier(alpha=0.5).fit(X, y)
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params() and not hasattr(copy, "coef_")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).decision_function(X), fitted.decision_function(X))
+    np.testing.assert_array_equal(copy.fit(X, y).coef_, fitted.coef_)
+    pipeline = make_pipeline(StandardScaler(), Classifier())
+    own = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10))
+    np.testing.assert_allclose(cross_val_score(pipeline, X, y), cross_val_score(own, X, y))
+    search = GridSearchCV(pipeline, {"classifier__alpha": [0.1, 1.0, 1e4]}).fit(X, y)
+    assert search.best_params_["classifier__alpha"] < 1e4
