@@ -14,7 +14,8 @@ numbers_alone <- paste(
 # `assigns`: the hint is for `h[i] <- v` alone, or for all but that.
 hints <- list(
   list(
-    pattern = "from environment to .* in subassignment|environment/0|environments cannot be coerced", assigns = TRUE,
+    pattern = "incompatible types .*environment.* in subassignment|environment/0|environments cannot be coerced",
+    assigns = TRUE,
     says = "`%s`: R has no place for a tensor in a vector of its own.", instead = growing
   ),
   list(

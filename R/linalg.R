@@ -49,11 +49,11 @@ NULL
 
 #' @rdname tensor_matrices
 #' @export
-crossprod <- function(x, y = NULL) {
+crossprod <- function(x, y = NULL, ...) {
   UseMethod("crossprod", among(x, y))
 }
 
-crossprod_tensor <- function(x, y = NULL) {
+crossprod_tensor <- function(x, y = NULL, ...) {
   if (isS4(x) || isS4(y)) {
     return(crossprod_sparse(x, y))
   }
@@ -62,11 +62,11 @@ crossprod_tensor <- function(x, y = NULL) {
 
 #' @rdname tensor_matrices
 #' @export
-tcrossprod <- function(x, y = NULL) {
+tcrossprod <- function(x, y = NULL, ...) {
   UseMethod("tcrossprod", among(x, y))
 }
 
-tcrossprod_tensor <- function(x, y = NULL) {
+tcrossprod_tensor <- function(x, y = NULL, ...) {
   if (isS4(x) || isS4(y)) {
     return(tcrossprod_sparse(x, y))
   }

@@ -90,7 +90,7 @@ at_least_1d <- function(x) {
   if (!is.list(x) && is.null(dim(x))) call_op("reshape", x, -1L) else x
 }
 
-matrix_ops_tensor <- function(x, y) {
+matrix_ops_tensor <- function(x, y = NULL) {
   switch(.Generic,
     `%*%` = matmul_tensor(x, y, sys.call()),
     crossprod = crossprod_tensor(x, y),

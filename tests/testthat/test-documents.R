@@ -41,6 +41,7 @@ test_that("the example that tools/demo runs finds the same on every backend", {
 
 test_that("vignettes render, with what they say", {
   skip_unless_documents()
+  skip_if_not_installed("rmarkdown")
   skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
   # What each page must hold: results that are known otherwise.
   expected <- c(
@@ -63,6 +64,7 @@ test_that("vignettes render, with what they say", {
 
 test_that("a report is drafted, and tells a right gradient from a wrong one", {
   skip_unless_documents()
+  skip_if_not_installed("rmarkdown")
   skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
   folder <- withr::local_tempdir()
   report <- rmarkdown::draft(file.path(folder, "report.Rmd"), "gradient_report", package = "gradops", edit = FALSE)

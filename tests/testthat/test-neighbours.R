@@ -72,7 +72,45 @@ test_each("R's functions take tensors of others beside gradops'", {
   expect_equal(as.array(theirs - ours), numbers - (numbers + 1))
   expect_equal(as.array(ours > theirs), numbers + 1 > numbers)
   expect_equal(as.array(vector^ours), c(0.5, 1.5)^(numbers + 1), tolerance = 1e-6)
-  expect_warning(expect_error(Sys.Date() - ours), "Incompatible methods")
+  expect_equal(as.array(theirs %*% ours), numbers %*% (numbers + 1))
+})
+
+test_each("operators of a tensor and an object with operators of its own", {
+  # From R 4.3 on the tensor has its way, by chooseOpsMethod(); before, R finds that the two methods are not one.
+  chosen <- getRversion() >= "4.3.0"
+  of_the_tensor <- function(operation, said) {
+    if (chosen) expect_error(operation, said, class = "gradops_error_type") else expect_warning(expect_error(operation))
+  }
+  x <- op_convert_to_tensor(c(1, 2))
+  of_the_tensor(Sys.Date() - x, "<Date>")
+  of_the_tensor(x > as.difftime(c(1, 2), units = "mins"), "<difftime>")
+  of_the_tensor(factor(c("a", "b")) == x, "<factor>")
+
+  # A class of the user's with an Ops group of its own, and one without.
+  registerS3method("Ops", "gradops_test_money", function(e1, e2) "money", envir = baseenv())
+  withr::defer(rm("Ops.gradops_test_money", envir = get(".__S3MethodsTable__.", baseenv())))
+  money <- structure(c(3, 4), class = "gradops_test_money")
+  expect_identical(money + 1, "money")
+  if (chosen) {
+    expect_equal(as.vector(x * money), c(3, 8))
+    expect_equal(as.vector(money - x), c(2, 2))
+    expect_equal(gradient(function(p) sum(money * p), c(1, 2)), c(3, 4))
+  } else {
+    expect_warning(expect_error(x * money), "Incompatible methods")
+  }
+  plain <- structure(c(3, 4), class = "gradops_test_plain")
+  expect_equal(as.vector(plain^x), c(3, 16))
+  expect_equal(as.vector(x < plain), c(TRUE, TRUE))
+
+  # R's products, which are generics of base R from R 4.3 (`%*%`) and 4.4 on.
+  m <- matrix(c(2, 1, 0.5, 3), 2)
+  ours <- op_convert_to_tensor(m)
+  expect_equal(as.array(m %*% ours), m %*% m)
+  if (getRversion() >= "4.4.0") {
+    expect_equal(as.array(base::crossprod(ours)), base::crossprod(m))
+    expect_equal(as.array(base::crossprod(m, ours)), base::crossprod(m, m))
+    expect_equal(as.array(base::tcrossprod(ours, m)), base::tcrossprod(m, m))
+  }
 })
 
 test_that("tensors of R's own torch are told from Python's", {
