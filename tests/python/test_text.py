@@ -117,10 +117,11 @@ def test_operations():
     assert stacked.tolist() == ["Hello ", "Ann"]
     stacked[0].backward("each")
     assert said(a)[-1][0] == "each"
-    with pytest.raises(ArgumentTypeError, match="expected a text"):
+    with pytest.raises(ArgumentTypeError, match="takes texts"):
         text.join([a, 3])
-    with pytest.raises(ArgumentTypeError, match="nothing is given"):
-        text.format("{missing}", a)
+    for missing in ({}, {"missing": None}):
+        with pytest.raises(ArgumentTypeError, match="nothing is given"):
+            text.format("{missing}", a, **missing)
 
 
 def test_modes():
@@ -288,12 +289,12 @@ def test_methods_of_strings():
     c = ",".join(["x", "y"])
     joined = b.join([a, Variable("c", role="c")])
     assert joined.item() == "Hello Annc" and joined.role == "greeting, c and name"
-    assert [x.item() for x in Variable("a\nb").splitlines()] == ["a", "b"] and c == "x,y"
+    assert [x.item() for x in Variable("a\nb").splitlines(True)] == ["a\n", "b"] and c == "x,y"
     assert b.removeprefix("A").title().item() == "Nn" and b.lstrip("A").rstrip("n").capitalize().item() == ""
     assert b.startswith("An") and b.endswith("n") and "nn" in b and "Ann" in Variable(["Ann", "Bob"])
     both = Variable(["a-b", "c-d"], requires_grad=True).replace("-", Variable(["+", "*"], requires_grad=True))
     assert both.tolist() == ["a+b", "c*d"]
-    with pytest.raises(ArgumentTypeError, match="expected a text"):
+    with pytest.raises(ArgumentTypeError, match="takes texts"):
         Variable(1.0).upper()
 
 
@@ -334,6 +335,11 @@ def test_shapes_of_several_texts_are_right_or_an_error():
     ):
         with pytest.raises((ShapeError, ArgumentTypeError, AxisError)):
             wrong()
+    with pytest.raises(ShapeError, match="without further dimensions; `x\\[\\[0, 0, 1\\]\\]` picks"):
+        ops.repeat(t, 2)
+    for key in (None, ..., 1.0, "a"):
+        with pytest.raises(AxisError, match="several texts have positions"):
+            t[key]
     np.testing.assert_array_equal((t == "b").data, [False, True, False])
     assert bool(Variable("1") == "1") and bool(Variable("1") != "0")
 
@@ -460,11 +466,29 @@ def test_what_is_missing_or_nested_is_no_text():
     for wrong in (None, ["a", None], ["a", float("nan")], ["a", 1], [["a"], ["b", "c"]], [["a", "b"]], [[None, "a"]]):
         with pytest.raises(ArgumentTypeError, match="`data"):
             Variable(wrong)
-    assert Variable(np.array(["a", "b"])).tolist() == ["a", "b"]
+    for dtype in (str, object, np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else str):
+        assert Variable(np.array(["a", "b"], dtype)).tolist() == ["a", "b"]
+    with pytest.raises(ArgumentTypeError, match="missing"):
+        Variable(np.array(["a", None], object))
+    for jagged in ([[1, 2], [3]], [[1, 2], 3]):
+        with pytest.raises(ArgumentTypeError, match="`data`: lists in it differ in length"):
+            Variable(jagged)
     for kind in (Variable, Parameter):
         with pytest.raises(ArgumentTypeError, match="role=") as caught:
             kind("abc", "system prompt")
         assert caught.value.argument == "requires_grad"
+        with pytest.raises(ArgumentTypeError, match="`role` must be a string; got list"):
+            kind("abc", role=["a"])
+
+
+def test_feedback_can_be_assigned():
+    p = Parameter("abc", role="p")
+    for remarks in ("one", ["one"], Variable("one"), text.feedback("one", "p")):
+        p.grad = remarks
+        (p + "!").backward("two")
+        assert [s for s, _ in said(p)] == ["one", "two"] and p.grad.role == "feedback on p"
+    with pytest.raises(ArgumentTypeError, match="feedback on a text must be text"):
+        p.grad = 3
 
 
 def test_roles_survive_operations_on_numbers():

@@ -16,7 +16,7 @@ import gradops
 from gradops import Parameter, Variable, text
 from gradops.autodiff import is_grad_enabled, no_grad
 from gradops.autodiff.text import join
-from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, ModelError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, GradopsError, ModelError, ShapeError
 from gradops.text import prompts
 
 NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
@@ -83,6 +83,13 @@ def test_fields_are_filled_in_once_and_get_their_own_feedback():
     assert said(template) == ["about template"] and said(topic) == ["about topic"] and who.grad is None
     with pytest.raises(ArgumentError, match="no place for `topics`"):
         text.call(model, template, topics=topic)
+    for missing in (None, {"a": 1}, np.ones(2), [1, 2]):
+        with pytest.raises(ArgumentTypeError, match="`who` must be a text, a list of texts or a number"):
+            text.call(echo, "for {who}", who=missing)
+    assert text.call(lambda p: p, "for {who}", who=["Ann", Variable("Bob"), "Eve"]).tolist()[1:] == [
+        "for Bob",
+        "for Eve",
+    ]
 
 
 def test_messages():
@@ -100,9 +107,13 @@ def test_messages():
     critic = text.scripted({"Be kind.*greeting": "warmer", "tone": "softer"})
     text.call(model, messages, critic=critic).backward("cold")
     assert len(critic.calls) == 2 and said(p) and said(q)
-    for wrong in (3, [], [{"role": "user"}], [{"role": "user", "content": 3}], ["a", "b"]):
+    named = [{"role": "user", "content": "q", "name": "Ann"}]
+    for wrong in (3, [], [{"role": "user"}], [{"role": "user", "content": 3}], ["a", "b"], named):
         with pytest.raises(ArgumentTypeError, match="prompt"):
             text.call(model, wrong)
+    for wrong in (3, ["a", "b"]):
+        with pytest.raises(ArgumentTypeError, match="system"):
+            text.call(model, "q", wrong)
 
 
 def test_several_texts_are_several_calls_and_remarks_know_their_place():
@@ -142,6 +153,27 @@ def test_judges():
     for wrong in (True, 3j, object(), ("x", 3), {"a": 1}):
         with pytest.raises(ArgumentTypeError, match="must return None, a remark"):
             text.judge(lambda word, wrong=wrong: wrong)(a)
+
+
+def test_what_stands_beside_several_texts_goes_along_element_by_element():
+    texts = Parameter(["1", "2"], role="word")
+    other = text.judge(lambda word, of: None if word in map(str, np.atleast_1d(of)) else f"{word} is not {of}")
+    for beside in (
+        ["1", "3"],
+        [1, 3],
+        np.array([1, 3]),
+        ("1", "3"),
+        [["1", "2"], ["3"]],
+        Variable([1.0, 3.0]).tolist(),
+    ):
+        np.testing.assert_array_equal(other(texts, beside).data[1], 1)
+    np.testing.assert_array_equal(other(["1", "2"], [1, 3]), [0, 1])
+    assert other("1", ["1", "3"]) == 0
+    with pytest.raises(ShapeError, match="2 texts are judged one by one; what is beside them has 3"):
+        other(texts, ["1", "2", "3"])
+    a, b = Parameter("a", role="first"), Parameter("b", role="second")
+    text.judge(lambda word: f"not {word}")([a, b]).sum().backward()
+    assert (said(a), said(b)) == (["not a"], ["not b"])
 
 
 def test_weights_and_several_critics_are_arithmetic():
@@ -235,6 +267,35 @@ def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
     assert two.item() == "new {x}"
 
 
+def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp_path):
+    p = Parameter("about {x}", role="p")
+    p.backward("hm")
+    model = text.scripted({"Your answer 'gone' has lost {x}": ["still gone", "with {x}"], "": "gone"})
+    path = tmp_path / "calls.jsonl"
+    optimizer = text.Descent(p, text.remembered(model, path))
+    with pytest.raises(ModelError, match=r"no place \{x\}"):
+        optimizer.step()
+    optimizer.step()  # what was remembered is not given again
+    assert p.item() == "with {x}" and len(model.calls) == 3
+
+
+@pytest.mark.parametrize(
+    "answer, new",
+    [
+        ('<text role="p">\nnew\n</text>', "new"),
+        ("<TEXT>new</TEXT> as asked", "new"),
+        ("<text>a </text> b</text>", "a </text> b"),
+        ("a <textarea> and <text>", "a <textarea> and <text>"),
+        ("{0.__class__} %s ../x", "{0.__class__} %s ../x"),
+    ],
+)
+def test_what_is_between_tags_is_the_new_text(answer, new):
+    p = Parameter("old", role="p")
+    p.backward("hm")
+    text.Descent(p, lambda prompt: answer).step()
+    assert p.item() == new
+
+
 def test_several_texts_are_rewritten_by_place():
     words = Parameter(["a", "b", "c"], role="words")
     words[2].backward("louder")
@@ -254,6 +315,15 @@ def test_what_descent_takes():
         text.Descent([p], echo, memory=-1)
     with pytest.raises(ArgumentError, match="rewritten"):
         text.Descent([p], echo, prompts={"rewritten": ""})
+    for argument, wrong in [("params", None), ("params", []), ("constraints", None), ("constraints", ["a", 3])]:
+        with pytest.raises(GradopsError, match=argument):
+            text.Descent(**{"params": p, "model": echo, argument: wrong})
+    for wrong in (3, {"rewrite": None}):
+        with pytest.raises(ArgumentTypeError, match="prompts"):
+            text.Descent([p], echo, prompts=wrong)
+    for wrong in ({"past": [3]}, {"past": [[["a", [3]]]]}, {"past": [[["a"]]]}, {}, 3):
+        with pytest.raises(ArgumentError, match="state"):
+            text.Descent([p], echo).load_state_dict(wrong)
 
 
 def test_prompts_are_replaced_and_filled_once():

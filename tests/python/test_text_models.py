@@ -46,6 +46,8 @@ def test_functions():
     assert text.as_model(joined[0])("p", "s") == "s\n\np" and text.as_model(joined[0])("p") == "p"
     assert text.as_model(lambda prompt, temperature=1: prompt)("p", "s") == "s\n\np"
     assert text.as_model(lambda *args: str(args))("p") == "('p', None)"
+    assert text.as_model(lambda system, prompt: f"{system}/{prompt}")("p", "s") == "s/p"
+    assert text.as_model(lambda question, *, system_prompt: f"{system_prompt}/{question}")("p", "s") == "s/p"
     made = text.as_model(upper)
     assert text.as_model(made) is made and repr(made) == "<model upper>"
     for wrong in (3, None, object()):
@@ -150,9 +152,30 @@ def test_nothing_is_imported_before_a_model_is_passed():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
+def test_keys_are_masked_and_not_in_the_context_either(monkeypatch):
+    keys = ["AIzaSyA1234567890abcdefghij", "eyJhbGciOi.e30.abc", "s3cret-of-mine"]
+    monkeypatch.setenv("SOME_API_KEY", keys[-1])
+
+    def model(prompt):
+        raise ValueError(f"refused {prompt}")
+
+    for key in keys:
+        with pytest.raises(ModelError, match=r"refused \*\*\*") as caught:
+            text.call(model, key)
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_errors_of_the_layer_are_worded_for_each_language():
+    model = text.remembered(upper, calls=0)
+    with pytest.raises(BudgetError, match="remembered.model, path, calls=") as caught:
+        model("q")
+    assert caught.value.worded(caught.value.hint_template, lambda field: field.r).startswith("`text_remembered(")
+
+
 def test_scripts():
     model = text.scripted({"^a.*b$": "both", "one": ["1", "2"], "up": lambda prompt, system: prompt.upper()})
     assert model("a\nb") == "both" and [model("one"), model("one"), model("one")] == ["1", "2", "2"]
+    assert text.scripted({"": lambda prompt: prompt * 2})("x") == "xx"
     assert model("x", "shut up") == "X" and model.calls[-1] == ("x", "shut up")
     with pytest.raises(ModelError, match="no answer to 'zzz'"):
         model("zzz")
@@ -172,6 +195,7 @@ def test_a_recording_replays_without_a_model(tmp_path):
     assert len(asked) == 2 and model.spent["remembered"] == 1
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert rows[0] == {
+        "model": "<lambda>",
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "ä\nb"}],
         "answer": "S|Ä\nB",
         "tokens": 2,
@@ -184,21 +208,32 @@ def test_a_recording_replays_without_a_model(tmp_path):
         text.remembered(None)
 
 
-def test_an_interrupt_loses_at_most_the_line_it_broke(tmp_path):
+def test_an_interrupt_loses_at_most_the_line_it_broke_and_no_file_is_changed_but_added_to(tmp_path):
     path = tmp_path / "calls.jsonl"
     text.remembered(upper, path)("one")
     whole = path.read_bytes()
-    path.write_bytes(whole + b'{"messages": [{"role": "user", "content": "tw')
-    model = text.remembered(upper, path)
-    assert path.read_bytes() == whole
-    model("two")
-    assert text.remembered(None, path)("two") == "NONE|TWO"
+    broken = whole + b'{"messages": [{"role": "user", "content": "tw\xc3'
+    path.write_bytes(broken)
+    assert text.remembered(None, path)("one") == "NONE|ONE" and path.read_bytes() == broken
+    text.remembered(upper, path)("two")
+    assert path.read_bytes().startswith(broken + b"\n") and text.remembered(None, path)("two") == "NONE|TWO"
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     text.remembered(upper, path)("three")
-    assert len(path.read_text().splitlines()) == 3
-    path.write_bytes(b"no json\n" + whole)
-    with pytest.raises(ArgumentError, match="line 1 of .* is no recorded call"):
-        text.remembered(upper, path)
+    assert [text.remembered(None, path)(word) for word in ("one", "two", "three")][2] == "NONE|THREE"
+    for notes in (b"no json\n" + whole, b"my notes", b"\xff\xfe\n", b'{"a": 1}\n'):
+        path.write_bytes(notes)
+        with pytest.raises(ArgumentError, match="line 1 of .* is no recorded call"):
+            text.remembered(upper, path)
+        assert path.read_bytes() == notes
+
+
+def test_a_model_remembers_what_a_model_of_its_name_said(tmp_path):
+    path = tmp_path / "calls.jsonl"
+    small, large = (text.as_model(Client(word), word) for word in ("small", "large"))
+    assert [text.remembered(model, path)("q") for model in (small, large, small)] == ["small", "large", "small"]
+    assert len(path.read_text().splitlines()) == 2 and text.remembered(None, path)("q") == "large"
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "q"}], "answer": "of before"}))
+    assert text.remembered(small, path)("q") == "of before"
 
 
 def test_an_interrupted_call_is_asked_again():
@@ -304,6 +339,19 @@ def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
         (lambda: text.as_model(lambda p, s: "x")(3), "prompt"),
         (lambda: text.as_model(lambda p, s: "x")(Variable("abc")), "prompt"),
         (lambda: text.as_model(lambda p, s: "x")([{"role": "user"}]), "prompt"),
+        (lambda: text.as_model(lambda p, s: "x")([]), "prompt"),
+        (lambda: text.as_model(lambda p, s: "x")([{"role": "user", "content": "q", "name": "n"}]), "prompt"),
+        (lambda: text.as_model(lambda p, s: "x")("q", 3), "system"),
+        (lambda: text.as_model(lambda p, s: "x")("q", Parameter("s")), "system"),
+        (lambda: text.scripted({b"a": "x"}), "answers"),
+        (lambda: text.remembered(upper, 3), "path"),
+        (lambda: text.remembered(upper, ""), "path"),
+        (lambda: text.remembered(upper, "/"), "path"),
+        (lambda: text.remembered(None, "/not/there.jsonl"), "path"),
+        (lambda: text.remembered(upper, retries=1.5), "retries"),
+        (lambda: text.remembered(upper, tokens=float("nan")), "tokens"),
+        (lambda: text.each(upper, 3), "iterables"),
+        (lambda: text.each(upper, [], threads=True), "threads"),
     ],
 )
 def test_wrong_arguments_are_named(make, argument):

@@ -78,7 +78,9 @@ class Variable:
         new = _as_data(value)
         if (new.dtype is str) is not (self.dtype is str):
             raise ArgumentTypeError(
-                f"`data` of a variable of {_kind(self._data)} must be such, too; got {_kind(new)}.", argument="data"
+                f"`data` of a variable of {_kind(self._data)} must be {_kind(self._data)}; got {_kind(new)}.",
+                argument="data",
+                hint="make another variable",
             )
         if self._active and not differentiable(new):
             raise ArgumentTypeError(
@@ -94,7 +96,8 @@ class Variable:
         """The accumulated gradient of a leaf, or of a result that :meth:`retain_grad` was called on.
 
         Assigning an array makes it a variable; it must have the data's shape and dtype, keeps its strides, and is
-        added to in place by later backward passes. Numbers and lists take the data's dtype.
+        added to in place by later backward passes. Numbers and lists take the data's dtype. On a text what is assigned
+        are remarks: a string, or a list of them.
         """
         if self._grad is None and self._node is not None and not self.retains_grad:
             warnings.warn("`grad` of the result of an operation is not kept; call `retain_grad()`.", stacklevel=2)
@@ -102,8 +105,10 @@ class Variable:
 
     @grad.setter
     def grad(self, value) -> None:
-        if value is None or self.dtype in state.special:
-            self._grad = value if value is None or isinstance(value, Variable) else Variable(value)
+        special = state.special.get(self.dtype)
+        if value is None or special is not None:
+            self._grad = None
+            self._grad = value if value is None else special.accumulate(self, value)
             return
         if not isinstance(value, Variable):
             owner, mine = backends.of(value), _owner(self.data)
@@ -137,6 +142,7 @@ class Variable:
 
     @role.setter
     def role(self, value: str | None) -> None:
+        check_role(value)
         if hasattr(self._data, "with_role"):
             self._data = self._data.with_role(value)
         else:
@@ -435,7 +441,7 @@ def attach_new(data, rule, edges, saved) -> Variable:
 
 def _as_data(data) -> Any:
     data = data.data if isinstance(data, Variable) else backends.held(data)
-    if isinstance(data, np.ndarray) and data.dtype.kind == "U":
+    if isinstance(data, np.ndarray) and data.dtype.kind in "UTO":
         data = data.tolist()
     if data is None or type(data) in (list, tuple):
         check_words(data)
@@ -447,18 +453,22 @@ def _as_data(data) -> Any:
             chosen = config.default_backend()
             return (backends.embedded() if chosen.derivatives.own_tape else chosen).convert(data)
         except (TypeError, ValueError) as error:
-            raise ArgumentTypeError(
-                "`data` must be an array, a number, a nested list or a string; got {data}.",
-                argument="data",
-                data=TypeOf(data),
-            ) from error
+            if type(data) in (list, tuple):
+                jagged = len({len(x) if type(x) in (list, tuple) else None for x in data}) > 1
+                message = f"`data`: {'lists in it differ in length' if jagged else error}."
+            else:
+                message = "`data` must be an array, a number, a nested list or a string; got {data}."
+            raise ArgumentTypeError(message, argument="data", data=TypeOf(data)) from error
     if owner.derivatives.own_tape:
         raise BackendError(
             f"`data` is a {owner.name} tensor, which needs no Variable: {owner.name} records it.",
             argument="data",
             hint="use `tensor.requires_grad_()`; every gradops function takes torch tensors",
         )
-    return owner.convert(data)
+    try:
+        return owner.convert(data)
+    except TypeError as error:
+        raise ArgumentTypeError(f"`data`: {error}.", argument="data") from error
 
 
 def check_words(data) -> None:
@@ -481,6 +491,16 @@ def check_words(data) -> None:
         )
     if any(_holds_text(item) for item in data if type(item) in (list, tuple)):
         raise ArgumentTypeError("`data`: texts are one or a list of them; got lists in a list.", argument="data")
+
+
+def check_role(role) -> None:
+    """Refuse a role that is no text.
+
+    Raises:
+        ArgumentTypeError: anything but a string or None.
+    """
+    if role is not None and not isinstance(role, str):
+        raise ArgumentTypeError("`role` must be a string; got {role}.", argument="role", role=TypeOf(role))
 
 
 def _holds_text(value) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 from ..autodiff.graph import Rule
 from ..autodiff.modes import recording
 from ..autodiff.record import record
-from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, convert, feedback
-from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
+from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, feedback
+from ..autodiff.variable import Variable, check_role, wrap
+from ..errors import ArgumentError, ArgumentTypeError, Code, Item, TypeOf
+from .arguments import is_list_of_texts, is_text, several, value_of
 from .each import each
-from .models import Messages, Model, as_model, ask, shortened
+from .models import Messages, Model, as_model, ask
 from .prompts import chosen, fill, listed, places
 
 
@@ -35,8 +37,9 @@ def call(
         role: what the answer is for; "answer" by default.
         critic: the model that is asked for feedback; ``model`` by default.
         prompts: other words for the request: ``{"feedback": ..., "feedback_system": ...}``; see ``prompts.PROMPTS``.
-        fields: what is filled into ``{name}`` in ``prompt`` and ``system``: texts and numbers. Only the names that are
-            given are places, and what is filled in is not looked at again. Without fields texts go as they are.
+        fields: what is filled into ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
+            the names that are given are places, and what is filled in is not looked at again. Without fields texts go
+            as they are.
 
     Texts may be variables, strings, or several texts: then there is a call for each, at once, and several answers.
 
@@ -44,7 +47,8 @@ def call(
         A text variable; a ``Text`` where no argument is a variable.
 
     Raises:
-        ArgumentTypeError: a prompt that is no text.
+        ArgumentTypeError: a prompt, a system prompt or a field that is no text, a message with more than a role and
+            a content.
         ArgumentError: a field without a place in the prompt.
         ShapeError: several texts of different numbers.
         ModelError: the model failed or gave no text, with the answer's role and the inputs' roles.
@@ -54,7 +58,9 @@ def call(
         of it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
         request that failed the pass can be taken up again, and does not repeat those that were answered.
     """
+    check_role(role)
     asked = as_model(model)
+    fields = {name: _field(name, value) for name, value in fields.items()}
     made = _Call(_turns(prompt, system), fields, role or "answer", as_model(critic or asked), chosen(prompts))
     answers = each(lambda messages: ask(asked, messages, made.title), made.conversations())
     made.answers = list(map(str, answers))
@@ -69,10 +75,18 @@ def call(
     return wrap(result)
 
 
+_MESSAGES = Code(
+    '`[{"role": "user", "content": text}]`; several texts are `Variable([...])`',
+    '`list(list(role = "user", content = text))`',
+)
+
+
 def _turns(prompt, system) -> list[tuple[str, list]]:
     """The messages as pairs of who speaks and a list of texts."""
+    if system is not None and not is_text(system):
+        raise ArgumentTypeError("`system` must be a text; got {system}.", argument="system", system=TypeOf(system))
     turns = [] if system is None else [("system", [system])]
-    if _is_text(prompt):
+    if is_text(prompt):
         return [*turns, ("user", [prompt])]
     if not isinstance(prompt, (list, tuple)) or not prompt:
         raise ArgumentTypeError(
@@ -80,27 +94,40 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
             argument="prompt",
             hint="messages are {messages}",
             prompt=TypeOf(prompt),
-            messages=Code(
-                '`[{"role": "user", "content": text}]`; several texts are `Variable([...])`',
-                '`list(list(role = "user", content = text))`',
-            ),
+            messages=_MESSAGES,
         )
-    for message in prompt:
+    for i, message in enumerate(prompt):
         content = message.get("content") if isinstance(message, Mapping) else None
         parts = content if isinstance(content, (list, tuple)) else [content]
         parts = [p.get("text") if isinstance(p, Mapping) else p for p in parts]
         who = message.get("role") if isinstance(message, Mapping) else None
-        if not isinstance(who, str) or not all(map(_is_text, parts)):
+        if not isinstance(who, str) or not parts or not all(map(is_text, parts)) or len(message) > 2:
             raise ArgumentTypeError(
-                f"`prompt`: each message is a `role` and a `content` of texts; got {shortened(repr(message))}.",
+                "{item} must be a message: a `role`, a `content` of texts, and nothing else.",
                 argument="prompt",
+                hint="messages are {messages}",
+                item=Item("prompt", i),
+                messages=_MESSAGES,
             )
         turns.append((who, list(parts)))
     return turns
 
 
-def _is_text(value) -> bool:
-    return isinstance(value, (str, Texts)) or isinstance(value, Variable) and value.dtype is str
+def _field(name: str, value):
+    """What is filled in for a name: a list of texts as several, as in a ``Variable``."""
+    if is_list_of_texts(value):
+        return several(value)
+    if not is_text(value) and not isinstance(value, Number) and not _is_scalar(value):
+        raise ArgumentTypeError(
+            f"`{name}` must be a text, a list of texts or a number, to be filled in; got {{value}}.",
+            argument=name,
+            value=TypeOf(value),
+        )
+    return value
+
+
+def _is_scalar(value) -> bool:
+    return getattr(value, "shape", None) == () and hasattr(value, "item")
 
 
 class _Call:
@@ -111,9 +138,9 @@ class _Call:
         self.inputs = [(_name(who, turns), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
-        texts = [_value(part) for _, part in self.inputs]
-        several = [text for text in texts if isinstance(text, Texts)]
-        self.count = len(aligned("call", *several)) if several else None
+        texts = [value_of(part) for _, part in self.inputs]
+        lists = [text for text in texts if isinstance(text, Texts)]
+        self.count = len(aligned("call", *lists)) if lists else None
         self._check_places()
 
     @property
@@ -166,8 +193,8 @@ class _Call:
             if reply.strip().strip("\"'.").lower() != "nothing":
                 name, variable = self._input(j)
                 said = Said(reply.strip(), (_role(name, variable),), seq, max(m.weight for m in mine))
-                several = isinstance(variable.data, Texts)
-                found[j].append(said.at((i if len(variable) > 1 else 0,)) if several else said)
+                place = (i if len(variable) > 1 else 0,) if isinstance(variable.data, Texts) else None
+                found[j].append(said.at(place))
         self.paid.clear()
         return [Feedback(said) if said else None for said in found]
 
@@ -190,7 +217,8 @@ class _Call:
                 {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
                 {"role": "user", "content": fill(self.prompts["feedback"], values)},
             ]
-            self.paid[key] = str(ask(self.critic, messages, f"the request for feedback on {role!r}, of {self.title}"))
+            what = f"the request for feedback on {role!r}, of {self.title}"
+            self.paid[key] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
         return self.paid[key]
 
     def _input(self, j: int) -> tuple[str, Variable]:
@@ -203,22 +231,17 @@ def _name(who: str, turns: list) -> str:
 
 
 def _role(name: str, part) -> str:
-    return getattr(_value(part), "role", None) or (part.role if isinstance(part, Variable) else None) or name
-
-
-def _value(part):
-    value = part.data if isinstance(part, Variable) else part
-    return convert(value) if isinstance(value, str) else value
+    return getattr(value_of(part), "role", None) or (part.role if isinstance(part, Variable) else None) or name
 
 
 def _at(part, i: int) -> str:
     """The text of one of the calls; numbers as Python writes them."""
-    value = _value(part)
+    value = value_of(part)
     if isinstance(value, Texts):
         return str(value[i if len(value) > 1 else 0])
     if isinstance(value, str):
         return str(value)
-    return str(part.item() if isinstance(part, Variable) else value)
+    return str(part.item() if hasattr(part, "item") else value)
 
 
 def _back(g, saved, node) -> list:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..autodiff.text.values import Feedback, Text, Texts
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from .each import each
-from .models import as_model, ask
+from .models import Messages, as_model, ask, shortened
 from .prompts import chosen, fill, listed, places
 
 
@@ -24,8 +25,8 @@ class Descent:
         prompts: other words for the request: ``{"rewrite": ..., "rewrite_system": ...}``; see ``prompts.PROMPTS``.
 
     Raises:
-        ArgumentTypeError: parameters that are no text, or require no feedback.
-        ArgumentError: one that is there twice.
+        ArgumentTypeError: parameters that are no text, or require no feedback; constraints that are no texts.
+        ArgumentError: no parameters, or one that is there twice.
 
     Gradient:
         Reads ``grad`` and writes ``data``; records nothing. After textual gradient descent (Yuksekgonul et al. 2024).
@@ -39,7 +40,9 @@ class Descent:
         constraints: str | Iterable[str] = (),
         prompts: Mapping[str, str] | None = None,
     ):
-        self.params = [params] if isinstance(params, Variable) else list(params)
+        self.params = _listed("params", params, Variable)
+        if not self.params:
+            raise ArgumentError("`params`: there are none.", argument="params")
         for i, param in enumerate(self.params):
             if not isinstance(param, Variable) or param.dtype is not str or not param.requires_grad:
                 what = repr(param) if isinstance(param, Variable) else type(param).__name__
@@ -64,10 +67,19 @@ class Descent:
             )
         self.model = as_model(model)
         self.memory = memory
-        self.constraints = [constraints] if isinstance(constraints, str) else list(map(str, constraints))
+        self.constraints = _listed("constraints", constraints, str)
+        for i, words in enumerate(self.constraints):
+            if not isinstance(words, str):
+                raise ArgumentTypeError(
+                    "{item} must be a text; got {words}.",
+                    argument="constraints",
+                    item=Item("constraints", i),
+                    words=TypeOf(words),
+                )
         self._prompts = chosen(prompts)
         self._past: list[list[tuple[str, list[str]]]] = [[] for _ in self.params]
         self._answered: dict[tuple, str] = {}
+        self._refused: dict[tuple, list[str]] = {}
 
     def zero_grad(self) -> None:
         """Forget the feedback."""
@@ -78,8 +90,8 @@ class Descent:
         """Rewrite each parameter that has feedback, in order; one without is left alone.
 
         Raises:
-            ModelError: the model failed, gave no text, or lost a ``{place}`` of the old one. No parameter has changed
-                then; ``step()`` once more asks only for what was not answered.
+            ModelError: the model failed, gave no text, or lost a ``{place}`` of the old one, also when told so. No
+                parameter has changed then; ``step()`` once more asks only for what was not answered.
         """
         wanted = []
         for i, param in enumerate(self.params):
@@ -88,6 +100,7 @@ class Descent:
                     wanted.append((i, place, text, said))
         replies = each(self._rewritten, wanted)
         self._answered.clear()
+        self._refused.clear()
         for i, param in enumerate(self.params):
             new = {place: reply for (j, place, _, _), reply in zip(wanted, replies) if j == i}
             if new:
@@ -99,39 +112,42 @@ class Descent:
         i, place, text, said = request
         key = (i, place, str(text), tuple(map(str, said)))
         if key not in self._answered:
-            self._answered[key] = self._ask(i, place, str(text), said)
+            self._answered[key] = self._ask(i, place, str(text), said, self._refused.setdefault(key, []))
         return self._answered[key]
 
-    def _ask(self, i: int, place: int, text: str, said: Feedback) -> str:
-        prompts, role = self._prompts, self.params[i].role or "text"
+    def _ask(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> str:
+        """The new text. What was wrong with an answer is said in the next request, which so is another one."""
+        what = f"the request to rewrite {self.params[i].role or 'text'!r}"
+        for _ in range(2):
+            messages = self._request(i, place, text, said, refused)
+            new = _between_tags(ask(self.model, messages, what, "`step()` once more asks again"))
+            lost = [f"{{{name}}}" for name in places(text) if name not in places(new)]
+            if new and not lost:
+                return new
+            refused.append(f"Your answer {shortened(new)!r} has lost {', '.join(lost)}." if new else _EMPTY)
+        raise ModelError(
+            f"{what}: the new text has no place {lost[0]} any more." if new else f"{what}: {_EMPTY}",
+            hint="`step()` once more asks again; the parameter is as it was",
+        )
+
+    def _request(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> Messages:
+        prompts = self._prompts
         versions = [
             fill(prompts["version"], {"text": _one(old, place), "remarks": listed(remarks)})
             for old, remarks in self._past[i]
         ]
-        named = places(text)
-        constraints = self.constraints + [f"Keep {{{place}}} as it is." for place in named]
+        constraints = [*self.constraints, *(f"Keep {{{name}}} as it is." for name in places(text)), *refused]
         values = {
-            "role": role,
+            "role": self.params[i].role or "text",
             "text": text,
             "remarks": listed(_words(said)),
             "memory": fill(prompts["memory"], {"versions": "\n".join(versions)}) if versions else "",
             "constraints": fill(prompts["constraints"], {"constraints": listed(constraints)}) if constraints else "",
         }
-        what = f"the request to rewrite {role!r}"
-        messages = [
+        return [
             {"role": "system", "content": fill(prompts["rewrite_system"], values)},
             {"role": "user", "content": fill(prompts["rewrite"], values)},
         ]
-        new = _between_tags(str(ask(self.model, messages, what)))
-        if not new:
-            raise ModelError(f"{what}: the model returned an empty text.")
-        lost = [p for p in named if p not in places(new)]
-        if lost:
-            raise ModelError(
-                f"{what}: the new text has no place {{{lost[0]}}} any more.",
-                hint="`step()` once more asks again; the parameter is as it was",
-            )
-        return new
 
     def state_dict(self) -> dict[str, Any]:
         """What it remembers, as lists and strings: ``{"past": [[(text, remarks), ...] of each parameter]}``."""
@@ -144,15 +160,39 @@ class Descent:
             ArgumentError: the state of other parameters.
         """
         past = state.get("past") if isinstance(state, Mapping) else None
-        if not isinstance(past, (list, tuple)) or len(past) != len(self.params):
+        try:
+            found = [[_version(*row) for row in rows] for rows in past]
+        except TypeError:
+            found = []
+        if len(found) != len(self.params):
             raise ArgumentError(f"`state` must be that of {len(self.params)} parameters.", argument="state")
-        self._past = [
-            [(text, [remarks] if isinstance(remarks, str) else list(remarks)) for text, remarks in rows]
-            for rows in past
-        ]
+        self._past = found
 
     def __repr__(self) -> str:
         return f"Descent({[param.role for param in self.params]}, memory={self.memory})"
+
+
+_EMPTY = "the model returned an empty text."
+
+
+def _listed(name: str, values, one: type) -> list:
+    """One value, or several, as a list."""
+    if isinstance(values, one):
+        return [values]
+    if not isinstance(values, Iterable):
+        raise ArgumentTypeError(
+            f"`{name}` must be one or a list; got {{values}}.", argument=name, values=TypeOf(values)
+        )
+    return list(values)
+
+
+def _version(text, remarks) -> tuple:
+    """A version of a state and its remarks, which R gives as a single one."""
+    remarks = [remarks] if isinstance(remarks, str) else list(remarks)
+    for words in (*([text] if isinstance(text, str) else text), *remarks):
+        if not isinstance(words, str):
+            raise TypeError
+    return text, remarks
 
 
 def _said(param: Variable) -> Feedback:
@@ -188,5 +228,5 @@ def _one(old, place: int) -> str:
 
 def _between_tags(answer: str) -> str:
     """What is between the first <text> and the last </text>; all of an answer without them."""
-    start, end = answer.find("<text>"), answer.rfind("</text>")
-    return (answer[start + 6 : end] if 0 <= start < end else answer).strip()
+    found = re.search(r"<text(?: [^<>]*)?>(.*)</text>", answer, re.DOTALL | re.IGNORECASE)
+    return str(found[1] if found else answer).strip()

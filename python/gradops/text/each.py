@@ -39,11 +39,14 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+    for column in iterables:
+        if not isinstance(column, Iterable):
+            raise ArgumentTypeError("`each` goes through iterables; got {x}.", argument="iterables", x=TypeOf(column))
     columns = [list(column) for column in iterables]
     sizes = [len(column) for column in columns]
     if not columns or len(set(sizes)) > 1:
         raise ArgumentError(f"`each` takes iterables of one length; got {sizes}.", argument="iterables")
-    if not isinstance(threads, int) or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ArgumentError(
             "`threads` must be a positive whole number; got {given}.",
             argument="threads",

@@ -13,7 +13,8 @@ from ..autodiff.modes import no_grad, recording
 from ..autodiff.record import record
 from ..autodiff.text.values import Feedback, Said, Texts, aligned
 from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentTypeError, Code, Given, TypeOf
+from ..errors import ArgumentTypeError, Code, Given, ShapeError, TypeOf
+from .arguments import is_list_of_texts, several
 
 
 def judge(f: Callable) -> Callable:
@@ -28,13 +29,13 @@ def judge(f: Callable) -> Callable:
 
     Returns:
         A function of texts, variables or strings, that gives a number: a variable where an argument is one. Several
-        texts are judged one by one, with the lists of strings beside them, and give a vector. ``backward()``
-        starts by itself, as from any number; weights and several critics are arithmetic:
-        ``exact(y, target) + 0.1 * style(y)``.
+        texts (a variable of several, a list of variables; a list of strings as the first argument) are judged one by
+        one, with lists and arrays of as many elements beside them, and give a vector. ``backward()`` starts by
+        itself, as from any number; weights and several critics are arithmetic: ``exact(y, target) + 0.1 * style(y)``.
 
     Raises:
         ArgumentTypeError: ``f`` is no function, or returned something else.
-        ShapeError: several texts of different numbers.
+        ShapeError: several texts of different numbers, or a list of another length beside them.
 
     Gradient:
         The remark, to every text argument that requires it, with the size of the upstream number as its ``weight``;
@@ -46,24 +47,20 @@ def judge(f: Callable) -> Callable:
     name = getattr(f, "__name__", type(f).__name__)
 
     def judged(*arguments, **keywords):
-        names = [*range(len(arguments)), *keywords]
-        given = [*arguments, *keywords.values()]
+        given = [_stacked(x) for x in (*arguments, *keywords.values())]
         values = [_plain(x) for x in given]
-        if any(isinstance(x, Texts) for x in values):
-            values = [Texts(x) if _is_list(x) else x for x in values]
-        several = [i for i, x in enumerate(values) if isinstance(x, Texts)]
-        rows = (
-            [values]
-            if not several
-            else [
-                [row[several.index(i)] if i in several else x for i, x in enumerate(values)]
-                for row in aligned(name, *(values[i] for i in several))
-            ]
-        )
+        if values and is_list_of_texts(values[0]):
+            values[0] = Texts(values[0])
+        lists = [x for x in values if isinstance(x, Texts)]
+        rows = [values]
+        if lists:
+            count = len(aligned(name, *lists))
+            rows = list(zip(*(_column(name, x, count) for x in values)))
+        first = len(arguments)
         with no_grad():
-            verdicts = [_verdict(name, f(*_positional(names, row), **_named(names, row))) for row in rows]
+            verdicts = [_verdict(name, f(*row[:first], **dict(zip(keywords, row[first:])))) for row in rows]
         numbers = np.array([number for number, _ in verdicts])
-        result: Any = numbers if several else float(numbers[0])
+        result: Any = numbers if lists else float(numbers[0])
         variables = list({id(x): x for x in given if isinstance(x, Variable)}.values())
         if not variables:
             return result
@@ -83,27 +80,28 @@ def judge(f: Callable) -> Callable:
         return judged
 
 
+def _stacked(x):
+    """A list with text variables in it as several texts."""
+    return several(x) if is_list_of_texts(x) and any(isinstance(item, Variable) for item in x) else x
+
+
 def _plain(x):
     """What ``f`` sees: strings for texts; several texts stay together."""
-    if isinstance(x, Variable):
-        return x.data if isinstance(x.data, Texts) else str(x.data) if x.dtype is str else x
-    return x
+    value = x.data if isinstance(x, Variable) and x.dtype is str else x
+    return str(value) if isinstance(value, str) else value
 
 
-def _is_list(x) -> bool:
-    return isinstance(x, (list, tuple)) and len(x) > 0 and all(isinstance(item, str) for item in x)
-
-
-def _positional(names: list, row: list) -> list:
-    return [_text(x) for key, x in zip(names, row) if isinstance(key, int)]
-
-
-def _named(names: list, row: list) -> dict:
-    return {key: _text(x) for key, x in zip(names, row) if not isinstance(key, int)}
-
-
-def _text(x):
-    return str(x) if isinstance(x, str) else x
+def _column(name: str, x, count: int) -> list:
+    """What each of several texts is judged with: its own of a list or an array, all else for each of them."""
+    if isinstance(x, Texts) and len(x) == 1:
+        return list(map(str, x)) * count
+    if not isinstance(x, (Texts, list, tuple)) and not getattr(x, "shape", ()):
+        return [x] * count
+    if len(x) != count:
+        raise ShapeError(
+            f"`{name}`: {count} texts are judged one by one; what is beside them has {len(x)} elements.", argument="f"
+        )
+    return [_plain(item) for item in x]
 
 
 def _verdict(name: str, answer) -> tuple[float, tuple[str, ...]]:

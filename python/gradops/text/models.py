@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -43,12 +44,21 @@ class Model:
         return f"<model {self.name}>"
 
     def without_secrets(self, message: str) -> str:
-        for secret in self._secrets:
+        for secret in (*self._secrets, *_of_environment()):
             message = message.replace(secret, "***")
         return _SECRET.sub("***", message)
 
 
-_SECRET = re.compile(r"\b(?:sk|pk|gsk|key|xai|hf|AIza)[-_][\w*.-]{6,}|(?<=Bearer )\S+", re.IGNORECASE)
+_SECRET = re.compile(
+    r"\b(?:sk|pk|gsk|key|xai|hf|r8)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
+    r"|(?<=Bearer )\S+|(?<=api[-_]key[=:])\S+",
+    re.IGNORECASE,
+)
+
+
+def _of_environment() -> list[str]:
+    """Where clients and litellm look for keys."""
+    return [v for name, v in os.environ.items() if len(v) > 7 and name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
 
 
 def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
@@ -57,21 +67,32 @@ def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
     Raises:
         ArgumentTypeError: what is neither.
     """
-    if not isinstance(prompt, str):
-        if not isinstance(prompt, (list, tuple)) or not all(map(_is_message, prompt)):
-            raise ArgumentTypeError(
-                "`prompt` must be a text or messages with roles and contents; got {prompt}.",
-                argument="prompt",
-                hint="`call(model, prompt)` takes text variables",
-                prompt=TypeOf(prompt),
-            )
-        return [{"role": "system", "content": str(system)}] * (system is not None) + list(prompt)
-    user = {"role": "user", "content": str(prompt)}
-    return [user] if system is None else [{"role": "system", "content": str(system)}, user]
+    if system is not None and not isinstance(system, str):
+        raise _no_text("system", "a text", system)
+    start = [] if system is None else [{"role": "system", "content": str(system)}]
+    if isinstance(prompt, str):
+        return [*start, {"role": "user", "content": str(prompt)}]
+    if not isinstance(prompt, (list, tuple)) or not prompt or not all(map(_is_message, prompt)):
+        raise _no_text("prompt", "a text or messages, each a `role` and a `content`", prompt)
+    return [*start, *prompt]
+
+
+def _no_text(argument: str, expected: str, value) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"`{argument}` must be {expected}; got {{value}}.",
+        argument=argument,
+        hint="{call} takes text variables",
+        value=TypeOf(value),
+        call=Code("`text.call(model, prompt)`", "`text_call(model, prompt)`"),
+    )
 
 
 def _is_message(value) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+    return (
+        isinstance(value, Mapping)
+        and set(value) == {"role", "content"}
+        and all(isinstance(words, str) for words in value.values())
+    )
 
 
 def as_prompt(messages: Messages) -> tuple[str, str | None]:
@@ -83,32 +104,36 @@ def as_prompt(messages: Messages) -> tuple[str, str | None]:
     return "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns), system or None
 
 
-def ask(model: Model, messages: Messages, what: str) -> Reply:
+def ask(model: Model, messages: Messages, what: str, hint: str | None = None) -> Reply:
     """The model's answer.
 
     Raises:
-        ModelError: the model raised, or gave nothing or no text; ``what`` names the call. A failure that is
-            the layer's own (a budget) keeps its class.
+        ModelError: the model raised, or gave nothing or no text; ``what`` names the call, ``hint`` how it is made
+            again. A failure that is the layer's own (a budget) keeps its class.
     """
+    failure, cause = None, None
     try:
         answer = model.send(messages)
     except ModelError as error:
-        raise type(error)(f"{what}: {error.message}", hint=error.hint) from error.__cause__
+        cause = error.__cause__
+        failure = type(error)(f"{what}: {error.template}", hint=error.hint_template, **error.fields)
     except Exception as error:
-        shown = model.without_secrets(f"{type(error).__name__}: {error}")
-        hidden = shown != f"{type(error).__name__}: {error}"
-        raise ModelError(
-            f"{what}: the model failed. {shown}", hint="the pass can be taken up again: call `backward()` once more"
-        ) from (None if hidden else error)
-    if inspect.iscoroutine(answer):
-        answer.close()
+        said = f"{type(error).__name__}: {error}"
+        shown = model.without_secrets(said)
+        cause = error if shown == said else None
+        failure = ModelError(f"{what}: the model failed. {shown}", hint=hint)
+    if failure is not None:
+        raise failure from cause  # out here, so that what it hides is not its context either
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
         raise ModelError(
             f"{what}: the model is a coroutine function.", hint="use the client that is not async: calls run on threads"
         )
     if not isinstance(answer, str):
-        raise ModelError(f"{what}: the model returned {_kind(answer)}, which is no text.")
+        raise ModelError(f"{what}: the model returned {_kind(answer)}, which is no text.", hint=hint)
     if not answer.strip():
-        raise ModelError(f"{what}: the model returned an empty text.")
+        raise ModelError(f"{what}: the model returned an empty text.", hint=hint)
     return answer if isinstance(answer, Reply) else Reply(answer)
 
 
@@ -122,8 +147,8 @@ def as_model(x, model: str | None = None, **options) -> Model:
     Args:
         x: one of
 
-            - a function of ``(prompt, system)``, of ``(prompt, system_prompt=)``, or of the prompt alone, before which
-              the system prompt is then put;
+            - a function of ``(prompt, system)``, in any order where one is named ``system`` or ``system_prompt``; or
+              of the prompt alone, before which the system prompt is then put;
             - a client with ``chat.completions.create``, as that of ``openai`` and all that are compatible;
             - the name of a model, which ``litellm`` calls: ``"anthropic/claude-..."``;
             - a model already.
@@ -168,31 +193,27 @@ def _without(x, made: Model, model, options) -> Model:
 
 
 def _sender(function: Callable) -> Callable[[Messages], Any]:
-    way = _way(function)
-
-    def send(messages: Messages):
-        prompt, system = as_prompt(messages)
-        if way == "joined":
-            return function(prompt if system is None else f"{system}\n\n{prompt}")
-        return function(prompt, system) if way == "position" else function(prompt, **{way: system})
-
-    return send
+    answer = _by_prompt_and_system(function)
+    return lambda messages: answer(*as_prompt(messages))
 
 
-def _way(function: Callable) -> str:
-    """How a function takes the system prompt: by position, by a name, or ``"joined"`` to the prompt."""
+def _by_prompt_and_system(function: Callable) -> Callable[[str, str | None], Any]:
+    """``function`` of ``(prompt, system)``, however it takes the system prompt: by name, by position, or not at all."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return "position"
-    names = [p.name for p in parameters]
+        return function
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     for name in ("system", "system_prompt"):
-        if name in names[1:]:
-            return name
-    required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if name in names and names[0] != name:
+            return lambda prompt, system: function(prompt, **{name: system})
+        if name in names and len(positional) > 1:
+            return lambda prompt, system: function(system, prompt)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    needed = [p for p in required if p.default is p.empty]
-    return "position" if several or len(needed) == 2 else "joined"
+    if several or len([p for p in positional if p.default is p.empty]) == 2:
+        return function
+    return lambda prompt, system: function(prompt if system is None else f"{system}\n\n{prompt}")
 
 
 def _of_client(client, create: Callable, model: str | None, options: dict) -> Model:
@@ -229,6 +250,8 @@ def _of_litellm(name: str, options: dict) -> Model:
 
 def _answer_of(response) -> Reply | Any:
     """The text of a chat completion."""
+    if inspect.isawaitable(response):
+        return response
     choices = getattr(response, "choices", None)
     if not choices:
         return None
@@ -243,7 +266,7 @@ def scripted(answers: Mapping[str, Any]) -> Model:
     Args:
         answers: regular expressions and what is answered where the first of them that is found in the prompt (the
             system prompt before it) matches: a text; a list of texts, one for each call, the last from then on; or a
-            function of ``(prompt, system)``. Patterns are searched for with ``.`` matching newlines too.
+            function, as for :func:`as_model`. Patterns are searched for with ``.`` matching newlines too.
 
     Returns:
         A model. ``model.calls`` are the ``(prompt, system)`` it was asked, in order.
@@ -269,11 +292,13 @@ def scripted(answers: Mapping[str, Any]) -> Model:
                 answer=TypeOf(answer),
             )
         try:
-            rows.append((re.compile(pattern, re.DOTALL), answer, [0]))
+            found = re.compile(pattern, re.DOTALL).search
+            found("")
         except (re.error, TypeError) as error:
             raise ArgumentError(
                 f"`answers`: {pattern!r} is no regular expression: {error}.", argument="answers"
             ) from None
+        rows.append((found, _by_prompt_and_system(answer) if callable(answer) else answer, [0]))
     calls: list[tuple[str, str | None]] = []
     lock = threading.Lock()
 
@@ -282,8 +307,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         text = prompt if system is None else f"{system}\n\n{prompt}"
         with lock:
             calls.append((prompt, system))
-            for pattern, answer, count in rows:
-                if pattern.search(text):
+            for found, answer, count in rows:
+                if found(text):
                     count[0] += 1
                     if isinstance(answer, (list, tuple)):
                         answer = answer[min(count[0], len(answer)) - 1]
@@ -291,7 +316,7 @@ def scripted(answers: Mapping[str, Any]) -> Model:
             else:
                 raise ModelError(
                     f"the script has no answer to {shortened(text)!r}.",
-                    hint=f"its patterns are {', '.join(repr(p.pattern) for p, _, _ in rows)}",
+                    hint=f"its patterns are {', '.join(map(repr, answers))}",
                 )
         return answer if isinstance(answer, str) else answer(prompt, system)
 

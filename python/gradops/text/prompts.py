@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 
 PROMPTS = {
     "feedback_system": "You help to improve the inputs of a language model. You say what to change; rewrite nothing.",
@@ -65,12 +65,19 @@ def chosen(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
 
     Raises:
         ArgumentError: a name that is none of theirs.
+        ArgumentTypeError: words that are no text.
     """
-    unknown = sorted(set(prompts or ()) - set(PROMPTS))
-    if unknown:
-        raise ArgumentError(
-            f"`prompts` has no {unknown[0]!r}; its names are {', '.join(map(repr, PROMPTS))}.", argument="prompts"
-        )
+    if not isinstance(prompts, Mapping | None):
+        raise ArgumentTypeError("`prompts` must be a dict; got {prompts}.", argument="prompts", prompts=TypeOf(prompts))
+    for name, words in (prompts or {}).items():
+        if name not in PROMPTS:
+            raise ArgumentError(
+                f"`prompts` has no {name!r}; its names are {', '.join(map(repr, PROMPTS))}.", argument="prompts"
+            )
+        if not isinstance(words, str):
+            raise ArgumentTypeError(
+                f"`prompts`: {name!r} must be a text; got {{words}}.", argument="prompts", words=TypeOf(words)
+            )
     return {**PROMPTS, **(prompts or {})}
 
 

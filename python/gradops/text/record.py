@@ -6,11 +6,12 @@ import json
 import os
 import threading
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, BudgetError, Code, Given, ModelError
+from ..errors import ArgumentError, ArgumentTypeError, BudgetError, Code, Given, ModelError, TypeOf
 from .models import Messages, Model, Reply, as_model, as_prompt, shortened
 
 
@@ -27,8 +28,9 @@ def remembered(
 
     Args:
         model: what :func:`as_model` takes; None to answer from the recording alone, and ask nothing.
-        path: a file of JSON lines, ``{"messages": [...], "answer": "...", "tokens": n}``, one a call, written as the
-            call ends, so that an interrupt loses nothing. None: memory alone.
+        path: a file of JSON lines, ``{"model": "...", "messages": [...], "answer": "...", "tokens": n}``, one a call,
+            written as the call ends, so that an interrupt loses nothing; what is there is never changed. A model
+            remembers what a model of its name answered; without one what any did. None: memory alone.
         calls, tokens: the most calls of ``model`` and the most tokens of them, over the life of this object; what
             memory answers is free. Tokens are as the model says, else one for four characters.
         retries: how often a call is repeated that failed for the moment: a rate limit, a timeout, a lost connection,
@@ -40,8 +42,9 @@ def remembered(
         A model. ``model.spent`` is ``{"calls": ..., "tokens": ..., "remembered": ...}``.
 
     Raises:
-        ArgumentError: ``retries`` or ``wait`` below 0; a recording with a line that is none; the last one, if an
-            interrupt broke it off, is left out.
+        ArgumentTypeError: a ``path`` that names no file.
+        ArgumentError: ``retries`` or ``wait`` below 0; a file that is no recording, or is not there for a replay; a
+            line that an interrupt broke off is passed over.
         BudgetError: when called, for a call that would go over the budget; it is not made.
         ModelError: when called without ``model``, for what was not recorded.
 
@@ -49,15 +52,13 @@ def remembered(
     """
     if model is None and path is None:
         raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
-    for name, value in (("retries", retries), ("wait", wait)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise ArgumentError(
-                f"`{name}` must be a number of at least 0; got {{value}}.",
-                argument=name,
-                value=Given(repr(value), value),
-            )
-    memory = _Memory(None if path is None else Path(path))
+    _check("retries", retries, int)
+    _check("wait", wait)
+    path = _file(path)
+    if model is None and not path.exists():
+        raise ArgumentError(f"`path`: there is no recording {str(path)!r}.", argument="path")
     made = None if model is None else as_model(model)
+    memory = _Memory(path, None if made is None else made.name)
     budget = _Budget(calls, tokens)
 
     def ask(messages: Messages) -> Reply:
@@ -69,7 +70,7 @@ def remembered(
             )
         budget.take()
         try:
-            answer = _repeated(lambda: made.send(messages), retries, wait)
+            answer = _repeated(lambda: made.send(messages), int(retries), wait)
         except BaseException:
             budget.give_back()
             raise
@@ -86,6 +87,29 @@ def remembered(
 
     wrapped = _Remembered(send, "remembered" if made is None else f"{made.name}, remembered", memory, budget, made)
     return wrapped
+
+
+def _file(path) -> Path | None:
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or Path(path).is_dir():
+        raise ArgumentTypeError("`path` must be the name of a file; got {path}.", argument="path", path=_given(path))
+    return Path(path)
+
+
+def _given(path) -> Given | TypeOf:
+    return Given(repr(path), path) if isinstance(path, str) else TypeOf(path)
+
+
+def _check(name: str, value, kind: type = float) -> None:
+    """Refuse what is no number of at least 0; for ``kind`` int, of a whole one."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not value >= 0 or kind is int and value % 1:
+        raise ArgumentError(
+            f"`{name}` must be a {'whole ' if kind is int else ''}number of at least 0; got {{value}}.",
+            argument=name,
+            value=Given(repr(value), value),
+        )
 
 
 class _Remembered(Model):
@@ -105,11 +129,8 @@ class _Budget:
 
     def __init__(self, calls: int | None, tokens: int | None):
         for name, most in (("calls", calls), ("tokens", tokens)):
-            if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or most < 0):
-                given = Given(repr(most), most)
-                raise ArgumentError(
-                    f"`{name}` must be a number of {name}, or {{None}}; got {{given}}.", argument=name, given=given
-                )
+            if most is not None:
+                _check(name, most)
         self.calls, self.tokens = calls, tokens
         self.made = self.used = 0
         self._lock = threading.Lock()
@@ -141,44 +162,44 @@ class _Pending:
 
 
 class _Memory:
-    def __init__(self, path: Path | None):
+    """Answers by question; in ``path``, which is only ever added to."""
+
+    def __init__(self, path: Path | None, model: str | None):
         self.path = path
+        self.model = model
         self.hits = 0
         self._lock = threading.Lock()
         self._answers: dict[str, Reply] = {}
         self._pending: dict[str, _Pending] = {}
+        self._ending = b""  # what is missing at the end of the file, before which nothing can be added
         if path is not None and path.exists():
-            self._load(path)
+            self._load(path.read_bytes())
 
-    def _load(self, path: Path) -> None:
-        content = path.read_bytes()
-        whole, _, rest = content.rpartition(b"\n")
-        lines = whole.decode().split("\n") if whole else []
-        for number, line in enumerate(lines, 1):
+    def _load(self, content: bytes) -> None:
+        if content and not content.endswith(b"\n"):
+            self._ending = b"\n"
+        for number, line in enumerate(content.removeprefix(BOM_UTF8).split(b"\n"), 1):
             if line.strip():
                 self._learn(line, number)
-        if rest:  # a line without an end: a call whose writing was broken off, or a file made by hand
-            try:
-                self._learn(rest.decode(), len(lines) + 1)
-                ending = b"\n"
-            except (ArgumentError, UnicodeDecodeError):
-                ending = None
-            with path.open("r+b") as file:
-                if ending is None:
-                    file.truncate(len(content) - len(rest))
-                else:
-                    file.seek(0, os.SEEK_END)
-                    file.write(ending)
 
-    def _learn(self, line: str, number: int) -> None:
+    def _learn(self, line: bytes, number: int) -> None:
         try:
-            row = json.loads(line)
-            key, answer, tokens = _key(row["messages"]), row["answer"], row.get("tokens")
+            row = json.loads(line.decode(errors="surrogatepass"))
+        except ValueError:
+            if line.startswith(_START):
+                return  # broken off by an interrupt
+            raise self._no_recording(number) from None
+        try:
+            key, answer, tokens, model = _key(row["messages"]), row["answer"], row.get("tokens"), row.get("model")
             if not isinstance(answer, str):
                 raise TypeError
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ArgumentError(f"`path`: line {number} of {self.path} is no recorded call.", argument="path") from None
-        self._answers[key] = Reply(answer, tokens)
+        except (KeyError, TypeError, AttributeError):
+            raise self._no_recording(number) from None
+        if self.model is None or model is None or model == self.model:
+            self._answers[key] = Reply(answer, tokens)
+
+    def _no_recording(self, number: int) -> ArgumentError:
+        return ArgumentError(f"`path`: line {number} of {self.path} is no recorded call.", argument="path")
 
     def get(self, messages: Messages, ask: Callable[[], Reply]) -> Reply:
         """The remembered answer, or that of ``ask``; a second thread with the same question waits for the first."""
@@ -204,14 +225,19 @@ class _Memory:
             mine.done.set()
 
     def _keep(self, key: str, messages: Messages, answer: Reply) -> None:
-        row = {"messages": messages, "answer": str(answer), "tokens": answer.tokens}
+        row = {"model": self.model, "messages": messages, "answer": str(answer), "tokens": answer.tokens}
         line = (json.dumps(row, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
         with self._lock:
             self._answers[key] = answer
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("ab", buffering=0) as file:
-                    file.write(line)  # one write: a line is there, or it is not
+                    file.write(self._ending + line)  # one write: a line is there, or it is not
+                self._ending = b""
+
+
+_START = b'{"m'
+"""How lines begin, those of earlier versions too."""
 
 
 def _key(messages) -> str:

@@ -72,10 +72,12 @@ def _get_item(x, key):
         return x.whole()
     if not isinstance(key, (int, slice)):
         places = np.asarray(key)
-        if places.ndim and isinstance(x, Texts):
+        if places.ndim and isinstance(x, Texts) and places.dtype.kind in "iub":
             return Texts([x[i] for i in np.arange(len(x))[places].tolist()])
         if places.ndim or places.dtype.kind not in "iu":
-            raise AxisError("one text has positions of characters: a whole number or a slice.", argument="key")
+            several = "several texts have positions: a whole number, a slice or a list of numbers"
+            one = "one text has positions of characters: a whole number or a slice"
+            raise AxisError(f"{several if isinstance(x, Texts) else one}; got {key!r}.", argument="key")
         key = places.item()
     if isinstance(key, int) and not -len(x) <= key < len(x):
         raise AxisError(f"position {{position}} is out of range: {_sizes(x)}.", argument="key", position=Position(key))
@@ -113,11 +115,7 @@ def _reshape(x, newshape):
         return x[0] if isinstance(x, Texts) else x
     if shape in ((-1,), (count,)):
         return x if isinstance(x, Texts) else Texts([x])
-    raise ShapeError(
-        f"`reshape`: {_sizes(x)} cannot have the shape {shape}.",
-        argument="newshape",
-        hint="texts are one or several, without further dimensions",
-    )
+    raise _shape_error("reshape", x, f"the shape {shape}", "newshape")
 
 
 def _broadcast_to(x, shape):
@@ -128,7 +126,16 @@ def _broadcast_to(x, shape):
         return x
     if len(shape) == 1 and (isinstance(x, Text) or len(x) == 1):
         return Texts([x if isinstance(x, Text) else x[0]] * shape[0])
-    raise ShapeError(f"`broadcast_to`: {_sizes(x)} cannot have the shape {shape}.", argument="shape")
+    raise _shape_error("broadcast_to", x, f"the shape {shape}", "shape")
+
+
+def _shape_error(name: str, x, wanted: str, argument: str | None = None) -> ShapeError:
+    return ShapeError(
+        f"`{name}`: {_sizes(x)} and cannot have {wanted}.",
+        argument=argument,
+        hint="texts are one or several, without further dimensions; {pick} picks, repeats and reorders them",
+        pick=Code("`x[[0, 0, 1]]`", "`x[c(1, 1, 2)]`"),
+    )
 
 
 def _expand_dims(x, axis):
@@ -136,7 +143,7 @@ def _expand_dims(x, axis):
         return x
     if isinstance(x, Text) and axis in (0, -1, (0,), (-1,)):
         return Texts([x])
-    raise _axis_error(x, axis)
+    raise _shape_error("expand_dims", x, "one more dimension")
 
 
 def _squeeze(x, axis=None):

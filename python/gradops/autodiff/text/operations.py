@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentTypeError, TypeOf
+from ...errors import ArgumentTypeError, Code, TypeOf
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
@@ -33,9 +33,10 @@ def join(texts, separator: str = "") -> Any:
     """
     parts = [texts] if isinstance(texts, (Variable, str)) else list(texts)
     values: list[Text] = []
-    for part in map(_text, parts):
-        values.extend(part if isinstance(part, Texts) else (part,))
-    between = _single(separator)
+    for part in parts:
+        value = _text(part, "join")
+        values.extend(value if isinstance(value, Texts) else (value,))
+    between = _single(separator, "join")
     result = Text(between.join(values), roles_of(*values, between))
     return made("join", [*parts, separator], result)
 
@@ -46,19 +47,19 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     Gradient:
         The feedback on each part, to the text.
     """
-    value = _single(text)
+    value = _single(text, "split")
     parts = [Text(part, value.roles) for part in value.split(separator, maxsplit)]
     return made("split", [text], parts)
 
 
-def splitlines(text) -> list:
+def splitlines(text, keepends: bool = False) -> list:
     """The lines of a text, as ``str.splitlines``: a list of text variables.
 
     Gradient:
         The feedback on each line, to the text.
     """
-    value = _single(text)
-    return made("splitlines", [text], [Text(line, value.roles) for line in value.splitlines()])
+    value = _single(text, "splitlines")
+    return made("splitlines", [text], [Text(line, value.roles) for line in value.splitlines(keepends)])
 
 
 def format(template, *arguments, **named) -> Any:
@@ -76,10 +77,10 @@ def format(template, *arguments, **named) -> Any:
     Gradient:
         The feedback, to the template and every text that was filled in; none to numbers.
     """
-    pattern = _text(template)
+    pattern = _text(template, "format")
     used: list = []
     _find((arguments, named), used)
-    several = [x for x in (pattern, *map(_text, used)) if isinstance(x, Texts)]
+    several = [x for x in (pattern, *(_text(x, "format") for x in used)) if isinstance(x, Texts)]
     if several:
         count = len(aligned("format", *several))
         result: Any = Texts([_filled(pattern, arguments, named, i) for i in range(count)])
@@ -106,6 +107,8 @@ class _Formatter(string.Formatter):
         found = self.get_value(int(first) if first.isdigit() else first, arguments, named)
         for key in keys[0::2]:
             found = found[int(key) if key.isdigit() and not isinstance(found, Mapping) else key]
+        if found is None:
+            raise KeyError(field_name)
         return _at(found, self.place, self.used), first
 
 
@@ -155,9 +158,9 @@ def _mapped(name: str, doc: str) -> Callable:
     method = getattr(str, name)
 
     def operation(text, *arguments):
-        given = [_text(x) if isinstance(x, (Variable, str)) else x for x in arguments]
+        given = [_text(x, name) if isinstance(x, (Variable, str)) else x for x in arguments]
         words = [x for x in given if isinstance(x, (Text, Texts))]
-        value = _text(text)
+        value = _text(text, name)
         if isinstance(value, Texts) or any(isinstance(x, Texts) for x in words):
             rows = aligned(name, value, *words)
             result: Any = Texts([_applied(method, row[0], given, iter(row[1:])) for row in rows])
@@ -207,7 +210,7 @@ def made(name: str, inputs: Sequence, result) -> Any:
 
 def made_by_host(name: str, inputs: Sequence, result) -> Any:
     """:func:`made` of strings that another language computed; their roles are those of the inputs."""
-    texts = [_text(x) for x in inputs if isinstance(x, str) or isinstance(x, Variable) and x.dtype is str]
+    texts = [_text(x, name) for x in inputs if isinstance(x, str) or isinstance(x, Variable) and x.dtype is str]
     value = convert(result)
     if isinstance(value, Text):
         return made(name, inputs, Text(value, roles_of(*texts)))
@@ -227,17 +230,23 @@ def _parts_to_all(g, saved, node) -> list:
     return [sum((feedback(part) for part in g), Feedback())] * len(node.edges)
 
 
-def _text(value) -> Text | Texts:
+def _text(value, name: str) -> Text | Texts:
     data = value.data if isinstance(value, Variable) else value
     if isinstance(data, (Text, Texts)):
         return data
     if isinstance(data, str):
         return Text(data)
-    raise ArgumentTypeError("expected a text; got {data}.", data=TypeOf(data))
+    got = "numbers" if isinstance(value, Variable) else "{value}"
+    raise ArgumentTypeError(f"`{name}` takes texts; got {got}.", hint="`format` fills numbers in", value=TypeOf(value))
 
 
-def _single(value) -> Text:
-    text = _text(value)
+def _single(value, name: str) -> Text:
+    text = _text(value, name)
     if isinstance(text, Texts):
-        raise ArgumentTypeError("expected one text; got several.", hint="take them one by one: `for text in texts`")
+        raise ArgumentTypeError(
+            f"`{name}` takes one text; got {len(text)}.", hint="take them one by one: {each}", each=_EACH
+        )
     return text
+
+
+_EACH = Code("`for text in texts`", "`lapply(texts, ...)`")
