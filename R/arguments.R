@@ -16,7 +16,11 @@ positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = pare
 as_python <- function(x, name = "x", call = NULL) {
   if (is.object(x)) x <- without_class(x, name, call)
   switch(typeof(x),
-    environment = , character = , `NULL` = x,
+    environment = , `NULL` = x,
+    character = {
+      check_words(x, name, call)
+      x
+    },
     closure = , builtin = , special = callback(x),
     list = {
       named <- all(nzchar(rlang::names2(x))) # all or none
@@ -33,12 +37,31 @@ as_python <- function(x, name = "x", call = NULL) {
 
 callback_value <- "the function's value"
 
+# A missing text is missing, not the word "NA".
+check_words <- function(x, name = substitute(x), call = parent.frame()) {
+  if (is.character(x) && anyNA(x)) {
+    if (!is.character(name)) name <- deparse1(name)
+    abort(
+      c(
+        sprintf("%s has a missing text, at %s.", quoted_name(name), toString(which(is.na(x)))),
+        i = "Leave it out, or use \"\" for an empty one."
+      ),
+      class = c("gradops_error_argument", "gradops_error"), argument = name, call = call
+    )
+  }
+}
+
+# The name of an argument, or words for what has none.
+quoted_name <- function(name) {
+  if (grepl(" ", name, fixed = TRUE)) name else sprintf("`%s`", name)
+}
+
 not_numeric <- function(name, x, call) {
   if (!is.character(name)) name <- deparse1(name)
   abort(
     sprintf(
       "%s must be a tensor, or numeric, logical, complex, or a list of these; got %s.",
-      if (identical(name, callback_value)) name else sprintf("`%s`", name), friendly(x)
+      quoted_name(name), friendly(x)
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call
   )
@@ -90,7 +113,7 @@ has_codes <- function(x, name, call) {
   instead <- if (is.factor(x)) "as.integer()" else "as.numeric()"
   abort(
     c(
-      sprintf("`%s` must be a tensor or numbers; got %s, whose numbers are codes.", name, friendly(x)),
+      sprintf("%s must be a tensor or numbers; got %s, whose numbers are codes.", quoted_name(name), friendly(x)),
       i = sprintf("`%s` of it says that they are meant.", instead)
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call

@@ -2,7 +2,7 @@
 #'
 #' A variable is a tensor whose operations are recorded, so that [backward()] can compute gradients. On PyTorch it is a
 #' torch tensor, which PyTorch itself records.
-#' @param data A tensor, or R numbers, which go to the default backend; or a string.
+#' @param data A tensor, or R numbers, which go to the default backend; or a string, or several.
 #' @param requires_grad Whether `backward()` accumulates a gradient in `x$grad`.
 #' @param role What a text is for; goes into feedback on it.
 #' @returns A variable.
@@ -21,16 +21,14 @@
 #' backward(sum(x^2))
 #' x$grad
 #' @export
-variable <- function(data, requires_grad = FALSE, role = NULL) {
-  check_words(data)
-  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role), data)
+variable <- function(data = "", requires_grad = FALSE, role = NULL) {
+  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), operand(role)), data)
 }
 
 #' @rdname variable
 #' @export
-parameter <- function(data, requires_grad = TRUE, role = NULL) {
-  check_words(data)
-  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), role, TRUE), data)
+parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
+  keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), operand(role), TRUE), data)
 }
 
 #' @rdname variable
@@ -39,23 +37,8 @@ parameter <- function(data, requires_grad = TRUE, role = NULL) {
 #'   its role, its gradient and its place in graphs.
 #' @export
 `value<-` <- function(x, value) {
-  check_words(value)
   call_core("interop.r.set_value", x, operand(value))
   x
-}
-
-# A missing text is missing, not the word "NA".
-check_words <- function(x, name = substitute(x), call = parent.frame()) {
-  if (is.character(x) && anyNA(x)) {
-    if (!is.character(name)) name <- deparse1(name)
-    abort(
-      c(
-        sprintf("`%s` has a missing text, at %s.", name, toString(which(is.na(x)))),
-        i = "Leave it out, or use \"\" for an empty one."
-      ),
-      class = c("gradops_error_argument", "gradops_error"), argument = name, call = call
-    )
-  }
 }
 
 #' Gradients of recorded operations
@@ -80,8 +63,10 @@ check_words <- function(x, name = substitute(x), call = parent.frame()) {
 #' autodiff_grad(slope, x)
 #' @export
 backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
-  check_words(grad_variables)
-  if (is.character(grad_variables) && is_tensor(variables)) grad_variables <- list(as.list(grad_variables))
+  if (is.character(grad_variables) && is_tensor(variables)) {
+    check_words(grad_variables)
+    grad_variables <- list(as.list(grad_variables))
+  }
   call_core(
     "autodiff.backward", operand(variables), operand(grad_variables), flag(retain_graph, TRUE), flag(create_graph),
     operand(inputs)

@@ -35,7 +35,7 @@ argument_name <- function(f, i) {
 call_python <- function(f, arguments, numbers = NULL, keep = NULL, in_r = FALSE, call = users_call()) {
   named <- nzchar(rlang::names2(arguments))
   call_core(
-    "interop.r.invoke", f, lapply(unname(arguments[!named]), operand), lapply(arguments[named], operand),
+    "interop.r.invoke", f, lapply(unname(arguments[!named]), operand, "..."), lapply(arguments[named], operand, "..."),
     numbers, keep, in_r, .call = call
   )
 }

@@ -27,7 +27,8 @@ methods_of_tensors <- function() {
       is.na = is_na_tensor, is.nan = is_na_tensor, is.finite = is_finite_tensor, is.infinite = is_infinite_tensor,
       anyNA = any_na_tensor, is.numeric = is_numeric_tensor, is.matrix = is_matrix_tensor, is.array = is_array_tensor,
       rowsum = rowsum_tensor, by = by_tensor,
-      all.equal = all_equal_tensor, summary = summary_tensor, format = format_any_tensor, print = print_tensor
+      all.equal = all_equal_tensor, summary = summary_tensor, format = format_any_tensor,
+      toString = toString_tensor, print = print_tensor
     ),
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
     stats = list(
@@ -52,7 +53,8 @@ namesakes <- function() {
       pmax = pmax_tensor, pmin = pmin_tensor,
       paste = paste_tensor, paste0 = paste0_tensor, sprintf = sprintf_tensor, sub = sub_tensor, gsub = gsub_tensor,
       toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
-      cat = cat_tensor,
+      substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
+      nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor,
       besselI = bessel_i_tensor, besselK = bessel_k_tensor, besselJ = bessel_j_tensor, besselY = bessel_y_tensor,

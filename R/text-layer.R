@@ -74,13 +74,15 @@ text_call <- function(model, prompt, system = NULL, ..., role = NULL, critic = N
     )
   }
   fields <- Map(function(x, name) text_operand(field_words(x), name, call), fields, names(fields))
-  settings <- list(role = role, critic = if (!is.null(critic)) model_operand(critic), prompts = as.list(prompts))
+  settings <- list(
+    role = operand(role), critic = if (!is.null(critic)) model_operand(critic), prompts = other_prompts(prompts)
+  )
   answer <- call_core(
     "interop.r.invoke", text_core("call"),
     list(model_operand(model), text_operand(prompt), text_operand(system)),
     c(Filter(function(x) is.function(x) || length(x) > 0, settings), fields)
   )
-  if (is_tensor(answer)) answer else as.character(py_to_r(call_core("interop.r.to_r", answer)))
+  text_result(answer)
 }
 
 #' @rdname text_layer
@@ -88,49 +90,61 @@ text_call <- function(model, prompt, system = NULL, ..., role = NULL, critic = N
 text_judge <- function(f) {
   check_function(f)
   name <- substitute(f)
-  f <- call_core("interop.r.named", callback(f, judged), if (is.name(name)) as.character(name) else "judge")
+  f <- call_core("interop.r.named", callback(f, take = judged), if (is.name(name)) as.character(name) else "judge")
   judge <- call_core("text.judge", f)
   function(...) {
     number <- call_python(judge, list(...))
-    if (is_tensor(number)) number else py_to_r(number)
+    if (inherits(number, variable_class)) number else as.vector(py_to_r(call_core("interop.r.to_r", number)))
   }
 }
 
-# What a critic said: NULL, remarks, a number, or a number and remarks.
-judged <- function(value) {
-  said <- if (is.list(value)) unlist(Filter(is.character, value)) else value
-  check_words(said, "the judge's remark")
-  if (is.list(value) && length(value) == 2 && is.numeric(value[[1]])) {
-    list(value[[1]], as.list(as.character(value[[2]])))
-  } else if (is.character(value)) {
-    as.list(value)
-  } else {
-    as_python(value, callback_value)
-  }
+# What a critic looks at: R's strings and numbers.
+judged <- function(x) {
+  x <- several(x)
+  if (inherits(x, variable_class)) x else plain(x) %||% x
 }
 
 #' @rdname text_layer
 #' @export
 text_descent <- function(params, model, memory = 0, constraints = character(), prompts = NULL) {
   check_number(memory)
-  if (is_tensor(params)) params <- list(params)
+  params <- if (is_tensor(params)) list(params) else unname(as.list(params))
   optimizer <- call_core(
-    "text.Descent", lapply(params, operand), model_operand(model), as.integer(memory), as.list(constraints),
-    as.list(prompts)
+    "text.Descent", lapply(params, operand), model_operand(model), whole(memory), operand(as.list(constraints)),
+    other_prompts(prompts)
   )
   method <- function(name) function(...) call_core(
     "interop.r.invoke_method", optimizer, name, list(...), .call = users_call()
   )
   structure(
     list(
-      step = function() invisible(method("step")()),
-      zero_grad = function() invisible(method("zero_grad")()),
+      step = function() {
+        method("step")()
+        invisible()
+      },
+      zero_grad = function() {
+        method("zero_grad")()
+        invisible()
+      },
       state_dict = function() py_to_r(method("state_dict")()),
-      load_state_dict = function(state) invisible(method("load_state_dict")(state)),
+      load_state_dict = function(state) {
+        method("load_state_dict")(state)
+        invisible()
+      },
       params = params
     ),
     class = "gradops_descent"
   )
+}
+
+# A whole number as an integer; of the rest Python says what is wrong.
+whole <- function(x) {
+  if (is.numeric(x) && isTRUE(x == round(x) && abs(x) < 2^31)) as.integer(x) else x
+}
+
+# Other prompts, a list or a vector with names.
+other_prompts <- function(prompts) {
+  if (length(prompts) > 0) operand(as.list(prompts), "prompts")
 }
 
 #' @export
@@ -145,15 +159,20 @@ print.gradops_descent <- function(x, ...) {
 text_each <- function(f, ..., threads = 8, progress = FALSE) {
   check_function(f)
   flag(progress)
+  check_number(threads)
   columns <- lapply(list(...), as_items)
   if (identical(f, backward)) {
-    call_core("interop.r.backward_each", as.integer(threads), progress, lapply(columns, operand))
+    call_core("interop.r.backward_each", whole(threads), progress, lapply(columns, operand))
     return(invisible())
   }
   sizes <- lengths(columns)
   if (length(sizes) == 0 || length(unique(sizes)) > 1) {
     abort(
-      sprintf("`text_each()` takes vectors of one length; got %s.", toString(sizes)),
+      if (length(sizes) == 0) {
+        "`text_each()` takes vectors or lists to go through."
+      } else {
+        sprintf("`text_each()` takes vectors of one length; got %s.", toString(sizes))
+      },
       class = c("gradops_error_argument", "gradops_error"), argument = "..."
     )
   }
@@ -177,8 +196,8 @@ each_in_r <- function(f, columns, size, progress) {
 
 # Texts for Python: several as such, lists (messages) element by element.
 text_operand <- function(x, name = substitute(x), call = parent.frame()) {
-  check_words(x, name, call)
-  if (is.character(x) && length(x) > 1) call_core("autodiff.text.convert", as.list(x)) else operand(x, name, call)
+  x <- operand(x, name, call)
+  if (is.character(x) && length(x) > 1) call_core("autodiff.text.convert", as.list(x)) else x
 }
 
 # Numbers and the like as R writes them.

@@ -6,7 +6,8 @@
 #' that answers, `text_remembered()` one that records, replays, retries and counts, `text_scripted()` one that calls
 #' nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
 #' @param x One of
-#'   - an R function of `(prompt, system)`, or of the prompt alone, before which the system prompt is then put;
+#'   - an R function of `(prompt, system)`, in any order where one is named `system` or `system_prompt`; or of the prompt
+#'     alone, before which the system prompt is then put;
 #'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
 #'   - a Python client with `chat$completions$create`, as that of `openai`, and the name of its `model`;
 #'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;
@@ -14,7 +15,8 @@
 #' @param model The name of the client's model; for `text_remembered()` what `text_as_model()` takes, or `NULL` to
 #'   answer from the recording alone.
 #' @param ... What is sent with each call: `temperature = 0`.
-#' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; `NULL`:
+#' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; what is
+#'   there is never changed. A model remembers what a model of its name answered; without one what any did. `NULL`:
 #'   memory alone.
 #' @param calls,tokens The most calls, and the most tokens of them; what memory answers is free. Tokens are as the model
 #'   says, else one for four characters.
@@ -22,7 +24,7 @@
 #'   an error 5xx); conditions of \pkg{httr2} with such a status, too.
 #' @param wait Seconds before the first repetition, doubled for each further one.
 #' @param answers A list: regular expressions (Python's) as names, and what is answered where the first that is found
-#'   in the system prompt and prompt matches: a text; several, one for each call; or a function of `(prompt, system)`.
+#'   in the system prompt and prompt matches: a text; several, one for each call; or a function, as for `x`.
 #'   One without a name answers all else.
 #' @returns A model: an R function of `(prompt, system = NULL)`. `model$name`; of `text_remembered()` also
 #'   `model$spent`, a list of `calls`, `tokens` and `remembered`; of `text_scripted()` `model$calls`, a data frame of
@@ -54,23 +56,12 @@ text_as_model <- function(x, model = NULL, ...) {
 #' @rdname text_models
 #' @export
 text_remembered <- function(model, path = NULL, calls = NULL, tokens = NULL, retries = 5, wait = 1) {
-  if (!is.null(path)) {
-    if (!rlang::is_string(path) || dir.exists(path)) {
-      abort(
-        "`path` must be the name of a file, one string.",
-        class = c("gradops_error_type", "gradops_error"), argument = "path"
-      )
-    }
-    path <- path.expand(path)
-  }
+  path <- if (is.character(path)) operand(path.expand(path)) else path
   check_number(retries)
   check_number(wait)
   if (!is.null(calls)) check_number(calls)
   if (!is.null(tokens)) check_number(tokens)
-  settings <- list(
-    calls = if (!is.null(calls)) as.integer(calls), tokens = if (!is.null(tokens)) as.integer(tokens),
-    retries = as.integer(retries), wait = wait
-  )
+  settings <- list(calls = whole(calls), tokens = whole(tokens), retries = whole(retries), wait = wait)
   as_r_model(call_core("interop.r.invoke", text_core("remembered"), list(model_operand(model), path), settings))
 }
 
@@ -84,12 +75,8 @@ text_scripted <- function(answers) {
     )
   }
   patterns <- rlang::names2(answers)
-  pairs <- Map(function(pattern, answer) list(pattern, model_answer(answer)), patterns, as.list(answers))
+  pairs <- Map(function(pattern, answer) list(pattern, operand(answer, "answers")), patterns, as.list(answers))
   as_r_model(call_core("text.scripted", unname(pairs)))
-}
-
-model_answer <- function(answer) {
-  if (is.function(answer)) callback(answer) else if (length(answer) > 1) as.list(answer) else answer
 }
 
 text_core <- function(name) {
@@ -104,7 +91,8 @@ model_operand <- function(x) {
   } else if (inherits(x, "python.builtin.object")) {
     x
   } else if (is_ellmer(x)) {
-    call_core("interop.r.named", callback(ellmer_call(x)), "ellmer chat")
+    name <- if (is.function(x$get_model)) x$get_model() else "ellmer chat"
+    call_core("interop.r.named", callback(ellmer_call(x)), name)
   } else if (is.function(x)) {
     call_core("interop.r.named", callback(x), "R function")
   } else {
@@ -129,7 +117,7 @@ ellmer_call <- function(chat) {
 
 as_r_model <- function(model) {
   f <- function(prompt, system = NULL) {
-    as.character(py_to_r(call_core("interop.r.invoke", model, list(prompt, system), list())))
+    as.character(py_to_r(call_core("interop.r.invoke", model, list(operand(prompt), operand(system)), list())))
   }
   structure(f, class = c("gradops_model", "function"), model = model)
 }

@@ -2,15 +2,17 @@
 
 #' Strings of text variables
 #'
-#' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `trimws()`, `substr()` and
-#' `format()` are base R's, and on text variables they are recorded: the result is a text variable. Of tensors of
-#' numbers they, `prettyNum()`, `formatC()` and `cat()` show the values, silently. `c()`, `rep()`,
-#' `rev()` and `[` pick and join several texts, `cat()` shows them. Of R's own values each is base R's. Other functions
-#' of strings (`substring()`, `chartr()`, `casefold()`, `toString()`) give R's strings, where feedback ends.
+#' `paste()`, `paste0()`, `sprintf()`, `sub()`, `gsub()`, `toupper()`, `tolower()`, `casefold()`, `chartr()`, `trimws()`,
+#' `substr()`, `substring()`, `strsplit()`, `toString()` and `format()` are base R's, and on text variables they are
+#' recorded: the result is a text variable. Of tensors of numbers they, `prettyNum()`, `formatC()` and `cat()` show the
+#' values, silently. `c()`, `rep()`, `rev()` and `[` pick and join several texts, `cat()` shows them; `nchar()`,
+#' `startsWith()`, `endsWith()` and `grepl()` look at them. Of R's own values each is base R's. Other functions of
+#' strings (`strtrim()`, `shQuote()`, `file.path()`) give R's strings, where feedback ends.
 #' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in
 #'   base R; texts may be text variables.
-#' @param start,stop,file,fill,labels,append As in base R.
-#' @returns A text variable, of as many texts as base R's strings.
+#' @param text,old,new,upper,prefix,suffix,split As in base R; texts may be text variables.
+#' @param start,stop,first,last,file,fill,labels,append,type,allowNA,keepNA As in base R.
+#' @returns A text variable, of as many texts as base R's strings; of `strsplit()` a list of them.
 #' @section Gradient:
 #' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that
 #' place.
@@ -23,18 +25,21 @@
 #' @name text_strings
 NULL
 
+variable_class <- "gradops.autodiff.variable.Variable"
+
 is_text <- function(x) {
-  is.environment(x) && inherits(x, "gradops.autodiff.variable.Variable") && py_to_r(call_core("interop.r.is_text", x))
+  is.environment(x) && inherits(x, variable_class) && py_to_r(call_core("interop.r.is_text", x))
 }
 
 # What base R's `f` makes of the arguments, recorded where a text variable is among them.
-on_strings <- function(name, arguments) {
+on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
   values <- lapply(arguments, function(x) if (is_tensor(x)) as.character(x) else x)
-  result <- do.call(name, values, envir = baseenv())
-  if (length(texts) == 0 || length(result) == 0) {
+  result <- finish(do.call(name, values, envir = baseenv()))
+  if (length(texts) == 0 || !is.character(result) || length(result) == 0) {
     return(result)
   }
+  check_words(result, sprintf("the result of %s()", name), call)
   call_core("autodiff.text.made_by_host", name, texts, if (length(result) == 1) result else as.list(result))
 }
 
@@ -131,6 +136,82 @@ substr_tensor <- function(x, start, stop) {
 
 #' @rdname text_strings
 #' @export
+substring <- function(text, first, last = 1000000L) {
+  UseMethod("substring", among(text))
+}
+
+substring_tensor <- function(text, first, last = 1000000L) {
+  on_strings("substring", list(text, first, last))
+}
+
+#' @rdname text_strings
+#' @export
+chartr <- function(old, new, x) {
+  UseMethod("chartr", among(old, new, x))
+}
+
+chartr_tensor <- function(old, new, x) {
+  on_strings("chartr", list(old, new, x))
+}
+
+#' @rdname text_strings
+#' @export
+casefold <- function(x, upper = FALSE) {
+  UseMethod("casefold", among(x))
+}
+
+casefold_tensor <- function(x, upper = FALSE) {
+  on_strings("casefold", list(x, upper))
+}
+
+#' @rdname text_strings
+#' @export
+strsplit <- function(x, split, fixed = FALSE, perl = FALSE, useBytes = FALSE) {
+  UseMethod("strsplit", among(x, split))
+}
+
+strsplit_tensor <- function(x, split, ...) {
+  lapply(seq_along(x), function(i) {
+    on_strings("strsplit", list(if (is_text(x) && length(x) > 1) x[i] else x, split, ...), finish = unlist)
+  })
+}
+
+toString_tensor <- function(x, ...) {
+  if (is_text(x)) paste_tensor(x, collapse = list(...)$collapse %||% ", ") else toString(shown_plainly(x), ...)
+}
+
+#' @rdname text_strings
+#' @export
+nchar <- function(x, type = "chars", allowNA = FALSE, keepNA = NA) {
+  UseMethod("nchar", among(x))
+}
+
+nchar_tensor <- function(x, ...) {
+  on_strings("nchar", list(x, ...))
+}
+
+#' @rdname text_strings
+#' @export
+startsWith <- function(x, prefix) {
+  UseMethod("startsWith", among(x, prefix))
+}
+
+startsWith_tensor <- function(x, prefix) {
+  on_strings("startsWith", list(x, prefix))
+}
+
+#' @rdname text_strings
+#' @export
+endsWith <- function(x, suffix) {
+  UseMethod("endsWith", among(x, suffix))
+}
+
+endsWith_tensor <- function(x, suffix) {
+  on_strings("endsWith", list(x, suffix))
+}
+
+#' @rdname text_strings
+#' @export
 cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
   UseMethod("cat", among(...))
 }
@@ -165,8 +246,10 @@ formatC <- function(...) {
 # `c()` of texts and strings: several texts.
 c_texts <- function(parts, call = parent.frame()) {
   as_texts <- function(x) {
-    if (!is_tensor(x) && anyNA(x)) check_words(as.character(x), "...", call)
-    if (is_tensor(x)) call_op("reshape", x, -1L) else call_core("autodiff.text.convert", as.list(as.character(x)))
+    if (is_tensor(x)) return(call_op("reshape", x, -1L))
+    x <- as.character(x)
+    check_words(x, "...", call)
+    call_core("autodiff.text.convert", as.list(x))
   }
   call_core("ops.concatenate", lapply(unname(parts), as_texts), 0L)
 }

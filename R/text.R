@@ -12,11 +12,13 @@
 #' @param template A text with places in braces: `"{name} is {age:.1f}"`, as Python's `str.format()` has them; `{}` for
 #'   the next of the unnamed.
 #' @param old,new A part of the text, and what to put in its place.
-#' @returns A variable of text, whose roles are those of what it was made from; `text_split()`: a list of them.
+#' @returns A variable of text, whose roles are those of what it was made from; R's strings where no argument is a
+#'   variable. `text_split()`: a list of them.
 #' @section Gradient:
 #' The feedback, to every text that has a part in the result.
 #' @section Errors:
 #' - `gradops_error_type`: what is not text, or nothing given for a place of the template.
+#' - `gradops_error_argument`: a missing text.
 #' @examplesIf gradops_available()
 #' instruction <- parameter("Write a haiku about {topic}.", role = "instruction")
 #' prompt <- text_format(instruction, topic = "rain")
@@ -28,44 +30,57 @@ NULL
 #' @rdname texts
 #' @export
 text_join <- function(..., separator = "") {
-  call_core("autodiff.text.join", list(...), separator)
+  text_result(call_core("autodiff.text.join", operand(list(...)), operand(separator)))
 }
 
 #' @rdname texts
 #' @export
 text_split <- function(x, separator = NULL) {
-  several(call_core("autodiff.text.split", x, separator))
+  lapply(several(call_core("autodiff.text.split", operand(x), operand(separator))), text_result)
 }
 
 #' @rdname texts
 #' @export
 text_format <- function(template, ...) {
-  given <- list(...)
-  by_name <- nzchar(names(given) %||% character(length(given)))
+  given <- lapply(list(...), format_value)
   fill <- core[["autodiff.text.format"]] %||% load_core("autodiff.text.format")
-  call_core("interop.r.invoke", fill, c(list(template), unname(given[!by_name])), given[by_name])
+  text_result(call_python(fill, c(list(template), given)))
+}
+
+# Whole numbers as R writes them; what is missing is not written "NA".
+format_value <- function(x) {
+  if (is.object(x) || !is.atomic(x) || length(x) != 1) {
+    return(x)
+  }
+  check_words(if (is.na(x)) NA_character_, "...", parent.frame(2))
+  if (is.double(x)) whole(x) else x
+}
+
+# A text variable, or R's strings.
+text_result <- function(x) {
+  if (is_tensor(x)) x else as.character(py_to_r(call_core("interop.r.to_r", x)))
 }
 
 #' @rdname texts
 #' @export
 text_replace <- function(x, old, new) {
-  call_core("autodiff.text.replace", x, old, new)
+  text_result(call_core("autodiff.text.replace", operand(x), operand(old), operand(new)))
 }
 
 #' @rdname texts
 #' @export
 text_upper <- function(x) {
-  call_core("autodiff.text.upper", x)
+  text_result(call_core("autodiff.text.upper", operand(x)))
 }
 
 #' @rdname texts
 #' @export
 text_lower <- function(x) {
-  call_core("autodiff.text.lower", x)
+  text_result(call_core("autodiff.text.lower", operand(x)))
 }
 
 #' @rdname texts
 #' @export
 text_strip <- function(x) {
-  call_core("autodiff.text.strip", x)
+  text_result(call_core("autodiff.text.strip", operand(x)))
 }

@@ -471,7 +471,7 @@ def test_what_is_missing_or_nested_is_no_text():
     with pytest.raises(ArgumentTypeError, match="missing"):
         Variable(np.array(["a", None], object))
     for jagged in ([[1, 2], [3]], [[1, 2], 3]):
-        with pytest.raises(ArgumentTypeError, match="`data`: lists in it differ in length"):
+        with pytest.raises(ArgumentTypeError, match="the lists of `data` differ in length"):
             Variable(jagged)
     for kind in (Variable, Parameter):
         with pytest.raises(ArgumentTypeError, match="role=") as caught:

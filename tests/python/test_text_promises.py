@@ -174,7 +174,7 @@ def _():
         Variable(["a", "b"]) + Variable(["c", "d", "e"])
 
 
-@promise("both", "numbers with roles: a sum has both roles")
+@promise("both", "numbers with roles: a sum has both roles", "of those that require a gradient")
 def _():
     x, y = (Variable(1.0, requires_grad=True, role=role) for role in ("x", "y"))
     assert (x + y).role == "x and y" and (x + y).item() == 2.0

@@ -80,6 +80,47 @@ test_that("R functions are models, and their errors keep their conditions and na
   expect_error(text_call(function(prompt) NULL, question), "returned nothing", class = "gradops_error_model")
   expect_error(text_call(function(prompt) "", question), "empty text", class = "gradops_error_model")
   expect_error(text_call(3, question), class = "gradops_error_type")
+  expect_error(text_call(function(prompt) NA_character_, question), "missing text", class = "gradops_error_model")
+  expect_identical(text_call(function(system, prompt) paste(system, prompt), "b", "a"), "a b")
+})
+
+test_that("a key in the message of an R error is masked, also in what caused it", {
+  local_text()
+  withr::local_envvar(SOME_API_KEY = "s3cret-of-mine")
+  for (key in c("sk-abcdef123456", "AIzaSyA1234567890abcdefghij")) {
+    error <- expect_error(text_call(function(prompt) stop("refused ", prompt), key), class = "gradops_error_model")
+    expect_match(conditionMessage(error), "refused ***", fixed = TRUE)
+    expect_false(any(grepl(key, format(error), fixed = TRUE)))
+  }
+})
+
+test_that("what is no text is refused where it would be written as one", {
+  local_text()
+  echo <- function(prompt, system) paste(system, prompt)
+  for (field in list(NULL, NA, NA_character_, list(1, "b"))) {
+    expect_error(text_call(echo, "about {x}", x = field), "`x`", class = "gradops_error")
+  }
+  for (system in list(3, NA, NA_character_)) expect_error(text_call(echo, "a", system), "system", class = "gradops_error")
+  expect_error(text_call(echo, "a", role = NA), "role", class = "gradops_error_type")
+  expect_error(text_call(echo, list(list(role = "user", content = NA))), "prompt[[1]]", fixed = TRUE)
+  expect_identical(text_call(echo, "about {x}", "s", x = list("a", "b")), c("s about a", "s about b"))
+})
+
+test_that("a pass that an R error stopped is taken up again", {
+  local_text()
+  asked <- 0
+  critic <- function(prompt) {
+    asked <<- asked + 1
+    if (asked == 3) stop("rate limit") else paste("remark", asked)
+  }
+  texts <- lapply(c("a", "b", "c"), function(x) parameter(x, role = x))
+  draft <- text_call(function(prompt, system) prompt, texts[[1]], texts[[2]], critic = critic)
+  answer <- text_call(function(prompt, system) prompt, draft, texts[[3]], critic = critic)
+  expect_error(backward(answer, c("one", "two")), "rate limit", class = "gradops_error_model")
+  expect_null(texts[[3]]$grad)
+  backward(answer, c("one", "two"))
+  expect_identical(lengths(lapply(texts, said)), c(1L, 1L, 1L))
+  expect_identical(asked, 5)
 })
 
 test_that("judges", {
@@ -93,6 +134,13 @@ test_that("judges", {
   expect_identical(said(word), c("too long", "cut"))
   expect_error(text_judge(function(text) TRUE)(word), "must return", class = "gradops_error_type")
   expect_error(text_judge("x"), class = "gradops_error_type")
+  expect_error(text_judge(function(text) list(1, 2))(word), "must return", class = "gradops_error_type")
+  words <- parameter(c("1", "2"), role = "words")
+  same <- text_judge(function(text, other) if (text != other[1]) paste(text, "is not", other[1]))
+  expect_equal(as.numeric(same(words, c(1, 3))), c(0, 1))
+  expect_identical(same(c("1", "2"), list(c("1", "x"), "3")), c(0, 1))
+  expect_error(same(words, 1:3), "2 texts", class = "gradops_error_shape")
+  expect_error(same(c("a", NA), 1:2), "missing text", class = "gradops_error_argument")
 })
 
 test_that("text_each() goes through a batch, backwards too", {
@@ -120,6 +168,9 @@ test_that("the optimiser says what it is and keeps its state", {
   other <- text_descent(p, function(prompt) prompt, memory = 1)
   other$load_state_dict(optimizer$state_dict())
   expect_identical(other$state_dict(), optimizer$state_dict())
+  expect_error(other$load_state_dict(list(past = list(3))), "state", class = "gradops_error_argument")
+  expect_error(text_descent(list(), function(prompt) "b"), "empty", class = "gradops_error_argument")
+  expect_null(text_descent(list(a = p), function(prompt) "b", prompts = c(rewrite = "{text}"))$step())
   expect_error(text_descent(variable("a"), function(prompt) "b"), class = "gradops_error_type")
 })
 
@@ -128,7 +179,8 @@ test_that("recordings, budgets and scripts", {
   file <- withr::local_tempfile(fileext = ".jsonl")
   model <- text_remembered(function(prompt, system) toupper(prompt), file, calls = 2)
   expect_identical(c(model("a"), model("b"), model("a")), c("A", "B", "A"))
-  expect_error(model("c"), "budget of 2 calls", class = "gradops_error_budget")
+  budget <- expect_error(model("c"), "budget of 2 calls", class = "gradops_error_budget")
+  expect_match(conditionMessage(budget), "text_remembered(", fixed = TRUE)
   expect_identical(model$spent[c("calls", "remembered")], list(calls = 2L, remembered = 1L))
   expect_identical(text_remembered(NULL, file)("b"), "B")
   expect_error(text_remembered(NULL, file)("z"), "no answer to", class = "gradops_error_model")
@@ -187,6 +239,14 @@ test_that("wrong settings of models are named", {
   }
   expect_named(text_remembered(f, path = 3), "path", "gradops_error_type")
   expect_named(text_remembered(f, path = tempdir()), "path", "gradops_error_type")
+  expect_named(text_remembered(f, ""), "path", "gradops_error_type")
+  expect_named(text_remembered(NULL, "not-there.jsonl"), "path", "gradops_error_argument")
+  expect_named(text_remembered(f, retries = 1.5), "retries", "gradops_error_argument")
+  expect_named(text_scripted(list("x", "y")), "answers", "gradops_error_argument")
+  expect_named(text_scripted(list(a = c("x", NA))), "answers", "gradops_error_argument")
+  expect_named(text_as_model(f)("a", NA), "system", "gradops_error_type")
+  expect_named(text_as_model(f)(NA_character_), "prompt", "gradops_error_argument")
+  expect_named(text_descent(parameter("a"), f, memory = 1.5), "memory", "gradops_error_argument")
   expect_named(text_remembered(f, retries = NA), "retries", "gradops_error_type")
   expect_named(text_remembered(f, retries = -1), "retries", "gradops_error_argument")
   expect_named(text_remembered(f, calls = "a"), "calls", "gradops_error_type")

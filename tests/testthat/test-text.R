@@ -125,6 +125,46 @@ test_that("what is no text", {
   expect_error(text_format("{q}"), "q", class = "gradops_error_type")
   expect_error(text_join(1), class = "gradops_error_type")
   expect_false(with_no_grad(a + "b")$requires_grad)
+  expect_identical(as.character(variable()), "")
+  jagged <- list(list("a", list("b")), list("a", 3), list(c("a", "b"), "c"), list(list(1, 2), list(3)))
+  for (wrong in c(jagged, list(NULL, matrix(c("a", "b")), factor("a")))) {
+    expect_error(variable(wrong), class = "gradops_error_type")
+  }
+  for (role in list(3, NA, c("a", "b"))) expect_error(variable("a", role = role), "role", class = "gradops_error_type")
+  expect_error(text_format("{x}", x = NA), "missing", class = "gradops_error_argument")
+  expect_error(text_format("{x}", x = NULL), "nothing is given", class = "gradops_error_type")
+  expect_error(text_replace(a, "a", NA), class = "gradops_error_type")
+  expect_identical(text_format("{x} {n}", x = text_strip(" b "), n = 3), "b 3")
+  a$grad <- "remark"
+  expect_identical(a$grad$role, "feedback")
+})
+
+test_that("what an R function leaves out is missing, not the word", {
+  local_text()
+  missing <- autodiff_function(function(ctx, x) NA_character_, function(ctx, feedback) NULL)
+  expect_error(missing(parameter("a")), "missing text", class = "gradops_error_argument")
+  mute <- autodiff_function(function(ctx, x) as.character(x), function(ctx, feedback) NA_character_)
+  expect_error(backward(mute(parameter("a")), "hm"), "missing text", class = "gradops_error_argument")
+})
+
+test_that("feedback of an R function may go by name", {
+  local_text()
+  join <- autodiff_function(
+    function(ctx, a, b = "") paste(as.character(a), as.character(b)),
+    function(ctx, feedback) list(b = "on b", a = c("one", "two"))
+  )
+  a <- parameter("a")
+  b <- parameter("b")
+  backward(join(b = b, a = a), "hm")
+  expect_identical(as.character(a$grad), c("one", "two"))
+  expect_identical(as.character(b$grad), "on b")
+  messages <- autodiff_function(
+    function(ctx, messages, temperature = 0) as.character(messages[[1]]$content),
+    function(ctx, feedback) list(messages = list(list(content = c("three", "four"))))
+  )
+  a$grad <- NULL
+  backward(messages(messages = list(list(role = "user", content = a))), "hm")
+  expect_identical(as.character(a$grad), c("three", "four"))
 })
 
 test_each("values are written as an optimiser does", {

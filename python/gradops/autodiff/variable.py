@@ -78,7 +78,7 @@ class Variable:
         new = _as_data(value)
         if (new.dtype is str) is not (self.dtype is str):
             raise ArgumentTypeError(
-                f"`data` of a variable of {_kind(self._data)} must be {_kind(self._data)}; got {_kind(new)}.",
+                f"`data` must stay {_kind(self._data)}; got {_kind(new)}.",
                 argument="data",
                 hint="make another variable",
             )
@@ -108,7 +108,8 @@ class Variable:
         special = state.special.get(self.dtype)
         if value is None or special is not None:
             self._grad = None
-            self._grad = value if value is None else special.accumulate(self, value)
+            if value is not None and special is not None:
+                self._grad = special.accumulate(self, value)
             return
         if not isinstance(value, Variable):
             owner, mine = backends.of(value), _owner(self.data)
@@ -441,34 +442,54 @@ def attach_new(data, rule, edges, saved) -> Variable:
 
 def _as_data(data) -> Any:
     data = data.data if isinstance(data, Variable) else backends.held(data)
-    if isinstance(data, np.ndarray) and data.dtype.kind in "UTO":
-        data = data.tolist()
-    if data is None or type(data) in (list, tuple):
-        check_words(data)
-    if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
-        return backends.by_name("text").convert(data)
+    words = as_words(data)
+    if words is not None:
+        return words
     owner = backends.of(data)
     if owner is None:
-        try:
-            chosen = config.default_backend()
-            return (backends.embedded() if chosen.derivatives.own_tape else chosen).convert(data)
-        except (TypeError, ValueError) as error:
-            if type(data) in (list, tuple):
-                jagged = len({len(x) if type(x) in (list, tuple) else None for x in data}) > 1
-                message = f"`data`: {'lists in it differ in length' if jagged else error}."
-            else:
-                message = "`data` must be an array, a number, a nested list or a string; got {data}."
-            raise ArgumentTypeError(message, argument="data", data=TypeOf(data)) from error
+        chosen = config.default_backend()
+        return as_array(data, backends.embedded() if chosen.derivatives.own_tape else chosen)
     if owner.derivatives.own_tape:
         raise BackendError(
             f"`data` is a {owner.name} tensor, which needs no Variable: {owner.name} records it.",
             argument="data",
             hint="use `tensor.requires_grad_()`; every gradops function takes torch tensors",
         )
+    return as_array(data, owner)
+
+
+def as_words(data) -> Any:
+    """The text, or the several texts, that ``data`` is; None where it is none.
+
+    Raises:
+        ArgumentTypeError: as :func:`check_words`.
+    """
+    if isinstance(data, np.ndarray) and data.dtype.kind in "UTO":
+        data = data.tolist()
+    if data is None or type(data) in (list, tuple):
+        check_words(data)
+    if isinstance(data, str) or type(data) in (list, tuple) and data and all(isinstance(s, str) for s in data):
+        return backends.by_name("text").convert(data)
+    return data if getattr(data, "dtype", None) is str else None
+
+
+def as_array(data, backend: backends.Backend) -> Any:
+    """An array of ``backend``.
+
+    Raises:
+        ArgumentTypeError: what is none.
+    """
     try:
-        return owner.convert(data)
-    except TypeError as error:
-        raise ArgumentTypeError(f"`data`: {error}.", argument="data") from error
+        return backend.convert(data)
+    except (TypeError, ValueError) as error:
+        if type(data) in (list, tuple):
+            jagged = len({len(x) if type(x) in (list, tuple) else None for x in data}) > 1
+            message = "the lists of `data` differ in length." if jagged else f"`data`: {error}."
+        elif backends.of(data) is not None:
+            message = f"`data`: {error}."
+        else:
+            message = "`data` must be an array, a number, a nested list or a string; got {data}."
+        raise ArgumentTypeError(message, argument="data", data=TypeOf(data)) from error
 
 
 def check_words(data) -> None:
@@ -490,7 +511,9 @@ def check_words(data) -> None:
             got=TypeOf(data[i]),
         )
     if any(_holds_text(item) for item in data if type(item) in (list, tuple)):
-        raise ArgumentTypeError("`data`: texts are one or a list of them; got lists in a list.", argument="data")
+        raise ArgumentTypeError(
+            "`data` holds lists of texts; several texts are one list, without further ones in it.", argument="data"
+        )
 
 
 def check_role(role) -> None:

@@ -42,7 +42,7 @@ class Descent:
     ):
         self.params = _listed("params", params, Variable)
         if not self.params:
-            raise ArgumentError("`params`: there are none.", argument="params")
+            raise ArgumentError("`params` is empty.", argument="params")
         for i, param in enumerate(self.params):
             if not isinstance(param, Variable) or param.dtype is not str or not param.requires_grad:
                 what = repr(param) if isinstance(param, Variable) else type(param).__name__
@@ -159,7 +159,7 @@ class Descent:
         Raises:
             ArgumentError: the state of other parameters.
         """
-        past = state.get("past") if isinstance(state, Mapping) else None
+        past: Any = state.get("past") if isinstance(state, Mapping) else None
         try:
             found = [[_version(*row) for row in rows] for rows in past]
         except TypeError:

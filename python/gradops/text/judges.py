@@ -52,7 +52,7 @@ def judge(f: Callable) -> Callable:
         if values and is_list_of_texts(values[0]):
             values[0] = Texts(values[0])
         lists = [x for x in values if isinstance(x, Texts)]
-        rows = [values]
+        rows: list[Any] = [values]
         if lists:
             count = len(aligned(name, *lists))
             rows = list(zip(*(_column(name, x, count) for x in values)))

@@ -111,12 +111,13 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         ModelError: the model raised, or gave nothing or no text; ``what`` names the call, ``hint`` how it is made
             again. A failure that is the layer's own (a budget) keeps its class.
     """
-    failure, cause = None, None
+    failure: ModelError | None = None
+    cause: BaseException | None = None
     try:
         answer = model.send(messages)
     except ModelError as error:
         cause = error.__cause__
-        failure = type(error)(f"{what}: {error.template}", hint=error.hint_template, **error.fields)
+        failure = type(error)(f"{what}: {error.template}", hint=error.hint_template, **error.fields)  # type: ignore[arg-type]
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         shown = model.without_secrets(said)
@@ -277,7 +278,11 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         ModelError: when called, for a prompt that no pattern matches.
     """
     if isinstance(answers, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in answers):
-        answers = {str(pattern): answer for pattern, answer in answers}  # from R, whose lists need no names
+        pairs, answers = answers, {}  # from R, whose lists need no names
+        for pattern, answer in pairs:
+            if pattern in answers:
+                raise ArgumentError(f"`answers` has {pattern!r} twice.", argument="answers")
+            answers[pattern] = answer
     if not isinstance(answers, Mapping):
         raise ArgumentTypeError(
             "`answers` must be patterns with their answers; got {answers}.", argument="answers", answers=TypeOf(answers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
 
 PROMPTS = {
     "feedback_system": "You help to improve the inputs of a language model. You say what to change; rewrite nothing.",
@@ -68,7 +68,12 @@ def chosen(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
         ArgumentTypeError: words that are no text.
     """
     if not isinstance(prompts, Mapping | None):
-        raise ArgumentTypeError("`prompts` must be a dict; got {prompts}.", argument="prompts", prompts=TypeOf(prompts))
+        raise ArgumentTypeError(
+            "`prompts` must be {names}; got {prompts}.",
+            argument="prompts",
+            names=Code("a dict of texts", "a list of texts with names"),
+            prompts=TypeOf(prompts),
+        )
     for name, words in (prompts or {}).items():
         if name not in PROMPTS:
             raise ArgumentError(
@@ -76,7 +81,7 @@ def chosen(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
             )
         if not isinstance(words, str):
             raise ArgumentTypeError(
-                f"`prompts`: {name!r} must be a text; got {{words}}.", argument="prompts", words=TypeOf(words)
+                f"{name!r} of `prompts` must be a text; got {{words}}.", argument="prompts", words=TypeOf(words)
             )
     return {**PROMPTS, **(prompts or {})}
 

@@ -43,8 +43,8 @@ def remembered(
 
     Raises:
         ArgumentTypeError: a ``path`` that names no file.
-        ArgumentError: ``retries`` or ``wait`` below 0; a file that is no recording, or is not there for a replay; a
-            line that an interrupt broke off is passed over.
+        ArgumentError: ``retries`` or ``wait`` below 0; a file that is no recording (a line that an interrupt broke off
+            is passed over), is not there for a replay, or cannot be written.
         BudgetError: when called, for a call that would go over the budget; it is not made.
         ModelError: when called without ``model``, for what was not recorded.
 
@@ -54,11 +54,11 @@ def remembered(
         raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
     _check("retries", retries, int)
     _check("wait", wait)
-    path = _file(path)
-    if model is None and not path.exists():
-        raise ArgumentError(f"`path`: there is no recording {str(path)!r}.", argument="path")
+    file = _file(path)
+    if model is None and file is not None and not file.exists():
+        raise ArgumentError(f"`path`: there is no recording {str(file)!r}.", argument="path")
     made = None if model is None else as_model(model)
-    memory = _Memory(path, None if made is None else made.name)
+    memory = _Memory(file, None if made is None else made.name)
     budget = _Budget(calls, tokens)
 
     def ask(messages: Messages) -> Reply:
@@ -174,6 +174,12 @@ class _Memory:
         self._ending = b""  # what is missing at the end of the file, before which nothing can be added
         if path is not None and path.exists():
             self._load(path.read_bytes())
+        if path is not None and model is not None:
+            try:  # now, before anything is paid for
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.open("ab").close()
+            except OSError as error:
+                raise ArgumentError(f"`path`: nothing can be written there: {error}.", argument="path") from error
 
     def _load(self, content: bytes) -> None:
         if content and not content.endswith(b"\n"):
@@ -230,7 +236,6 @@ class _Memory:
         with self._lock:
             self._answers[key] = answer
             if self.path is not None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("ab", buffering=0) as file:
                     file.write(self._ending + line)  # one write: a line is there, or it is not
                 self._ending = b""

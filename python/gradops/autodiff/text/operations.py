@@ -178,7 +178,10 @@ def _mapped(name: str, doc: str) -> Callable:
 def _applied(method: Callable, text: Text, given: Sequence, words) -> Text:
     used = [next(words) if isinstance(x, (Text, Texts)) else x for x in given]
     texts = [x for x in used if isinstance(x, Text)]
-    return Text(method(text, *used), roles_of(text, *texts))
+    try:
+        return Text(method(text, *used), roles_of(text, *texts))
+    except TypeError as error:
+        raise ArgumentTypeError(f"`{method.__name__}`: {error}.") from error
 
 
 strip = _mapped("strip", "A text without what surrounds it")
@@ -237,7 +240,9 @@ def _text(value, name: str) -> Text | Texts:
     if isinstance(data, str):
         return Text(data)
     got = "numbers" if isinstance(value, Variable) else "{value}"
-    raise ArgumentTypeError(f"`{name}` takes texts; got {got}.", hint="`format` fills numbers in", value=TypeOf(value))
+    raise ArgumentTypeError(
+        f"`{name}` takes texts; got {got}.", hint="{format} fills numbers in", value=TypeOf(value), format=_FORMAT
+    )
 
 
 def _single(value, name: str) -> Text:
@@ -249,4 +254,5 @@ def _single(value, name: str) -> Text:
     return text
 
 
+_FORMAT = Code("`gradops.autodiff.text.format`", "`text_format()`")
 _EACH = Code("`for text in texts`", "`lapply(texts, ...)`")

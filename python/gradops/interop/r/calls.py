@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import gradops
 
 from ... import _tree, autodiff, backends, config, ops
+from ...autodiff.variable import as_array, as_words
 from ...backends.policy import NeedsPolicy
 from . import host, indexing, threads, values
 from .callbacks import Held, holding, keeping
@@ -132,14 +134,24 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
     def returned(value):
         return tuple(value) if isinstance(value, list) else value
 
+    formals = inspect.signature(forward)
+    names = list(formals.parameters)[1:]
+
+    def gradients_of(value):
+        if not isinstance(value, dict) or not value.keys() <= set(names):
+            return returned(value)
+        last = max(map(names.index, value), default=-1)
+        return tuple(value.get(name) for name in names[: last + 1])
+
     def begin(ctx, *inputs, **by_name):
         ctx.gradops_holding = holding.get()
         return returned(forward(ctx, *inputs, **by_name))
 
+    begin.__signature__ = formals  # type: ignore[attr-defined]  # by which arguments that go by name find their place
     methods: dict[str, Any] = {
         "evaluator": evaluator,
         "forward": staticmethod(begin),
-        "backward": staticmethod(lambda ctx, *gradients: returned(backward(ctx, *gradients))),
+        "backward": staticmethod(lambda ctx, *gradients: gradients_of(backward(ctx, *gradients))),
     }
     made: Any = type("RFunction", (autodiff.Function,), methods)
     return made.apply
@@ -147,10 +159,9 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
     """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
-    words = [data] if isinstance(data, str) else data
-    if not (isinstance(words, (list, tuple)) and words and all(isinstance(word, str) for word in words)):
+    if as_words(data) is None:
         if backends.of(data) is None and not isinstance(data, autodiff.Variable):
-            data = config.default_backend().convert(data)
+            data = as_array(data, config.default_backend())
         owner = backends.of(data)
         if owner is not None and owner.derivatives.own_tape:
             leaf = data.detach().clone()
