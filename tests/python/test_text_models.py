@@ -322,11 +322,23 @@ def test_budgets(tmp_path):
 
 
 def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
-    evil = "{0.__class__} {x} ../../etc/passwd %s ${HOME}"
+    evil = "{0.__class__} {x} ../../etc/passwd %s ${HOME} {None} {call} {said}"
     model = text.remembered(lambda p, s: evil, tmp_path / "c.jsonl")
     draft = text.call(model, Parameter("q", role="q"), role="{role}")
     seen = []
     text.call(lambda p, s: seen.append(p) or "x", "Check: {draft}", draft=draft)
+    with pytest.raises(ModelError) as caught:
+        text.scripted({"z": "x"})(evil)
+    assert evil in str(caught.value)
+
+    def failing(prompt):
+        return text.as_model(lambda prompt: {}[prompt])(prompt)
+
+    with pytest.raises(ModelError) as caught:
+        text.call(failing, evil, role="{call}")
+    assert evil in str(caught.value) and str(caught.value).startswith(
+        "the call for '{call}' (of 'prompt'): the model <lambda>:"
+    )
     assert seen == ["Check: " + evil] and [p.name for p in tmp_path.iterdir()] == ["c.jsonl"]
 
 

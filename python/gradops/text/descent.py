@@ -126,8 +126,10 @@ class Descent:
                 return new
             refused.append(f"Your answer {shortened(new)!r} has lost {', '.join(lost)}." if new else _EMPTY)
         raise ModelError(
-            f"{what}: the new text has no place {lost[0]} any more." if new else f"{what}: {_EMPTY}",
+            "{call}: the new text has no place {place} any more." if new else f"{{call}}: {_EMPTY}",
             hint="`step()` once more asks again; the parameter is as it was",
+            call=Given(what),
+            place=Given(lost[0] if lost else ""),
         )
 
     def _request(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> Messages:

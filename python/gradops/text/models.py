@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, ModelError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
 
 Messages = list[dict[str, str]]
 
@@ -117,24 +117,27 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         answer = model.send(messages)
     except ModelError as error:
         cause = error.__cause__
-        failure = type(error)(f"{what}: {error.template}", hint=error.hint_template, **error.fields)  # type: ignore[arg-type]
+        call = f"call{len(error.fields)}"  # a model may call another one
+        fields: dict[str, Any] = {**error.fields, call: Given(what)}
+        failure = type(error)(f"{{{call}}}: {error.template}", hint=error.hint_template, **fields)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         shown = model.without_secrets(said)
         cause = error if shown == said else None
-        failure = ModelError(f"{what}: the model failed. {shown}", hint=hint)
+        failure = ModelError("{call}: the model failed. {said}", hint=hint, call=Given(what), said=Given(shown))
     if failure is not None:
         raise failure from cause  # out here, so that what it hides is not its context either
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
-        raise ModelError(
-            f"{what}: the model is a coroutine function.", hint="use the client that is not async: calls run on threads"
-        )
+        hint = "use the client that is not async: calls run on threads"
+        raise ModelError("{call}: the model is a coroutine function.", hint=hint, call=Given(what))
     if not isinstance(answer, str):
-        raise ModelError(f"{what}: the model returned {_kind(answer)}, which is no text.", hint=hint)
+        raise ModelError(
+            f"{{call}}: the model returned {_kind(answer)}, which is no text.", hint=hint, call=Given(what)
+        )
     if not answer.strip():
-        raise ModelError(f"{what}: the model returned an empty text.", hint=hint)
+        raise ModelError("{call}: the model returned an empty text.", hint=hint, call=Given(what))
     return answer if isinstance(answer, Reply) else Reply(answer)
 
 
@@ -320,8 +323,10 @@ def scripted(answers: Mapping[str, Any]) -> Model:
                     break
             else:
                 raise ModelError(
-                    f"the script has no answer to {shortened(text)!r}.",
-                    hint=f"its patterns are {', '.join(map(repr, answers))}",
+                    "the script has no answer to {text}.",
+                    hint="its patterns are {patterns}",
+                    text=Given(repr(shortened(text))),
+                    patterns=Given(", ".join(map(repr, answers))),
                 )
         return answer if isinstance(answer, str) else answer(prompt, system)
 

@@ -65,8 +65,9 @@ def remembered(
         if made is None:
             prompt = as_prompt(messages)[0]
             raise ModelError(
-                f"the recording has no answer to {shortened(prompt)!r}.",
+                "the recording has no answer to {prompt}.",
                 hint="record with a model, with the same texts",
+                prompt=Given(repr(shortened(prompt))),
             )
         budget.take()
         try:
