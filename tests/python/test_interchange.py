@@ -129,3 +129,18 @@ def test_devices_that_are_not_there(name):
         gradops.to(np.ones(2), name, "cuda:9")
     with pytest.raises(errors.BackendError, match="Unknown backend"):
         gradops.to(np.ones(2), "cupy")
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_at_half_an_address(target, dtype):
+    """As R's stand in memory: PyTorch's and TensorFlow's loops crash there."""
+    pytest.importorskip(target)
+    size = np.dtype(dtype).itemsize
+    memory = np.zeros(9 * size, np.uint8)
+    start = -memory.ctypes.data % size + size // 2
+    x = memory[start : start + 7 * size].view(dtype)
+    x[:] = np.arange(7) * 1j
+    with gradops.config.use_backend(target):
+        np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(ops.convert_to_tensor(x))), np.exp(x), rtol=1e-6)
+        np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(gradops.to(x, target))), np.exp(x), rtol=1e-6)

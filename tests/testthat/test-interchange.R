@@ -21,3 +21,10 @@ test_that("a recorded gradient is not lost", {
   expect_error(to_backend(v, "numpy"), class = "gradops_error_gradient")
   expect_equal(as.array(to_backend(op_stop_gradient(v), "numpy")), as.array(c(1, 2)))
 })
+
+test_each("complex vectors of any length go in, wherever R put them", {
+  for (n in c(1, 2, 3, 5, 8, 33)) {
+    z <- complex(real = seq_len(n), imaginary = -1)
+    expect_equal(as.vector(op_exp(z)), exp(z))
+  }
+})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import backends, config
+from ..backends.numpy.base import at_whole_address
 from ..errors import BackendError, GradientError, TypeOf
 from .variable import Variable, method
 
@@ -21,7 +24,7 @@ def to(x, backend: str, device=None):
     Returns:
         A tensor of the same shape and dtype; ``x`` itself where it is of that library and there already. It shares
         its memory with ``x`` where the libraries can (DLPack), so write to neither; they cannot where JAX's 64-bit
-        mode is off, the memory is not laid out as the other library needs it, or the dtype is not known there (NumPy:
+        mode is off, the memory is not laid out as the other library needs it (also complex numbers that R made), or the dtype is not known there (NumPy:
         bfloat16 becomes float32).
 
     Raises:
@@ -51,6 +54,8 @@ def _shared(x, source, target):
     """The same memory where the libraries can, else a copy."""
     if any(step < 0 for step in getattr(x, "strides", ())):  # which DLPack has, and PyTorch breaks off at
         return target.convert(source.to_numpy(x))
+    if isinstance(x, np.ndarray):
+        x = at_whole_address(x)
     try:
         found = target.from_dlpack(x)
         if found is not None and target.dtype_name(found) == source.dtype_name(x):
