@@ -4,9 +4,9 @@
 # one vector, and `here$rows` its names. `here$several` says whether it returned a list.
 differentiated <- function(f, here, joined = FALSE) {
   force(f)
+  if (inside() == 0) state$warned <- FALSE # once for all calls that one derivative makes
   function(...) {
     if (inside() == 0) {
-      state$warned <- FALSE
       state$pending <- NULL
       local_series_operators()
     }

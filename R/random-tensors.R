@@ -28,7 +28,8 @@
 #' To `mean`, `stddev`, `minval`, `maxval` through the formula (reparametrisation); to `inputs` and `x` where they stay.
 #'   None to `logits`; none to `alpha`, `beta`, `counts` and `probabilities`, where one that is asked for is an error.
 #' @section Errors:
-#' - `gradops_error_argument`: a `seed` that is none, a `rate` outside of 0 to 1.
+#' - `gradops_error_argument`: a `seed` that is none, a `rate` outside of 0 to 1, sizes that are no whole numbers,
+#'   parameters that are neither numbers nor tensors.
 #' - `gradops_error_gradient`: a parameter without gradient that is differentiated.
 #' - `gradops_error_jit`: no seed in a compiled function.
 #' @examplesIf gradops_available()
@@ -40,22 +41,23 @@ NULL
 #' @rdname random_tensors
 #' @export
 random_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
+  check_parameters(mean = mean, stddev = stddev)
   mean + stddev * draw("random_normal", like_dtype(dtype), shape, seed)
 }
 
 #' @rdname random_tensors
 #' @export
 random_uniform <- function(shape, minval = 0, maxval = 1, dtype = NULL, seed = NULL) {
-  if (!is.null(dtype) && grepl("int", dtype)) {
+  if (is.character(dtype) && any(grepl("int", dtype))) {
     return(random_integer(shape, minval, maxval, dtype, seed))
   }
-  minval + (maxval - minval) * draw("random_uniform", like_dtype(dtype), shape, seed)
+  between(minval, maxval, draw("random_uniform", like_dtype(dtype), shape, seed))
 }
 
 #' @rdname random_tensors
 #' @export
 random_integer <- function(shape, minval, maxval, dtype = "int32", seed = NULL) {
-  op_cast(op_floor(minval + (maxval - minval) * draw("random_uniform", like_dtype("float64"), shape, seed)), dtype)
+  op_cast(op_floor(between(minval, maxval, draw("random_uniform", like_dtype("float64"), shape, seed))), dtype)
 }
 
 # By the quantiles of what is left of the distribution.
@@ -64,6 +66,7 @@ random_integer <- function(shape, minval, maxval, dtype = "int32", seed = NULL) 
 random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
   inside <- 2 * stats::pnorm(2) - 1
   u <- draw("random_uniform", like_dtype(dtype), shape, seed)
+  check_parameters(mean = mean, stddev = stddev)
   mean + stddev * sqrt(2) * op_erfinv(inside * (2 * u - 1))
 }
 
@@ -134,7 +137,30 @@ random_seed_generator <- function(seed = NULL, name = NULL, ...) {
 
 stopped <- "`op_stop_gradient()` of it says that none is wanted."
 
+between <- function(minval, maxval, u, call = parent.frame()) {
+  check_parameters(minval = minval, maxval = maxval, call = call)
+  minval + (maxval - minval) * u
+}
+
+check_parameters <- function(..., call = parent.frame()) {
+  given <- list(...)
+  for (name in names(given)) {
+    if (!is_any_tensor(given[[name]]) && !is.numeric(given[[name]])) {
+      unsupported(name, sprintf("must be numbers or a tensor; got %s.", friendly(given[[name]])), call = call)
+    }
+  }
+}
+
+sizes_of <- function(shape, call) {
+  sizes <- if (is.list(shape) && all(lengths(shape) == 1L)) unlist(shape) else shape
+  if (!(is.numeric(sizes) || length(sizes) == 0L) || anyNA(sizes) || any(sizes < 0 | sizes != round(sizes))) {
+    unsupported("shape", sprintf("must be whole numbers from 0 on; got %s.", friendly(shape)), call = call)
+  }
+  as.list(as.integer(sizes))
+}
+
 draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame()) {
+  do.call(check_parameters, c(parameters, list(call = call)))
   for (name in names(parameters)) {
     if (is_any_tensor(parameters[[name]]) && is_recorded(parameters[[name]])) {
       abort(
@@ -144,7 +170,7 @@ draw <- function(op, like, shape, seed, parameters = list(), call = parent.frame
     }
   }
   parameters <- lapply(unname(parameters), operand)
-  do.call(call_op, c(list(op, like), parameters, list(as.list(as.integer(shape)), seed_number(seed, call))))
+  do.call(call_op, c(list(op, like), parameters, list(sizes_of(shape, call), seed_number(seed, call))))
 }
 
 # The first tensor, whose library draws; NULL for the default one.

@@ -144,13 +144,14 @@ test_each("what R's functions take out of a tensor keeps its gradient; where it 
   }
   withCallingHandlers(gradient(twice, c(1, 2)), gradops_warning_gradient = count)
   expect_identical(heard, 1)
+  withCallingHandlers(jacobian(function(x) list(1, NA), 1), gradops_warning_gradient = count)
+  expect_identical(heard, 2)
   expect_warning(hessian(twice, c(1, 2)), class = lost)
   expect_warning(gradient(function(x) 3, 1), "do not depend", class = lost)
   failed <- function(x) tryCatch(stop("no"), error = function(e) NA)
   expect_warning(found <- gradient(failed, c(1, 2)), "do not depend", class = lost)
   expect_identical(found, c(0, 0))
   expect_warning(try(gradient(function(x) TRUE, 1), silent = TRUE), "do not depend", class = lost)
-  expect_warning(jacobian(function(x) list(1, NA), 1), "do not depend", class = lost)
 })
 
 test_each("what only looks at values, or says that it is meant, is silent", {

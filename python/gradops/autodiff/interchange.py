@@ -24,8 +24,8 @@ def to(x, backend: str, device=None):
     Returns:
         A tensor of the same shape and dtype; ``x`` itself where it is of that library and there already. It shares
         its memory with ``x`` where the libraries can (DLPack), so write to neither; they cannot where JAX's 64-bit
-        mode is off, the memory is not laid out as the other library needs it (also complex numbers that R made), or the dtype is not known there (NumPy:
-        bfloat16 becomes float32).
+        mode is off, the memory is not laid out as the other library needs it (also complex numbers that R made), or the
+        dtype is not known there (NumPy: bfloat16 becomes float32).
 
     Raises:
         GradientError: a tensor or variable whose gradient is being recorded: it cannot follow to another library.

@@ -112,9 +112,10 @@ def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, 
 def _tensor(value, theta: list, x0):
     """A number or list as a tensor of the backend of the others."""
     for other in (*theta, x0):
-        owner = backends.of(other.data if isinstance(other, Variable) else other)
+        like = other.data if isinstance(other, Variable) else other
+        owner = backends.of(like)
         if owner is not None:
-            return owner.convert(float(value) if isinstance(value, int) else value, like=other)
+            return owner.convert(float(value) if isinstance(value, int) else value, like=like)
     return conversion.convert_to_tensor(float(value) if isinstance(value, int) else value)
 
 

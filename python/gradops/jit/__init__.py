@@ -1,7 +1,8 @@
 """``jit``: a function traced once for each signature, then run without calling it again.
 
 ``compiled`` finds or makes the program of a call, ``captured`` sees what the function closes over. On NumPy ``traced``
-arrays write down a ``program``, of which ``emission`` makes a Python function, with runs of ``native`` code in it.
+arrays write down a ``program``, of which ``emission`` makes a Python function, with runs of ``native`` code in it; the
+``recorder`` writes down ``loops`` and ``branches``, and ``bodies`` traces the functions that they call.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         function's ``explain()`` says which do not and why. What LLVM compiles is one loop for all programs, stored in
         the user's cache directory, or where ``GRADOPS_CACHE`` in the environment says (``off``: nowhere). Its results
         are the caller's: arguments, what ``f`` closes over and views come as copies. ``jit(value_and_grad(f))`` holds
-        the forward and the backward pass.
+        the forward and the backward pass. ``ops.scan()``, ``cond()``, ``switch()`` and ``while_loop()`` are one step
+        each, of any length; the functions given to them are called two or three times, to be traced.
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or
             NumPy, or draws from a random generator of NumPy's or Python's that was there before, while it is
-            traced; or its result carries a gradient to a Variable that is no argument, which would be lost.
+            traced; or its result carries a gradient to a Variable that is no argument, which would be lost. A function
+            that a loop calls did something else the second time.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
             ``static_argnums`` that are no whole numbers.
 

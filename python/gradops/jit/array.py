@@ -61,8 +61,8 @@ class Traced:
     def _refuse(self, *_, **__):
         raise JitError(
             "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
-            hint="use `ops.where()`, keep to gradops ops, or make the argument static; control flow that depends on "
-            "values (`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on NumPy",
+            hint="use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
+            "static",
         )
 
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
@@ -86,8 +86,12 @@ class Traced:
                 hint="write `x = x + y` for `x += y`; `ops.slice_update()` or `ops.scatter_update()` for `x[i] = y`; "
                 "or write to a copy",
             )
-        if not isinstance(result, Traced):
-            result = self.program.constant(np.asarray(result))
+        if self.program.current is not self.program:
+            raise JitError(
+                "a function that `scan()`, `cond()` or their like call wrote in place to an array from outside.",
+                hint="return what is new instead, as part of the state",
+            )
+        result = self.program.written(result)
         if result.dtype != self.dtype:
             result = ops.cast(result, self.dtype.name)
         if result.shape != self.shape:

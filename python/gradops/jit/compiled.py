@@ -13,9 +13,11 @@ import numpy as np
 from .. import _pickling, _tree, backends, config
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
+from ..ops._structures import recorder
 from . import emission
 from .captured import Captured, lost_gradient
 from .program import Program
+from .recorder import Recorder
 from .traced import Traced, register
 
 _NUMBERS = (bool, int, float, complex)
@@ -252,12 +254,15 @@ def _uncollected():
 def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     register()
     program = Program()
+    token = recorder.set(Recorder(program, unrolled=analyse is not None))
     try:
         result = f(*[program.input(np.asarray(x)) for x in tensors])
     except (TypeError, ValueError) as error:
         if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with a sequence"
             raise error.__cause__ from None
         raise
+    finally:
+        recorder.reset(token)
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
     del result, leaves

@@ -6,6 +6,7 @@ function of it.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from .._tree import items
 from ..autodiff.state import buffer
+from ..errors import JitError
 from .array import Place, Traced, frozen
 
 
@@ -39,15 +41,33 @@ class Step:
 class Program:
     """The steps of a traced function.
 
+    Args:
+        parent: the program of the function in which this one is called, whose arrays it may use.
+
     Attributes:
         steps: what ran, in order.
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and what is the same for all
             arguments, by place.
         values: what stands at each place for the arguments that the function was traced with.
+        root: the program of the function that is compiled.
+        bodies: of that one all the functions that were traced within it.
+        lifted: the arrays of ``parent`` that it uses, by their place there, and what they are here.
+        replayed: programs that were done here, and what stands at each of their places here.
+        passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
+            what stands for each.
+        current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
+            that is done.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Program | None = None) -> None:
+        self.parent = parent
+        self.root: Program = self if parent is None else parent.root
+        self.bodies: list[Any] = []
+        self.lifted: dict[int, tuple[Any, Any]] = {}
+        self.replayed: dict[Program, dict[int, Any]] = {}
+        self.passed: dict[int, tuple[Any, Any]] = {}
+        self.current: Program | None = self
         self.count = 0
         self.inputs: list[int] = []
         self.steps: list[Step] = []
@@ -76,12 +96,86 @@ class Program:
             known = self._taken[id(value)] = value, value.copy()
         return known[1]
 
-    def input(self, value):
-        """A traced array for an argument."""
+    def input(self, value, given: bool = True):
+        """A traced array for an argument, which is the caller's unless ``given`` is False."""
         traced = self._place(value)
-        self._given.add(self._shared(traced))
+        if given:
+            self._given.add(self._shared(traced))
         self.inputs.append(traced.place.index)
         return traced
+
+    def lift(self, x):
+        """An array of this program, of one around it or of one that was replayed here, as one of this program.
+
+        Raises:
+            JitError: an array of a function that is no more traced, or is by another call.
+        """
+        found = x if x.program is self else self._in_replayed(x)
+        if found is not None:
+            return found
+        if self.parent is None:
+            raise JitError(
+                "a compiled function met an array that a function which it called had made for itself.",
+                hint="let the functions that `scan()`, `cond()` and their like call return what is needed of them",
+            )
+        if x.stale:
+            x.refuse_stale()
+        outer = self.parent.lift(x)
+        place = outer.place.index
+        if place not in self.lifted:
+            outer = Traced(outer.value, self.parent, outer.place)  # as it is now, whatever is written to it later
+            if place in self.parent.constants:
+                own = self.fold(outer.value) if self.parent.is_folded(outer) else self.constant(outer.value)
+            else:
+                own = self._place(outer.value)
+                self._given.add(self._shared(own))
+            self.lifted[place] = outer, own
+        return self.lifted[place][1]
+
+    def replay(self, program: Program, inputs: list) -> None:
+        """Do here what a program of a function does, for other arguments, so that its arrays may be used here."""
+        table: dict[int, Any] = dict(zip(program.inputs, inputs))
+        for place, value in program.constants.items():
+            table[place] = self.fold(value) if place in program._folded else self.constant(value)
+
+        def here(spec):
+            if spec.__class__ is Place:
+                return table[spec.index]
+            return type(spec)(map(here, spec)) if type(spec) in (list, tuple) else spec
+
+        for step in program.steps:
+            arguments = here(step.arguments)
+            results = self.call(step.name, step.kernel, arguments, values_of(arguments))
+            table.update(zip(step.places, results if step.several else [results]))
+        self.replayed[program] = table
+
+    def _in_replayed(self, x):
+        for program, table in self.replayed.items():
+            known = x if x.program is program else program._in_replayed(x)
+            if known is not None:
+                return table[known.place.index]
+        return None
+
+    @property
+    def held(self) -> list[tuple[Any, Any]]:
+        """The arrays of ``parent`` that it uses and that depend on arguments, and what they are here."""
+        return [(outer, own) for outer, own in self.lifted.values() if own.place.index not in self.constants]
+
+    @contextlib.contextmanager
+    def inside(self, inner: Program):
+        """A scope in which what runs is written down to ``inner``, also where it is of this program's arrays alone."""
+        programs = []
+        at: Program | None = self
+        while at is not None:
+            programs.append((at, at.current))
+            at.current = inner
+            at = at.parent
+        try:
+            yield
+        finally:
+            for program, before in programs:
+                program.current = before
+            inner.current = None
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""
@@ -195,6 +289,12 @@ class Program:
         """The value at a place for the arguments that the function was traced with."""
         return self.values[place]
 
+    def written(self, x):
+        """An array of this program for any array or number; constants are taken by reference."""
+        if not isinstance(x, Traced):
+            return self.constant(np.asarray(x))
+        return self.lift(x)
+
     def finish(self) -> None:
         """Let go of what tracing alone needs."""
         for table in (self._known, self._sharing, self._taken, self._written):
@@ -203,6 +303,10 @@ class Program:
     def forget(self) -> None:
         """Let go of what emission needs too."""
         self.values.clear()
+        self.bodies.clear()
+        for step in self.steps:
+            if hasattr(step.arguments[0], "forget"):  # a loop or branch, with programs of its own
+                step.arguments[0].forget()
 
 
 def _same_bytes(one, other) -> bool:
@@ -234,6 +338,15 @@ def _may_be_view(value: np.ndarray, arguments) -> bool:
         if x.__class__ is Traced and x.value is value or isinstance(x, (list, tuple)):
             return True
     return False
+
+
+def values_of(value):
+    """Arguments of a kernel for traced ones."""
+    if isinstance(value, Traced):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return type(value)(values_of(v) for v in value) if not hasattr(value, "_fields") else value
+    return value
 
 
 def _placed(value):

@@ -17,7 +17,9 @@ from .._tree import items
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import numpy_functions, operators
+from ..ops._structures import recorder
 from .array import Traced
+from .program import Program, values_of
 
 
 def _in_place(op):
@@ -63,7 +65,15 @@ def convert(value, dtype=None, like=None):
         if found is not None:
             return ops.stack([convert(v, dtype, found) for v in value])
     array = _kernels.convert(value, dtype)
-    return array if like is None else like.program.constant(array)
+    if like is None:
+        return array
+    program = like.program
+    return (program if program.current is program else _current()).constant(array)
+
+
+def concrete(x: Traced, kind: type):
+    """The value of a single number; None where it depends on the arguments."""
+    return kind(x.value) if x.place.index in x.program.constants else None
 
 
 def __getattr__(name: str) -> Any:
@@ -91,10 +101,11 @@ def _recorded(name: str, kernel):
     asks_for_values = name in _ASK_FOR_VALUES
 
     def record(*arguments):
-        program, is_same, nested = None, True, False
+        program, is_same, nested, foreign = None, True, False, False
         for x in arguments:
             if x.__class__ is Traced:
                 program = x.program
+                foreign = foreign or program.current is not program
                 is_same = is_same and program.is_folded(x)
                 if x.stale:
                     x.refuse_stale(name, arguments)
@@ -105,16 +116,20 @@ def _recorded(name: str, kernel):
             found = [x for x in items(arguments) if isinstance(x, Traced)]
             if found:
                 program = found[0].program
-                is_same = all(map(program.is_folded, found))
+                foreign = any(x.program.current is not x.program for x in found)
+                is_same = all(x.program.is_folded(x) for x in found)
                 for x in found:
                     if x.stale:
                         x.refuse_stale(name, arguments)
                 arguments = program.snapshot(arguments)
-                values = _values(arguments)
+                values = values_of(arguments)
         elif program is not None:
             values = [x.value if x.__class__ is Traced else x for x in arguments]
         if program is None:
             return kernel(*arguments)
+        if foreign:
+            program = _current()
+            arguments = _lifted(arguments, program)
         if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
         if asks_for_values and _has_unknown_shape(name, arguments):
@@ -140,11 +155,23 @@ def _has_unknown_shape(name: str, arguments) -> bool:
     return positions and isinstance(arguments[0], Traced)
 
 
-def _values(value):
+def _current() -> Program:
+    """The program to which a call on arrays of several programs is written down.
+
+    Raises:
+        JitError: none is being written.
+    """
+    writing = recorder.get()
+    if writing is None:
+        raise JitError("an array of a function that is no more traced was used.")
+    return writing.program
+
+
+def _lifted(value, program: Program):
     if isinstance(value, Traced):
-        return value.value
+        return program.lift(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_values(v) for v in value) if not hasattr(value, "_fields") else value
+        return type(value)(_lifted(v, program) for v in value) if not hasattr(value, "_fields") else value
     return value
 
 

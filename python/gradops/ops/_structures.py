@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from .. import _tree, backends, config
@@ -14,6 +15,9 @@ from .properties import fits
 from .shaping import reshape
 
 NUMBERS = (bool, int, float, complex)
+
+recorder: ContextVar[Any] = ContextVar("gradops_recorder", default=None)
+"""What writes loops down while a function is traced on NumPy, as they are; None where Python runs them."""
 
 
 class Recorded(Exception):
@@ -36,6 +40,8 @@ def owner_of(op: str, *leaves) -> backends.Backend:
 
 def as_tensor(op: str, value, owner: backends.Backend, name: str):
     if is_variable(value) or owner.is_tensor_type(type(value)):
+        return value
+    if owner.yields and backends.of(value) is not None:  # what comes of another library's tensors is one
         return value
     try:
         return owner.convert(value)

@@ -4,7 +4,8 @@ In Python where values are at hand: on NumPy, PyTorch, eager TensorFlow and vari
 gradient flows as through the same Python written by hand, also to tensors that the functions close over.
 With the library's own primitives where values are traced: ``lax.scan``, ``lax.cond``, ``lax.while_loop``
 on JAX, ``tf.while_loop``, ``tf.cond`` in TensorFlow's graphs. A backend that has such defines them in
-its ``control`` module, on flat lists of tensors; they return NotImplemented where Python should do it.
+its ``control`` module, on flat lists of tensors; they return NotImplemented where Python should do it. In functions
+that are compiled for NumPy the ``recorder`` (:mod:`gradops.jit.recorder`) writes down what is called.
 
 A loop's state must keep its structure, shapes and dtypes, on every backend. Structures are nested tuples,
 named tuples, lists and dicts of tensors.
@@ -13,6 +14,7 @@ named tuples, lists and dicts of tensors.
 from __future__ import annotations
 
 import builtins
+import math
 
 from .. import _tree, backends
 from ..annotations import Function, Index, Integer, Structure, Tensor
@@ -28,13 +30,14 @@ from ._structures import (
     is_variable,
     native,
     owner_of,
+    recorder,
     rows_of,
     scalar,
     traceable,
     value_of,
 )
 from .conversion import dtype, shape
-from .elementwise import equal
+from .elementwise import equal, logical_and
 from .indexing import where
 from .joining import stack, unstack
 from .scattering import _zeros
@@ -112,16 +115,25 @@ def _branch(op: str, index, functions: list) -> Structure:
 
         return run
 
-    flat = [leaves_of(f) for f in functions]
-    leaves = native(owner, "branch", [index], index, [traceable(f) for f in flat])
+    leaves = choose(op, index, [leaves_of(f) for f in functions])
+    return _tree.unflatten(found[0], leaves)
+
+
+def choose(op: str, index, functions: list) -> list:
+    """The list of tensors that one of several functions gives, by an index or truth value that is traced."""
+    owner = owner_of(op, index)
+    leaves = NotImplemented
+    if recorder.get() is not None:
+        leaves = recorder.get().branch(op, index, functions)
+    if leaves is NotImplemented:
+        leaves = native(owner, "branch", [index], index, [traceable(f) for f in functions])
     if leaves is NotImplemented:  # variables: all are recorded, one is selected
-        found.clear()
-        choices = [f() for f in flat]
+        choices = [f() for f in functions]
         leaves = choices[-1]
         for i in builtins.range(len(choices) - 2, -1, -1):
             takes = equal(index, False) if op == "cond" else index <= i
             leaves = [where(takes, a, b) for a, b in zip(choices[i], leaves)]
-    return _tree.unflatten(found[0], leaves)
+    return leaves
 
 
 @public
@@ -141,7 +153,8 @@ def scan(
         xs: tensors whose rows, along the first dimension, are gone through.
         length: how many rows; needed without ``xs``.
         reverse: go from the last row to the first; the results stay in the order of ``xs``.
-        unroll: how many steps a compiled loop takes at once (JAX); True for all.
+        unroll: how many steps a compiled loop takes at once (JAX); True for all. (NumPy: a compiled loop is one step of
+            the program, with True one for each of its steps.)
 
     Returns:
         The last state, and the ``y``s stacked along a new first dimension.
@@ -187,7 +200,11 @@ def scan(
         return carry, y
 
     unroll = unroll if isinstance(unroll, bool) else integer("scan", unroll, "unroll")
-    done = native(owner, "scan", [*state.leaves, *rows], traced, state.leaves, rows, count, bool(reverse), unroll)
+    done = NotImplemented
+    if recorder.get() is not None and unroll is not True and count is not None:
+        done = recorder.get().scan(step, state.leaves, rows, count, bool(reverse))
+    if done is NotImplemented:
+        done = native(owner, "scan", [*state.leaves, *rows], traced, state.leaves, rows, count, bool(reverse), unroll)
     if done is NotImplemented:
         y_structure.clear()
         done = _scan_in_python(step, state.leaves, rows, count, bool(reverse), owner)
@@ -262,7 +279,11 @@ def while_loop(
                 state = State("while_loop", state.pack(leaves), owner, "loop_vars")
                 leaves = state.leaves
             left = None if bound is None else bound - steps
-            done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)
+            done = NotImplemented
+            if recorder.get() is not None:
+                done = recorder.get().while_loop(holds, step, leaves, left)
+            if done is NotImplemented:
+                done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)
             if done is NotImplemented:
                 raise ArgumentError(
                     "`while_loop`: variables cannot be recorded in a loop whose condition is traced.", argument="cond"
@@ -273,6 +294,26 @@ def while_loop(
         leaves = step(leaves)
         steps += 1
     return state.pack(leaves)
+
+
+def bounded(holds, step, leaves: list, bound: int) -> list:
+    """``while_loop`` on leaves as two nested scans over the bound's square root.
+
+    So it has a reverse-mode derivative, and yet ends soon after its condition does.
+    """
+    side = math.isqrt(builtins.max(bound - 1, 0)) + 1
+    owner = owner_of("while_loop", *leaves)
+
+    def once(state, _):
+        count, going, leaves = state
+        going = cond(logical_and(going, count < bound), lambda: holds(leaves), lambda: equal(count, -1.0))
+        return (count + 1.0, going, cond(going, lambda: step(leaves), lambda: leaves)), None
+
+    def several(state, _):
+        return cond(state[1], lambda: scan(once, state, None, side)[0], lambda: state), None
+
+    start = (owner.convert(0.0), owner.convert(True), list(leaves))
+    return scan(several, start, None, -(-bound // side) if bound else 0)[0][2]
 
 
 @public

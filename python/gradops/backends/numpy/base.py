@@ -53,7 +53,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
 def at_whole_address(array: np.ndarray) -> np.ndarray:
     """An array where its numbers stand at multiples of their size in memory; a copy where they do not.
 
-    R's and others' complex numbers of 16 bytes may stand at multiples of 8, where PyTorch's and TensorFlow's loops crash.
+    R's complex numbers, of 16 bytes, stand at multiples of 8, where PyTorch's and TensorFlow's loops crash.
     """
     if array.dtype.kind == "c" and array.__array_interface__["data"][0] % array.itemsize:
         return array.copy()

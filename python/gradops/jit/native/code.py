@@ -10,7 +10,7 @@ from array import array as words_of
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, SHORT, VECTOR
+from .instructions import FUNCTIONS, LONG, NUMBERS, SHORT, VECTOR
 from .machine import Machine
 
 Cells = "int | np.ndarray"
@@ -121,6 +121,52 @@ class Code:
         self._write_vector(NUMBERS["dot"], out, [a, b], len(x), (sa, sb))
         self._round(out, 0, dtype)
         return out
+
+    def copied(self, cell: int) -> int:
+        """A cell of its own with a number, which may be written over."""
+        return self.number("copy", [cell])
+
+    def move(self, source: np.ndarray, cells: np.ndarray) -> None:
+        """Write what stands in ``source`` to ``cells``, which lie side by side and may be among those of ``source``."""
+        if not cells.size or (source == cells).all():
+            return
+        first = int(cells[0])
+        if ((source >= first) & (source < first + cells.size)).any():
+            source = np.arange(cells.size) + self._gathered(source)
+        self._write_vector(NUMBERS["gather"], first, [], cells.size, ())
+        self.words.extend(source.tolist())
+
+    # Loops and branches.
+
+    def here(self) -> int:
+        """The place of the next instruction."""
+        return len(self.words)
+
+    def load(self, cells, source: int, counter: int) -> None:
+        """Write the row of that number to ``cells``, which lie side by side, as the rows do from ``source`` on."""
+        size = np.size(cells)
+        if size:
+            self._write_vector(NUMBERS["load"], int(np.min(cells)), [source, counter], size, (size,))
+
+    def store(self, cells, room: np.ndarray, counter: int) -> None:
+        """Write ``cells`` to the row of that number in ``room``."""
+        size = np.size(cells)
+        if size:
+            start = self.side_by_side(cells)
+            self._write_vector(NUMBERS["store"], int(room.flat[0]), [start, counter], size, (size,))
+
+    def skip_unless(self, cell: int) -> int:
+        """Go on elsewhere where ``cell`` is 0: where :meth:`lands` says for what this gives."""
+        self.words.extend((NUMBERS["unless"] | VECTOR, cell, 0, 0, 0, 0, 0, 0, 0, 0))
+        return len(self.words) - LONG
+
+    def lands(self, skip: int) -> None:
+        """Let a skip go on here."""
+        self.words[skip + 2] = len(self.words) - skip
+
+    def again(self, top: int, counter: int, order: range) -> None:
+        """Go back to the instruction at ``top`` with the next number, after the last go on."""
+        self.words.extend((NUMBERS["again"] | VECTOR, counter, self.here() - top, order.step, order[-1], 0, 0, 0, 0, 0))
 
     def side_by_side(self, cells) -> int:
         """The first of the positions where a value's elements lie one after the other, row by row."""

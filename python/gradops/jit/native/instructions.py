@@ -162,8 +162,13 @@ FUNCTIONS: dict[str, Function] = {
 CALLS = ("c1", "c2", "scipy1")
 """The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
 
-OTHERS = ("dot", "gather")
-"""``dot`` of two vectors, and ``gather``: ``n`` words with the positions of its operands follow it."""
+OTHERS = ("dot", "gather", "load", "store", "again", "unless")
+"""``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
+
+Of loops: ``load`` copies ``n`` numbers from ``a + i * sa`` and ``store`` from ``a`` to ``result + i * sa``, ``i`` being
+the number at ``b``; ``again`` goes back by ``a`` words unless the number at ``result`` is ``c``, and adds ``b`` to it.
+Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0.
+"""
 
 NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
 """The number of each operation in the code."""

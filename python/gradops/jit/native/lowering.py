@@ -13,7 +13,7 @@ from ..program import Program, Step
 from .code import BOOL, FLOATS, Code
 from .instructions import FUNCTIONS
 from .machine import Machine
-from .rules import MOVES, RULES, NotNative
+from .rules import LOOPS, MOVES, RULES, NotNative
 from .run import Run
 
 LARGEST = 4096
@@ -84,6 +84,7 @@ class Plan:
         if step.name not in RULES:
             return "the machine has no such operation"
         moves = step.name in MOVES
+        largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
         for place in step.places:
             value = self.value(place)
             if value.__class__ is np.float64:
@@ -103,11 +104,13 @@ class Plan:
                     return "a constant too large to be copied"
             elif not _is_known(value.dtype):
                 return f"dtype {value.dtype}"
-            elif value.size > LARGEST and not (moves and self._may_be_taken_from(place, value)):
+            elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
                 return _LARGE
         return None
 
     def _most(self, step: Step, reads: Sequence[int], moves: bool) -> int:
+        if step.name in LOOPS:
+            return LARGEST_CONSTANT
         if not moves:
             return LARGEST_CALL if step.name in _CALLS else LARGEST
         made_here = all(place in self.native or place in self.constants for place in reads)
@@ -154,7 +157,7 @@ def _refuse_short(steps: list[Step], order: list[list[int]], refused: dict[int, 
     """Leave to NumPy the runs that are too short."""
     for phase in order:
         native = [i for i in phase if i not in refused]
-        if sum(steps[i].name not in MOVES for i in native) < FEWEST:
+        if sum(steps[i].name not in MOVES for i in native) < FEWEST and not any(steps[i].name in LOOPS for i in native):
             for i in native:
                 refused[i] = "too few steps that could run together"
 
@@ -164,7 +167,7 @@ def _written(program: Program, steps: list[Step], order: list[list[int]], refuse
     found = []
     before = len(refused)
     for phase in order:
-        lowering = Lowering(program, machine)
+        lowering = Lowering(program, Code(machine))
         for i in phase:
             if i not in refused:
                 try:
@@ -191,11 +194,11 @@ def _needed_outside(
 
 
 class Lowering:
-    """The code of one run while it is written, with what rules need to know."""
+    """The code of one run, or of a loop in it, while it is written, with what rules need to know."""
 
-    def __init__(self, program: Program, machine: Machine):
+    def __init__(self, program: Program, code: Code):
         self.program = program
-        self.code = Code(machine)
+        self.code = code
         self._names: list[str] = []
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
@@ -212,13 +215,17 @@ class Lowering:
             self._cells[step.places[0]] = result
             return
         for place, cells in zip(step.places, result if step.several else [result]):
-            self._cells[place] = cells if type(cells) is int or cells.ndim else int(cells)
+            self.take(place, cells)
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
         results = [(self.code.side_by_side(self._cells[p]), self.program.value(p)) for p in outputs]
         run = Run(self.code, list(self._inputs.values()), results, Counter(self._names))
         return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
+
+    def take(self, place: int, cells) -> None:
+        """Let a value have these cells."""
+        self._cells[place] = cells if type(cells) is int or cells.ndim else int(cells)
 
     # What is known of arguments.
 

@@ -112,7 +112,8 @@ entry:
   call i32 %clear(i32 {exceptions})
   br label %dispatch
 dispatch: ; LLVM copies it to the end of each operation
-  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done]{dispatched_from}
+  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
+    [%next.again, %again.back], [%next.unless, %unless.far]{dispatched_from}
   %op = load i32, ptr %at
   %op.i = zext i32 %op to i64
   %target.p = getelementptr ptr, ptr @targets, i64 %op.i
@@ -141,6 +142,10 @@ vector.op:
   switch i32 %number, label %unknown [
 {vector_cases}
     i32 {gather}, label %gather
+    i32 {load}, label %load
+    i32 {store}, label %store
+    i32 {again}, label %again
+    i32 {unless}, label %unless
   ]
 {vector_blocks}
 one:
@@ -168,6 +173,53 @@ gather.loop:
   br i1 %gmore, label %gather.loop, label %gather.done
 gather.done:
   %next.gather = getelementptr i32, ptr %g.at, i64 %n
+  br label %dispatch
+
+load:
+  %load.i = load double, ptr %vb.p
+  %load.n = fptosi double %load.i to i64
+  %load.o = mul i64 %load.n, %sa
+  %load.p = getelementptr double, ptr %va.p, i64 %load.o
+  br label %row
+store:
+  %store.i = load double, ptr %vb.p
+  %store.n = fptosi double %store.i to i64
+  %store.o = mul i64 %store.n, %sa
+  %store.p = getelementptr double, ptr %vout.p, i64 %store.o
+  br label %row
+row:
+  %from = phi ptr [%load.p, %load], [%va.p, %store]
+  %to = phi ptr [%vout.p, %load], [%store.p, %store]
+  br label %row.loop
+row.loop:
+  %ri = phi i64 [0, %row], [%ri1, %row.loop]
+  %rv.p = getelementptr double, ptr %from, i64 %ri
+  %rv = load double, ptr %rv.p
+  %ro.p = getelementptr double, ptr %to, i64 %ri
+  store double %rv, ptr %ro.p
+  %ri1 = add i64 %ri, 1
+  %rmore = icmp slt i64 %ri1, %n
+  br i1 %rmore, label %row.loop, label %vector.done
+
+again:
+  %again.i = load double, ptr %vout.p
+  %again.last = sitofp i64 %c to double
+  %again.done = fcmp oeq double %again.i, %again.last
+  br i1 %again.done, label %vector.done, label %again.back
+again.back:
+  %again.step = sitofp i64 %b to double
+  %again.i1 = fadd double %again.i, %again.step
+  store double %again.i1, ptr %vout.p
+  %again.far = sub i64 0, %a
+  %next.again = getelementptr i32, ptr %at, i64 %again.far
+  br label %dispatch
+
+unless:
+  %unless.x = load double, ptr %vout.p
+  %unless.true = fcmp une double %unless.x, 0.0
+  br i1 %unless.true, label %vector.done, label %unless.far
+unless.far:
+  %next.unless = getelementptr i32, ptr %at, i64 %a
   br label %dispatch
 }}
 {metadata}
@@ -277,7 +329,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
         vector_cases=_cases([*elementwise, *REDUCTIONS, "dot"], "vector"),
-        gather=NUMBERS["gather"],
+        **{name: NUMBERS[name] for name in ("gather", "load", "store", "again", "unless")},
         vector_blocks="\n".join([*blocks, *_folds(), _SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),

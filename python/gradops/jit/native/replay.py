@@ -35,6 +35,20 @@ def replay(words: np.ndarray, memory: np.ndarray) -> None:
             memory[out : out + count] = memory[code[at : at + count]]
             at += count
             continue
+        if name in ("load", "store"):
+            row = int(memory[b]) * sa
+            here, there = (out, a + row) if name == "load" else (out + row, a)
+            memory[here : here + count] = memory[there : there + count]
+            continue
+        if name == "unless":
+            if memory[out] == 0:
+                at += a - LONG
+            continue
+        if name == "again":
+            if memory[out] != c:
+                memory[out] += b
+                at -= a + LONG
+            continue
         meaning, operands = _meaning(name, b, c)
         if not is_vector:
             meaning = _OF_NUMBERS.get(name, meaning)

@@ -25,6 +25,10 @@ MOVES: set[str] = set()
 """Ops that only move elements, which costs nothing: their operands may be large."""
 
 
+LOOPS = frozenset(("scan", "cond", "while_loop"))
+"""Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
+
+
 class NotNative(Exception):
     """Why a step stays a call of NumPy."""
 

@@ -1,0 +1,321 @@
+"""Functions that the loops and branches of a compiled function call, each traced to a program within its program.
+
+Such a function may use what it closes over: arrays of the programs around it come in as further arguments
+(:attr:`.Program.held`), and gradients go on to the variables among them (:attr:`Body.edges`). It is called while its
+loop is traced and never again, as what it closes over may be bound anew: its derivatives go through the graph that the
+tape then recorded, on a program that does its steps for other arguments (:meth:`.Program.replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..autodiff import engine
+from ..autodiff.derivatives import fresh
+from ..autodiff.graph import ALIAS, Node, clock, key
+from ..autodiff.variable import Variable, attach, differentiable, wrap
+from ..errors import GradientError, JitError
+from ..ops._structures import recorder
+from . import emission
+from .array import Place
+from .program import Program
+
+
+class Body:
+    """A function of lists of tensors that gives lists of tensors, traced.
+
+    Args:
+        outer: the program in which it is called.
+        examples: lists of values that its arguments have at some call.
+        recorded: whether its arguments are variables.
+
+    Attributes:
+        program: what it does, whose inputs are its arguments, and then what it uses of ``outer``.
+        outputs: the places of its results, by list.
+        held: the arrays of ``outer`` that it uses.
+        edges: where gradients go on to what it closes over: nodes and leaves of the tape.
+    """
+
+    def __init__(self, outer: Program, function: Callable, examples: Iterable[list] = (), recorded: bool = False):
+        self.outer = outer
+        self.program = inner = Program(outer)
+        arguments: list[list] = [[inner.input(value, given=False) for value in group] for group in examples]
+        self.start = clock()
+        if recorded:
+            arguments = [[fresh(x) if is_differentiable(x) else x for x in group] for group in arguments]
+        self._inputs = arguments
+        for x in self._leaves():
+            x.gradops_body = self  # type: ignore[attr-defined]
+        self._in_use = 1
+        token = recorder.set(recorder.get().within(inner))
+        try:
+            with outer.inside(inner), np.errstate(all="ignore"):  # NumPy warns where it runs, and only if it does
+                results = function(*arguments)
+                self.outputs = [[_place(x, inner) for x in group] for group in results]
+        finally:
+            recorder.reset(token)
+        inner.finish()
+        self.held = [x for x, _ in inner.held]
+        inner.inputs += [own.place.index for _, own in inner.held]
+        self.steps = emission.needed_steps(inner.steps, {p.index for group in self.outputs for p in group})
+        self._emitted: Any = None
+        self._record([list(group) for group in results])
+        self._in_use = 0
+
+    def _leaves(self) -> list[Variable]:
+        return [x for group in self._inputs for x in group if isinstance(x, Variable)]
+
+    def _record(self, results: list[list]) -> None:
+        """Find the graph of the results, which is made to lead outside through aliases only."""
+        active = [x for group in results for x in group if is_active(x)]
+        inputs = {key(x) for x in self._leaves()}
+        nodes, outside = _reached(active, lambda edge: _is_new(edge, self.start), inputs)
+        if any(map(self._is_anothers, outside)):
+            raise GradientError(
+                "a derivative of third or higher order through a branch, or a custom gradient that closes over what it "
+                "is of, in a compiled loop.",
+                hint="pass `unroll=True` to `scan()`, or differentiate without `jit()`",
+            )
+        self.edges = outside
+        self.aliases = [Node(ALIAS, (edge,), (), edge.shape, dtype_of(edge)) for edge in outside]
+        table = _clones(nodes, {key(edge): alias for edge, alias in zip(outside, self.aliases)})
+        self._results = [[_again(x, table) if is_active(x) else None for x in group] for group in results]
+        self.end = clock()
+        self.outer.root.bodies.append(self)
+
+    def _is_anothers(self, edge) -> bool:
+        """Whether an edge is in the graph of a function that is neither being called nor differentiated."""
+        if isinstance(edge, Node):
+            around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
+            return bool(around) and not any(body._in_use for body in around)
+        return not getattr(edge, "gradops_body", self)._in_use
+
+    def values(self, group: int) -> list:
+        """The values of some of its results for the examples."""
+        return [self.program.value(p.index) for p in self.outputs[group]]
+
+    def does_as(self, other: Body) -> bool:
+        """Whether two traces of one function, for other values, did the same."""
+        mine, others = self.program, other.program
+        places = dict(zip(mine.inputs, others.inputs))
+        if len(mine.inputs) != len(others.inputs) or len(self.steps) != len(other.steps):
+            return False
+        if [x.place for x in self.held] != [x.place for x in other.held]:
+            return False
+
+        def same(a, b) -> bool:
+            if a.__class__ is Place and b.__class__ is Place:
+                if a.index in mine.constants and b.index in others.constants:
+                    return _same(mine.constants[a.index], others.constants[b.index])
+                return places.get(a.index) == b.index
+            if isinstance(a, (list, tuple)) and type(a) is type(b):
+                return len(a) == len(b) and all(map(same, a, b))
+            return _same(a, b)
+
+        for a, b in zip(self.steps, other.steps):
+            if a.name != b.name or not same(a.arguments, b.arguments):
+                return False
+            places.update(zip(a.places, b.places))
+        return same(self.outputs, other.outputs)
+
+    def check_same(self, other: Body) -> None:
+        """Raise a JitError where another trace of the function did something else."""
+        if not self.does_as(other):
+            raise JitError(
+                "a function that a compiled loop calls did something else the second time: it changes what it closes "
+                "over, or looks at what changes.",
+                hint="let all that changes be part of the state, or write a Python loop",
+            )
+
+    def vjp(
+        self, arguments: list[list], active: list[list[bool]], cotangents: Sequence[list]
+    ) -> tuple[list[list], list]:
+        """The gradients for its arguments, and those for :attr:`edges`; None where there is none.
+
+        Args:
+            arguments: tensors or variables, of which those that are ``active`` get a gradient.
+            cotangents: those of its results, None where there is none.
+        """
+        in_use = {id(body): body for body in (self, *(body for body, _ in self.program.passed.values()))}
+        for body in in_use.values():
+            body._in_use += 1
+        try:
+            return self._vjp(arguments, active, cotangents)
+        finally:
+            for body in in_use.values():
+                body._in_use -= 1
+
+    def _vjp(self, arguments, active, cotangents) -> tuple[list[list], list]:
+        create_graph = engine.recording.get()
+        start = clock()
+        now: Program = recorder.get().program
+        given = [now.written(data_of(x)) for group in arguments for x in group]
+        now.replay(self.program, [*given, *map(now.lift, self.held)])
+        flat = [
+            (x, ct)
+            for group, cts in zip(self._results, cotangents)
+            for x, ct in zip(group, cts)
+            if x is not None and ct is not None
+        ]
+        roots = [x for x, _ in flat]
+        seeds = [engine.seed(x, ct, create_graph) for x, ct in flat]
+        wanted = [x for group, which in zip(self._inputs, active) for x, on in zip(group, which) if on]
+        targets = [*wanted, *(SimpleNamespace(_node=node) for node in self.aliases)]
+        found = engine.run(roots, seeds, True, create_graph, targets) if roots and targets else {}
+        gradients = {place: g for place, (_, g) in found.items()}
+        if create_graph:
+            gradients = self._rejoined(gradients, arguments, start, now)
+        by_argument = [
+            [gradients.get(key(x)) if on else None for x, on in zip(group, which)]
+            for group, which in zip(self._inputs, active)
+        ]
+        return by_argument, [gradients.get(key(node)) for node in self.aliases]
+
+    def _rejoined(self, gradients: dict, arguments: list[list], start: int, now: Program) -> dict:
+        """Gradients that can be differentiated: their graph leads to the arguments in place of the function's own.
+
+        A gradient function may close over the arguments of a function whose derivative this one is: those that were
+        passed on lead to what stood for them.
+        """
+        instead = {
+            key(own): (x._node or x) if is_active(x) else None
+            for group, others in zip(self._inputs, arguments)
+            for own, x in zip(group, others)
+            if isinstance(own, Variable)
+        }
+        passed = {place: edge for place, (_, edge) in self.program.passed.items()}
+
+        def is_mine(edge) -> bool:
+            return isinstance(edge, Node) and (edge.seq > start or self.start < edge.seq < self.end)
+
+        active = [g for g in gradients.values() if is_active(g)]
+        nodes, _ = _reached(active, is_mine, set(), passed)
+        table = _clones(nodes, instead, passed)
+        now.passed.update({place: (self, edge) for place, edge in table.items()})
+        for place, (body, edge) in self.program.passed.items():
+            now.passed[place] = body, _found(edge, table, passed)
+        return {place: _again(g, table) if is_active(g) else g for place, g in gradients.items()}
+
+    def emitted(self) -> Any:
+        """It as a function of its arguments and what it uses of ``outer``, to the list of all its results."""
+        if self._emitted is None:
+            self._emitted = emission.function(self.program, [p for group in self.outputs for p in group])
+        return self._emitted
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        self.program.forget()
+        self._inputs, self._results, self.edges, self.aliases = [], [], [], []
+        self.program.lifted.clear()
+        self.program.replayed.clear()
+        self.program.passed.clear()
+        self.program.parent = None
+        self.program.root = self.program
+
+
+def data_of(x):
+    return x.data if isinstance(x, Variable) else x
+
+
+def is_differentiable(x) -> bool:
+    return differentiable(data_of(x))
+
+
+def is_active(x) -> bool:
+    return isinstance(x, Variable) and x._active
+
+
+def dtype_of(edge):
+    """The dtype of what an edge of the tape leads to."""
+    return edge.dtype if isinstance(edge, Node) else edge._data.dtype
+
+
+def _place(x, program: Program) -> Place:
+    traced = data_of(x)
+    if getattr(traced, "stale", None):
+        traced.refuse_stale()
+    return program.written(traced).place
+
+
+# Graphs.
+
+
+def _is_new(edge, start: int) -> bool:
+    return isinstance(edge, Node) and edge.seq > start
+
+
+def _reached(
+    variables: list, inside: Callable, ends: set[int], passed: dict[int, Any] | None = None
+) -> tuple[list[Node], list]:
+    """The nodes ``inside`` that lead to variables, the oldest first, and what they lead to that is neither.
+
+    ``passed`` says of some ends where they go on.
+    """
+    stack: list[Any] = [x._node or x for x in variables]
+    nodes: list[Node] = []
+    outside: list[Any] = []
+    seen: set[int] = set(ends)
+    while stack:
+        edge = stack.pop()
+        if edge is None or key(edge) in seen:
+            continue
+        seen.add(key(edge))
+        if passed and key(edge) in passed:
+            stack.append(passed[key(edge)])
+        elif inside(edge):
+            nodes.append(edge)
+            stack.extend(edge.edges)
+        else:
+            outside.append(edge)
+    return sorted(nodes, key=lambda node: node.seq), outside
+
+
+def _clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | None = None) -> dict[int, Any]:
+    """Copies of nodes, the oldest first, that lead to what ``table`` says for what theirs lead to; with them in it."""
+    table = dict(table)
+    for node in nodes:
+        edges = tuple(_found(edge, table, passed or {}) for edge in node.edges)
+        copy = Node(node.rule, edges, node.saved, node.shape, node.dtype)
+        if hasattr(node, "extra"):
+            copy.extra = node.extra
+        table[key(node)] = copy
+    return table
+
+
+def _found(edge, table: dict[int, Any], passed: dict[int, Any]):
+    """What stands for an edge."""
+    while edge is not None and key(edge) in passed:
+        edge = passed[key(edge)]
+    return edge if edge is None else table.get(key(edge), edge)
+
+
+def _again(x: Variable, table: dict[int, Any]) -> Variable:
+    """A variable on the copy of its node."""
+    place = key(x._node or x)
+    if place not in table:
+        return x
+    edge = table[place]
+    if edge is None:
+        return wrap(x.data)
+    return attach(x.data, edge) if isinstance(edge, Node) else edge
+
+
+def _same(a, b) -> bool:
+    """Whether parts of calls are equal, arrays and numbers to the bit."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, slice):
+        return _same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    if isinstance(a, (float, complex)):
+        return repr(a) == repr(b)
+    return bool(a == b)

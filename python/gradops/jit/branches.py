@@ -1,0 +1,178 @@
+"""Branches and conditional loops in compiled functions: steps that run what the values at hand ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import backends
+from ..autodiff.cotangents import materialize, zeros
+from ..autodiff.graph import PICK, Cotangents, Node, Rule, key
+from ..autodiff.modes import recording
+from ..autodiff.variable import Variable, attach, wrap
+from ..errors import ArgumentError, JitError
+from ..ops import control
+from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
+from .program import Program
+
+
+def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
+    """The leaves that one of several functions gives, by an index or truth value.
+
+    Raises:
+        ArgumentError: functions that give other shapes or dtypes.
+    """
+    at = outer.written(data_of(index))
+    bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
+    kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]
+    for other in kinds[1:]:
+        if other != kinds[0]:
+            raise ArgumentError(
+                f"`{op}`: all functions must give the same shapes and dtypes where the condition is traced; got "
+                f"{_described(kinds[0])} and {_described(other)}."
+            )
+    made = Branch(bodies)
+    held = tuple(tuple(body.held) for body in bodies)
+    values = (made, at.value, [[x.value for x in xs] for xs in held])
+    results = outer.call("cond", run_branch, (made, at, held), values)
+    edges = list({key(edge): edge for body in bodies for edge in body.edges}.values())
+    if recording.get() and edges:
+        return _record(made, at, edges, results)
+    return [wrap(x) for x in results] if isinstance(index, Variable) else results
+
+
+def _described(kinds: list) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
+
+
+def run_branch(branch: Branch, index, held) -> list:
+    """The kernel of the step."""
+    return branch(index, held)
+
+
+class Branch:
+    """Several functions, of which one is called, as a kernel."""
+
+    def __init__(self, bodies: list[Body]):
+        self.bodies = bodies
+        self._functions = [body.emitted() for body in bodies]
+
+    def __call__(self, index, held) -> list:
+        i = max(0, min(int(index), len(self._functions) - 1))
+        return self._functions[i](*held[i])
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        for body in self.bodies:
+            body.forget()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            isinstance(other, Branch)
+            and len(self.bodies) == len(other.bodies)
+            and all(a.does_as(b) for a, b in zip(self.bodies, other.bodies))
+        )
+
+    __hash__ = object.__hash__
+
+
+def _record(made: Branch, index, edges: list, results: list) -> list:
+    """The results as variables on the tape: gradients go through the function that was called."""
+    bodies, of_results = made.bodies, [is_differentiable(x) for x in results]
+
+    def vjp(g, saved, node):
+        if isinstance(g, Cotangents):
+            g = materialize(g, node)
+        (at,) = saved
+        cotangents = [gi if on else None for gi, on in zip(g, of_results)]
+
+        def of(body: Body) -> Callable:
+            def gradients() -> list:
+                found = dict(zip(map(key, body.edges), body.vjp([], [], [cotangents])[1]))
+                return [_or_zeros(found.get(key(edge)), edge, node) for edge in edges]
+
+            return gradients
+
+        return control.choose("cond", at, [of(body) for body in bodies])
+
+    node = Node(Rule("cond", vjp=vjp, slots=(None,)), tuple(edges), (index,), None, None)
+    node.extra = [(x.shape, x.dtype, backends.of(x)) for x in results]
+    return [
+        attach(x, Node(PICK, (node,), (i,), x.shape, x.dtype)) if on else wrap(x)
+        for i, (x, on) in enumerate(zip(results, of_results))
+    ]
+
+
+def _or_zeros(g, edge, node: Node):
+    return zeros((edge.shape, dtype_of(edge), node.extra[0][2])) if g is None else g
+
+
+# Loops.
+
+
+def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bound: int | None) -> list:
+    """``ops.while_loop()`` on leaves.
+
+    Raises:
+        JitError: a loop without a bound that a gradient should go through; functions that did something else the
+            second time.
+    """
+    state = [outer.written(data_of(x)) for x in leaves]
+    values = [x.value for x in state]
+    functions = (lambda state: [[holds(state)]]), (lambda state: [step(state)])
+    condition, body = (Body(outer, f, [values]) for f in functions)
+    after = body.values(0)
+    for first, f in zip((condition, body), functions):
+        first.check_same(Body(outer, f, [after]))
+    if recording.get() and (body.edges or any(map(is_active, leaves))):
+        if bound is None:
+            raise JitError(
+                "a compiled `while_loop()` has a gradient with a bound only.",
+                argument="maximum_iterations",
+                hint="pass `maximum_iterations`",
+            )
+        return control.bounded(holds, step, leaves, bound)
+    made = While(condition, body, bound)
+    held = tuple(condition.held), tuple(body.held)
+    given = (made, values, *([x.value for x in xs] for xs in held))
+    results: list = outer.call("while_loop", run_while, (made, tuple(state), *held), given)
+    return [wrap(x) for x in results] if any(isinstance(x, Variable) for x in leaves) else results
+
+
+def run_while(loop: While, state, held_by_condition, held) -> list:
+    """The kernel of the step."""
+    return loop(state, held_by_condition, held)
+
+
+class While:
+    """A loop for as long as a condition holds, as a kernel.
+
+    Attributes:
+        bound: how many steps at most.
+    """
+
+    def __init__(self, condition: Body, body: Body, bound: int | None):
+        self.condition, self.body, self.bound = condition, body, bound
+
+    def __call__(self, state, held_by_condition, held) -> list:
+        holds, step, state, steps = self.condition.emitted(), self.body.emitted(), list(state), 0
+        while (self.bound is None or steps < self.bound) and holds(*state, *held_by_condition)[0]:
+            state = step(*state, *held)
+            steps += 1
+        return state
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        self.condition.forget()
+        self.body.forget()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            isinstance(other, While)
+            and self.bound == other.bound
+            and self.condition.does_as(other.condition)
+            and self.body.does_as(other.body)
+        )
+
+    __hash__ = object.__hash__

@@ -1,0 +1,210 @@
+"""Loops over rows in compiled functions: one step of the program, whatever their length, and its derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..autodiff.cotangents import materialize, zeros
+from ..autodiff.graph import PICK, RESULT, Cotangents, Node, Rule
+from ..autodiff.modes import recording
+from ..autodiff.variable import Variable, attach, wrap
+from ..ops import control, creation, elementwise
+from . import native
+from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
+from .program import Program, Step
+
+
+def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):
+    """``ops.scan()`` on leaves, written down to a program; NotImplemented where Python should do it.
+
+    Raises:
+        JitError: ``f`` did something else for the second row than for the first.
+    """
+    first, second = (count - 1, count - 2) if reverse else (0, 1)
+    state, through = ([outer.written(data_of(x)) for x in xs] for xs in (carry, rows))
+    at_first, at_second = ([x.value[i] for x in through] for i in (first, second))
+    given = (*carry, *rows)
+    is_recorded = recording.get() and any(map(is_active, given))
+    body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
+    if recording.get() and body.edges and not is_recorded:
+        is_recorded = True
+        body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
+    body.check_same(Body(outer, f, (body.values(0), at_second), is_recorded))
+    loop = Loop(body, len(carry), count, reverse, is_recorded)
+    results = _call(outer, loop, state, through, body.held)
+    if is_recorded:
+        results = _record(loop, given, [*state, *through], results)
+    elif any(isinstance(x, Variable) for x in given):
+        results = [wrap(x) for x in results]
+    return results[: loop.carries], results[loop.carries : loop.carries + loop.stacked]
+
+
+def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> list:
+    arguments = (loop, tuple(state), tuple(rows), tuple(held))
+    values = [[x.value for x in xs] for xs in (state, rows, held)]
+    if all(outer.is_folded(x) for x in (*state, *rows, *held)):
+        return outer.fold(run(loop, *values))
+    return outer.call("scan", run, arguments, (loop, *values))
+
+
+def run(loop: Loop, state, rows, held) -> list:
+    """The kernel of the step."""
+    return loop(state, rows, held)
+
+
+class Loop:
+    """A loop over rows, as a kernel.
+
+    Attributes:
+        carries: of how many arrays the state is.
+        stacked: how many results each row has.
+        order: the numbers of the rows, as they are gone through.
+        of_row: shapes and dtypes of the results that each row has.
+        kept: whether the states before each row are results too, for the derivative.
+    """
+
+    def __init__(self, body: Body, carries: int, count: int, reverse: bool, kept: bool):
+        self.body, self.carries, self.count, self.reverse, self.kept = body, carries, count, reverse, kept
+        self.stacked = len(body.outputs[1])
+        self.of_row = [_kind(y) for y in body.values(1)]
+        self.order = range(count - 1, -1, -1) if reverse else range(count)
+        self._alone: Any = None
+
+    def __call__(self, state, rows, held) -> list:
+        """The last state, the results of all rows, and where ``kept`` the states before each."""
+        if self._alone is None:
+            self._alone = self._compiled(state, rows, held)
+        if self._alone:
+            return self._alone(*state, *rows, *held)
+        return self._run(state, rows, held)
+
+    def _run(self, state, rows, held) -> list:
+        body, n = self.body.emitted(), self.carries
+        before = [self._room(_kind(x)) for x in state] if self.kept else []
+        after = [self._room(kind) for kind in self.of_row]
+        state = list(state)
+        for i in self.order:
+            results = body(*state, *[x[i] for x in rows], *held)
+            for room, x in zip(before, state):
+                room[i] = x
+            for room, y in zip(after, results[n:]):
+                room[i] = y
+            state = results[:n]
+        return [*state, *after, *before]
+
+    def _room(self, kind: tuple[tuple, np.dtype]) -> np.ndarray:
+        shape, dtype = kind
+        return np.empty((self.count, *shape), dtype)
+
+    def _compiled(self, state, rows, held):
+        """All of it as native code; False where that cannot be."""
+        program, places = Program(), []
+        for group in (state, rows, held):
+            places.append(tuple(program.input(x).place for x in group))
+        examples = [*self.body.values(0), *map(self._room, self.of_row)]
+        examples += [self._room(_kind(x)) for x in state] if self.kept else []
+        results = [program._place(x).place.index for x in examples]
+        step = Step("scan", run, (self, *places), tuple(results), True)
+        steps, _ = native.lowered(program, [step], set(results))
+        if steps == [step]:
+            return False
+        code = steps[0].kernel
+        order = [program.inputs.index(p.index) for p in steps[0].arguments]
+        return lambda *arrays: code(*[arrays[i] for i in order])
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        self.body.forget()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            isinstance(other, Loop)
+            and (self.carries, self.count, self.reverse, self.kept)
+            == (other.carries, other.count, other.reverse, other.kept)
+            and self.body.does_as(other.body)
+        )
+
+    __hash__ = object.__hash__
+
+
+def _kind(x) -> tuple[tuple, np.dtype]:
+    return np.shape(x), np.asarray(x).dtype
+
+
+# Derivatives.
+
+
+def _record(loop: Loop, given: tuple, inputs: list, results: list) -> list:
+    """The results as variables on the tape."""
+    edges = [(x._node or x) if is_active(x) else None for x in given]
+    node = Node(
+        Rule("scan", vjp=_vjp_of(loop, edges), slots=(tuple(range(len(given))), RESULT)),
+        (*edges, *loop.body.edges),
+        (inputs, results),
+        None,
+        None,
+    )
+    node.extra = [(x.shape, x.dtype, backends.of(x)) for x in results]
+    return [
+        attach(x, Node(PICK, (node,), (i,), x.shape, x.dtype)) if is_differentiable(x) else wrap(x)
+        for i, x in enumerate(results)
+    ]
+
+
+def _vjp_of(loop: Loop, edges: list) -> Callable:
+    """The rule of a loop: a loop the other way round, over the states before each row."""
+    body, n, stacked, count = loop.body, loop.carries, loop.stacked, loop.count
+
+    def vjp(g, saved, node):
+        if isinstance(g, Cotangents):
+            g = materialize(g, node)
+        inputs, results = saved
+        of_state = [is_differentiable(x) for x in inputs[:n]]
+        of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
+        of_results = [is_differentiable(y) for y in results[n : n + stacked]]
+        before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]
+
+        def step(state, x):
+            states, rows, of_results_here, of_states_here = x
+            cotangents = [_filled(state[0], of_state), _filled(of_results_here, of_results)]
+            found, others = body.vjp([states, rows], [of_state, of_rows], cotangents)
+            new = [_sum(found[0][i], g) for i, g in zip(_which(of_state), of_states_here)]
+            total = [t if g is None else elementwise.add(t, g) for t, g in zip(state[1], others)]
+            return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(of_rows)]
+
+        start = [g[i] for i in _which(of_state)]
+        totals = [zeros((e.shape, dtype_of(e), node.extra[0][2])) for e in body.edges]
+        rows = [
+            before,
+            inputs[n:],
+            [g[n + i] for i in _which(of_results)],
+            [g[n + stacked + i] for i in _which(of_state)],
+        ]
+        (of_first, of_edges), of_all_rows = control.scan(
+            step, (start, totals), rows, length=count, reverse=not loop.reverse
+        )
+        return [*_filled(of_first, of_state), *_filled(of_all_rows, of_rows), *of_edges]
+
+    return vjp
+
+
+def _which(wanted: list[bool]) -> list[int]:
+    return [i for i, on in enumerate(wanted) if on]
+
+
+def _filled(found: list, wanted: list[bool]) -> list:
+    """``found`` where it is wanted, None elsewhere."""
+    rest = iter(found)
+    return [next(rest) if on else None for on in wanted]
+
+
+def _sum(a, b):
+    return b if a is None else elementwise.add(a, b)
+
+
+def _or_zeros(g, like):
+    return creation.zeros_like(data_of(like)) if g is None else g

@@ -1,0 +1,128 @@
+"""What the native machine does for loops and branches: the steps of a body once, and instructions that go elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .code import BOOL, FLOATS
+from .lowering import Lowering, Plan
+from .rules import NotNative, rule
+
+
+@rule("scan")
+def _scan(lowering: Lowering, step, loop, state, rows, held):
+    code, body = lowering.code, loop.body
+    inner = _inside(lowering, body)
+    counter = code.copied(code.constant(float(loop.order[0])))
+    current, whole = _state(lowering, state)
+    sources = [code.side_by_side(lowering.array(x)) for x in rows]
+    here = [code.new(lowering.shape(x)[1:]) for x in rows]
+    inner.give([*current, *here, *map(lowering.cells, held)])
+    after = [code.new((loop.count, *shape)) for shape, _ in loop.of_row]
+    before = [code.new((loop.count, *x.shape)) for x in current] if loop.kept else []
+
+    top = code.here()
+    for source, x in zip(sources, here):
+        code.load(x, source, counter)
+    for x, room in zip(current, before):
+        code.store(x, room, counter)
+    new, results = inner.lowered(body)
+    for y, room in zip(results, after):
+        code.store(y, room, counter)
+    code.move(_flat(new), whole)
+    code.again(top, counter, loop.order)
+    return [*current, *after, *before]
+
+
+@rule("while_loop")
+def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
+    if loop.bound is None:
+        raise NotNative("a loop without `maximum_iterations`, which an interrupt must be able to end")
+    code = lowering.code
+    condition, body = _inside(lowering, loop.condition), _inside(lowering, loop.body)
+    counter = code.copied(code.constant(0.0))
+    current, whole = _state(lowering, state)
+    condition.give([*current, *map(lowering.cells, held_by_condition)])
+    body.give([*current, *map(lowering.cells, held)])
+
+    top = code.here()
+    ((holds,),) = condition.lowered(loop.condition)
+    leave = code.skip_unless(int(holds))
+    (new,) = body.lowered(loop.body)
+    code.move(_flat(new), whole)
+    code.again(top, counter, range(loop.bound))
+    code.lands(leave)
+    return current
+
+
+@rule("cond")
+def _cond(lowering: Lowering, step, branch, index, held):
+    code = lowering.code
+    if len(branch.bodies) != 2 or np.asarray(lowering.example(index)).dtype != BOOL:
+        raise NotNative("a branch by number")
+    first, second = (_inside(lowering, body) for body in branch.bodies)
+    takes_second = int(lowering.cells(index))
+    for inner, given in zip((first, second), held):
+        inner.give([*map(lowering.cells, given)])
+    whole = code.new((sum(x.size for x in branch.bodies[0].values(0)),))
+
+    otherwise = code.skip_unless(takes_second)
+    for inner, body in ((second, branch.bodies[1]), (first, branch.bodies[0])):
+        (results,) = inner.lowered(body)
+        code.move(_flat(results), whole)
+        if inner is second:
+            done = code.skip_unless(code.constant(0.0))
+            code.lands(otherwise)
+    code.lands(done)
+    return _parts(whole, [np.shape(x) for x in branch.bodies[0].values(0)])
+
+
+def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
+    """Cells for a state that changes, with what it is at first; also all of them, side by side."""
+    starts = [lowering.array(x) for x in state]
+    whole = lowering.code.new((sum(x.size for x in starts),))
+    lowering.code.move(_flat(starts), whole)
+    return _parts(whole, [x.shape for x in starts]), whole
+
+
+def _flat(parts: list) -> np.ndarray:
+    return np.concatenate([np.ravel(x) for x in parts]) if parts else np.arange(0)
+
+
+def _inside(lowering: Lowering, body) -> Inner:
+    """Lowering of a body's steps to the same code.
+
+    Raises:
+        NotNative: one of them is none.
+    """
+    plan = Plan(body.program, [step.uses for step in body.steps])
+    for step in body.steps:
+        reason = plan.why_not(step, step.uses)
+        if reason is not None:
+            raise NotNative(f"`{step.name}` in the loop: {reason}")
+        plan.native.update(step.places)
+    for place in body.program.inputs:
+        dtype = np.asarray(body.program.value(place)).dtype
+        if dtype not in FLOATS and dtype != BOOL:
+            raise NotNative(f"a state or rows of dtype {dtype}")
+    return Inner(body.program, lowering.code)
+
+
+class Inner(Lowering):
+    """The code of a body's steps."""
+
+    def give(self, cells: list) -> None:
+        """Let its arguments have these cells."""
+        for place, x in zip(self.program.inputs, cells, strict=True):
+            self.take(place, x)
+
+    def lowered(self, body) -> list[list]:
+        """Write the code of its steps; the cells of its results."""
+        for step in body.steps:
+            self.lower(step)
+        return [[self.cells(p, np.asarray(self.example(p)).dtype) for p in group] for group in body.outputs]
+
+
+def _parts(cells: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
+    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
+    return [part.reshape(shape) for part, shape in zip(np.split(cells, ends[:-1]), shapes)] if shapes else []

@@ -1,0 +1,383 @@
+"""``scan``, ``cond``, ``switch``, ``while_loop`` in compiled functions on NumPy: one step of the program each.
+
+The oracle is the tape, which unrolls them; also finite differences, as the tape's rules are in both.
+"""
+
+import gc
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import functional, ops
+from gradops.errors import ArgumentError, JitError
+from gradops.jit import native
+from gradops.jit.bodies import Body
+
+P = np.array([-1.0, 0.3, 2.0])
+Y = np.random.default_rng(0).normal(size=30)
+
+reversed_ = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * -3.0))
+
+
+@gradops.custom_gradient
+def closing(x):
+    """A gradient function that reads what it closes over, and is no derivative."""
+    return x * x, lambda upstream: upstream * ops.sin(x) * 5.0
+
+
+def kalman(p):
+    q, r = ops.exp(p[0]), ops.exp(p[1])
+
+    def step(state, y):
+        a, P, total = state
+        P = P + q
+        S = P + r
+        v = y - a
+        K = P / S
+        return (a + K * v, P * (1 - K), total + ops.log(S) + v * v / S), None
+
+    return ops.scan(step, (0.0, 10.0, 0.0), Y)[0][2] / 2 + p[2]
+
+
+def branches(p):
+    return ops.cond(ops.sum(p) > 1.0, lambda: ops.log(p[2]) * p[0], lambda: ops.sqrt(p[1]) * p[0] ** 2 - p[2])
+
+
+def switched(p):
+    index = ops.cast(ops.floor(p[1] * 10.0), "int32")
+    return ops.switch(index, [lambda x: x[0] * 2, lambda x: x[1] ** 3, lambda x: ops.exp(x[2])], p)
+
+
+def branch_in_a_loop(p):
+    """The functions close over a name that is bound anew after the branch."""
+
+    def step(c, y):
+        c = ops.cond(y > c, lambda: c * p[0] + y, lambda: c - ops.exp(p[1]) * y)
+        return c, c * c
+
+    c, ys = ops.scan(step, 0.5, Y, reverse=True)
+    return c + ops.sum(ys) * 0.1 + p[2]
+
+
+def conditional_loop(p):
+    x, n = ops.while_loop(
+        lambda x, n: x < 100.0, lambda x, n: (x * (1 + p[2]) + p[1], n + 1), (ops.exp(p[0]), 0.0), maximum_iterations=30
+    )
+    return ops.log(x) * p[0] + n
+
+
+def matrices(p):
+    A = ops.reshape(ops.stack([p[0], p[1], p[1], p[2]]), (2, 2)) * 0.3
+
+    def step(S, v):
+        S = ops.matmul(ops.matmul(A, S), ops.transpose(A)) + ops.outer(v, v)
+        return S, {"sum": ops.sum(S), "row": S[0]}
+
+    S, ys = ops.scan(step, np.eye(2), Y.reshape(15, 2))
+    return ops.sum(S) + ops.mean(ys["sum"]) + ops.sum(ys["row"] * p[0])
+
+
+def nested(p):
+    def outer(c, row):
+        d, _ = ops.scan(lambda d, v: (d * ops.tanh(p[0]) + v * p[1], None), c, row)
+        return d, d * p[2]
+
+    return ops.sum(ops.scan(outer, 1.0, Y.reshape(6, 5))[1])
+
+
+def swapped(p):
+    c, _ = ops.scan(lambda c, v: ((c[1], c[0] + v, c[2]), None), (p[0], p[1], p[2]), Y)
+    return c[0] * c[1] * c[2]
+
+
+def differentiated_rows(p):
+    c, ys = ops.scan(
+        lambda c, v: (c * 0.9 + ops.sum(v * v), (v, c)), ops.sum(p), ops.transpose(ops.outer(p, Y)), reverse=True
+    )
+    return c + ops.sum(ys[0] * 2) + ops.max(ys[1])
+
+
+def rules(p):
+    def step(c, v):
+        return ops.tanh(
+            reversed_(c * p[0]) + gradops.scaled_gradient(p[1], 5.0) * v + gradops.stop_gradient(p[2])
+        ) + closing(c * p[1]), None
+
+    return ops.scan(step, 0.1, Y)[0]
+
+
+def counted(p):
+    """A state of whole numbers, which native code does not do."""
+    c, n = ops.scan(lambda s, y: ((s[0] * ops.cos(p[0]) + y * p[1], s[1] + 1), None), (p[2], 0), Y)[0]
+    return c * ops.cast(n, "float64")
+
+
+def without_rows(p):
+    return ops.sum(ops.scan(lambda c, _: (c * p[0] + p[1], c), p[2], None, 7)[1])
+
+
+def scoped(p):
+    def step(c, y):
+        with gradops.stop_gradient_scope():
+            k = c * p[0]
+        return k + y * p[1] * c, None
+
+    return ops.scan(step, p[2], Y)[0]
+
+
+def no_slope(p):
+    def step(c, y):
+        with gradops.autodiff.no_grad():
+            k = c * p[0]
+        return ops.sin(k + y * p[1]), None
+
+    return ops.scan(step, p[2], Y)[0]
+
+
+CASES = [
+    kalman, branches, switched, branch_in_a_loop, conditional_loop, matrices, nested, swapped, differentiated_rows,
+    rules, counted, without_rows, scoped, no_slope,
+]  # fmt: skip
+cases = pytest.mark.parametrize("f", CASES, ids=[f.__name__ for f in CASES])
+PROGRAMS = {
+    "value": lambda f: f,
+    "gradient": lambda f: functional.value_and_grad(f),
+    "hessian": lambda f: lambda x: functional.hessian(f, x),
+    "hvp": lambda f: lambda x: functional.hvp(f, x, P * 0.7)[1],
+    "jvp": lambda f: lambda x: functional.jvp(f, x, P * 0.7)[1],
+    "third": lambda f: gradops.grad(lambda x: ops.sum(gradops.grad(lambda z: ops.sum(gradops.grad(f)(z) ** 2))(x))),
+}
+
+
+@pytest.fixture(params=["native", "numpy"])
+def machine(request, monkeypatch):
+    if request.param == "numpy":
+        for module in (native, native.explain):
+            monkeypatch.setattr(module, "machine", lambda: None)
+    else:
+        pytest.importorskip("llvmlite")
+
+
+def check(f, tolerance=1e-9):
+    compiled = gradops.jit(f)
+    for x in (P, P * 0.7 + 0.1, P):  # the second where branches go elsewhere and loops are longer
+        wanted, got = f(x), compiled(x)
+        for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (wanted, got)], strict=True):
+            assert np.shape(a) == np.shape(b) and np.asarray(a).dtype == np.asarray(b).dtype
+            np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+    return compiled
+
+
+@cases
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
+def test_as_the_tape(f, name, machine):
+    check(PROGRAMS[name](f))
+
+
+@cases
+def test_third_derivatives(f):
+    check(PROGRAMS["third"](f), 1e-7)
+
+
+@pytest.mark.parametrize("f", [kalman, branch_in_a_loop, conditional_loop, matrices, nested, differentiated_rows])
+def test_against_finite_differences(f):
+    compiled = gradops.jit(functional.value_and_grad(f))
+    step = 1e-6
+    numeric = [(compiled(P + step * e)[0] - compiled(P - step * e)[0]) / (2 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(compiled(P)[1], numeric, rtol=1e-5, atol=1e-6)
+
+
+def test_the_program_does_not_grow_with_the_loop():
+    def of(n):
+        rows = np.linspace(0, 1, n)
+        compiled = gradops.jit(gradops.grad(lambda p: ops.scan(lambda c, v: (ops.sin(c * p) + v, None), 0.5, rows)[0]))
+        compiled(np.float64(0.3))
+        return next(iter(compiled.programs.values())).steps
+
+    assert of(5) == of(500) < 20
+
+
+def test_explain_counts_a_loop_as_a_native_step():
+    pytest.importorskip("llvmlite")
+    compiled = gradops.jit(gradops.grad(kalman))
+    compiled(P)
+    assert "scan" not in compiled.explain() and "native in 1 run" in compiled.explain()
+    compiled = gradops.jit(counted)
+    compiled(P)
+    assert "scan: dtype int64" in compiled.explain()
+
+
+def test_float32_stays():
+    f = gradops.grad(lambda p: ops.scan(lambda c, v: (ops.tanh(c * p + v), None), np.float32(0.5), Y.astype("f4"))[0])
+    got = gradops.jit(f)(np.float32(0.3))
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, f(np.float32(0.3)), rtol=1e-5)
+
+
+def test_complex_states():
+    def f(p):
+        start = ops.cast(p[1], "complex128") + p[2] * 1j
+        return ops.abs(ops.scan(lambda z, v: (z * ops.exp((0.1 + 1j) * p[0]) + v, None), start, Y)[0])
+
+    check(functional.value_and_grad(f))
+
+
+def test_warnings_and_floating_point_errors_are_numpys():
+    compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (c + ops.log(v - p), None), 0.0, np.arange(1.0, 9.0))[0])
+    compiled(np.float64(0.5))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
+        assert np.isnan(compiled(np.float64(3.5)))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        compiled(np.float64(3.5))
+    guarded = gradops.jit(lambda p: ops.cond(p > 0, lambda: ops.log(p), lambda: p))
+    with np.errstate(all="raise"):  # what is not taken is not computed
+        assert guarded(np.float64(-1.0)) == -1.0
+        assert gradops.jit(gradops.grad(guarded.f))(np.float64(-2.0)) == 1.0
+
+
+def test_results_are_the_callers():
+    rows = np.arange(6.0)
+    compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (c + v * p, c), 0.0, rows))
+    first = compiled(np.float64(1.0))
+    copies = [np.array(x) for x in first]
+    compiled(np.float64(2.0))
+    for x, copy in zip(first, copies):
+        np.testing.assert_array_equal(x, copy)
+
+
+def test_a_function_that_changes_what_it_closes_over_is_an_error():
+    count = []
+
+    def step(c, y):
+        count.append(1)
+        return c + y * len(count), None
+
+    with pytest.raises(JitError, match="something else the second time"):
+        gradops.jit(lambda p: ops.scan(step, p, Y)[0])(np.float64(1.0))
+    calls = []
+    compiled = gradops.jit(gradops.grad(lambda p: ops.scan(lambda c, v: (calls.append(1) or c * v, None), p, Y)[0]))
+    compiled(np.float64(1.0))
+    assert len(calls) <= 3
+
+
+def test_unrolled_on_request():
+    calls = []
+    compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (calls.append(1) or c * v, None), p, Y, unroll=True)[0])
+    compiled(np.float64(1.0))
+    assert len(calls) == len(Y)
+
+
+def test_arrays_that_leave_the_function_another_way_are_refused():
+    seen = []
+
+    def step(c, y):
+        seen.append(c * 2)
+        return c + y, None
+
+    def f(p):
+        total = ops.scan(step, p, Y)[0]
+        return total + seen[0]
+
+    with pytest.raises(JitError, match="made for itself"):
+        gradops.jit(f)(np.float64(1.0))
+
+    def writes(p):
+        room = p * 0.0 + np.zeros(3)
+
+        def step(c, y):
+            room[0] = c
+            return c + y, None
+
+        return ops.scan(step, p, Y)[0]
+
+    with pytest.raises(JitError, match="wrote in place to an array from outside"):
+        gradops.jit(writes)(np.float64(1.0))
+
+
+def test_what_is_written_after_the_loop_does_not_change_its_derivative():
+    def f(p):
+        w = p * np.array([1.0, 2.0])
+        y = ops.scan(lambda c, v: (c * w[0] + v * w[1], None), 0.5, Y)[0]
+        w[0] = w[0] * 100.0
+        return y + ops.sum(w)
+
+    wanted = gradops.grad(lambda p: f_without_writing(p))(np.float64(0.3))
+    np.testing.assert_allclose(gradops.jit(gradops.grad(f))(np.float64(0.3)), wanted)
+
+
+def f_without_writing(p):
+    w = p * np.array([1.0, 2.0])
+    y = ops.scan(lambda c, v: (c * w[0] + v * w[1], None), 0.5, Y)[0]
+    return y + w[0] * 100.0 + w[1]
+
+
+def test_branches_of_other_shapes_are_an_error():
+    with pytest.raises(ArgumentError, match="same shapes and dtypes"):
+        gradops.jit(lambda x: ops.cond(ops.sum(x) > 0, lambda: x, lambda: x[0]))(P)
+
+
+def test_the_derivative_of_a_loop_needs_a_bound():
+    def f(p):
+        return ops.while_loop(lambda x: x < 10.0, lambda x: (x * p,), (p,))[0]
+
+    assert gradops.jit(f)(np.float64(2.0)) == 16.0 and gradops.jit(f)(np.float64(3.0)) == 27.0
+    with pytest.raises(JitError, match="maximum_iterations"):
+        gradops.jit(gradops.grad(f))(np.float64(2.0))
+
+
+def test_a_loop_whose_condition_is_known_at_first():
+    def f(p):
+        return ops.while_loop(lambda x, n: ops.logical_or(n < 2, x < 50.0), lambda x, n: (x * p, n + 1), (1.0, 0))[0]
+
+    for p in (2.0, 3.0, 60.0):
+        assert gradops.jit(f)(np.float64(p)) == f(np.float64(p))
+
+
+def test_equations_solved_inside():
+    def f(p):
+        return functional.fixed_point(lambda x, a: ops.cos(x * a / 2), 0.5, p) + functional.root(
+            lambda x, a: x**3 - a, 1.0, p
+        )
+
+    for derivative in (f, gradops.grad(f), gradops.grad(gradops.grad(f))):
+        compiled = gradops.jit(derivative)
+        for x in (0.8, 1.3):
+            np.testing.assert_allclose(compiled(np.float64(x)), derivative(np.float64(x)), rtol=1e-8)
+
+
+def test_a_long_loop_is_compiled_at_once():
+    rows = np.sin(np.arange(200_000.0))
+    rows.flags.writeable = False
+    compiled = gradops.jit(functional.value_and_grad(lambda p: ops.scan(lambda c, v: (c * p + v, None), 0.0, rows)[0]))
+    value, slope = compiled(np.float64(0.9))
+    powers = 0.9 ** np.arange(2000)
+    last = rows[::-1][:2000]
+    np.testing.assert_allclose(value, np.sum(powers * last), rtol=1e-10)
+    np.testing.assert_allclose(slope, np.sum(np.arange(2000) * powers / 0.9 * last), rtol=1e-8)
+
+
+def test_sparse_patterns_see_each_step():
+    rows = np.linspace(0.1, 0.9, 12)
+
+    def f(x):
+        return ops.sum(ops.scan(lambda c, row: (row[0], (row[0] - c) ** 2 * row[1]), x[0], ops.stack([x, rows], 1))[1])
+
+    found = functional.hessian(f, rows, sparse=True)
+    assert found.nnz <= 3 * 12
+    np.testing.assert_allclose(found.toarray(), functional.hessian(f, rows), atol=1e-12)
+
+
+def test_nothing_of_the_trace_stays():
+    def bodies():
+        gc.collect()
+        return [x for x in gc.get_objects() if isinstance(x, Body)]
+
+    before = {id(b) for b in bodies()}
+    compiled = gradops.jit(gradops.grad(counted))
+    compiled(P)
+    for body in bodies():
+        if id(body) not in before:
+            assert not body._results and not body.program.values and not body.edges
+    del compiled, body
+    assert {id(b) for b in bodies()} <= before
