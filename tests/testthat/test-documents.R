@@ -12,15 +12,17 @@ source_folder <- function(name) {
   normalizePath(folder)
 }
 
-# What a render in an R process of its own said, and the text of the page.
+# What a render in an R process of its own said, and the text of the page; packages are attached by the page alone.
 rendered <- function(input, ...) {
   page <- withr::local_tempfile(fileext = ".html")
-  said <- in_new_process(
-    sprintf(
+  script <- withr::local_tempfile(
+    fileext = ".R",
+    lines = sprintf(
       "invisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempdir(), quiet = TRUE%s))",
       dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
     )
   )
+  said <- run_script(script)
   list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
 }
 
