@@ -122,6 +122,10 @@ def _switch(on: bool, check_nan: bool) -> None:
             attached.append(function)
 
 
+def _described_call() -> str | None:
+    return None if call_site is None else call_site()
+
+
 def _torch_state() -> tuple | None:
     torch = torch_tape.loaded()
     if torch is None:
@@ -135,21 +139,12 @@ def _switch_torch(on: bool, check_nan: bool) -> None:
         return
     torch.set_anomaly_enabled(on, check_nan)
     if call_site is not None:
-        stacks: Any = importlib.import_module("torch.fx.traceback")  # whom torch asks where a forward call is
-        _torch_format.setdefault("stack", stacks.format_stack)
-        stacks.format_stack = _torch_stack if on else _torch_format["stack"]
-
-
-_torch_format: dict[str, Callable] = {}
-
-
-def _torch_stack() -> list[str]:
-    described = call_site() if call_site is not None else None
-    return _torch_format["stack"]() if described is None else [described]
+        private = importlib.import_module(f"{backends.__name__}.torch._private")
+        private.set_stack(_described_call if on else None)
 
 
 def _note_call(node) -> None:
-    described: Any = call_site() if call_site is not None else None
+    described: Any = _described_call()
     if described is None:
         frames: list = []
         frame: Any = sys._getframe(1)

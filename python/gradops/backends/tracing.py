@@ -1,4 +1,4 @@
-"""What ``torch.compile`` needs to be told, where PyTorch may not be there.
+"""What ``torch.compile`` needs to know, where PyTorch may not be there.
 
 It traces Python line by line, and NumPy's arrays as tensors: their values are unknown to it. What is computed from
 shapes and settings alone is run as it is, by :func:`constant`; checks of values are left out, see :func:`reading`.

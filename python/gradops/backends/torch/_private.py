@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 
 import torch
 from torch.autograd import forward_ad
+from torch.fx import traceback
 
 from .._names import PrivateNames
 
@@ -69,6 +71,21 @@ dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
 """A scope in which the dispatcher leaves a layer out, and the layers."""
 DispatchMode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
 """The class of scopes that see every operation below autograd."""
+
+ANOMALY = "the R call that an operation was made by, in anomaly mode"
+_own_stack = private.find(ANOMALY, "torch.fx.traceback.format_stack", list)
+
+
+def set_stack(describe: Callable[[], str | None] | None) -> None:
+    """Have torch take ``describe()`` for where a forward call is; without, or where it is None, Python's stack."""
+
+    def format_stack() -> list[str]:
+        described = None if describe is None else describe()
+        return _own_stack() if described is None else [described]
+
+    if private.supported(ANOMALY):
+        traceback.format_stack = _own_stack if describe is None else format_stack
+
 
 PICTURE = "a picture of a graph"
 _metadata = private.attribute(PICTURE, "torch.autograd.graph.Node._input_metadata", of_objects=True)
