@@ -224,7 +224,8 @@ holder <- function(name, env) {
   }
 }
 
-# The names that a function reads before it assigns them, apart from those that it assigns outside, with `<<-`.
+# The names that a function reads before it assigns them, apart from those that it assigns outside, with `<<-`. (To
+# codetools a name that is assigned anywhere is local, also the `k` of `k <- k + 1`.)
 free_names <- function(f) {
   free <- outside <- character()
   read <- function(code, own) { # gives the names assigned so far
