@@ -10,9 +10,20 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # small programs, each compiled for a handful of calls
 sys.path.insert(0, str(Path(__file__).parent))
 
+import engines
 import pytest
 
 from gradops import config
+
+
+def pytest_runtest_makereport(item, call):
+    if call.when == "call" and not (call.excinfo and call.excinfo.errisinstance(pytest.skip.Exception)):
+        engines.note(item, failed=call.excinfo is not None)
+
+
+def pytest_sessionfinish():
+    if os.environ.get("GRADOPS_RECORD"):
+        engines.write()
 
 
 @pytest.fixture(autouse=True)

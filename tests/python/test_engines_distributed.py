@@ -22,7 +22,13 @@ def run(*command: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("how", ["ddp", "fsdp"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("ddp", marks=pytest.mark.engine("PyTorch: DDP", flows=surrogates.FLOWS)),
+        pytest.param("fsdp", marks=pytest.mark.engine("PyTorch: FSDP2", flows=surrogates.FLOWS)),
+    ],
+)
 def test_torch(how, tmp_path):
     """DistributedDataParallel and FSDP2, two processes by gloo."""
     torch = pytest.importorskip("torch")
@@ -100,6 +106,7 @@ for flow in sys.argv[1:]:
 """
 
 
+@pytest.mark.engine("JAX: meshes, by shardings and `shard_map`", flows=surrogates.FLOWS)
 def test_jax_meshes():
     """Eight devices, by the shardings of `jit` and by `shard_map`."""
     pytest.importorskip("jax")
@@ -163,6 +170,7 @@ for flow in sys.argv[1:]:
 """
 
 
+@pytest.mark.engine("TensorFlow: `MirroredStrategy`", flows=[f for f in surrogates.FLOWS if f != "checkpoint scope"])
 def test_mirrored_strategy():
     """Two devices of TensorFlow's. A checkpoint scope is no part of its graphs (see docs/differences.md)."""
     pytest.importorskip("tensorflow")

@@ -44,6 +44,7 @@ def exported(model):
         return torch.onnx.export(model, (X,), dynamo=True, verbose=False).model_proto
 
 
+@pytest.mark.engine("PyTorch: an ONNX file, its values")
 @pytest.mark.parametrize("flow", FLOWS)
 def test_values(flow):
     model = Model(FLOWS[flow]).eval()

@@ -27,6 +27,7 @@ def assert_same(got, want):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11), got, want)
 
 
+@pytest.mark.engine("JAX: Flax NNX, Optax")
 @each_flow
 def test_nnx(flow):
     nnx = pytest.importorskip("flax.nnx", reason="needs `tools/setup --engines`")
@@ -77,6 +78,7 @@ def test_a_parameter_of_nnx_is_its_array(flow):
     assert_same(gradient(FLOWS[flow]), gradient(lambda weight: TWINS[flow](weight[...])))
 
 
+@pytest.mark.engine("JAX: Flax Linen, Optax")
 @each_flow
 def test_linen(flow):
     linen = pytest.importorskip("flax.linen", reason="needs `tools/setup --engines`")
@@ -108,6 +110,7 @@ def test_linen(flow):
     assert_same(train(FLOWS[flow]), train(TWINS[flow]))
 
 
+@pytest.mark.engine("JAX: Equinox, Optax")
 @each_flow
 def test_equinox(flow):
     equinox = pytest.importorskip("equinox", reason="needs `tools/setup --engines`")

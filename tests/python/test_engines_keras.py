@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from parity import BACKENDS
+import surrogates
 
 pytest.importorskip("keras")
 HERE = Path(__file__).parent
@@ -62,11 +62,20 @@ for flow in sys.argv[1:]:
 """
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "numpy"])
-def test_training(backend):
-    import surrogates
+IN_GRAPHS = {"checkpoint scope": "TensorFlow's graphs hold no scope; `checkpoint(f)` works"}
+KERAS = [
+    pytest.param("torch", marks=pytest.mark.engine("Keras on PyTorch", flows=surrogates.FLOWS)),
+    pytest.param(
+        "tensorflow", marks=pytest.mark.engine("Keras on TensorFlow", flows=surrogates.FLOWS, refused=IN_GRAPHS)
+    ),
+    pytest.param("jax", marks=pytest.mark.engine("Keras on JAX", flows=surrogates.FLOWS)),
+]
 
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", KERAS)
+def test_training(backend):
+    pytest.importorskip(backend)
     environment = os.environ | {
         "KERAS_BACKEND": backend,
         "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1] / "python")]),

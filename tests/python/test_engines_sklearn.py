@@ -83,6 +83,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.engine("scikit-learn: an estimator's loss", flows=["custom"])
 def test_estimates_are_those_of_its_own_logistic_regression():
     X, y = data()
     mine, own = Classifier(alpha=0.5).fit(X, y), LogisticRegression(C=2.0, tol=1e-10).fit(X, y)

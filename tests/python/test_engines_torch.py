@@ -51,6 +51,7 @@ def assert_same_parameters(mine, other, **tolerances):
         torch.testing.assert_close(a, b, **(tolerances or {"rtol": 1e-10, "atol": 1e-12}), msg=name)
 
 
+@pytest.mark.engine("PyTorch: modules, optimizers")
 @each_flow
 @pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
 def test_ten_steps(flow, optimizer):
@@ -66,6 +67,7 @@ def test_ten_steps(flow, optimizer):
     assert_same_parameters(mine, other)
 
 
+@pytest.mark.engine("PyTorch: L-BFGS, by closures")
 @each_flow
 def test_closures(flow):
     """L-BFGS calls its closure again and again in one step."""
@@ -87,6 +89,10 @@ def test_closures(flow):
     assert_same_parameters(mine, other, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.engine(
+    "PyTorch: `vmap(grad(functional_call))`",
+    refused={"checkpoint scope": "`torch.func` takes no hooks for saved tensors"},
+)
 @each_flow
 def test_functional_call(flow):
     """Gradients of each sample, ``vmap(grad(functional_call))``."""
@@ -110,6 +116,7 @@ def test_functional_call(flow):
         torch.testing.assert_close(got[name], want[name])
 
 
+@pytest.mark.engine("PyTorch: parametrizations")
 @each_flow
 def test_parametrizations(flow):
     """Weights that are a flow of what is trained."""
@@ -137,6 +144,7 @@ def test_parametrizations(flow):
     assert_same_parameters(train(FLOWS[flow]), train(TWINS[flow]))
 
 
+@pytest.mark.engine("PyTorch: autocast, gradient scaler")
 @each_flow
 def test_mixed_precision(flow):
     """Under ``autocast``, with a gradient scaler; gradients have their parameters' dtype."""
@@ -162,6 +170,10 @@ def test_mixed_precision(flow):
     )  # bfloat16 rounds g(x) + (f(x) - g(x)) otherwise than f(x)
 
 
+@pytest.mark.engine(
+    "PyTorch: `torch.compile(fullgraph=True)`",
+    refused={"checkpoint scope": "a scope breaks the graph; without `fullgraph` it works"},
+)
 @pytest.mark.long
 @each_flow
 def test_compiled_training(flow):
@@ -184,6 +196,7 @@ def test_compiled_training(flow):
     assert_same_parameters(mine, other)
 
 
+@pytest.mark.engine("PyTorch Lightning")
 @pytest.mark.long
 @each_flow
 def test_lightning(flow, tmp_path):

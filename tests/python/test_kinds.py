@@ -26,6 +26,18 @@ def test_half_precision_stays(backend):
 
 
 @everywhere
+@pytest.mark.parametrize("target", ["int64", "uint8", "bool"])
+def test_labels_leave_the_precision_of_losses(backend, target):
+    output = tensors(np.array([0.25, 0.75], "float16"), backend)
+    labels = tensors(np.array([0, 1], target), backend)
+    for from_logits in (False, True):
+        loss = ops.binary_crossentropy(labels, output, from_logits=from_logits)
+        assert ops.dtype(loss) == "float16"
+        want = np.log1p(np.exp([0.25, -0.75])) if from_logits else -np.log([0.75, 0.75])
+        np.testing.assert_allclose(numpy(loss), want, rtol=2e-3)
+
+
+@everywhere
 def test_means_of_half_precision_do_not_overflow(backend):
     x = tensors(np.full(20000, 40.0, "float16"), backend)
     for name, want in {"mean": 40, "std": 0, "var": 0, "average": 40, "nanmean": 40, "nanvar": 0}.items():

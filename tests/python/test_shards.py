@@ -151,6 +151,7 @@ def of_bags():
     return bag.from_sequence(SHARDS, npartitions=4)
 
 
+@pytest.mark.engine("Dask: a sum over shards", flows=["custom"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("held", [delayed, of_bags])
 def test_dask(held, backend):
@@ -228,10 +229,12 @@ def test_dask_distributed(monkeypatch):
 # On Ray ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.engine("Ray: a sum over shards", flows=["custom"])
 @pytest.mark.long
 def test_ray(monkeypatch):
     ray = pytest.importorskip("ray", reason="needs `tools/setup --engines`")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_TASK_MAX_RETRIES", "0")
     path = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
     here = {"env_vars": {"PYTHONPATH": path}}
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False, runtime_env=here)
