@@ -33,9 +33,9 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
 #'   shards is lost; the cluster's error is the parent.
-#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` not a list of shards, `cluster` no cluster;
-#'   an R function where Python workers hold the data.
-#' - `gradops_error_argument`: gradops is not installed for the workers.
+#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster; an
+#'   R function where Python workers hold the data, or a Python function for R workers.
+#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`.
 #' - `gradops_error_jit`: see [jit()].
 #' @examplesIf gradops_available()
 #' banana <- objective(function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2)
@@ -53,6 +53,12 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   check_function(f)
   flag(jit)
   flag(hessian)
+  if (is.null(data) && !is.null(cluster)) {
+    abort(
+      "`cluster` needs `data`, a list of shards for its workers.",
+      class = c("gradops_error_argument", "gradops_error"), argument = "data"
+    )
+  }
   evaluators <- if (is.null(data)) {
     list(
       both = evaluator("interop.r.objective", f, jit, pair_caller),

@@ -4,16 +4,21 @@
 # Hessian): what objective()'s two evaluators are, summed over the shards.
 
 sharded_evaluators <- function(f, data, jit, cluster, call = users_call()) {
-  on_engine <- is_python(data) || any(vapply(data, is_python, NA))
-  on_engine <- on_engine && py_to_r(call_core("interop.r.on_engine", in_order(data), .call = call))
-  summed <- if (is_python(f) && is.null(cluster)) {
-    by_python(f, data, call)
-  } else if (on_engine) {
-    cannot_travel(call)
-  } else if (is.null(cluster)) {
-    in_process(f, named_shards(data, call), jit)
+  if (!is.null(cluster)) {
+    if (is_python(f)) cannot_travel("A Python function cannot travel to R workers.", "Pass an R function.", call)
+    summed <- on_cluster(f, named_shards(data, call), jit, check_cluster(cluster, call), call)
+  } else if (is_python(f)) {
+    summed <- by_python(f, data, call)
+  } else if (held_by_engine(data, call)) {
+    cannot_travel(
+      "An R function cannot travel to the Python workers that hold `data`.",
+      c(
+        "Hold the shards in R, `data = list(...)`; `cluster = parallel::makeCluster(n)` gives them to R workers.",
+        "Or pass a Python function, which travels."
+      ), call
+    )
   } else {
-    on_cluster(f, named_shards(data, call), jit, cluster, call)
+    summed <- in_process(f, named_shards(data, call), jit)
   }
   list(
     both = structure(function(arguments) summed("both", arguments), explain = attr(summed, "explain")),
@@ -42,15 +47,17 @@ named_shards <- function(data, call) {
   data
 }
 
-cannot_travel <- function(call) {
+cannot_travel <- function(message, hints, call) {
   abort(
-    c(
-      "An R function cannot travel to the Python workers that hold `data`.",
-      i = "Hold the shards in R, `data = list(...)`; `cluster = parallel::makeCluster(n)` gives them to R workers.",
-      i = "Or pass a Python function, which travels."
-    ),
+    c(message, rlang::set_names(hints, "i")),
     class = c("gradops_error_type", "gradops_error"), argument = "f", call = call
   )
+}
+
+# Whether Dask or Ray hold the shards.
+held_by_engine <- function(data, call) {
+  maybe <- is_python(data) || is.list(data) && any(vapply(data, is_python, NA))
+  maybe && py_to_r(call_core("interop.r.on_engine", in_order(data), .call = call))
 }
 
 # In this process ------------------------------------------------------------------------------------------------------
@@ -103,6 +110,22 @@ shard_failed <- function(shard, condition, call = users_call()) {
 
 # Each worker of a cluster of parallel's keeps some of the shards, and sends back their sum.
 on_cluster <- function(f, shards, jit, cluster, call) {
+  pieces <- parallel::splitIndices(length(shards), min(length(cluster), length(shards)))
+  cluster <- cluster[seq_along(pieces)]
+  key <- basename(tempfile("shards-"))
+  on_each <- function(jobs, work, ..., call = users_call()) {
+    lost <- function(condition) worker_lost(cluster, lapply(pieces, function(i) names(shards)[i]), condition, call)
+    tryCatch(parallel::clusterApply(cluster, jobs, work, ...), error = lost)
+  }
+  on_each(lapply(pieces, function(i) shards[i]), hold_on_worker, key, f, jit)
+  function(which, arguments) {
+    found <- on_each(pieces, sum_on_worker, key, which, arguments, config_backend(), config_floatx())
+    for (one in found) if (!is.null(one$failed)) shard_failed(one$failed, one$condition)
+    Reduce(added, lapply(found, `[[`, "sum"))
+  }
+}
+
+check_cluster <- function(cluster, call) {
   if (!inherits(cluster, "cluster")) {
     abort(
       sprintf("`cluster` must be a cluster of `parallel::makeCluster()`'s; got %s.", friendly(cluster)),
@@ -118,19 +141,7 @@ on_cluster <- function(f, shards, jit, cluster, call) {
       class = c("gradops_error_argument", "gradops_error"), argument = "cluster", call = call
     )
   }
-  pieces <- parallel::splitIndices(length(shards), min(length(cluster), length(shards)))
-  cluster <- cluster[seq_along(pieces)]
-  key <- basename(tempfile("shards-"))
-  on_each <- function(jobs, work, ..., call = users_call()) {
-    lost <- function(condition) worker_lost(cluster, lapply(pieces, function(i) names(shards)[i]), condition, call)
-    tryCatch(parallel::clusterApply(cluster, jobs, work, ...), error = lost)
-  }
-  on_each(lapply(pieces, function(i) shards[i]), hold_on_worker, key, f, jit)
-  function(which, arguments) {
-    found <- on_each(pieces, sum_on_worker, key, which, arguments, config_backend(), config_floatx())
-    for (one in found) if (!is.null(one$failed)) shard_failed(one$failed, one$condition)
-    Reduce(added, lapply(found, `[[`, "sum"))
-  }
+  cluster
 }
 
 # Run by a worker: its shards are kept until it stops.

@@ -56,6 +56,10 @@ test_that("bad shards and clusters are refused", {
   refused(waits, "must be a list of shards; got a data frame.*split\\(data, groups\\)")
   refused(list(), "must be a list of shards; got an empty list")
   refused(1:3, "must be a list of shards; got an integer vector")
+  refused(sum, "must be a list of shards; got a primitive function")
+  expect_error(objective(loss, cluster = 2), "`cluster` needs `data`", class = "gradops_error_argument")
+  python <- reticulate::import_builtins(convert = FALSE)$sum
+  expect_error(objective(python, data = pieces, cluster = 2), "cannot travel to R", class = "gradops_error_type")
   refused(pieces, "`cluster` must be a cluster", cluster = 2)
 })
 
