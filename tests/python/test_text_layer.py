@@ -116,6 +116,16 @@ def test_messages():
             text.call(model, "q", wrong)
 
 
+def test_a_request_says_what_was_asked_and_goes_out_only_where_feedback_goes():
+    critic = text.scripted({'<input role="question">\nhow far.*': "name the unit", '<input role="hint">': "shorter"})
+    question, hint = Parameter("how far", role="question"), Parameter("in feet", role="hint")
+    draft = text.call(echo, question, hint, role="draft", critic=critic)
+    answer = text.call(echo, draft + "!", role="answer", critic=text.scripted({"": "unit"}))
+    question.data = "how late"
+    answer.backward("hm", inputs=[question])
+    assert said(question) == ["name the unit"] and hint.grad is None and len(critic.calls) == 1
+
+
 def test_several_texts_are_several_calls_and_remarks_know_their_place():
     answers = {"improve": lambda p, s: "was " + re.search(r"- (.*)", p)[1], "": lambda p, s: p.upper()}
     model = text.scripted(answers)

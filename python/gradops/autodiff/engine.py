@@ -19,7 +19,7 @@ from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
 from .modes import recording
 from .passes import Pass, broken_off
-from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, written
+from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
 from .variable import Variable, attach, attach_new, wrap
 
 FLOAT64 = np.dtype("float64")
@@ -62,14 +62,17 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
         By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
     """
     token = recording.set(bool(create_graph))
+    ways = None if inputs is None else _paths(roots, inputs)
+    before = wanted.set(ways)
     try:
         with np.errstate(all="ignore"):
-            return _pass(roots, seeds, retain, create_graph, inputs)
+            return _pass(roots, seeds, retain, create_graph, inputs, ways)
     finally:
+        wanted.reset(before)
         recording.reset(token)
 
 
-def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
+def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
     start = (roots, seeds, retain, create_graph, inputs)
     before = broken_off(*start) if Pass.some else None
     if before is None:
@@ -79,8 +82,8 @@ def _pass(roots, seeds, retain, create_graph, inputs) -> dict[int, list]:
     else:
         arrived, waiting, ends, seen, hooked = before.arrived, before.waiting, before.ends, before.seen, before.hooked
         edges, gradients = (), ()
-    everywhere = inputs is None
-    aims, onward = (_NONE, _NONE) if everywhere else _paths(roots, inputs)
+    everywhere = ways is None
+    aims, onward = ways or (_NONE, _NONE)
     recomputed: dict = {}  # what checkpoints made again for this pass
     while True:
         for edge, g in zip(edges, gradients):
@@ -170,7 +173,7 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
     if saved is None:
         raise GradientError(
             f"the graph of `{node.name}` was freed by an earlier backward pass.",
-            hint="pass `retain_graph=True` to the earlier pass",
+            hint="pass `retain_graph=True` to the earlier pass; one that failed goes on from the same result",
         )
     if written and rule.slots:
         check_versions(node)

@@ -91,6 +91,10 @@ class Special(NamedTuple):
 moment: ContextVar[int | None] = ContextVar("gradops_moment", default=None)
 """In a user's gradient function the time of the operation it is of: what is said there counts as said then."""
 
+wanted: ContextVar[tuple | None] = ContextVar("gradops_wanted", default=None)
+"""In a pass for some inputs the :func:`.graph.key` of these, and of the nodes that lead to them: rules whose gradients
+cost something leave out what goes nowhere."""
+
 special: dict[Any, Special] = {}
 """The dtypes whose gradients are no arrays."""
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from ..autodiff.graph import Rule
+from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
 from ..autodiff.record import record
+from ..autodiff.state import wanted
 from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, feedback
 from ..autodiff.variable import Variable, check_role, wrap
 from ..errors import ArgumentError, ArgumentTypeError, Code, Item, TypeOf
@@ -138,14 +139,14 @@ class _Call:
         self.inputs = [(_name(who, turns), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
-        texts = [value_of(part) for _, part in self.inputs]
-        lists = [text for text in texts if isinstance(text, Texts)]
+        self.values = {id(part): _now(part) for _, part in self.inputs}  # what was asked, also if it changes then
+        lists = [value for value in self.values.values() if isinstance(value, Texts)]
         self.count = len(aligned("call", *lists)) if lists else None
         self._check_places()
 
     @property
     def title(self) -> str:
-        roles = ", ".join(repr(_role(name, part)) for name, part in self.inputs)
+        roles = ", ".join(repr(self._role(name, part)) for name, part in self.inputs)
         return f"the call for {self.role!r} (of {roles})"
 
     def variables(self) -> list[Variable]:
@@ -156,17 +157,17 @@ class _Call:
         return [self._messages(i) for i in range(self.count or 1)]
 
     def _messages(self, i: int) -> Messages:
-        values = {name: _at(part, i) for name, part in self.fields.items()}
+        values = {name: self._at(part, i) for name, part in self.fields.items()}
         messages = []
         for who, parts in self.turns:
-            texts = [_at(part, i) for part in parts]
+            texts = [self._at(part, i) for part in parts]
             messages.append({"role": who, "content": "\n".join(fill(t, values) if values else t for t in texts)})
         return messages
 
     def _check_places(self) -> None:
         if not self.fields:
             return
-        texts = [_at(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
+        texts = [self._at(part, i) for _, parts in self.turns for part in parts for i in range(self.count or 1)]
         there = {place for text in texts for place in places(text)}
         for name in self.fields:
             if name not in there:
@@ -178,22 +179,23 @@ class _Call:
 
     def feedback(self, g, seq: int, edges: Sequence) -> list[Feedback | None]:
         """The feedback on each variable, of that on the answer."""
-        wanted = []
+        requests = []
         remarks = feedback(g, self.role)
         for j, (variable, edge) in enumerate(zip(self.variables(), edges)):
-            if edge is None or variable.dtype is not str:
+            if edge is None or variable.dtype is not str or not _is_wanted(edge):
                 continue
             for i in range(self.count or 1):
                 mine = remarks.of(i)
                 if len(mine):
-                    wanted.append((j, i, mine))
-        replies = each(self._ask, wanted)
+                    requests.append((j, i, mine))
+        replies = each(self._ask, requests)
         found: list[list[Said]] = [[] for _ in edges]
-        for (j, i, mine), reply in zip(wanted, replies):
+        for (j, i, mine), reply in zip(requests, replies):
             if reply.strip().strip("\"'.").lower() != "nothing":
                 name, variable = self._input(j)
-                said = Said(reply.strip(), (_role(name, variable),), seq, max(m.weight for m in mine))
-                place = (i if len(variable) > 1 else 0,) if isinstance(variable.data, Texts) else None
+                said = Said(reply.strip(), (self._role(name, variable),), seq, max(m.weight for m in mine))
+                text = self.values[id(variable)]
+                place = (i if len(text) > 1 else 0,) if isinstance(text, Texts) else None
                 found[j].append(said.at(place))
         self.paid.clear()
         return [Feedback(said) if said else None for said in found]
@@ -204,14 +206,14 @@ class _Call:
         key = (j, i, tuple(map(str, remarks)))
         if key not in self.paid:
             name, variable = self._input(j)
-            role = _role(name, variable)
+            role = self._role(name, variable)
             values = {
                 "call": "\n".join(f"<{m['role']}>\n{m['content']}\n</{m['role']}>" for m in self._messages(i)),
                 "role": self.role,
                 "answer": self.answers[i],
                 "remarks": listed(remarks),
                 "input_role": role,
-                "input": _at(variable, i),
+                "input": self._at(variable, i),
             }
             messages = [
                 {"role": "system", "content": fill(self.prompts["feedback_system"], values)},
@@ -221,27 +223,33 @@ class _Call:
             self.paid[key] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
         return self.paid[key]
 
+    def _role(self, name: str, part) -> str:
+        return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
+
+    def _at(self, part, i: int) -> str:
+        """The text of one of the calls; numbers as Python writes them."""
+        value = self.values[id(part)]
+        return str(value[i if len(value) > 1 else 0]) if isinstance(value, Texts) else str(value)
+
     def _input(self, j: int) -> tuple[str, Variable]:
         variable = self.variables()[j]
         return next((name, part) for name, part in self.inputs if part is variable)
+
+
+def _is_wanted(edge) -> bool:
+    """Whether feedback there goes on to what the pass is for."""
+    ways = wanted.get()
+    return ways is None or any(key(edge) in way for way in ways)
 
 
 def _name(who: str, turns: list) -> str:
     return {"user": "prompt", "system": "system prompt"}.get(who, f"{who}'s message")
 
 
-def _role(name: str, part) -> str:
-    return getattr(value_of(part), "role", None) or (part.role if isinstance(part, Variable) else None) or name
-
-
-def _at(part, i: int) -> str:
-    """The text of one of the calls; numbers as Python writes them."""
+def _now(part):
+    """The value of an input as it is: a text, several, or a number."""
     value = value_of(part)
-    if isinstance(value, Texts):
-        return str(value[i if len(value) > 1 else 0])
-    if isinstance(value, str):
-        return str(value)
-    return str(part.item() if hasattr(part, "item") else value)
+    return value.item() if hasattr(value, "item") else value
 
 
 def _back(g, saved, node) -> list:
