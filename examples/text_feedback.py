@@ -7,19 +7,17 @@ The model is scripted, so that nothing leaves this process: put ``text.as_model(
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
 from gradops import Parameter, Variable, text
 
-COUNTRIES = ["France", "Peru", "Chad", "Chile", "Japan"]
-CAPITALS = dict(zip(COUNTRIES, ["Paris", "Lima", "N'Djamena", "Santiago", "Tokyo"]))
+CAPITALS = {"France": "Paris", "Peru": "Lima", "Chad": "N'Djamena", "Chile": "Santiago", "Japan": "Tokyo"}
 
 
 def answer(prompt: str, system: str | None) -> str:
     """What a model would say: at length, unless it is asked for one word."""
-    country = next(c for c in COUNTRIES if c in prompt)
+    country = next(country for country in CAPITALS if country in prompt)
     return CAPITALS[country] if "one word" in system else f"The capital of {country} is {CAPITALS[country]}."
 
 
@@ -44,18 +42,15 @@ def optimise(model):
     exact = text.judge(lambda answer, capital: None if answer == capital.upper() else f"it should be {capital.upper()}")
     short = text.judge(lambda answer: None if len(answer) < 12 else (0.5, "too long"))
     optimizer = text.Descent([solver, editor], model, memory=2)
-
-    def loss(country):
-        draft = text.call(model, f"What is the capital of {country}?", solver, role="draft")
-        final = text.call(model, draft, editor, role="answer")
-        return exact(final, CAPITALS[country]) + 0.1 * short(final)
-
+    questions = Variable([f"What is the capital of {country}?" for country in CAPITALS])
     for epoch in range(10):
-        losses = text.each(loss, COUNTRIES)
-        print(f"epoch {epoch}: {sum(v.item() for v in losses):.2f}   {solver.item()}   {editor.item()}")
-        if not any(v.item() for v in losses):
+        drafts = text.call(model, questions, solver, role="draft")
+        answers = text.call(model, drafts, editor, role="answer")
+        loss = (exact(answers, list(CAPITALS.values())) + 0.1 * short(answers)).sum()
+        print(f"epoch {epoch}: {loss.item():.2f}   {solver.item()}   {editor.item()}")
+        if loss.item() == 0:
             break
-        text.each(Variable.backward, losses)
+        loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     return solver.item(), editor.item()
@@ -69,8 +64,6 @@ def main() -> None:
         print("calls:", model.spent["calls"])
         assert optimise(text.remembered(None, path)) == found
         print("the same from the recording, without a model")
-        words = re.findall(r'"role": "(\w+)"', path.read_text())
-        print("recorded:", len(path.read_text().splitlines()), "calls of", words.count("user"), "prompts")
 
 
 if __name__ == "__main__":

@@ -210,6 +210,20 @@ def test_the_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
     assert example["optimise"](text.remembered(None, file)) == found
 
 
+def test_the_pipeline_takes_16_lines_in_each_language():
+    root = Path(__file__).parents[2]
+    example, vignette = root / "examples" / "text_feedback.py", root / "vignettes" / "text-feedback.Rmd"
+    if not example.exists():
+        pytest.skip("the examples are not part of the source distribution")
+    python = example.read_text().split("def optimise(model):\n")[1].split("\n\n")[0]
+    page = vignette.read_text()
+    critics = re.findall(r"^\w+ <- text_judge\(.*$", page, re.MULTILINE)
+    r = "\n".join([*critics, page.split("optimise <- function(model) {\n")[1].split("\n}\n")[0]])
+    for code in (python, r):  # what shows the course is no use
+        lines = [line for line in code.splitlines() if not re.match(r"\s*(print|cat|return)\b", line)]
+        assert 14 <= len(lines) <= 16, lines
+
+
 # The optimiser.
 
 

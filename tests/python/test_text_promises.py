@@ -9,9 +9,11 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -692,6 +694,29 @@ def page(before: str) -> str:
 def test_the_page_says_so():
     written = PAGE.read_text(encoding="utf-8")
     assert written == page(written), "run `python tests/python/test_text_promises.py`"
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documents are not part of the source distribution")
+def test_the_code_of_the_page_runs():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    model = text.scripted(
+        {
+            "improve texts": "<text>In one word.</text>",
+            "help to improve": "one word",
+            "In one word": "Lima",
+            "": "Lima it is",
+        }
+    )
+    create = lambda model, messages, asked=model: reply(asked(messages))  # noqa: E731
+    client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    names = {"client": client, "data": [("Capital of Peru?", "Lima"), ("Where is Lima?", "Lima")]}
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 2 and names["prompt"].item() == "In one word." and names["best"] == 0
+
+
+def reply(answer):
+    return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=answer))])
 
 
 if __name__ == "__main__":
