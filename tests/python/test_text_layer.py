@@ -326,6 +326,12 @@ def test_several_texts_are_rewritten_by_place():
     model = text.scripted({"": lambda p, s: re.search('<text role="words">\n(.*?)\n', p)[1].upper()})
     text.Descent(words, model).step()
     assert words.tolist() == ["a", "b", "C"] and words.role == "words" and len(model.calls) == 1
+    optimizer = text.Descent(words, model, memory=1)
+    for texts in (["a"], ["a", "b"]):  # fewer and more than before
+        words.data, words.grad = texts, None
+        words[-1].backward("louder")
+        optimizer.step()
+    assert words.tolist() == ["a", "B"]
 
 
 def test_what_descent_takes():

@@ -145,6 +145,20 @@ def test_names_go_through_litellm(monkeypatch):
         text.as_model("anthropic/x")
 
 
+def test_litellm_by_its_own_mock(monkeypatch, tmp_path):
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import asks for prices otherwise
+    pytest.importorskip("litellm")
+    monkeypatch.setattr(record.time, "sleep", lambda seconds: None)
+    path = tmp_path / "calls.jsonl"
+    model = text.remembered(text.as_model("gpt-4o-mini", mock_response="Paris", api_key=KEY), path)
+    assert (
+        text.call(model, "Capital of France?") == "Paris" and model.spent["tokens"] > 5 and KEY not in path.read_text()
+    )
+    limited = text.as_model("gpt-4o-mini", mock_response="litellm.RateLimitError", api_key=KEY)
+    with pytest.raises(ModelError, match="RateLimitError"):
+        text.remembered(limited, retries=1)("q")
+
+
 def test_nothing_is_imported_before_a_model_is_passed():
     import subprocess
 

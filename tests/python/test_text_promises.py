@@ -699,7 +699,7 @@ def test_the_page_says_so():
 @pytest.mark.skipif(not PAGE.exists(), reason="the documents are not part of the source distribution")
 def test_the_code_of_the_page_runs():
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    model = text.scripted(
+    script = text.scripted(
         {
             "improve texts": "<text>In one word.</text>",
             "help to improve": "one word",
@@ -707,16 +707,16 @@ def test_the_code_of_the_page_runs():
             "": "Lima it is",
         }
     )
-    create = lambda model, messages, asked=model: reply(asked(messages))  # noqa: E731
+
+    def create(model, messages):
+        message = SimpleNamespace(content=script(messages))
+        return SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
     client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
     names = {"client": client, "data": [("Capital of Peru?", "Lima"), ("Where is Lima?", "Lima")]}
     for block in blocks:
         exec(block, names)
     assert len(blocks) == 2 and names["prompt"].item() == "In one word." and names["best"] == 0
-
-
-def reply(answer):
-    return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=answer))])
 
 
 if __name__ == "__main__":

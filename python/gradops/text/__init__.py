@@ -17,7 +17,8 @@ from .calls import call
 from .descent import Descent
 from .each import each
 from .judges import judge
-from .models import as_model, scripted
+from .models import as_model
 from .record import remembered
+from .script import scripted
 
 __all__ = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]

@@ -136,7 +136,7 @@ class _Call:
 
     def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
         self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
-        self.inputs = [(_name(who, turns), part) for who, parts in turns for part in parts] + list(fields.items())
+        self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
         self.values = {id(part): _now(part) for _, part in self.inputs}  # what was asked, also if it changes then
@@ -203,8 +203,8 @@ class _Call:
     def _ask(self, request: tuple) -> str:
         """The answer to one request; paid for once, also where another of the same pass fails."""
         j, i, remarks = request
-        key = (j, i, tuple(map(str, remarks)))
-        if key not in self.paid:
+        asked = (j, i, tuple(map(str, remarks)))
+        if asked not in self.paid:
             name, variable = self._input(j)
             role = self._role(name, variable)
             values = {
@@ -220,8 +220,8 @@ class _Call:
                 {"role": "user", "content": fill(self.prompts["feedback"], values)},
             ]
             what = f"the request for feedback on {role!r}, of {self.title}"
-            self.paid[key] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
-        return self.paid[key]
+            self.paid[asked] = str(ask(self.critic, messages, what, "`backward()` once more takes the pass up again"))
+        return self.paid[asked]
 
     def _role(self, name: str, part) -> str:
         return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
@@ -242,7 +242,7 @@ def _is_wanted(edge) -> bool:
     return ways is None or any(key(edge) in way for way in ways)
 
 
-def _name(who: str, turns: list) -> str:
+def _name(who: str) -> str:
     return {"user": "prompt", "system": "system prompt"}.get(who, f"{who}'s message")
 
 

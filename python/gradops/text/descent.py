@@ -93,16 +93,16 @@ class Descent:
             ModelError: the model failed, gave no text, or lost a ``{place}`` of the old one, also when told so. No
                 parameter has changed then; ``step()`` once more asks only for what was not answered.
         """
-        wanted = []
+        requests = []
         for i, param in enumerate(self.params):
             for place, (text, said) in enumerate(_each_text(param)):
                 if len(said):
-                    wanted.append((i, place, text, said))
-        replies = each(self._rewritten, wanted)
+                    requests.append((i, place, text, said))
+        replies = each(self._rewritten, requests)
         self._answered.clear()
         self._refused.clear()
         for i, param in enumerate(self.params):
-            new = {place: reply for (j, place, _, _), reply in zip(wanted, replies) if j == i}
+            new = {place: reply for (j, place, _, _), reply in zip(requests, replies) if j == i}
             if new:
                 if self.memory:
                     self._past[i] = [*self._past[i], (param.tolist(), _words(_said(param)))][-self.memory :]
@@ -137,6 +137,7 @@ class Descent:
         versions = [
             fill(prompts["version"], {"text": _one(old, place), "remarks": listed(remarks)})
             for old, remarks in self._past[i]
+            if isinstance(old, str) or place < len(old)  # there may be more texts by now
         ]
         constraints = [*self.constraints, *(f"Keep {{{name}}} as it is." for name in places(text)), *refused]
         values = {
