@@ -28,7 +28,9 @@
 #' @returns
 #' - `text_call()`: a text variable, or a text where no argument is a variable. Several texts (a variable of several, a
 #'   character vector) are as many calls, at once, and give several answers.
-#' - `text_judge()`: a function that gives a number; for several texts a vector.
+#' - `text_judge()`: a function that gives a number; for several texts (a variable of several, a list of variables, a
+#'   character vector as the first argument) a vector: they are judged one by one, with vectors and lists of as many
+#'   elements beside them.
 #' - `text_descent()`: an optimiser, with `$step()`, `$zero_grad()`, `$state_dict()` and `$load_state_dict(state)`. A
 #'   step leaves alone what got no feedback, and where it fails it has changed nothing.
 #' - `text_each()`: a list of `f`'s results, in order, one after the other. `text_each(backward, losses)` runs the
@@ -113,24 +115,19 @@ text_descent <- function(params, model, memory = 0, constraints = character(), p
     "text.Descent", lapply(params, operand), model_operand(model), whole(memory), operand(as.list(constraints)),
     other_prompts(prompts)
   )
-  method <- function(name) function(...) call_core(
-    "interop.r.invoke_method", optimizer, name, list(...), .call = users_call()
-  )
+  method <- function(name, ...) {
+    call_core("interop.r.invoke_method", optimizer, name, list(...), .call = users_call())
+  }
+  silently <- function(...) {
+    method(...)
+    invisible()
+  }
   structure(
     list(
-      step = function() {
-        method("step")()
-        invisible()
-      },
-      zero_grad = function() {
-        method("zero_grad")()
-        invisible()
-      },
-      state_dict = function() py_to_r(method("state_dict")()),
-      load_state_dict = function(state) {
-        method("load_state_dict")(state)
-        invisible()
-      },
+      step = function() silently("step"),
+      zero_grad = function() silently("zero_grad"),
+      state_dict = function() py_to_r(method("state_dict")),
+      load_state_dict = function(state) silently("load_state_dict", state),
       params = params
     ),
     class = "gradops_descent"
@@ -188,7 +185,7 @@ each_in_r <- function(f, columns, size, progress) {
     id <- cli::cli_progress_bar("text_each", total = size)
   }
   lapply(seq_len(size), function(i) {
-    value <- do.call(f, lapply(columns, `[[`, i))
+    value <- do.call(f, lapply(columns, `[[`, i), quote = TRUE)
     if (progress) cli::cli_progress_update(id = id)
     value
   })

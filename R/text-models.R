@@ -33,7 +33,7 @@
 #' - `gradops_error_type`: what is no model.
 #' - `gradops_error_model`: a model that fails or returns no text, a prompt without a scripted or recorded answer.
 #' - `gradops_error_budget`: a call that would go over the budget; it is not made.
-#' - `gradops_error_argument`: a recording that is none.
+#' - `gradops_error_argument`: a recording that is none, or is not there for a replay; a file that cannot be written.
 #' @examplesIf gradops_available()
 #' model <- text_scripted(list("haiku" = "Rain on the window", "I do not know."))
 #' model("Write a haiku.")
@@ -61,7 +61,7 @@ text_remembered <- function(model, path = NULL, calls = NULL, tokens = NULL, ret
   check_number(wait)
   if (!is.null(calls)) check_number(calls)
   if (!is.null(tokens)) check_number(tokens)
-  settings <- list(calls = whole(calls), tokens = whole(tokens), retries = whole(retries), wait = wait)
+  settings <- list(calls = calls, tokens = tokens, retries = retries, wait = wait)
   as_r_model(call_core("interop.r.invoke", text_core("remembered"), list(model_operand(model), path), settings))
 }
 

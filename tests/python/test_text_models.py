@@ -330,7 +330,7 @@ def test_budgets(tmp_path):
     with pytest.raises(BudgetError):
         text.each(calls, [str(i) for i in range(10)])
     assert calls.spent["calls"] == 3
-    for wrong in (-1, "3", True):
+    for wrong in (-1, "3", True, 1.5):
         with pytest.raises(ArgumentError, match="calls"):
             text.remembered(upper, calls=wrong)
 

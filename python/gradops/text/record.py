@@ -131,8 +131,9 @@ class _Budget:
     def __init__(self, calls: int | None, tokens: int | None):
         for name, most in (("calls", calls), ("tokens", tokens)):
             if most is not None:
-                _check(name, most)
-        self.calls, self.tokens = calls, tokens
+                _check(name, most, int)
+        self.calls = None if calls is None else int(calls)
+        self.tokens = None if tokens is None else int(tokens)
         self.made = self.used = 0
         self._lock = threading.Lock()
 
