@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 from parity import BACKENDS, native_gradient, numpy, tape_gradient, tensors
 
 from gradops import config, ops
@@ -23,6 +24,38 @@ def test_half_precision_stays(backend):
     for n in (1, 2):
         assert ops.dtype(ops.special.polygamma(x, n)) == "float16"
     assert ops.dtype(ops.gelu(x, approximate=False)) == "float16"
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_functions_of_half_precision(backend, dtype):
+    """Those for which TensorFlow has no kernel in all dtypes of two bytes."""
+    if backend == "numpy" and dtype == "bfloat16":
+        pytest.skip("NumPy lacks the dtype")
+    values = np.array([0.75, 2.5, -0.0625])  # without rounding in both
+    x, y = (ops.cast(tensors(v, backend), dtype) for v in (values, values[::-1].copy()))
+    wanted = {
+        "lgamma": scipy.special.gammaln(values),
+        "i0": scipy.special.i0(values),
+        "i1": scipy.special.i1(values),
+        "digamma": scipy.special.digamma(values),
+        "trigamma": scipy.special.polygamma(1, values),
+        "erfinv": scipy.special.erfinv(values[[0, 2, 2]]),
+        "floor_divide": values // values[::-1],
+    }
+    inside = ops.cast(tensors(values[[0, 2, 2]], backend), dtype)
+    found = {
+        "lgamma": ops.special.lgamma(x),
+        "i0": ops.i0(x),
+        "i1": ops.special.i1(x),
+        "digamma": ops.special.polygamma(x, 0),
+        "trigamma": ops.special.polygamma(x, 1),
+        "erfinv": ops.erfinv(inside),
+        "floor_divide": ops.floor_divide(x, y),
+    }
+    for name, got in found.items():
+        assert ops.dtype(got) == dtype, name
+        np.testing.assert_allclose(numpy(ops.cast(got, "float32")), wanted[name], rtol=1e-2, err_msg=name)
 
 
 @everywhere

@@ -155,6 +155,18 @@ def floating(function):
     return kernel
 
 
+def in_single(function):
+    """A function of floats, where those of two bytes are computed in float32: for them the library lacks a kernel."""
+
+    def kernel(*xs):
+        dtype = xs[0].dtype
+        if not dtype.is_floating or dtype.size > 2:
+            return function(*xs)
+        return tf.cast(function(*[tf.cast(x, tf.float32) for x in xs]), dtype)
+
+    return kernel
+
+
 def arithmetic(function):
     """A binary function in its operands' promoted dtype."""
 

@@ -5,7 +5,7 @@ import math
 import tensorflow as tf
 
 from .._formulas import is_small_whole
-from .base import arithmetic, floating, floating_arithmetic, floats, predicate, promoted, stepped
+from .base import arithmetic, floating, floating_arithmetic, floats, in_single, predicate, promoted, stepped
 
 add = arithmetic(tf.math.add)
 subtract = arithmetic(tf.math.subtract)
@@ -101,6 +101,7 @@ def floor_divide(x1, x2):
     return stepped(_floor_divide(x1, x2), x1, x2)
 
 
+@in_single
 def _floor_divide(x1, x2):
     """As NumPy: by the remainder, which is exact."""
     rest = tf.truncatemod(x1, x2)

@@ -5,15 +5,10 @@ import math
 import tensorflow as tf
 
 from .. import _formulas
-from .base import floating, floating_arithmetic, floats
+from .base import floating, floating_arithmetic, floats, in_single
 
 erfc = floating(tf.math.erfc)
 rsqrt = floating(tf.math.rsqrt)
-
-
-@floating
-def erfinv(x):
-    return _erfinv(x) if x.dtype.size > 2 else tf.cast(_erfinv(tf.cast(x, tf.float32)), x.dtype)
 
 
 @tf.custom_gradient
@@ -26,6 +21,7 @@ def _erfinv(x):
     return y, lambda g: g * tf.exp(tf.square(_erfinv(x))) * _HALF_ROOT_PI
 
 
+erfinv = floating(in_single(_erfinv))
 _HALF_ROOT_PI = math.sqrt(math.pi) / 2
 
 
@@ -33,6 +29,7 @@ def _bessel(function, near_0):
     """A Bessel function by its power series near 0, where the library's own derivatives are wrong."""
 
     @floating
+    @in_single
     def kernel(x):
         near = tf.abs(x) < 0.1
         zero, one = tf.zeros_like(x), tf.ones_like(x)
@@ -63,12 +60,12 @@ def ldexp(x1, x2):
     return x1 * tf.pow(two, tf.cast(half, x1.dtype)) * tf.pow(two, tf.cast(x2 - half, x1.dtype))
 
 
-lgamma = floating(tf.math.lgamma)
+lgamma = floating(in_single(tf.math.lgamma))
 
 
 def polygamma(x, n):
     x = floats(x)
-    if n and x.dtype.size == 2:
+    if x.dtype.size == 2:
         return tf.cast(polygamma(tf.cast(x, tf.float32), n), x.dtype)
     if n == 0:
         zero = tf.equal(x, 0)  # where the library's is NaN
