@@ -1,0 +1,92 @@
+"""Random loops: made from a seed, nested, with branches, gradient rules, and functions that close over what is around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import gradops
+from gradops import ops
+
+SHAPES = ((), (2,), (2, 2))
+UNARY = ("sin", "cos", "tanh", "sigmoid", "arctan", "square", "abs", "negative")
+BINARY = ("add", "subtract", "multiply", "maximum", "arctan2")
+
+reversed_ = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * -2.0))
+
+
+@gradops.custom_gradient
+def unnatural(x):
+    return ops.tanh(x), lambda upstream: upstream * ops.cos(x)
+
+
+RULES = (reversed_, unnatural, gradops.stop_gradient, lambda x: gradops.scaled_gradient(x, 0.5))
+
+
+class Loops:
+    """A function of ``inputs``: a vector and a matrix. It is made anew, by the same choices, at each call."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+        rng = np.random.default_rng(seed)
+        self.inputs = [rng.normal(size=(2,)), rng.normal(size=(2, 2))]
+
+    def __call__(self, *inputs):
+        rng = np.random.default_rng(self.seed + 1)
+        state = self._statement(rng, [inputs[0], inputs[1], ops.sum(inputs[0])], list(inputs), 2)
+        return sum(ops.sum(x * float(rng.normal())) for x in state)
+
+    def _statement(self, rng, state: list, outside: list, depth: int) -> list:
+        """The next state, of the same shapes."""
+        choices = rng.integers(2**32, size=8)
+        kind = rng.choice(["plain", "scan", "cond", "while", "several"]) if depth else "plain"
+        again = lambda i: np.random.default_rng(choices[i])  # noqa: E731
+        if kind == "several":
+            return self._statement(
+                again(1), self._statement(again(0), state, outside, depth - 1), [*outside, *state], depth - 1
+            )
+        if kind == "cond":
+            return ops.cond(
+                ops.sum(state[0]) + float(rng.normal()) > ops.sum(outside[-1]) * 0.1,
+                lambda: self._statement(again(0), state, outside, depth - 1),
+                lambda: self._statement(again(1), state, [*outside, *state], depth - 1),
+            )
+        if kind == "scan":
+            count = int(rng.integers(4, 7))
+            rows = rng.normal(size=(count, *SHAPES[rng.integers(3)]))
+            if rng.random() < 0.5:
+                rows = ops.multiply(rows, ops.mean(outside[0]))
+
+            def step(state, row):
+                new = self._statement(again(0), state, [*outside, row], depth - 1)
+                return new, [new[again(1).integers(len(new))], ops.sum(state[0]) * ops.sum(row)]
+
+            state, ys = ops.scan(step, state, rows, reverse=bool(rng.random() < 0.5))
+            return [*state[:-1], ops.tanh(state[-1] + ops.mean(ys[0]) - ops.mean(ys[1]))]
+        if kind == "while":
+
+            def body(n, *state):
+                return (n + 1.0, *self._statement(again(0), list(state), outside, depth - 1))
+
+            bound = float(rng.integers(1, 6))
+            found = ops.while_loop(
+                lambda n, *state: n + 0.1 * ops.tanh(ops.sum(state[0])) < bound, body, (0.0, *state), 8
+            )
+            return list(found[1:])
+        return [self._expression(again(i), x, [*state, *outside]) for i, x in enumerate(state)]
+
+    def _expression(self, rng, like, pool: list) -> Any:
+        """Something of the shape of ``like``, of a few of ``pool``."""
+        x = like
+        for _ in range(rng.integers(1, 4)):
+            other = pool[rng.integers(len(pool))]
+            if ops.shape(other) != ops.shape(like) and ops.shape(other) != ():
+                other = ops.mean(other)
+            x = getattr(ops, str(rng.choice(BINARY)))(x, other)
+            x = getattr(ops, str(rng.choice(UNARY)))(x)
+            if rng.random() < 0.15:
+                x = RULES[rng.integers(len(RULES))](x)
+            if ops.shape(x) == (2, 2) and rng.random() < 0.3:
+                x = ops.matmul(x, like)
+        return ops.tanh(x)

@@ -1,0 +1,38 @@
+"""Random loops and branches in compiled functions, against the tape, which unrolls them, to second order."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from random_loops import Loops
+
+from gradops import functional, value_and_grad
+from gradops.jit import jit
+
+LONG = round(300 * float(os.environ.get("GRADOPS_LONG") or 1))
+
+
+def check(loops: Loops) -> None:
+    first = value_and_grad(loops, argnums=(0, 1))
+    second = lambda x, v: functional.hvp(lambda z: loops(z, loops.inputs[1]), x, v)[1]  # noqa: E731
+    compiled, compiled_second = jit(first), jit(second)
+    for scale in (1.0, -0.6):
+        inputs = [scale * x for x in loops.inputs]
+        wanted, got = first(*inputs), compiled(*inputs)
+        for a, b in zip((wanted[0], *wanted[1]), (got[0], *got[1]), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-9, err_msg=f"Loops({loops.seed})")
+        wanted, got = second(inputs[0], inputs[0]), compiled_second(inputs[0], inputs[0])
+        np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-8, err_msg=f"Loops({loops.seed}), second")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_loops(seed):
+    check(Loops(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1000, 1000 + LONG))
+def test_many_loops(seed):
+    check(Loops(seed))
