@@ -73,9 +73,10 @@ def by_name(name: str) -> Backend:
 
 @constant
 def _load(name: str) -> None:
-    if name in _loaded:
+    known = isinstance(name, str)
+    if known and name in _loaded:
         return
-    if name not in NAMES:
+    if not known or name not in NAMES:
         raise BackendError(f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.", argument="name")
     if not installed(name):
         raise BackendError(

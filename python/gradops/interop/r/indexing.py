@@ -19,6 +19,8 @@ from ...ops._checks import known
 
 def subset(x, indices: list, drop: bool = True):
     """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions."""
+    if not hasattr(x, "shape"):
+        x = ops.convert_to_tensor(x)
     if not tuple(x.shape):
         x = ops.reshape(x, (1,))
     shape = tuple(x.shape)
