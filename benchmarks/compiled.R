@@ -15,7 +15,7 @@ source(file.path(scripts, "models.R"))
 
 cases <- list(
   `logistic regression, 2000 x 10` = logistic, `negative binomial, 1000 x 5` = negative_binomial,
-  `Kalman filter, loop of 200` = kalman, `Gaussian process, n = 200` = gaussian_process,
+  `Kalman filter, loop of 200` = kalman, `the same by op_scan()` = kalman_scanned, `Gaussian process, n = 200` = gaussian_process,
   `AR(1), vectorised, n = 5000` = autoregression, `GARCH(1,1), loop of 500` = garch,
   `50 random intercepts, n = 1000` = random_intercepts
 )
@@ -39,15 +39,16 @@ rows <- lapply(names(cases), function(name) {
   case <- cases[[name]]
   x <- case$start
   f <- case$f
+  plain <- if (is.null(case$plain)) f else case$plain
   ours <- first(\() objective(f, jit = TRUE), x)
   both <- function(made) \() {
     made$fn(x)
     made$gr(x)
   }
-  contenders <- list(gradops = both(ours$made), `plain R, value` = \() f(x))
+  contenders <- list(gradops = both(ours$made), `plain R, value` = \() plain(x))
   found <- data.frame(gradops_ms = ours$ms, RTMB_ms = NA)
   if (has_rtmb) {
-    theirs <- first(\() RTMB::MakeADFun(f, x, silent = TRUE), x)
+    theirs <- first(\() RTMB::MakeADFun(plain, x, silent = TRUE), x)
     stopifnot(isTRUE(all.equal(ours$gradient, theirs$gradient, tolerance = 1e-6)))
     contenders$RTMB <- both(theirs$made)
     found$RTMB_ms <- theirs$ms

@@ -67,7 +67,7 @@ def kalman_by_hand(p):
     return total / 2, np.array(d_total) / 2
 
 
-def kalman_on_jax():
+def kalman_on_jax(data=Y):
     """The same with its loop as one operation: XLA takes minutes for one that is written out."""
     import jax
     import jax.numpy as jnp
@@ -83,9 +83,45 @@ def kalman_on_jax():
             k = variance / s
             return (level + k * v, variance * (1 - k), total + jnp.log(s) + v**2 / s), None
 
-        return jax.lax.scan(step, (0.0 * q, 10.0 + 0.0 * q, 0.0 * q), jnp.asarray(Y))[0][2] / 2
+        return jax.lax.scan(step, (0.0 * q, 10.0 + 0.0 * q, 0.0 * q), jnp.asarray(data))[0][2] / 2
 
     return jax.jit(jax.value_and_grad(loss))
+
+
+def kalman_by_scan(p, rows):
+    """The same with its loop as one step of the program."""
+    q, r = ops.exp(p[0]), ops.exp(p[1])
+
+    def step(state, y):
+        level, variance, total = state
+        variance = variance + q
+        s = variance + r
+        v = y - level
+        k = variance / s
+        return (level + k * v, variance * (1 - k), total + ops.log(s) + v**2 / s), None
+
+    return ops.scan(step, (0.0, 10.0, 0.0), rows)[0][2] / 2
+
+
+def long_loops(x, lengths=(200, 5_000, 100_000)) -> None:
+    """Loops as ``ops.scan()`` of many steps: milliseconds to the first value and gradient, and of each later one."""
+    rows = []
+    for n in lengths:
+        data = np.cumsum(0.5 * rng.normal(size=n)) + rng.normal(size=n)
+        data.flags.writeable = False
+        contenders, first = {}, {}
+        for name, make in (("gradops", lambda d=data: jit(value_and_grad(lambda p: kalman_by_scan(p, d)))),) + (
+            (("JAX", lambda d=data: kalman_on_jax(d)),) if backends.installed("jax") else ()
+        ):
+            start = time.perf_counter()
+            f = make()
+            value, gradient = f(x)
+            first[name] = time.perf_counter() - start
+            contenders[name] = lambda f=f: np.asarray(f(x)[1])
+        times = compare(contenders)
+        rows.append([f"{n}", *[f"{1e3 * first[k]:.0f}, {1e3 * times[k]:.3f}" for k in contenders]])
+    print("\nKalman filter as a scan: first result, later ones; milliseconds\n")
+    table(["steps", *contenders], rows)
 
 
 def measure(name: str, f, x, others: dict) -> None:
@@ -119,8 +155,11 @@ def main() -> None:
         jax.config.update("jax_enable_x64", True)
         on_jax = kalman_on_jax()
         others["jax.jit, lax.scan"] = lambda: jax.block_until_ready(on_jax(x))
+    scanned = jit(value_and_grad(lambda p: kalman_by_scan(p, Y)))
+    others["gradops jit, ops.scan"] = lambda: scanned(x)
     measure("Kalman filter, 200 steps", kalman, x, others)
     measure("GARCH(1,1), 500 steps", garch, np.array([-2.0, -2.0, 0.5]), {})
+    long_loops(x)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,23 @@ kalman <- local({
   })
 })
 
+# The same filter with its loop as one step of a program, by `op_scan()`; the plain one is R's.
+kalman_scanned <- local({
+  y <- environment(kalman$f)$y
+  list(start = kalman$start, plain = kalman$f, f = function(p) {
+    q <- exp(p[1])
+    r <- exp(p[2])
+    step <- function(state, value) {
+      P <- state$P + q
+      S <- P + r
+      v <- value - state$a
+      K <- P / S
+      list(list(a = state$a + K * v, P = P * (1 - K), total = state$total + log(S) + v^2 / S), NULL)
+    }
+    op_scan(step, list(a = 0, P = 10, total = 0), y)[[1]]$total / 2
+  })
+})
+
 gaussian_process <- local({
   n <- 200
   x <- sort(runif(n, 0, 10))
