@@ -1,4 +1,4 @@
-"""Random loops: made from a seed, nested, with branches, gradient rules, and functions that close over values around."""
+"""Random loops: made from a seed, nested, with branches, gradient rules, and closures."""
 
 from __future__ import annotations
 
