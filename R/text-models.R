@@ -6,8 +6,8 @@
 #' that answers, `text_remembered()` one that records, replays, retries and counts, `text_scripted()` one that calls
 #' nothing, for tests and documents. Nothing is loaded or sent before a model is passed.
 #' @param x One of
-#'   - an R function of `(prompt, system)`, in any order where one is named `system` or `system_prompt`; or of the prompt
-#'     alone, before which the system prompt is then put;
+#'   - an R function of `(prompt, system)`, in any order where one is named `system` or `system_prompt`; or of the
+#'     prompt alone, before which the system prompt is then put;
 #'   - a chat of \pkg{ellmer}: each call is a fresh conversation with its provider and its settings;
 #'   - a Python client with `chat$completions$create`, as that of `openai`, and the name of its `model`;
 #'   - a name that Python's `litellm` knows: `"anthropic/claude-..."`;

@@ -100,7 +100,9 @@ test_that("what is no text is refused where it would be written as one", {
   for (field in list(NULL, NA, NA_character_, list(1, "b"))) {
     expect_error(text_call(echo, "about {x}", x = field), "`x`", class = "gradops_error")
   }
-  for (system in list(3, NA, NA_character_)) expect_error(text_call(echo, "a", system), "system", class = "gradops_error")
+  for (system in list(3, NA, NA_character_)) {
+    expect_error(text_call(echo, "a", system), "system", class = "gradops_error")
+  }
   expect_error(text_call(echo, "a", role = NA), "role", class = "gradops_error_type")
   expect_error(text_call(echo, list(list(role = "user", content = NA))), "prompt[[1]]", fixed = TRUE)
   expect_identical(text_call(echo, "about {x}", "s", x = list("a", "b")), c("s about a", "s about b"))
