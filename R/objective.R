@@ -33,8 +33,8 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
 #'   shards is lost; the cluster's error is the parent.
-#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster; an
-#'   R function where Python workers hold the data, or a Python function for R workers.
+#' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster;
+#'   an R function where Python workers hold the data, or a Python function for R workers.
 #' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`.
 #' - `gradops_error_jit`: see [jit()].
 #' @examplesIf gradops_available()
