@@ -91,7 +91,7 @@ test_each("call_in_thread() is the call", {
     operator <- python("operator")
     expect_false(py_to_r(call_in_thread(operator$mul, x, x)$requires_grad))
   })
-  expect_error(call_in_thread(python("math")$sqrt, -1), "math domain", class = "gradops_error_python")
+  expect_error(call_in_thread(python("math")$sqrt, -1), "ValueError", class = "gradops_error_python")
   expect_error(call_in_thread(2), class = "gradops_error_type")
 })
 
