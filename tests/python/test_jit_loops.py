@@ -261,6 +261,14 @@ def test_a_function_that_changes_what_it_closes_over_is_an_error():
     assert len(calls) <= 3
 
 
+def test_a_loop_over_constants_is_pythons():
+    def f(p):
+        total, _ = ops.scan(lambda c, v: (c + v, None), 0.0, np.abs(Y))
+        return p * 2 if float(total) > 1 else p
+
+    assert gradops.jit(f)(np.float64(3.0)) == 6.0
+
+
 def test_unrolled_on_request():
     calls = []
     compiled = gradops.jit(lambda p: ops.scan(lambda c, v: (calls.append(1) or c * v, None), p, Y, unroll=True)[0])

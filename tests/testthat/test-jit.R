@@ -122,3 +122,59 @@ test_each("compiled functions are differentiable", {
   f(c(1, 2))
   expect_equal(grad(f, c(a = 1, b = 2)), c(a = exp(1), b = exp(2)))
 })
+
+test_each("a loop by op_scan() compiles with its gradient, whatever it closes over", {
+  y <- c(0.5, -1, 2, 1.5, 0.3, -0.7)
+  f <- function(p) {
+    q <- exp(p[1])
+    step <- function(state, value) {
+      P <- state$P + q
+      K <- P / (P + exp(p[2]))
+      a <- state$a + K * (value - state$a)
+      list(list(a = a, P = P * (1 - K)), (value - a)^2)
+    }
+    sum(op_scan(step, list(a = 0, P = 10), y)[[2]])
+  }
+  by_hand <- function(p) {
+    a <- 0
+    P <- 10
+    total <- 0
+    for (value in y) {
+      P <- P + exp(p[1])
+      K <- P / (P + exp(p[2]))
+      a <- a + K * (value - a)
+      P <- P * (1 - K)
+      total <- total + (value - a)^2
+    }
+    total
+  }
+  o <- objective(f, jit = TRUE)
+  for (p in list(c(-1, 0.3), c(0.2, -0.4))) {
+    expect_equal(o$fn(p), by_hand(p))
+    expect_equal(o$gr(p), gradient(by_hand, p))
+    slope <- function(d) (by_hand(p + d) - by_hand(p - d)) / 2e-5
+    expect_equal(o$gr(p), c(slope(c(1e-5, 0)), slope(c(0, 1e-5))), tolerance = 1e-6)
+  }
+})
+
+test_each("branches and loops that values decide compile", {
+  skip_if(config_backend() == "torch", "its traced graph has no branches")
+  f <- function(x) op_cond(sum(x) > 1, function() sum(log(x)), function() sum(x^2))
+  df <- jit(grad_fn(f))
+  expect_equal(as.numeric(df(c(1, 2))), c(1, 0.5))
+  expect_equal(as.numeric(df(c(-1, 0.5))), c(-2, 1))
+  double <- jit(function(x) op_while_loop(function(v) v < 100, function(v) list(v * 2), list(x))[[1]])
+  expect_equal(as.numeric(double(3)), 192)
+  expect_equal(as.numeric(double(60)), 120)
+})
+
+test_that("a function that changes what it closes over is no loop of a compiled function", {
+  skip_without()
+  local_backend("numpy")
+  count <- 0
+  step <- function(state, value) {
+    count <<- count + 1
+    list(state * value + count, NULL)
+  }
+  expect_error(jit(function(x) op_scan(step, x, c(1, 2, 3, 4, 5))[[1]])(2), "second time", class = "gradops_error_jit")
+})

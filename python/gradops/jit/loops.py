@@ -14,12 +14,13 @@ from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, attach, wrap
 from ..ops import control, creation, elementwise
 from . import native
+from .array import Traced
 from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
 from .program import Program, Step
 
 
 def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):
-    """``ops.scan()`` on leaves, written down to a program; NotImplemented where Python should do it.
+    """``ops.scan()`` on leaves, written down to a program; NotImplemented where nothing in it depends on arguments.
 
     Raises:
         JitError: ``f`` did something else for the second row than for the first.
@@ -30,6 +31,8 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
     given = (*carry, *rows)
     is_recorded = recording.get() and any(map(is_active, given))
     body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
+    if not body.held and not any(isinstance(data_of(x), Traced) for x in given):
+        return NotImplemented  # of arrays alone, whose values the function may look at
     if recording.get() and body.edges and not is_recorded:
         is_recorded = True
         body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
