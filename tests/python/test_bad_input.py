@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parity import BACKENDS
 
-from gradops import Variable, backends, ops
+from gradops import Variable, backends, config, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
 A = np.arange(6.0).reshape(2, 3)
@@ -118,3 +119,19 @@ def test_arrays_of_no_numbers_are_refused(kind):
     ):
         with pytest.raises(ArgumentTypeError):
             call()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_more_elements_than_can_be_counted(backend):
+    """XLA ends the process for them."""
+    with config.use_backend(backend):
+        for make in (
+            lambda: ops.zeros((2**40, 2**40)),
+            lambda: ops.ones((2**40, 2**40)),
+            lambda: ops.full((2**40, 2**40), 2.0),
+            lambda: ops.eye(2**40),
+            lambda: ops.tri(2**40),
+            lambda: ops.broadcast_to(ops.convert_to_tensor(1.0), (2**40, 2**40)),
+        ):
+            with pytest.raises(GradopsError):
+                make()

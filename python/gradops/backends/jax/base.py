@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -37,6 +38,17 @@ def prepared(floatx: str):
 
 
 _enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+
+
+def countable(shape):
+    """A shape whose elements can be counted: XLA ends the process where their number does not fit into 64 bits.
+
+    Raises:
+        ValueError: as NumPy's, in place of that.
+    """
+    if math.prod(shape if isinstance(shape, (tuple, list)) else (shape,)) >= 2**62:
+        raise ValueError(f"an array of shape {shape} is too big")
+    return shape
 
 
 def jax_dtype(dtype) -> np.dtype:
