@@ -15,7 +15,8 @@ source(file.path(scripts, "models.R"))
 
 cases <- list(
   `logistic regression, 2000 x 10` = logistic, `negative binomial, 1000 x 5` = negative_binomial,
-  `Kalman filter, loop of 200` = kalman, `the same by op_scan()` = kalman_scanned, `Gaussian process, n = 200` = gaussian_process,
+  `Kalman filter, loop of 200` = kalman, `the same by op_scan()` = kalman_scanned,
+  `Gaussian process, n = 200` = gaussian_process,
   `AR(1), vectorised, n = 5000` = autoregression, `GARCH(1,1), loop of 500` = garch,
   `50 random intercepts, n = 1000` = random_intercepts
 )

@@ -12,17 +12,14 @@ source_folder <- function(name) {
   normalizePath(folder)
 }
 
-# What a render in an R process of its own said, and the text of the page; packages are attached by the page alone.
-rendered <- function(input, ...) {
+# What a render in an R process of its own said, and the text of the page, which attaches its packages itself.
+rendered <- function(input, ..., before = character()) {
   page <- withr::local_tempfile(fileext = ".html")
-  script <- withr::local_tempfile(
-    fileext = ".R",
-    lines = sprintf(
-      "invisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempdir(), quiet = TRUE%s))",
-      dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
-    )
+  render <- sprintf(
+    "invisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempdir(), quiet = TRUE%s))",
+    dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
   )
-  said <- run_script(script)
+  said <- run_script(withr::local_tempfile(fileext = ".R", lines = c(before, render)))
   list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
 }
 
@@ -79,7 +76,8 @@ test_that("a report is drafted, and tells a right gradient from a wrong one", {
   expect_gte(lengths(regmatches(page, gregexpr("<img", page))), 2)
   wrong <- rendered(
     report,
-    "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))"
+    "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))",
+    before = "suppressMessages(library(gradops))"
   )
   expect_on_page(wrong$page, "<strong>No</strong>.*wrong at 2 of 2 places")
 })
