@@ -20,7 +20,8 @@ pool <- function() {
 # Not those that change the session, and not R's own functions, whose errors are R's where no tensor is.
 skipped <- c(
   "tuple", "%||%", "%as%", "np_array", "call_in_thread", "use_backend", "local_backend", "with_backend",
-  "%<-%", "array_reshape", "config_set_backend", "config_set_floatx", "config_set_epsilon", "serialize_tensor", "unserialize_tensor"
+  "%<-%", "array_reshape", "config_set_backend", "config_set_floatx", "config_set_epsilon", "serialize_tensor",
+  "unserialize_tensor"
 )
 
 public <- function() {
