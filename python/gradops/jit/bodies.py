@@ -17,11 +17,13 @@ import numpy as np
 from ..autodiff import engine
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import ALIAS, Node, clock, key
-from ..autodiff.variable import Variable, attach, differentiable, wrap
+from ..autodiff.variable import Variable, differentiable
 from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
 from .array import Place
+from .calls import same
+from .copies import clones, on_copies, reached, standing_for
 from .program import Program
 
 
@@ -73,7 +75,7 @@ class Body:
         """Find the graph of the results, which is made to lead outside through aliases only."""
         active = [x for group in results for x in group if is_active(x)]
         inputs = {key(x) for x in self._leaves()}
-        nodes, outside = _reached(active, lambda edge: _is_new(edge, self.start), inputs)
+        nodes, outside = reached(active, lambda edge: _is_new(edge, self.start), inputs)
         if any(map(self._is_anothers, outside)):
             raise GradientError(
                 "a derivative of third or higher order through a branch, or a custom gradient that closes over what it "
@@ -82,8 +84,8 @@ class Body:
             )
         self.edges = outside
         self.aliases = [Node(ALIAS, (edge,), (), edge.shape, dtype_of(edge)) for edge in outside]
-        table = _clones(nodes, {key(edge): alias for edge, alias in zip(outside, self.aliases)})
-        self._results = [[_again(x, table) if is_active(x) else None for x in group] for group in results]
+        table = clones(nodes, {key(edge): alias for edge, alias in zip(outside, self.aliases)})
+        self._results = [[on_copies(x, table) if is_active(x) else None for x in group] for group in results]
         self.end = clock()
         self.outer.root.bodies.append(self)
 
@@ -107,20 +109,20 @@ class Body:
         if [x.place for x in self.held] != [x.place for x in other.held]:
             return False
 
-        def same(a, b) -> bool:
+        def agree(a, b) -> bool:
             if a.__class__ is Place and b.__class__ is Place:
                 if a.index in mine.constants and b.index in others.constants:
-                    return _same(mine.constants[a.index], others.constants[b.index])
+                    return same(mine.constants[a.index], others.constants[b.index])
                 return places.get(a.index) == b.index
             if isinstance(a, (list, tuple)) and type(a) is type(b):
-                return len(a) == len(b) and all(map(same, a, b))
-            return _same(a, b)
+                return len(a) == len(b) and all(map(agree, a, b))
+            return same(a, b)
 
         for a, b in zip(self.steps, other.steps):
-            if a.name != b.name or not same(a.arguments, b.arguments):
+            if a.name != b.name or not agree(a.arguments, b.arguments):
                 return False
             places.update(zip(a.places, b.places))
-        return same(self.outputs, other.outputs)
+        return agree(self.outputs, other.outputs)
 
     def check_same(self, other: Body) -> None:
         """Raise a JitError where another trace of the function did something else."""
@@ -193,12 +195,12 @@ class Body:
             return isinstance(edge, Node) and (edge.seq > start or self.start < edge.seq < self.end)
 
         active = [g for g in gradients.values() if is_active(g)]
-        nodes, _ = _reached(active, is_mine, set(), passed)
-        table = _clones(nodes, instead, passed)
+        nodes, _ = reached(active, is_mine, set(), passed)
+        table = clones(nodes, instead, passed)
         now.passed.update({place: (self, edge) for place, edge in table.items()})
         for place, (body, edge) in self.program.passed.items():
-            now.passed[place] = body, _found(edge, table, passed)
-        return {place: _again(g, table) if is_active(g) else g for place, g in gradients.items()}
+            now.passed[place] = body, standing_for(edge, table, passed)
+        return {place: on_copies(g, table) if is_active(g) else g for place, g in gradients.items()}
 
     def emitted(self) -> Any:
         """It as a function of its arguments and what it uses of ``outer``, to the list of all its results."""
@@ -241,81 +243,5 @@ def _place(x, program: Program) -> Place:
     return program.written(traced).place
 
 
-# Graphs.
-
-
 def _is_new(edge, start: int) -> bool:
     return isinstance(edge, Node) and edge.seq > start
-
-
-def _reached(
-    variables: list, inside: Callable, ends: set[int], passed: dict[int, Any] | None = None
-) -> tuple[list[Node], list]:
-    """The nodes ``inside`` that lead to variables, the oldest first, and what they lead to that is neither.
-
-    ``passed`` says of some ends where they go on.
-    """
-    stack: list[Any] = [x._node or x for x in variables]
-    nodes: list[Node] = []
-    outside: list[Any] = []
-    seen: set[int] = set(ends)
-    while stack:
-        edge = stack.pop()
-        if edge is None or key(edge) in seen:
-            continue
-        seen.add(key(edge))
-        if passed and key(edge) in passed:
-            stack.append(passed[key(edge)])
-        elif inside(edge):
-            nodes.append(edge)
-            stack.extend(edge.edges)
-        else:
-            outside.append(edge)
-    return sorted(nodes, key=lambda node: node.seq), outside
-
-
-def _clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | None = None) -> dict[int, Any]:
-    """Copies of nodes, the oldest first, that lead to what ``table`` says for what theirs lead to; with them in it."""
-    table = dict(table)
-    for node in nodes:
-        edges = tuple(_found(edge, table, passed or {}) for edge in node.edges)
-        copy = Node(node.rule, edges, node.saved, node.shape, node.dtype)
-        if hasattr(node, "extra"):
-            copy.extra = node.extra
-        table[key(node)] = copy
-    return table
-
-
-def _found(edge, table: dict[int, Any], passed: dict[int, Any]):
-    """What stands for an edge."""
-    while edge is not None and key(edge) in passed:
-        edge = passed[key(edge)]
-    return edge if edge is None else table.get(key(edge), edge)
-
-
-def _again(x: Variable, table: dict[int, Any]) -> Variable:
-    """A variable on the copy of its node."""
-    place = key(x._node or x)
-    if place not in table:
-        return x
-    edge = table[place]
-    if edge is None:
-        return wrap(x.data)
-    return attach(x.data, edge) if isinstance(edge, Node) else edge
-
-
-def _same(a, b) -> bool:
-    """Whether parts of calls are equal, arrays and numbers to the bit."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, (np.ndarray, np.generic)):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    if isinstance(a, slice):
-        return _same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
-    if isinstance(a, (float, complex)):
-        return repr(a) == repr(b)
-    return bool(a == b)

@@ -18,8 +18,10 @@ import numpy as np
 
 from ..backends._keys import plain
 from ..ops._dispatch import registry
+from .array import Place
+from .calls import Step, places
 from .emission import last_uses, needed_steps
-from .program import Place, Program, Step, places
+from .program import Program
 
 NOTHING: frozenset = frozenset()
 

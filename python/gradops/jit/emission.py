@@ -11,7 +11,9 @@ import numpy as np
 from .. import _source
 from ..backends.numpy.base import owned
 from . import native
-from .program import Place, Program, Step, places
+from .array import Place
+from .calls import Step, places
+from .program import Program
 
 _numbers = itertools.count(1)
 

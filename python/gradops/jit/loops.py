@@ -16,7 +16,8 @@ from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
 from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
-from .program import Program, Step
+from .calls import Step
+from .program import Program
 
 
 def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,25 +16,7 @@ from .._tree import items
 from ..autodiff.state import buffer
 from ..errors import JitError
 from .array import Place, Traced, frozen
-
-
-class Step:
-    """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
-
-    Attributes:
-        several: whether the kernel gives several results, in a list or tuple; else ``places`` is of one.
-        uses: the numbers of the places among the arguments, each once.
-    """
-
-    __slots__ = ("name", "kernel", "arguments", "places", "several", "uses")
-
-    def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[int, ...], several: bool):
-        self.name = name
-        self.kernel = kernel
-        self.arguments = arguments
-        self.places = places
-        self.several = several
-        self.uses = _distinct(arguments)
+from .calls import Step, direct, holds_arrays, key_of, placed, values_of
 
 
 class Program:
@@ -190,7 +171,7 @@ class Program:
 
     def fold(self, result, arguments=()):
         """What is the same for all arguments, as zeros of a shape, and is computed while tracing."""
-        if isinstance(result, (bool, int, float, tuple)) and not _holds_arrays(result):
+        if isinstance(result, (bool, int, float, tuple)) and not holds_arrays(result):
             return result
         if isinstance(result, (list, tuple)):
             return type(result)(self.fold(part, arguments) for part in result)
@@ -248,14 +229,14 @@ class Program:
             arguments: traced arrays, and whatever else the kernel takes.
             values: the same with the value of each traced array.
         """
-        spec = _placed(arguments)
-        key = _key(name, spec)
+        spec = placed(arguments)
+        key = key_of(name, spec)
         known = None if key is None else self._known.get(key)
         if known is not None:
             return self._again(known, arguments)
-        kernel = _direct(kernel, values)
+        kernel = direct(kernel, values)
         result = kernel(*values)
-        if not isinstance(result, (np.generic, np.ndarray, list)) and not _holds_arrays(result):
+        if not isinstance(result, (np.generic, np.ndarray, list)) and not holds_arrays(result):
             return result
         if name == "multiply":
             same = self._times_one(arguments, result)
@@ -338,75 +319,3 @@ def _may_be_view(value: np.ndarray, arguments) -> bool:
         if x.__class__ is Traced and x.value is value or isinstance(x, (list, tuple)):
             return True
     return False
-
-
-def values_of(value):
-    """Arguments of a kernel for traced ones."""
-    if isinstance(value, Traced):
-        return value.value
-    if isinstance(value, (list, tuple)):
-        return type(value)(values_of(v) for v in value) if not hasattr(value, "_fields") else value
-    return value
-
-
-def _placed(value):
-    if value.__class__ is tuple:
-        return tuple([x.place if x.__class__ is Traced else _placed(x) for x in value])
-    if value.__class__ is Traced:
-        return value.place
-    if isinstance(value, (list, tuple)):
-        return type(value)(_placed(v) for v in value)
-    return value
-
-
-def places(spec) -> list[Place]:
-    """The places in an argument, or in lists and tuples of them."""
-    found: list[Place] = []
-    for item in spec if isinstance(spec, (list, tuple)) else (spec,):
-        if item.__class__ is Place:
-            found.append(item)
-        elif isinstance(item, (list, tuple)):
-            found += places(item)
-    return found
-
-
-def _distinct(arguments) -> tuple[int, ...]:
-    found: dict[int, None] = {}
-    for x in arguments:
-        if x.__class__ is Place:
-            found[x.index] = None
-        elif isinstance(x, (list, tuple)):
-            found.update((p.index, None) for p in places(x))
-    return tuple(found)
-
-
-def _holds_arrays(value) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_holds_arrays, value))
-    return isinstance(value, (np.ndarray, np.generic))
-
-
-def _key(name: str, spec: tuple):
-    """What tells a call from others, or None where an argument cannot be compared."""
-    try:
-        key = (name, *[x.index if x.__class__ is Place else frozen(x) for x in spec])
-        hash(key)
-        return key
-    except TypeError:
-        return None
-
-
-def _direct(kernel, values):
-    """NumPy's own function where the kernel would only look at dtypes and call it."""
-    direct = getattr(kernel, "direct", None)
-    if direct is None:
-        return kernel
-    common = None
-    for v in values:
-        if v.__class__ is float or v.__class__ is int:
-            continue
-        dtype = getattr(v, "dtype", None)
-        if dtype is None or common is not None and dtype != common:
-            return kernel
-        common = dtype
-    return direct if common is not None and common.kind in "fc" else kernel

@@ -19,7 +19,8 @@ from ..errors import ArgumentTypeError, JitError
 from ..ops import numpy_functions, operators
 from ..ops._structures import recorder
 from .array import Traced
-from .program import Program, values_of
+from .calls import values_of
+from .program import Program
 
 
 def _in_place(op):

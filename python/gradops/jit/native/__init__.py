@@ -8,7 +8,8 @@ NumPy. ``explain`` says what is native and why the rest is not.
 
 from __future__ import annotations
 
-from ..program import Program, Step
+from ..calls import Step
+from ..program import Program
 from . import loops as _loops  # noqa: F401  # registers its rules
 from .explain import Explained
 from .lowering import lowered as _lowered

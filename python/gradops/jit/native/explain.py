@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..program import Step
+from ..calls import Step
 from .machine import machine, why_not
 from .run import Run
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..array import Place
-from ..program import Program, Step
+from ..calls import Step
+from ..program import Program
 from .code import BOOL, FLOATS, Code
 from .instructions import FUNCTIONS
 from .machine import Machine
