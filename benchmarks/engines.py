@@ -1,0 +1,186 @@
+"""A transformer block's training step written with gradops, beside the same step in the library's own words.
+
+    python benchmarks/engines.py [torch|jax]
+
+Pre-normalised attention and a two-layer perceptron, whose activation has a custom gradient (clipped); value, gradient
+of all parameters, and a step of gradient descent. Eager and compiled, on one thread, in turns; the time to the first
+compiled step beside it. Both must find the same loss.
+"""
+# ruff: noqa: E402
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import sys
+import time
+
+import numpy as np
+from timing import compare, table
+
+import gradops
+from gradops import ops
+
+BATCH, LENGTH, WIDTH, HEADS = 8, 64, 128, 4
+RATE, BOUND = 1e-3, 1e-3
+
+random = np.random.default_rng(0)
+
+
+def array(*shape, scale=1.0):
+    return (scale * random.standard_normal(shape)).astype("float32")
+
+
+PARAMETERS = {
+    "gain1": np.ones(WIDTH, "float32"),
+    "shift1": np.zeros(WIDTH, "float32"),
+    "into": array(WIDTH, 3 * WIDTH, scale=WIDTH**-0.5),
+    "out": array(WIDTH, WIDTH, scale=WIDTH**-0.5),
+    "gain2": np.ones(WIDTH, "float32"),
+    "shift2": np.zeros(WIDTH, "float32"),
+    "up": array(WIDTH, 4 * WIDTH, scale=WIDTH**-0.5),
+    "down": array(4 * WIDTH, WIDTH, scale=(4 * WIDTH) ** -0.5),
+}
+X, Y = array(BATCH, LENGTH, WIDTH), array(BATCH, LENGTH, WIDTH)
+
+
+@gradops.custom_gradient
+def bounded(x):
+    """``x``, whose gradient is bounded."""
+    return x, lambda upstream: ops.clip(upstream, -BOUND, BOUND)
+
+
+def loss(p, x, y):
+    """With gradops, on any library."""
+    h = ops.layer_normalization(x, p["gain1"], p["shift1"], epsilon=1e-3)
+    q, k, v = (ops.reshape(part, (BATCH, LENGTH, HEADS, -1)) for part in ops.split(h @ p["into"], 3, axis=-1))
+    x = x + ops.reshape(ops.dot_product_attention(q, k, v), (BATCH, LENGTH, WIDTH)) @ p["out"]
+    h = ops.layer_normalization(x, p["gain2"], p["shift2"], epsilon=1e-3)
+    x = x + bounded(ops.gelu(h @ p["up"])) @ p["down"]
+    return ops.mean(ops.square(x - y))
+
+
+def torch_loss():
+    import torch
+    from torch.nn import functional
+
+    class Bounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, upstream):
+            return upstream.clamp(-BOUND, BOUND)
+
+    def loss(p, x, y):
+        h = functional.layer_norm(x, (WIDTH,), p["gain1"], p["shift1"], 1e-3)
+        q, k, v = (
+            part.reshape(BATCH, LENGTH, HEADS, -1).transpose(1, 2) for part in torch.split(h @ p["into"], WIDTH, dim=-1)
+        )
+        attended = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2)
+        x = x + attended.reshape(BATCH, LENGTH, WIDTH) @ p["out"]
+        h = functional.layer_norm(x, (WIDTH,), p["gain2"], p["shift2"], 1e-3)
+        x = x + Bounded.apply(functional.gelu(h @ p["up"], approximate="tanh")) @ p["down"]
+        return torch.mean((x - y) ** 2)
+
+    return loss
+
+
+def on_torch(loss, compiled: bool):
+    import torch
+
+    torch.set_num_threads(1)
+    p = {name: torch.tensor(value, requires_grad=True) for name, value in PARAMETERS.items()}
+    x, y = torch.tensor(X), torch.tensor(Y)
+    f = torch.compile(loss, fullgraph=True) if compiled else loss
+    descent = torch.optim.SGD(p.values(), lr=RATE)
+
+    def step():
+        descent.zero_grad()
+        value = f(p, x, y)
+        value.backward()
+        descent.step()
+        return float(value.detach())
+
+    return step
+
+
+def jax_loss():
+    import jax
+    import jax.numpy as jnp
+
+    bounded = jax.custom_vjp(lambda x: x)
+    bounded.defvjp(lambda x: (x, None), lambda _, upstream: (jnp.clip(upstream, -BOUND, BOUND),))
+
+    def normalized(x, gain, shift):
+        centred = x - jnp.mean(x, -1, keepdims=True)
+        return centred * jax.lax.rsqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-3) * gain + shift
+
+    def loss(p, x, y):
+        h = normalized(x, p["gain1"], p["shift1"])
+        q, k, v = (part.reshape(BATCH, LENGTH, HEADS, -1) for part in jnp.split(h @ p["into"], 3, axis=-1))
+        x = x + jax.nn.dot_product_attention(q, k, v).reshape(BATCH, LENGTH, WIDTH) @ p["out"]
+        h = normalized(x, p["gain2"], p["shift2"])
+        x = x + bounded(jax.nn.gelu(h @ p["up"])) @ p["down"]
+        return jnp.mean((x - y) ** 2)
+
+    return loss
+
+
+def on_jax(loss, compiled: bool):
+    import jax
+
+    p = {name: jax.numpy.asarray(value) for name, value in PARAMETERS.items()}
+    x, y = jax.numpy.asarray(X), jax.numpy.asarray(Y)
+
+    def update(p):
+        value, gradients = jax.value_and_grad(loss)(p, x, y)
+        return value, jax.tree.map(lambda w, g: w - RATE * g, p, gradients)
+
+    f = jax.jit(update) if compiled else update
+
+    def step():
+        nonlocal p
+        value, p = f(p)
+        return float(value)
+
+    return step
+
+
+ENGINES = {"torch": (on_torch, torch_loss), "jax": (on_jax, jax_loss)}
+
+
+def main(names) -> None:
+    rows = []
+    for name in names or ENGINES:
+        make, native = ENGINES[name]
+        for compiled in (False, True):
+            steps, first = {}, {}
+            for who, f in (("gradops", loss), ("native", native())):
+                steps[who] = make(f, compiled)
+                start = time.perf_counter()
+                value = steps[who]()
+                first[who] = time.perf_counter() - start, value
+            np.testing.assert_allclose(first["gradops"][1], first["native"][1], rtol=1e-4)
+            for _ in range(5):
+                np.testing.assert_allclose(steps["gradops"](), steps["native"](), rtol=1e-4)
+            times = compare(steps, repeats=25, budget=0.1)
+            rows.append(
+                [
+                    f"{name}, {'compiled' if compiled else 'eager'}",
+                    f"{1e3 * times['gradops']:.2f}",
+                    f"{1e3 * times['native']:.2f}",
+                    f"{times['gradops'] / times['native']:.2f}",
+                    f"{first['gradops'][0]:.2f}" if compiled else "",
+                    f"{first['native'][0]:.2f}" if compiled else "",
+                ]
+            )
+    table(["", "gradops, ms", "native, ms", "ratio", "first step, s", "native's, s"], rows)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
