@@ -40,7 +40,7 @@ def prepared(floatx: str):
 _enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
 
-def countable(shape):
+def addressable(shape):
     """A shape whose elements can be counted: XLA ends the process where their number does not fit into 64 bits.
 
     Raises:

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from ... import defaults
-from .base import countable, jax_dtype
+from .base import addressable, jax_dtype
 
 
 def _dtype(name):
@@ -11,11 +11,11 @@ def _dtype(name):
 
 
 def zeros(shape, dtype=None):
-    return jnp.zeros(countable(shape), _dtype(dtype))
+    return jnp.zeros(addressable(shape), _dtype(dtype))
 
 
 def ones(shape, dtype=None):
-    return jnp.ones(countable(shape), _dtype(dtype))
+    return jnp.ones(addressable(shape), _dtype(dtype))
 
 
 def zeros_like(x, dtype=None):
@@ -37,5 +37,5 @@ def arange(start, stop=None, step=None, dtype=None):
 
 
 def eye(N, M=None, k=0, dtype=None):
-    countable((N, N if M is None else M))
+    addressable((N, N if M is None else M))
     return jnp.eye(N, M, k, _dtype(dtype))

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from .._keys import turns
 from ..numpy.base import axes_of
-from .base import countable, jax_dtype
+from .base import addressable, jax_dtype
 
 transpose = jnp.transpose
 expand_dims = jnp.expand_dims
@@ -27,7 +27,7 @@ def roll(x, shift, axis=None):
 
 
 def broadcast_to(x, shape):
-    return jnp.broadcast_to(x, countable(shape))
+    return jnp.broadcast_to(x, addressable(shape))
 
 
 def view(x, dtype=None):
