@@ -139,6 +139,7 @@ CASES = [
     kalman, branches, switched, branch_in_a_loop, conditional_loop, matrices, nested, swapped, differentiated_rows,
     rules, counted, without_rows, scoped, no_slope,
 ]  # fmt: skip
+NESTS = (branch_in_a_loop, rules, nested)
 cases = pytest.mark.parametrize("f", CASES, ids=[f.__name__ for f in CASES])
 PROGRAMS = {
     "value": lambda f: f,
@@ -148,15 +149,6 @@ PROGRAMS = {
     "jvp": lambda f: lambda x: functional.jvp(f, x, P * 0.7)[1],
     "third": lambda f: gradops.grad(lambda x: ops.sum(gradops.grad(lambda z: ops.sum(gradops.grad(f)(z) ** 2))(x))),
 }
-
-
-@pytest.fixture(params=["native", "numpy"])
-def machine(request, monkeypatch):
-    if request.param == "numpy":
-        for module in (native, native.explain):
-            monkeypatch.setattr(module, "machine", lambda: None)
-    else:
-        pytest.importorskip("llvmlite")
 
 
 def check(f, tolerance=1e-9):
@@ -171,11 +163,18 @@ def check(f, tolerance=1e-9):
 
 @cases
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
-def test_as_the_tape(f, name, machine):
+def test_as_the_tape(f, name):
     check(PROGRAMS[name](f))
 
 
 @cases
+def test_without_native_code(f, monkeypatch):
+    for module in (native, native.explain):
+        monkeypatch.setattr(module, "machine", lambda: None)
+    check(PROGRAMS["gradient"](f))
+
+
+@pytest.mark.parametrize("f", [pytest.param(f, marks=[] if f in NESTS else pytest.mark.long) for f in CASES])
 def test_third_derivatives(f):
     check(PROGRAMS["third"](f), 1e-7)
 
