@@ -154,7 +154,10 @@ check_parameters <- function(..., call = parent.frame()) {
 sizes_of <- function(shape, call) {
   if (is_any_tensor(shape)) shape <- as.vector(shape)
   sizes <- if (is.list(shape) && all(lengths(shape) == 1L)) unlist(shape) else shape
-  if (!(is.numeric(sizes) || length(sizes) == 0L) || anyNA(sizes) || any(sizes < 0 | sizes != round(sizes))) {
+  if (length(sizes) == 0L) {
+    return(list())
+  }
+  if (!is.numeric(sizes) || anyNA(sizes) || any(sizes < 0 | sizes != round(sizes))) {
     unsupported("shape", sprintf("must be whole numbers from 0 on; got %s.", friendly(shape)), call = call)
   }
   as.list(as.integer(sizes))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from gradops import Variable, autodiff, ops
+from gradops.errors import ArgumentTypeError
 
 torch = pytest.importorskip("torch")
 
@@ -714,3 +715,13 @@ def powers(lib):
 def test_same(run):
     want, got = plain(run(TORCH)), plain(run(TAPE))
     same(got, want)
+
+
+def test_gradients_to_start_from_may_be_numbers():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    autodiff.backward(x * x, [[1.0, 10.0]])
+    np.testing.assert_array_equal(x.grad, [2.0, 40.0])
+    (found,) = autodiff.grad((x * x).sum(), [x], [1.5])
+    np.testing.assert_array_equal(found, [3.0, 6.0])
+    with pytest.raises(ArgumentTypeError, match="grad_variables"):
+        autodiff.backward(x * x, ["a"])

@@ -67,3 +67,9 @@ test_each("in a trace a position counts from 1 too", {
   hot <- jit(function(i) op_one_hot(i, 2))
   expect_equal(as.array(hot(op_convert_to_tensor(c(2L, 1L, 0L)))), rbind(c(0, 1), c(1, 0), c(0, 0)))
 })
+
+test_each("positions in lists of several lengths are refused", {
+  expect_error(op_one_hot(list(c(1, 2), c(1, 2, 3)), 3), "one length", class = "gradops_error_type")
+  expect_error(op_segment_sum(c(1, 2), list(c(1, 2), c(1, 2, 3))), "one length", class = "gradops_error_type")
+  expect_error(op_subset_set("float32", 1, value = 2), class = "gradops_error")
+})

@@ -7,21 +7,45 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import GradientError
+from .. import backends
+from ..errors import ArgumentTypeError, GradientError, TypeOf
 
 
 def backward(tensors: list, gradients: list | None, **settings) -> None:
     """``torch.autograd.backward``."""
     import torch
 
-    _run(torch.autograd.backward, tensors, gradients, **settings)
+    _run(torch.autograd.backward, tensors, _as_tensors(gradients, tensors), **settings)
 
 
 def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tuple:
     """``torch.autograd.grad``."""
     import torch
 
-    return _run(torch.autograd.grad, tensors, inputs, gradients, **settings)
+    return _run(torch.autograd.grad, tensors, inputs, _as_tensors(gradients, tensors), **settings)
+
+
+def _as_tensors(gradients: list | None, tensors: list) -> list | None:
+    """Numbers and lists of them as tensors of torch's, which takes nothing else.
+
+    Raises:
+        ArgumentTypeError: what is none of these.
+    """
+    if gradients is None or len(gradients) != len(tensors):
+        return gradients
+
+    def converted(g, like):
+        if g is None or backends.of(g) is not None or backends.of(like) is None:
+            return g
+        owner = backends.of(like)
+        try:
+            return owner.convert(g, owner.dtype_name(like), like=like)
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(
+                "`grad_variables` must be tensors or numbers; got {g}.", argument="grad_variables", g=TypeOf(g)
+            ) from error
+
+    return [converted(g, like) for g, like in zip(gradients, tensors)]
 
 
 def loaded() -> Any:

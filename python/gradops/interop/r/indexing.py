@@ -63,6 +63,8 @@ def _gather(x, axis: int, positions, drop: bool):
 
 def assign(x, indices: list, value):
     """A copy of ``x`` with ``value``, recycled, at the places that :func:`subset` would take."""
+    if not hasattr(x, "shape"):
+        x = ops.convert_to_tensor(x)
     shape = tuple(x.shape)
     places = np.arange(int(np.prod(shape))).reshape(shape)
     if len(indices) == 1 and isinstance(indices[0], (Variable, *_tensor_types(indices[0]))):

@@ -205,7 +205,10 @@ def as_index(value, name: str, zero_indexed: bool = False):
     if value is None:
         return None
     if isinstance(value, (int, float, list, tuple, np.ndarray)):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:  # lists of several lengths
+            raise ArgumentTypeError(f"`{name}` must be whole numbers in lists of one length.", argument=name) from error
         if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.round(array)):
             array = array.astype(np.int64)
         if array.dtype.kind not in "iu" or np.any(array == _NA_INTEGER):
