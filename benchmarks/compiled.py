@@ -67,30 +67,8 @@ def kalman_by_hand(p):
     return total / 2, np.array(d_total) / 2
 
 
-def kalman_on_jax(data=Y):
-    """The same with its loop as one operation: XLA takes minutes for one that is written out."""
-    import jax
-    import jax.numpy as jnp
-
-    def loss(p):
-        q, r = jnp.exp(p[0]), jnp.exp(p[1])
-
-        def step(state, y):
-            level, variance, total = state
-            variance = variance + q
-            s = variance + r
-            v = y - level
-            k = variance / s
-            return (level + k * v, variance * (1 - k), total + jnp.log(s) + v**2 / s), None
-
-        return jax.lax.scan(step, (0.0 * q, 10.0 + 0.0 * q, 0.0 * q), jnp.asarray(data))[0][2] / 2
-
-    return jax.jit(jax.value_and_grad(loss))
-
-
-def kalman_by_scan(p, rows):
-    """The same with its loop as one step of the program."""
-    q, r = ops.exp(p[0]), ops.exp(p[1])
+def filtered(q, r, log):
+    """A step of the filter, for a loop that is one operation."""
 
     def step(state, y):
         level, variance, total = state
@@ -98,9 +76,28 @@ def kalman_by_scan(p, rows):
         s = variance + r
         v = y - level
         k = variance / s
-        return (level + k * v, variance * (1 - k), total + ops.log(s) + v**2 / s), None
+        return (level + k * v, variance * (1 - k), total + log(s) + v**2 / s), None
 
-    return ops.scan(step, (0.0, 10.0, 0.0), rows)[0][2] / 2
+    return step
+
+
+def kalman_on_jax(data=Y):
+    """The same with its loop as one operation: XLA takes minutes for one that is written out."""
+    import jax
+    import jax.numpy as jnp
+
+    def loss(p):
+        q, r = jnp.exp(p[0]), jnp.exp(p[1])
+        start = (0.0 * q, 10.0 + 0.0 * q, 0.0 * q)
+        return jax.lax.scan(filtered(q, r, jnp.log), start, jnp.asarray(data))[0][2] / 2
+
+    return jax.jit(jax.value_and_grad(loss))
+
+
+def kalman_by_scan(p, rows):
+    """The same with its loop as one step of the program."""
+    q, r = ops.exp(p[0]), ops.exp(p[1])
+    return ops.scan(filtered(q, r, ops.log), (0.0, 10.0, 0.0), rows)[0][2] / 2
 
 
 def long_loops(x, lengths=(200, 5_000, 100_000)) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..autodiff import engine
+from ..autodiff.cotangents import zeros
 from ..autodiff.derivatives import fresh
-from ..autodiff.graph import ALIAS, Node, clock, key
-from ..autodiff.variable import Variable, differentiable
+from ..autodiff.graph import ALIAS, Node, Rule, clock, key
+from ..autodiff.record import record
+from ..autodiff.variable import Variable, differentiable, wrap
 from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
@@ -234,6 +236,21 @@ def is_active(x) -> bool:
 def dtype_of(edge):
     """The dtype of what an edge of the tape leads to."""
     return edge.dtype if isinstance(edge, Node) else edge._data.dtype
+
+
+def zeros_for(edge, node: Node):
+    """No gradient, of the shape and dtype of what an edge of a recorded loop or branch leads to."""
+    return zeros((edge.shape, dtype_of(edge), node.extra[0][2]))
+
+
+def recorded(rule: Rule, edges: Sequence, saved: tuple, results: list) -> list[Variable]:
+    """The results of a loop or branch as variables on the tape; those that have no slope lead nowhere."""
+    return [x if is_differentiable(x) else wrap(x.data) for x in record(rule, tuple(edges), saved, results)]
+
+
+def call(kernel: Callable, *arguments) -> list:
+    """The kernel of the step of a loop or branch, which is its first argument."""
+    return kernel(*arguments)
 
 
 def _place(x, program: Program) -> Place:

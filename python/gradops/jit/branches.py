@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import backends
-from ..autodiff.cotangents import materialize, zeros
-from ..autodiff.graph import PICK, Cotangents, Node, Rule, key
+from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, attach, wrap
+from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control
-from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
+from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
 from .program import Program
 
 
@@ -35,7 +33,7 @@ def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
     made = Branch(bodies)
     held = tuple(tuple(body.held) for body in bodies)
     values = (made, at.value, [[x.value for x in xs] for xs in held])
-    results = outer.call("cond", run_branch, (made, at, held), values)
+    results = outer.call("cond", call, (made, at, held), values)
     edges = list({key(edge): edge for body in bodies for edge in body.edges}.values())
     if recording.get() and edges:
         return _record(made, at, edges, results)
@@ -44,11 +42,6 @@ def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
 
 def _described(kinds: list) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
-
-
-def run_branch(branch: Branch, index, held) -> list:
-    """The kernel of the step."""
-    return branch(index, held)
 
 
 class Branch:
@@ -82,30 +75,20 @@ def _record(made: Branch, index, edges: list, results: list) -> list:
     bodies, of_results = made.bodies, [is_differentiable(x) for x in results]
 
     def vjp(g, saved, node):
-        if isinstance(g, Cotangents):
-            g = materialize(g, node)
         (at,) = saved
         cotangents = [gi if on else None for gi, on in zip(g, of_results)]
 
         def of(body: Body) -> Callable:
-            def gradients() -> list:
+            def of_edges() -> list:
                 found = dict(zip(map(key, body.edges), body.vjp([], [], [cotangents])[1]))
-                return [_or_zeros(found.get(key(edge)), edge, node) for edge in edges]
+                gradients = ((edge, found.get(key(edge))) for edge in edges)
+                return [zeros_for(edge, node) if g is None else g for edge, g in gradients]
 
-            return gradients
+            return of_edges
 
         return control.choose("cond", at, [of(body) for body in bodies])
 
-    node = Node(Rule("cond", vjp=vjp, slots=(None,)), tuple(edges), (index,), None, None)
-    node.extra = [(x.shape, x.dtype, backends.of(x)) for x in results]
-    return [
-        attach(x, Node(PICK, (node,), (i,), x.shape, x.dtype)) if on else wrap(x)
-        for i, (x, on) in enumerate(zip(results, of_results))
-    ]
-
-
-def _or_zeros(g, edge, node: Node):
-    return zeros((edge.shape, dtype_of(edge), node.extra[0][2])) if g is None else g
+    return recorded(Rule("cond", vjp=vjp, slots=(None,)), edges, (index,), results)
 
 
 # Loops.
@@ -136,13 +119,8 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
     made = While(condition, body, bound)
     held = tuple(condition.held), tuple(body.held)
     given = (made, values, *([x.value for x in xs] for xs in held))
-    results: list = outer.call("while_loop", run_while, (made, tuple(state), *held), given)
+    results: list = outer.call("while_loop", call, (made, tuple(state), *held), given)
     return [wrap(x) for x in results] if any(isinstance(x, Variable) for x in leaves) else results
-
-
-def run_while(loop: While, state, held_by_condition, held) -> list:
-    """The kernel of the step."""
-    return loop(state, held_by_condition, held)
 
 
 class While:

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
-from ..autodiff.cotangents import materialize, zeros
-from ..autodiff.graph import PICK, RESULT, Cotangents, Node, Rule
+from ..autodiff.graph import RESULT, Rule
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, attach, wrap
+from ..autodiff.variable import Variable, wrap
 from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
-from .bodies import Body, data_of, dtype_of, is_active, is_differentiable
+from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
 from .calls import Step
 from .program import Program
 
@@ -51,13 +49,8 @@ def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> li
     arguments = (loop, tuple(state), tuple(rows), tuple(held))
     values = [[x.value for x in xs] for xs in (state, rows, held)]
     if all(outer.is_folded(x) for x in (*state, *rows, *held)):
-        return outer.fold(run(loop, *values))
-    return outer.call("scan", run, arguments, (loop, *values))
-
-
-def run(loop: Loop, state, rows, held) -> list:
-    """The kernel of the step."""
-    return loop(state, rows, held)
+        return outer.fold(loop(*values))
+    return outer.call("scan", call, arguments, (loop, *values))
 
 
 class Loop:
@@ -112,7 +105,7 @@ class Loop:
         examples = [*self.body.values(0), *map(self._room, self.of_row)]
         examples += [self._room(_kind(x)) for x in state] if self.kept else []
         results = [program._place(x).place.index for x in examples]
-        step = Step("scan", run, (self, *places), tuple(results), True)
+        step = Step("scan", call, (self, *places), tuple(results), True)
         steps, _ = native.lowered(program, [step], set(results))
         if steps == [step]:
             return False
@@ -145,18 +138,8 @@ def _kind(x) -> tuple[tuple, np.dtype]:
 def _record(loop: Loop, given: tuple, inputs: list, results: list) -> list:
     """The results as variables on the tape."""
     edges = [(x._node or x) if is_active(x) else None for x in given]
-    node = Node(
-        Rule("scan", vjp=_vjp_of(loop, edges), slots=(tuple(range(len(given))), RESULT)),
-        (*edges, *loop.body.edges),
-        (inputs, results),
-        None,
-        None,
-    )
-    node.extra = [(x.shape, x.dtype, backends.of(x)) for x in results]
-    return [
-        attach(x, Node(PICK, (node,), (i,), x.shape, x.dtype)) if is_differentiable(x) else wrap(x)
-        for i, x in enumerate(results)
-    ]
+    rule = Rule("scan", vjp=_vjp_of(loop, edges), slots=(tuple(range(len(given))), RESULT))
+    return recorded(rule, (*edges, *loop.body.edges), (inputs, results), results)
 
 
 def _vjp_of(loop: Loop, edges: list) -> Callable:
@@ -164,8 +147,6 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
     body, n, stacked, count = loop.body, loop.carries, loop.stacked, loop.count
 
     def vjp(g, saved, node):
-        if isinstance(g, Cotangents):
-            g = materialize(g, node)
         inputs, results = saved
         of_state = [is_differentiable(x) for x in inputs[:n]]
         of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
@@ -181,7 +162,7 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
             return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(of_rows)]
 
         start = [g[i] for i in _which(of_state)]
-        totals = [zeros((e.shape, dtype_of(e), node.extra[0][2])) for e in body.edges]
+        totals = [zeros_for(edge, node) for edge in body.edges]
         rows = [
             before,
             inputs[n:],

@@ -122,6 +122,12 @@ class State:
         return x
 
 
+def recorded(name: str, *arguments):
+    """What is written down while a function is compiled for NumPy; NotImplemented where nothing is."""
+    writing = recorder.get()
+    return NotImplemented if writing is None else getattr(writing, name)(*arguments)
+
+
 def native(owner: backends.Backend, name: str, leaves, *arguments):
     """What the library's own primitive gives; NotImplemented where Python should run."""
     kernel = owner.kernel(name)

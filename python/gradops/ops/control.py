@@ -30,7 +30,7 @@ from ._structures import (
     is_variable,
     native,
     owner_of,
-    recorder,
+    recorded,
     rows_of,
     scalar,
     traceable,
@@ -122,9 +122,7 @@ def _branch(op: str, index, functions: list) -> Structure:
 def choose(op: str, index, functions: list) -> list:
     """The list of tensors that one of several functions gives, by an index or truth value that is traced."""
     owner = owner_of(op, index)
-    leaves = NotImplemented
-    if recorder.get() is not None:
-        leaves = recorder.get().branch(op, index, functions)
+    leaves = recorded("branch", op, index, functions)
     if leaves is NotImplemented:
         leaves = native(owner, "branch", [index], index, [traceable(f) for f in functions])
     if leaves is NotImplemented:  # variables: all are recorded, one is selected
@@ -201,8 +199,8 @@ def scan(
 
     unroll = unroll if isinstance(unroll, bool) else integer("scan", unroll, "unroll")
     done = NotImplemented
-    if recorder.get() is not None and unroll is not True and count is not None:
-        done = recorder.get().scan(step, state.leaves, rows, count, bool(reverse))
+    if unroll is not True and count is not None:
+        done = recorded("scan", step, state.leaves, rows, count, bool(reverse))
     if done is NotImplemented:
         done = native(owner, "scan", [*state.leaves, *rows], traced, state.leaves, rows, count, bool(reverse), unroll)
     if done is NotImplemented:
@@ -279,9 +277,7 @@ def while_loop(
                 state = State("while_loop", state.pack(leaves), owner, "loop_vars")
                 leaves = state.leaves
             left = None if bound is None else bound - steps
-            done = NotImplemented
-            if recorder.get() is not None:
-                done = recorder.get().while_loop(holds, step, leaves, left)
+            done = recorded("while_loop", holds, step, leaves, left)
             if done is NotImplemented:
                 done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)
             if done is NotImplemented:
