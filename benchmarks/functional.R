@@ -56,19 +56,7 @@ def both(p):
     return total / 2, np.array(dtotal) / 2
 ",
   # XLA takes minutes to compile 200 steps written out, so on JAX the loop is one operation
-  on_jax = function(p) {
-    q <- exp(p[1])
-    r <- exp(p[2])
-    zero <- 0 * q
-    step <- function(state, value) {
-      P <- state$P + q
-      S <- P + r
-      v <- value - state$a
-      K <- P / S
-      list(list(a = state$a + K * v, P = P * (1 - K), total = state$total + log(S) + v^2 / S), v)
-    }
-    op_scan(step, list(a = zero, P = zero + 10, total = zero), y)[[1]]$total / 2
-  }
+  on_jax = kalman_scanned$f
 )
 
 gaussian_process <- by_hand(gaussian_process, c("D", "y", "I"), "
