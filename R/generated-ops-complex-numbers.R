@@ -24,6 +24,7 @@ op_polar <- function(abs_, angle) {
 #'   float64, else complex64.
 #' @section Errors:
 #' - `gradops_error_shape`: a last dimension of another size than 2.
+#' - `gradops_error_type`: a complex tensor.
 #' @section Gradient:
 #' The real and imaginary part of the upstream gradient.
 #' @examplesIf gradops_available()

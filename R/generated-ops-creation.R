@@ -91,8 +91,9 @@ op_identity <- function(n, dtype = NULL) {
 #' @param retstep `TRUE` or `FALSE`.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
-#' @returns A tensor of `floatx` (of complex numbers, theirs) unless `dtype` is given, whole numbers rounded down;
-#'   with `retstep` a pair of it and the step (NaN where there is one number or none).
+#' @returns A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype` is given: to
+#'   whole numbers it is rounded down; with `retstep` a pair of it and the step (NaN where there is one number or
+#'   none).
 #' @section Errors:
 #' - `gradops_error_argument`: a negative `num`.
 #' @section Gradient:

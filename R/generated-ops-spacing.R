@@ -8,7 +8,7 @@
 #' @param endpoint Whether `stop` is the last one.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
-#' @returns A tensor of `floatx` (of complex numbers, theirs) unless `dtype` is given.
+#' @returns A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype` is given.
 #' @section Errors:
 #' - `gradops_error_argument`: a negative `num`; a `start` or `stop` of 0.
 #' @section Gradient:
@@ -29,7 +29,8 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' @param base A tensor, a variable, or R numbers.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
-#' @returns A tensor of `floatx` (of complex numbers, theirs) unless `dtype` is given.
+#' @returns A tensor of the dtype of `start`, `stop` and `base`, `floatx` for whole numbers, unless `dtype` is
+#'   given.
 #' @section Errors:
 #' - `gradops_error_argument`: a negative `num`.
 #' @section Gradient:

@@ -56,7 +56,7 @@ op_hanning <- function(x) {
 #'
 #' @param x The number of points.
 #' @param beta How fast it falls off; 0 for a rectangle.
-#' @returns A vector of `floatx`, empty where `x` is below 1.
+#' @returns A vector of `beta`'s dtype, of `floatx` for a number, empty where `x` is below 1.
 #' @section Errors:
 #' - `gradops_error_type`: an `x` that is not a whole number.
 #' @section Gradient:

@@ -42,6 +42,7 @@ def test_functions_of_half_precision(backend, dtype):
         "trigamma": scipy.special.polygamma(1, values),
         "erfinv": scipy.special.erfinv(values[[0, 2, 2]]),
         "floor_divide": values // values[::-1],
+        "nextafter": values + {"float16": 2.0**-11, "bfloat16": 2.0**-8}[dtype] * np.array([1, 4, -(2.0**-3)]),
     }
     inside = ops.cast(tensors(values[[0, 2, 2]], backend), dtype)
     found = {
@@ -52,10 +53,14 @@ def test_functions_of_half_precision(backend, dtype):
         "trigamma": ops.special.polygamma(x, 1),
         "erfinv": ops.erfinv(inside),
         "floor_divide": ops.floor_divide(x, y),
+        "nextafter": ops.nextafter(x, ops.cast(tensors(np.array([1.0, 3.0, -1.0]), backend), dtype)),
     }
     for name, got in found.items():
         assert ops.dtype(got) == dtype, name
-        np.testing.assert_allclose(numpy(ops.cast(got, "float32")), wanted[name], rtol=1e-2, err_msg=name)
+        exact = name == "nextafter"
+        np.testing.assert_allclose(
+            numpy(ops.cast(got, "float32")), wanted[name], rtol=0 if exact else 1e-2, err_msg=name
+        )
 
 
 @everywhere

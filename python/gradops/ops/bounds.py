@@ -230,8 +230,11 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
         x = where(not_equal(x, x), 0, x)
     least, most = _bounds(target)
     low, high = _within(least, source), _within(most, source)
+    if target in dtypes.INTEGERS and source in dtypes.FLOATS:  # infinities are beyond every bound
+        low, high = max(least, -_largest(source)) if low is None else low, _largest(source) if high is None else high
     y = cast(clip(x, low, high), target)
-    return where(less(high, x), most, y) if high is not None and high < most else y
+    y = where(less(high, x), most, y) if high is not None and high < most else y
+    return where(less(x, low), least, y) if low is not None and least < low else y
 
 
 _dtype_of = dtype

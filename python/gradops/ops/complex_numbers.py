@@ -21,6 +21,8 @@ def _check_pairs(op, x) -> None:
             argument="x",
             x=_checks.describe(x),
         )
+    if is_complex(x):
+        raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {{x}}.", argument="x", x=_checks.describe(x))
 
 
 @op(check=_check_pairs)
@@ -36,6 +38,7 @@ def view_as_complex(x: Tensor) -> Tensor:
 
     Raises:
         ShapeError: a last dimension of another size than 2.
+        ArgumentTypeError: a complex tensor.
 
     Gradient:
         The real and imaginary part of the upstream gradient.

@@ -9,7 +9,7 @@ from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
 from ._checks import check_rank, choice, integer
-from ._compose import is_complex
+from ._compose import promoted
 from ._dispatch import op
 from ._precision import check_fits
 from .conversion import cast, shape, size
@@ -118,8 +118,9 @@ def linspace(
         axis: where the new dimension is put.
 
     Returns:
-        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given, whole numbers rounded down;
-        with ``retstep`` a pair of it and the step (NaN where there is one number or none).
+        A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given: to
+        whole numbers it is rounded down; with ``retstep`` a pair of it and the step (NaN where there is one number
+        or none).
 
     Raises:
         ArgumentError: a negative ``num``.
@@ -129,13 +130,13 @@ def linspace(
     """
     num = _count("linspace", num, "num")
     gaps = num - 1 if endpoint else num
-    start, stop = multiply(start, 1.0), multiply(stop, 1.0)
+    start, stop = promoted(start, stop, floating=True)
+    name = canonical(dtype or dtype_of(start))
     whole = subtract(stop, start)
     origin = subtract(stop, whole)
     ramp = np.arange(num) / (gaps or 1)
     along = multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole)
     out = add(along, origin)
-    name = canonical(dtype or (dtype_of(out) if is_complex(out) else config.floatx()))
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
     return (out, divide(whole, gaps or float("nan"))) if retstep else out

@@ -3,18 +3,20 @@
 One rule for complex signals and spectra: a pair of real tensors (real and imaginary part, as in Keras) in a tuple or
 list gives a pair; one tensor (complex, or real with no imaginary part) gives a complex tensor. The spectrum of a real
 signal (``rfft``, ``stft``) is a pair, as in Keras; ``irfft`` and ``istft`` take a spectrum as a pair or complex.
-Half precision is worked on in float32 and gives float32 or complex64.
+Half precision is worked on in float32 and real results are rounded to it; complex ones are complex64.
 """
 
 from __future__ import annotations
 
 from ..annotations import Integer, Tensor, Tensors
+from ..dtypes import promote
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from . import _checks
 from ._compose import is_complex
 from ._dispatch import op
+from ._precision import rounded
 from .complex_numbers import to_complex
-from .conversion import shape
+from .conversion import dtype, shape
 from .elementwise import imag, real
 from .properties import fits, is_empty, unknown
 
@@ -65,9 +67,20 @@ def complex_of(x):
     return to_complex(*x) if _is_pair(x) else x
 
 
+def half_of(x) -> str | None:
+    """The dtype of a real tensor or pair of half precision, to which real results are rounded; None for others."""
+    name = promote(dtype(x[0]), dtype(x[1])) if _is_pair(x) else dtype(x)
+    return name if name in ("float16", "bfloat16") else None
+
+
+def parts_of(y, half: str | None) -> tuple:
+    """The real and imaginary part of a complex tensor, rounded to half precision."""
+    return rounded(real(y), half), rounded(imag(y), half)
+
+
 def _transformed(x, dimensions: int, inverse: bool):
     y = fft_complex(complex_of(x), dimensions, inverse)
-    return (real(y), imag(y)) if _is_pair(x) else y
+    return parts_of(y, half_of(x)) if _is_pair(x) else y
 
 
 @op(public=False)
@@ -236,8 +249,7 @@ def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
     Gradient:
         The unnormalised inverse transform of the upstream gradient, its real part.
     """
-    y = rfft_complex(x, shape(x)[-1] if fft_length is None else int(fft_length))
-    return real(y), imag(y)
+    return parts_of(rfft_complex(x, shape(x)[-1] if fft_length is None else int(fft_length)), half_of(x))
 
 
 def _check_irfft(op, x, fft_length) -> None:
@@ -266,5 +278,6 @@ def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
     Gradient:
         The transform of the upstream gradient divided by the length, inner frequencies doubled.
     """
-    x = complex_of(x)
-    return irfft_complex(x, 2 * (shape(x)[-1] - 1) if fft_length is None else int(fft_length))
+    spectrum = complex_of(x)
+    length = 2 * (shape(spectrum)[-1] - 1) if fft_length is None else int(fft_length)
+    return rounded(irfft_complex(spectrum, length), half_of(x))

@@ -8,12 +8,21 @@ from ..annotations import Integer, Tensor, Tensors
 from ..backends.tracing import constant
 from ..errors import ArgumentError, ShapeError
 from . import _checks
-from ._compose import as_float
 from ._dispatch import op
+from ._precision import rounded, wide
 from .conversion import cast, dtype, is_tensor, shape
-from .elementwise import add, divide, greater, imag, multiply, real, square
+from .elementwise import add, divide, greater, multiply, square
 from .extending import pad
-from .fourier import check_length, check_real, check_spectrum, complex_of, irfft_complex, rfft_complex
+from .fourier import (
+    check_length,
+    check_real,
+    check_spectrum,
+    complex_of,
+    half_of,
+    irfft_complex,
+    parts_of,
+    rfft_complex,
+)
 from .indexing import take, where
 from .properties import fits, is_empty, unknown
 from .shaping import broadcast_to, reshape
@@ -176,14 +185,12 @@ def stft(
         Through the sequences' transforms, which are linear; to a window's tensor too.
     """
     length, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
-    x = as_float(x)
-    x = cast(x, "float32") if dtype(x) in ("float16", "bfloat16") else x
+    x, half = wide(x)
     edge = fft_length // 2 if center else 0
     if edge:
         x = pad(x, [(0, 0)] * (len(x.shape) - 1) + [(edge, edge)], "reflect")
     sequences = multiply(extract_sequences(x, fft_length, stride), _window(window, length, fft_length, x))
-    y = rfft_complex(sequences, fft_length)
-    return real(y), imag(y)
+    return parts_of(rfft_complex(sequences, fft_length), half)
 
 
 def _check_istft(op, x, sequence_length, sequence_stride, fft_length, length, window, center) -> None:
@@ -240,4 +247,4 @@ def istft(
     wanted = covered - edge if length is None else int(length)
     total = total[..., edge : edge + wanted]
     missing = wanted - shape(total)[-1]
-    return filled(total, 0, missing)
+    return rounded(filled(total, 0, missing), half_of(x))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import config
 from ..annotations import Axis, DType, Integer, Operand, Tensor
 from ..backends.tracing import constant
 from ..dtypes import canonical
 from ..errors import ArgumentError
 from ._checks import integer, known
-from ._compose import is_complex, promoted
+from ._compose import promoted
 from ._dispatch import op
-from ._precision import check_fits
-from .conversion import cast, dtype, ndim
+from ._precision import check_fits, wide
+from .conversion import cast, ndim
+from .conversion import dtype as dtype_of
 from .creation import linspace
 from .elementwise import divide, multiply, power
 from .shaping import moveaxis, reshape
@@ -37,7 +37,8 @@ def logspace(
         axis: where the new dimension is put.
 
     Returns:
-        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given.
+        A tensor of the dtype of ``start``, ``stop`` and ``base``, ``floatx`` for whole numbers, unless ``dtype`` is
+        given.
 
     Raises:
         ArgumentError: a negative ``num``.
@@ -45,8 +46,10 @@ def logspace(
     Gradient:
         As of powers, to ``start``, ``stop`` and ``base``.
     """
-    y = power(multiply(base, 1.0), linspace(start, stop, num, endpoint, axis=axis))
-    name = canonical(dtype or _wider(y))
+    start, stop, base = promoted(start, stop, base, floating=True)
+    name = canonical(dtype or dtype_of(base))
+    start, stop, base = (wide(x)[0] for x in (start, stop, base))
+    y = power(base, linspace(start, stop, num, endpoint, axis=axis))
     check_fits("logspace", y, name, "dtype")
     return cast(y, name)
 
@@ -63,7 +66,7 @@ def geomspace(
         axis: where the new dimension is put.
 
     Returns:
-        A tensor of ``floatx`` (of complex numbers, theirs) unless ``dtype`` is given.
+        A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given.
 
     Raises:
         ArgumentError: a negative ``num``; a ``start`` or ``stop`` of 0.
@@ -79,17 +82,15 @@ def geomspace(
         if values is not None and (values == 0).any():
             raise ArgumentError(f"`geomspace`: `{name}` must not be 0.", argument=name)
     start, stop = promoted(start, stop, floating=True)
+    name = dtype or dtype_of(start)
+    start, stop = wide(start)[0], wide(stop)[0]
     ratio = divide(stop, start)
     t = _shares(num, bool(endpoint))
     t = reshape(t, (-1, *[1] * ndim(ratio)))
     y = multiply(start, power(ratio, t))
-    return cast(moveaxis(y, 0, axis), dtype or _wider(y))
+    return cast(moveaxis(y, 0, axis), name)
 
 
 @constant
 def _shares(num: int, endpoint: bool):
     return np.linspace(0, 1, num, endpoint)
-
-
-def _wider(y) -> str:
-    return dtype(y) if is_complex(y) else config.floatx()

@@ -8,7 +8,10 @@ from .. import backends, config
 from ..annotations import Operand, Tensor
 from ..errors import ArgumentError, Given
 from ._checks import integer, known
+from ._compose import promoted
 from ._dispatch import op
+from ._precision import wide
+from .conversion import cast, dtype
 from .elementwise import divide, multiply
 from .special import i0
 
@@ -97,7 +100,7 @@ def kaiser(x: Tensor, beta: Operand) -> Tensor:
         beta: how fast it falls off; 0 for a rectangle.
 
     Returns:
-        A vector of ``floatx``, empty where ``x`` is below 1.
+        A vector of ``beta``'s dtype, of ``floatx`` for a number, empty where ``x`` is below 1.
 
     Raises:
         ArgumentTypeError: an ``x`` that is not a whole number.
@@ -105,7 +108,9 @@ def kaiser(x: Tensor, beta: Operand) -> Tensor:
     Gradient:
         To ``beta``.
     """
-    return divide(i0(multiply(_window("kaiser", x, _circle), beta)), i0(beta))
+    (beta,) = promoted(beta, floating=True)
+    exact, _ = wide(beta)
+    return cast(divide(i0(multiply(_window("kaiser", x, _circle), exact)), i0(exact)), dtype(beta))
 
 
 def _circle(points: int) -> np.ndarray:

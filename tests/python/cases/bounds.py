@@ -18,7 +18,7 @@ def divide_no_nan(x1, x2):
 def saturate(x, dtype):
     whole = np.dtype(dtype).kind != "f"
     info = np.iinfo(dtype) if whole else np.finfo(dtype)
-    values = [0 if v != v else min(max(int(v) if whole else v, info.min), info.max) for v in x.tolist()]
+    values = [0 if v != v else min(max(int(v) if whole and v - v == 0 else v, info.min), info.max) for v in x.tolist()]
     return np.array(values, dtype)
 
 
@@ -93,5 +93,11 @@ CASES = [
     Case("saturate_cast", inputs(x=np.array([0, 5, 255], "uint8"), dtype="int8"), saturate, label="unsigned"),
     Case("saturate_cast", inputs(x=np.array([0, 5, 255], "uint8"), dtype="int64"), saturate, label="wider"),
     Case("saturate_cast", inputs(x=np.array([-1e6, 2.0, 1e6]), dtype="float16"), saturate, label="to float16"),
+    Case(
+        "saturate_cast",
+        inputs(x=np.array([-np.inf, -2.0, np.nan, np.inf], "float16"), dtype="int32"),
+        saturate,
+        label="beyond float16",
+    ),
     Case("saturate_cast", inputs(x=arrays(), dtype="float64"), lambda x, dtype: x, ["x"], label="gradient"),
 ]

@@ -142,6 +142,11 @@ def is_floating(x) -> bool:
     return jnp.issubdtype(x.dtype, jnp.inexact)
 
 
+def is_real(x) -> bool:
+    """Whether ``x`` has a real floating dtype; bfloat16 has a kind of its own."""
+    return x.dtype.kind == "f" or x.dtype == jnp.bfloat16
+
+
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
     return x if is_floating(x) else x.astype(jax_dtype(defaults.floatx()))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from .._formulas import is_small_whole
-from .base import arithmetic, floating, floating_arithmetic, is_floating, predicate, promoted
+from .base import arithmetic, floating, floating_arithmetic, is_floating, is_real, predicate, promoted
 
 add = arithmetic(jnp.add)
 subtract = arithmetic(jnp.subtract)
@@ -63,13 +63,13 @@ _power = arithmetic(jnp.power)
 
 
 def power(x1, x2):
-    if is_small_whole(x2) and x1.dtype.kind == "f":  # jnp.power's derivative of its order + 1 is NaN at 0
+    if is_small_whole(x2) and is_real(x1):  # jnp.power's derivative of its order + 1 is NaN at 0
         return jax.lax.integer_pow(x1, int(x2))
     if isinstance(x2, (int, float)) and x2 or isinstance(x1, (int, float)):
         return _power(x1, x2)
     number = isinstance(x2, (int, float))
     x1, x2 = promoted(x1, x2)
-    if x1.dtype.kind != "f":
+    if not is_real(x1):
         return jnp.power(x1, x2)
     if number:
         return jnp.ones_like(x1)
@@ -80,7 +80,7 @@ def power(x1, x2):
 
 
 def abs(x):
-    if x.dtype.kind != "f":
+    if not is_real(x):
         return jnp.abs(x)
     return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
 
@@ -118,7 +118,7 @@ trunc = _whole(jnp.trunc)
 
 
 def round(x, decimals=0):
-    if x.dtype.kind not in "fc":
+    if not is_floating(x):
         wide = x if x.dtype == bool or decimals >= 0 else jnp.round(x.astype(float), decimals)
         return wide.astype(x.dtype)
     return jnp.round(x, decimals)

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from ..numpy.scattering import extreme
+from .base import is_real
 from .indexing import static_value
 
 
 def _segments(smallest):
     def reduce(data, ids, count):
-        start = jnp.full((count + 1, *data.shape[1:]), extreme(data.dtype, smallest), data.dtype)
+        start = jnp.full((count + 1, *data.shape[1:]), extreme(data.dtype, smallest, is_real(data)), data.dtype)
         return (start.at[ids].max(data) if smallest else start.at[ids].min(data))[:count]
 
     @partial(jax.custom_jvp, nondiff_argnums=(2,))
@@ -33,7 +34,7 @@ def _segments(smallest):
             num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.size else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = jnp.where(inside, segment_ids, num_segments)
-        return differentiable(data, ids, num_segments) if data.dtype.kind == "f" else reduce(data, ids, num_segments)
+        return differentiable(data, ids, num_segments) if is_real(data) else reduce(data, ids, num_segments)
 
     return kernel
 

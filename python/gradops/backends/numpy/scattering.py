@@ -3,9 +3,9 @@
 import numpy as np
 
 
-def extreme(dtype, smallest: bool):
+def extreme(dtype, smallest: bool, real: bool | None = None):
     """What every element is at least (or at most): what is left of an empty segment."""
-    if dtype.kind == "f":
+    if dtype.kind == "f" if real is None else real:
         return -np.inf if smallest else np.inf
     if dtype.kind == "b":
         return not smallest

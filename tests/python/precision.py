@@ -1,0 +1,168 @@
+"""Every case of ``cases`` in other precisions: values, dtypes and gradients beside double precision on the tape.
+
+An op gives its arguments' dtype, and of the same numbers what double precision makes of them, rounded. Complex inputs
+are the case's own or, for ops without a complex case, its real ones turned round in the plane.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from parity import Case, flat, numpy, weights
+from parity import loss as loss_of_one
+
+import gradops
+from gradops import backends, config, ops
+from gradops.errors import ArgumentTypeError
+
+KINDS = {  # precision: its real and its complex dtype, and how far results, gradients and second gradients may be
+    "float16": ("float16", "complex64", (2e-2, 4e-2, 1e-1)),
+    "bfloat16": ("bfloat16", "complex64", (1e-1, 2e-1, 4e-1)),
+    "complex64": ("float32", "complex64", (1e-4, 1e-3, 1e-2)),
+}
+
+
+def example(case: Case) -> dict:
+    """Arguments of a case: always the same."""
+    found = []
+
+    @settings(
+        max_examples=1,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+    @given(case.inputs)
+    def collect(arguments):
+        found.append(arguments)
+
+    collect()
+    return found[0]
+
+
+def each_array(value, change):
+    """A value with its arrays, also those in lists, changed."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+        return [each_array(v, change) for v in value]
+    return value
+
+
+def kinds(arguments: dict) -> set[str]:
+    found: set[str] = set()
+    for value in arguments.values():
+        each_array(value, lambda x: found.add(x.dtype.kind))
+    return found
+
+
+def rounded(x: np.ndarray, precision: str) -> np.ndarray:
+    """The numbers of an array that a precision holds, in double precision."""
+    if x.dtype.kind not in "fc":
+        return x
+    real, both, _ = KINDS[precision]
+    if x.dtype.kind == "c":
+        return np.asarray(x.astype(both), "complex128")
+    if real == "bfloat16":
+        bits = np.asarray(x, "float32").view("uint32")
+        return np.asarray((bits & np.uint32(0xFFFF0000)).view("float32"), "float64")
+    return np.asarray(x.astype(real), "float64")
+
+
+def turned(case: Case, arguments: dict) -> dict:
+    """The differentiated arguments as complex numbers."""
+
+    def turn(x):
+        return np.asarray(x * np.exp(0.3j)) if x.dtype.kind == "f" else x
+
+    return {k: each_array(v, turn) if k in case.gradients else v for k, v in arguments.items()}
+
+
+def converted(value, backend: str, names: dict):
+    owner = backends.by_name(backend)
+    return each_array(value, lambda x: owner.convert(x, names.get(x.dtype.kind)))
+
+
+def outcome(case: Case, arguments: dict, backend: str, names: dict, orders: int = 2) -> tuple[list, list, list]:
+    """Results, gradients and second gradients, as tensors. ``names``: the dtypes of floats and of complex numbers."""
+    given = {k: converted(v, backend, names) for k, v in arguments.items()}
+    leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
+
+    def results(*values):
+        queue, now = list(values), dict(given)
+        for k in case.gradients:
+            now[k] = [queue.pop(0) for _ in now[k]] if isinstance(now[k], list) else queue.pop(0)
+        return flat(case.function()(**now))
+
+    def scalar(*values):
+        found = results(*values)
+        return loss(found, weights(found))
+
+    def gradients(*values):
+        found = gradops.grad(scalar, argnums=tuple(range(len(values))))(*values)
+        return list(found)
+
+    def again(*values):
+        found = gradients(*values)
+        return loss(found, weights(found, seed=11))
+
+    with config.use_backend(backend):
+        values = results(*leaves)
+        first = gradients(*leaves) if orders and leaves else []
+        second = list(gradops.grad(again, argnums=tuple(range(len(leaves))))(*leaves)) if orders > 1 and leaves else []
+    return values, first, second
+
+
+def loss(results: list, ws: list):
+    """A real scalar of results of different dtypes."""
+    parts = [loss_of_one([r], [w]) for r, w in zip(results, ws)]
+    return ops.sum(ops.stack([part for part in parts if part is not None]))
+
+
+def _difference(a, b):
+    finite = np.isfinite(a) & np.isfinite(b)
+    return np.where(finite, a, 0) - np.where(finite, b, 0)
+
+
+def wide(array) -> np.ndarray:
+    """A tensor's numbers in double precision."""
+    x = numpy(ops.cast(array, "float32") if ops.dtype(array) == "bfloat16" else array)
+    return x.astype("complex128") if np.iscomplexobj(x) else np.asarray(x, "float64")
+
+
+def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str]:
+    """What is wrong with a case in a precision on a backend."""
+    real, both, tolerances = KINDS[precision]
+    arguments = {k: each_array(v, lambda x: rounded(x, precision)) for k, v in example(case).items()}
+    if precision == "complex64" and "c" not in kinds(arguments):
+        arguments = turned(case, arguments)
+    try:
+        want = outcome(case, arguments, "numpy", {"f": "float64", "c": "complex128"}, orders)
+    except ArgumentTypeError:  # complex numbers where they have no answer
+        with contextlib.suppress(ArgumentTypeError):
+            outcome(case, arguments, backend, {"f": real, "c": both}, 0)
+            return ["refused on NumPy alone"]
+        return []
+    got = outcome(case, arguments, backend, {"f": real, "c": both}, orders)
+    wrong = []
+    for order, (mine, theirs) in enumerate(zip(got, want)):
+        for g, w in zip(mine, theirs, strict=True):
+            if backends.of(g) is None:
+                continue
+            name, wide_name = ops.dtype(g), ops.dtype(w)
+            expected = {"float64": real, "complex128": both}.get(wide_name, wide_name)
+            if name != expected and case.using is None and "dtype" not in arguments:
+                wrong.append(f"order {order}: {name}, not {expected}")
+            a, b = wide(g), wide(w)
+            if a.shape != b.shape:
+                wrong.append(f"order {order}: shape {a.shape}, not {b.shape}")
+                continue
+            scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0)))
+            off = np.abs(_difference(a, b)) / scale
+            if np.max(off, initial=0.0) > tolerances[order] or (np.isfinite(a) != np.isfinite(b)).any():
+                wrong.append(f"order {order}: off by {np.max(off, initial=0.0):.2g}")
+    return wrong

@@ -1,0 +1,57 @@
+"""Half precision and complex64 on every backend: dtypes stay, values and gradients are those of double precision."""
+
+import precision
+import pytest
+from parity import BACKENDS
+from test_parity import CASES
+
+from gradops import ops
+
+# These ops are about a dtype, or about what it holds.
+OF_A_DTYPE = {"array", "cast", "convert_to_numpy", "convert_to_tensor", "nan_to_num", "nextafter"}
+
+FEW = {  # in the ordinary run: what libraries lack in some precision, or have in another way
+    "float16": {"linspace-()-()-num=5", "logspace", "kaiser", "rfft", "average_pool-3-D"},
+    "bfloat16": {"round", "abs", "segment_max", "fft-pair"},
+    "complex64": {"abs-complex", "fft-complex", "solve-complex128", "multiply-complex"},
+}
+
+
+def tried(name: str) -> list:
+    """The cases of a precision; those in complex64 once for each op that has no complex case of its own."""
+    cases = [c for c in CASES if c.op not in OF_A_DTYPE]
+    if name != "complex64":
+        return [c for c in cases if "f" in precision.kinds(precision.example(c))]
+    own = [c for c in cases if "c" in precision.kinds(precision.example(c))]
+    first = {c.op: c for c in reversed(cases) if c.gradients and c.op in PUBLIC}
+    return own + [c for op, c in first.items() if op not in {c.op for c in own}]
+
+
+PUBLIC = ops._public.names
+SOME = [(name, case) for name, ids in FEW.items() for case in CASES if case.id in ids]
+
+
+def by_id(value):
+    return value if isinstance(value, str) else value.id
+
+
+@pytest.mark.parametrize("name, case", SOME, ids=by_id)
+def test_some(name, case):
+    for backend in BACKENDS:
+        if (backend, name) != ("numpy", "bfloat16"):  # which NumPy lacks
+            assert precision.check(case, name, backend, int(name == "complex64")) == [], backend
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", precision.KINDS)
+def test_all(name, backend):
+    """Half precision to the first derivative, complex64 to the second."""
+    if (backend, name) == ("numpy", "bfloat16"):
+        pytest.skip("NumPy lacks the dtype")
+    wrong = {}
+    for case in tried(name):
+        found = precision.check(case, name, backend, 2 if name == "complex64" else 1)
+        if found:
+            wrong[case.id] = found
+    assert not wrong
