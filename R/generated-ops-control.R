@@ -31,8 +31,8 @@ op_cond <- function(pred, true_fn, false_fn) {
 #' - `gradops_error_argument`: a state that changes its structure or dtypes.
 #' - `gradops_error_shape`: a state that changes its shapes.
 #' @section Gradient:
-#' Through every step, to `init_val` and what `body_fun` closes over. (On JAX, bounds that are traced make a loop
-#'   without reverse-mode derivative.)
+#' Through every step, to `init_val` and what `body_fun` closes over. (On JAX and in `jit` on NumPy, bounds that are
+#'   traced make a loop without reverse-mode derivative.)
 #' @examplesIf gradops_available()
 #' op_fori_loop(0, 3, \(i, total) total + i, 0)
 #' @export

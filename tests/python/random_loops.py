@@ -11,7 +11,7 @@ from gradops import ops
 
 SHAPES = ((), (2,), (2, 2))
 UNARY = ("sin", "cos", "tanh", "sigmoid", "arctan", "square", "abs", "negative")
-BINARY = ("add", "subtract", "multiply", "maximum", "arctan2")
+BINARY = ("add", "subtract", "multiply", "maximum", "logaddexp")
 
 reversed_ = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * -2.0))
 
@@ -40,7 +40,7 @@ class Loops:
     def _statement(self, rng, state: list, outside: list, depth: int) -> list:
         """The next state, of the same shapes."""
         choices = rng.integers(2**32, size=8)
-        kind = rng.choice(["plain", "scan", "cond", "while", "several"]) if depth else "plain"
+        kind = rng.choice(["plain", "scan", "cond", "while", "several", "for"]) if depth else "plain"
         again = lambda i: np.random.default_rng(choices[i])  # noqa: E731
         if kind == "several":
             return self._statement(
@@ -64,6 +64,20 @@ class Loops:
 
             state, ys = ops.scan(step, state, rows, reverse=bool(rng.random() < 0.5))
             return [*state[:-1], ops.tanh(state[-1] + ops.mean(ys[0]) - ops.mean(ys[1]))]
+        if kind == "for":
+            lower, count = (int(n) for n in rng.integers((-3, 4), (3, 7)))
+            rows = ops.multiply(rng.normal(size=(9, 2)), ops.mean(outside[-1]))
+
+            def numbered(i, state):
+                at = ops.multiply(i, int(again(1).integers(1, 3))) % 2
+                here = [*outside, rows[i], rows[1 - i, at], rows[:, at][0], ops.cast(i, "float64") * 0.2]
+                first, *rest = self._statement(again(0), state, here, depth - 1)
+                written = ops.scatter_update(
+                    first, ops.reshape(at, (1, 1)), ops.reshape(first[1 - at] * rows[i, at], (1,))
+                )
+                return [written, *rest]
+
+            return ops.fori_loop(lower, lower + count, numbered, state)
         if kind == "while":
 
             def body(n, *state):

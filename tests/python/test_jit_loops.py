@@ -1,4 +1,4 @@
-"""``scan``, ``cond``, ``switch``, ``while_loop`` in compiled functions on NumPy: one step of the program each.
+"""``scan``, ``fori_loop``, ``cond``, ``switch``, ``while_loop`` in compiled functions on NumPy: one step of a program.
 
 The oracle is the tape, which unrolls them; also finite differences, as the tape's rules are in both.
 """
@@ -108,7 +108,7 @@ def rules(p):
 
 
 def counted(p):
-    """A state of whole numbers, which native code does not do."""
+    """A state of whole numbers."""
     c, n = ops.scan(lambda s, y: ((s[0] * ops.cos(p[0]) + y * p[1], s[1] + 1), None), (p[2], 0), Y)[0]
     return c * ops.cast(n, "float64")
 
@@ -135,11 +135,55 @@ def no_slope(p):
     return ops.scan(step, p[2], Y)[0]
 
 
+def by_position(p):
+    """A loop over numbers that reads and writes where they say, from both ends, with a rule of its own."""
+    w = p * Y[:3]
+
+    def body(i, state):
+        x, total = state
+        x = ops.scatter_update(x, ops.reshape(i, (1, 1)), ops.reshape(ops.tanh(x[i - 1] * p[0] + Y[i]), (1,)))
+        return x, total + reversed_(x[-i] * w[i % 3]) * ops.cast(i, "float64") - gradops.stop_gradient(x[i] * p[2])
+
+    x, total = ops.fori_loop(1, 20, body, (ops.outer(p, Y[:20])[1], p[1]))
+    return total + ops.sum(x * x)
+
+
+def rows_by_position(p):
+    m = ops.outer(p, Y[:4])
+
+    def body(i, m):
+        row = ops.sin(m[i // 4] + m[:, i % 4][0]) * m[i % 3, i % 4]
+        return ops.slice_update(m, (0, 0), ops.stack([row])) + ops.take(m, ops.stack([i % 3, 0, i // 4]), 0) * 0.1
+
+    return ops.sum(ops.fori_loop(0, 9, body, m))
+
+
+def counted_in_both(p):
+    """Numbers in a loop in a loop, and a condition on one."""
+
+    def outer(i, total):
+        def inner(j, c):
+            return ops.cond(ops.equal((i + j) % 2, 0), lambda: c * p[0] + ops.cast(j, "float64"), lambda: c - p[1])
+
+        return total + ops.fori_loop(0, 5, inner, p[2] * ops.cast(i, "float64"))
+
+    return ops.fori_loop(2, 8, outer, 0.0)
+
+
+def picked(p):
+    """A branch by a number in a loop."""
+
+    def body(i, c):
+        return ops.switch(i % 3, [lambda: c * p[0], lambda: ops.sin(c) + p[1], lambda: closing(c * p[2])])
+
+    return ops.fori_loop(0, 8, body, p[1])
+
+
 CASES = [
-    kalman, branches, switched, branch_in_a_loop, conditional_loop, matrices, nested, swapped, differentiated_rows,
-    rules, counted, without_rows, scoped, no_slope,
+    kalman, by_position, rows_by_position, counted_in_both, picked, branches, switched, branch_in_a_loop,
+    conditional_loop, matrices, nested, swapped, differentiated_rows, rules, counted, without_rows, scoped, no_slope,
 ]  # fmt: skip
-NESTS = (branch_in_a_loop, rules, nested)
+NESTS = (branch_in_a_loop, rules, nested, by_position)
 cases = pytest.mark.parametrize("f", CASES, ids=[f.__name__ for f in CASES])
 PROGRAMS = {
     "value": lambda f: f,
@@ -197,14 +241,62 @@ def test_the_program_does_not_grow_with_the_loop():
     assert of(5) == of(500) < 20
 
 
+def test_a_program_does_not_grow_with_its_numbers():
+    def of(n):
+        compiled = gradops.jit(gradops.grad(lambda p: ops.fori_loop(0, n, lambda i, c: ops.sin(c * p) + i, 0.5)))
+        compiled(np.float64(0.3))
+        return next(iter(compiled.programs.values())).steps
+
+    assert of(5) == of(500) < 20
+
+
+def test_a_loop_between_bounds_that_are_arguments():
+    def f(n, x):
+        return ops.fori_loop(n - 3, n, lambda i, c: ops.tanh(c * x) + ops.cast(i, "float64"), 1.0)
+
+    compiled = gradops.jit(f)
+    for n in (5, 9, 3):
+        for dtype in ("int64", "int32"):
+            n_ = np.asarray(n, dtype)
+            np.testing.assert_allclose(compiled(n_, np.float64(0.3)), f(n_, np.float64(0.3)))
+    upto = gradops.jit(lambda n: ops.fori_loop(0, n, lambda i, c: c + i, 0))
+    for n in (0, -4, 1, 250_001):  # more than run natively at once
+        assert upto(np.int64(n)) == max(n, 0) * (max(n, 0) - 1) // 2
+    with pytest.raises(JitError, match="bounds do not depend on arguments"):
+        gradops.jit(gradops.grad(f, argnums=1))(np.int64(5), np.float64(0.3))
+
+
+def test_a_loop_that_looks_at_its_number_is_pythons():
+    def f(p):
+        return ops.fori_loop(0, 6, lambda i, c: c * p if i % 2 else c + [1.0, 2.0][int(i) // 3], p)
+
+    compiled = gradops.jit(gradops.grad(f))
+    np.testing.assert_allclose(compiled(np.float64(1.5)), gradops.grad(f)(np.float64(1.5)))
+
+
+def test_maps_are_a_step_each():
+    def f(p):
+        return ops.sum(ops.map(lambda row: ops.sin(row * p) * row, Y)) + ops.sum(
+            ops.vectorized_map(lambda row: ops.exp(row * p[0]), Y)
+        )
+
+    compiled = gradops.jit(f)
+    np.testing.assert_allclose(compiled(P[:1]), f(P[:1]))
+    assert next(iter(compiled.programs.values())).steps < 12
+
+
 def test_explain_counts_a_loop_as_a_native_step():
     pytest.importorskip("llvmlite")
     compiled = gradops.jit(gradops.grad(kalman))
     compiled(P)
     assert "scan" not in compiled.explain() and "native in 1 run" in compiled.explain()
-    compiled = gradops.jit(counted)
-    compiled(P)
-    assert "scan: dtype int64" in compiled.explain()
+    for f in (counted, by_position, rows_by_position, counted_in_both, picked):
+        compiled = gradops.jit(gradops.grad(f))
+        compiled(P)
+        assert "scan" not in compiled.explain() and "get_item" not in compiled.explain(), compiled.explain()
+    compiled = gradops.jit(lambda z: ops.scan(lambda c, y: (c * z + y, None), z, Y)[0])
+    compiled(np.complex128(1j))
+    assert "scan: dtype complex128" in compiled.explain()
 
 
 def test_float32_stays():
@@ -381,7 +473,8 @@ def test_nothing_of_the_trace_stays():
         return [x for x in gc.get_objects() if isinstance(x, Body)]
 
     before = {id(b) for b in bodies()}
-    compiled = gradops.jit(gradops.grad(counted))
+    rows = Y.astype("complex128")  # so that the loop is NumPy's, which calls the bodies
+    compiled = gradops.jit(gradops.grad(lambda p: ops.abs(ops.scan(lambda c, y: (c * p[0] + y, None), 1j, rows)[0])))
     compiled(P)
     for body in bodies():
         if id(body) not in before:

@@ -132,6 +132,114 @@ def test_special_functions_are_scipys():
 
 
 @needs_machine
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_whole_numbers_are_the_same_bits(dtype):
+    """Also where they wrap, and where they meet floats and truth values."""
+    info = np.iinfo(dtype)
+    values = np.array([0, 1, -1, 2, 7, -13, info.max, info.min, info.max - 1, 2**31 - 5], dtype)
+    floats = np.array([0.5, -0.0, np.nan, 3.0, 1e300])
+
+    def f(a, b, x):
+        compared = [a < b, a <= b, a > b, a >= b, ops.equal(a, b), ops.not_equal(a, b), a[:5] < x, ops.equal(a[:5], x)]
+        logical = [ops.logical_and(a, b), ops.logical_not(a), ops.logical_or(a, x[0]), ops.isnan(a), ops.isfinite(b)]
+        whole = [a + b, a - b, a * b, -a, ops.abs(a), ops.sign(a), ops.maximum(a, b), ops.minimum(a, b), a * 3 - 1]
+        whole += [
+            a // 3,
+            a // -4,
+            a % 5,
+            a % -3,
+            a % 2,
+            ops.square(a),
+            ops.floor(a),
+            ops.where(a < b, a, b),
+            a + (a > b),
+        ]
+        whole += [
+            ops.sum(a),
+            ops.prod(a[:4]),
+            ops.max(a),
+            ops.min(b),
+            ops.cumsum(a),
+            ops.sum(a > b),
+            a[::-2],
+            a[3] + b[4],
+        ]
+        mixed = [a[:5] + x, a / b, a * 0.5, ops.exp(a[:5] * 0.1), ops.mean(a), ops.where(a[:5] > 1, a[:5], x)]
+        mixed += [ops.cast(a, "float64"), ops.cast(a, "float32"), ops.cast(a, "bool"), ops.cast(a > b, a.dtype)]
+        mixed += [
+            ops.cast(a, "int64"),
+            ops.cast(a, "int32"),
+            ops.cast(x[0] * 9.7, dtype),
+            ops.stack([a[0] + 0.5, x[1]]),
+        ]
+        return compared + logical + whole + mixed
+
+    with np.errstate(all="ignore"):
+        got, wanted, explained = both(f, values, np.roll(values, 3), floats)
+        assert explained.native == explained.steps, str(explained)
+        assert_same_bits(got, wanted)
+        compiled = jit(lambda a, b: [a + b, a * b - a, a < b, a % 7, a / b, ops.maximum(a, b), a + 0.5])
+        for a in values:
+            for b in values:
+                assert_same_bits(compiled(np.asarray(a), np.asarray(b)), compiled.f(np.asarray(a), np.asarray(b)))
+
+
+@needs_machine
+def test_whole_numbers_that_are_none_warn_as_numpy_does():
+    compiled = jit(lambda x: [padding(x), ops.cast(x, "int64"), ops.cast(x, "int32")])
+    assert_same_bits(compiled(np.float64(-7.9)), compiled.f(np.float64(-7.9)))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in cast"):
+        compiled(np.float64(np.nan))
+
+
+@needs_machine
+def test_positions_that_values_give():
+    m = np.arange(24.0).reshape(2, 3, 4)
+    v = np.array([1.5, -2.0, 0.25, 8.0])
+
+    def f(m, v, i, j, several):
+        chosen = [v[i], m[i], m[i, j], m[:, j], m[..., i], m[i, :, j], m[i, 1:, ::-1], m[j % 2, None, i], m[i, [0, 2]]]
+        chosen += [v[several], m[:, several], m[:, :, several][0], ops.take(m, several, 2), ops.take(m, i), several[i]]
+        chosen += [ops.take(v, several % 4), (m > 3.0)[i, j], several[several[i] % 2], ops.take(m, j, 1)]
+        written = [
+            ops.scatter_update(v, ops.reshape(i, (1, 1)), v[:1] * 3),
+            ops.scatter(ops.stack([[i, j]]), v[:1], (3, 4)),
+        ]
+        return [padding(v), *[x * 2 for x in chosen], *written]
+
+    compiled = jit(f)
+    for i, j, several in ((0, 2, [[0, 1], [2, -1]]), (1, -3, [[2, 2], [0, 0]]), (-2, 1, [[-2, 1], [1, -3]])):
+        arguments = m, v, np.asarray(i), np.asarray(j), np.asarray(several)
+        assert_same_bits(compiled(*arguments), f(*arguments))
+    explained = next(iter(compiled.programs.values())).native
+    assert not [reason for name, reason in explained.refused if name in ("get_item", "take", "set_at", "add_at")]
+    for i, j, several, message in (
+        (2, 0, [[0, 1], [2, 1]], "index 2 is out of bounds for axis 0 with size 2"),
+        (0, -4, [[0, 1], [2, 1]], "index -4 is out of bounds for axis 1 with size 3"),
+        (0, 0, [[0, 1], [2, 4]], "index 4 is out of bounds for axis 0 with size 4"),
+    ):
+        with pytest.raises(IndexError, match=message):
+            compiled(m, v, np.asarray(i), np.asarray(j), np.asarray(several))
+
+
+@needs_machine
+def test_gradients_at_positions_that_values_give():
+    m = np.arange(12.0).reshape(3, 4) / 7
+
+    def f(m, i, several):
+        return (
+            ops.sum(m[i] * m[:, several][0, 0]) + ops.sum(ops.take(m, several, 0) ** 2) * m[i, i] + ops.sum(m[several])
+        )
+
+    compiled = jit(value_and_grad(f))
+    for i, several in ((0, [2, 2]), (2, [0, 1]), (-1, [-1, 0])):
+        arguments = m, np.asarray(i), np.asarray(several)
+        assert_close(compiled(*arguments), value_and_grad(f)(*arguments))
+    explained = next(iter(compiled.programs.values())).native
+    assert not [reason for name, reason in explained.refused if name in ("get_item", "take", "set_at", "add_at")]
+
+
+@needs_machine
 def test_shapes_and_positions():
     """What moves elements, in all its forms, and sums and products over it."""
     m = np.arange(12.0).reshape(3, 4) / 7 - 0.6

@@ -34,8 +34,9 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         function's ``explain()`` says which do not and why. What LLVM compiles is one loop for all programs, stored in
         the user's cache directory, or where ``GRADOPS_CACHE`` in the environment says (``off``: nowhere). Its results
         are the caller's: arguments, what ``f`` closes over and views come as copies. ``jit(value_and_grad(f))`` holds
-        the forward and the backward pass. ``ops.scan()``, ``cond()``, ``switch()`` and ``while_loop()`` are one step
-        each, of any length; the functions given to them are called two or three times, to be traced.
+        the forward and the backward pass. ``ops.scan()``, ``fori_loop()``, ``cond()``, ``switch()`` and
+        ``while_loop()`` are one step each, of any length; the functions given to them are called two or three times,
+        to be traced.
 
     Raises:
         JitError: (a RuntimeError) the function branches on values, converts them to Python numbers or

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, JitError
-from ..ops import control
+from ..ops import control, conversion, elementwise
+from . import native
+from .array import Traced
 from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
 from .program import Program
 
@@ -94,6 +97,10 @@ def _record(made: Branch, index, edges: list, results: list) -> list:
 # Loops.
 
 
+class _GradientWithoutBound(JitError):
+    """A gradient that should go through a loop of any length."""
+
+
 def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bound: int | None) -> list:
     """``ops.while_loop()`` on leaves.
 
@@ -110,7 +117,7 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
         first.check_same(Body(outer, f, [after]))
     if recording.get() and (body.edges or any(map(is_active, leaves))):
         if bound is None:
-            raise JitError(
+            raise _GradientWithoutBound(
                 "a compiled `while_loop()` has a gradient with a bound only.",
                 argument="maximum_iterations",
                 hint="pass `maximum_iterations`",
@@ -123,6 +130,36 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
     return [wrap(x) for x in results] if any(isinstance(x, Variable) for x in leaves) else results
 
 
+def fori_loop(outer: Program, step: Callable, leaves: list, lower, upper) -> list:
+    """``ops.fori_loop()`` on leaves between bounds that depend on arguments.
+
+    Raises:
+        JitError: as of :func:`while_loop`.
+    """
+    first, end = (
+        conversion.cast(x, "int64") if isinstance(data_of(x), Traced) else np.asarray(x) for x in (lower, upper)
+    )
+
+    def holds(state: list):
+        return elementwise.less(state[0], end)
+
+    def counted(state: list) -> list:
+        number, *rest = state
+        return [elementwise.add(number, 1), *step(number, rest)]
+
+    try:
+        return while_loop(outer, holds, counted, [first, *leaves], None)[1:]
+    except _GradientWithoutBound:
+        raise JitError(
+            "a compiled `fori_loop()` has a gradient only where its bounds do not depend on arguments.",
+            hint="make them static, or write a `while_loop()` with `maximum_iterations`",
+        ) from None
+
+
+STRETCH = 100_000
+"""Steps of a loop without bound that run natively before an interrupt is seen."""
+
+
 class While:
     """A loop for as long as a condition holds, as a kernel.
 
@@ -132,11 +169,23 @@ class While:
 
     def __init__(self, condition: Body, body: Body, bound: int | None):
         self.condition, self.body, self.bound = condition, body, bound
+        self._alone: Any = None
 
     def __call__(self, state, held_by_condition, held) -> list:
-        holds, step, state, steps = self.condition.emitted(), self.body.emitted(), list(state), 0
-        while (self.bound is None or steps < self.bound) and holds(*state, *held_by_condition)[0]:
-            state = step(*state, *held)
+        if self._alone is None:
+            within = While(self.condition, self.body, STRETCH) if self.bound is None else self
+            groups = state, held_by_condition, held
+            self._alone = native.alone("while_loop", within, groups, self.body.values(0)) or self._steps
+        state = self._alone(*state, *held_by_condition, *held)
+        while self.bound is None and self.condition.emitted()(*state, *held_by_condition)[0]:
+            state = self._alone(*state, *held_by_condition, *held)
+        return state
+
+    def _steps(self, *arrays) -> list:
+        n, m = len(self.body.outputs[0]), len(self.condition.held)
+        holds, step, state, steps = self.condition.emitted(), self.body.emitted(), list(arrays[:n]), 0
+        while (self.bound is None or steps < self.bound) and holds(*state, *arrays[n : n + m])[0]:
+            state = step(*state, *arrays[n + m :])
             steps += 1
         return state
 

@@ -14,7 +14,6 @@ from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
 from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
-from .calls import Step
 from .program import Program
 
 
@@ -43,6 +42,17 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
     elif any(isinstance(x, Variable) for x in given):
         results = [wrap(x) for x in results]
     return results[: loop.carries], results[loop.carries : loop.carries + loop.stacked]
+
+
+def fori_loop(outer: Program, step: Callable, leaves: list, lower: int, upper: int):
+    """``ops.fori_loop()`` on leaves between known bounds: a loop whose state begins with the number."""
+
+    def counted(state: list, rows: list) -> tuple[list, list]:
+        number, *leaves = state
+        return [elementwise.add(number, 1), *step(number, leaves)], []
+
+    done = scan(outer, counted, [np.asarray(lower), *leaves], [], upper - lower, False)
+    return done if done is NotImplemented else done[0][1:]
 
 
 def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> list:
@@ -99,19 +109,9 @@ class Loop:
 
     def _compiled(self, state, rows, held):
         """All of it as native code; False where that cannot be."""
-        program, places = Program(), []
-        for group in (state, rows, held):
-            places.append(tuple(program.input(x).place for x in group))
         examples = [*self.body.values(0), *map(self._room, self.of_row)]
         examples += [self._room(_kind(x)) for x in state] if self.kept else []
-        results = [program._place(x).place.index for x in examples]
-        step = Step("scan", call, (self, *places), tuple(results), True)
-        steps, _ = native.lowered(program, [step], set(results))
-        if steps == [step]:
-            return False
-        code = steps[0].kernel
-        order = [program.inputs.index(p.index) for p in steps[0].arguments]
-        return lambda *arrays: code(*[arrays[i] for i in order])
+        return native.alone("scan", self, (state, rows, held), examples) or False
 
     def forget(self) -> None:
         """Let go of what only compiling needs."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .. import backends
 from . import branches, loops
-from .array import Traced
+from .array import Traced, ValueUsed
 from .bodies import data_of
 from .program import Program
 
@@ -32,6 +32,18 @@ class Recorder:
         if self.unrolled or count < FEWEST or not all(map(_is_array, (*carry, *rows))):
             return NotImplemented
         return loops.scan(self.program, f, carry, rows, count, reverse)
+
+    def fori_loop(self, step: Callable, leaves: list, lower, upper):
+        if not all(map(_is_array, leaves)):
+            return NotImplemented
+        if not isinstance(lower, int) or not isinstance(upper, int):
+            return branches.fori_loop(self.program, step, leaves, lower, upper)
+        if self.unrolled or upper - lower < FEWEST:
+            return NotImplemented
+        try:
+            return loops.fori_loop(self.program, step, leaves, lower, upper)
+        except ValueUsed:  # of the number, which Python knows
+            return NotImplemented
 
     def branch(self, op: str, index, functions: list[Callable]):
         return branches.branch(self.program, op, index, functions) if _is_array(index) else NotImplemented

@@ -36,7 +36,7 @@ from ._structures import (
     traceable,
     value_of,
 )
-from .conversion import dtype, shape
+from .conversion import cast, dtype, shape
 from .elementwise import equal, logical_and
 from .indexing import where
 from .joining import stack, unstack
@@ -280,6 +280,8 @@ def while_loop(
             done = recorded("while_loop", holds, step, leaves, left)
             if done is NotImplemented:
                 done = native(state.owner, "while_loop", leaves, holds, traceable(step), leaves, left)
+            if done is NotImplemented and left is not None and not any_variable(leaves):
+                done = bounded(holds, step, leaves, left)
             if done is NotImplemented:
                 raise ArgumentError(
                     "`while_loop`: variables cannot be recorded in a loop whose condition is traced.", argument="cond"
@@ -302,13 +304,14 @@ def bounded(holds, step, leaves: list, bound: int) -> list:
 
     def once(state, _):
         count, going, leaves = state
-        going = cond(logical_and(going, count < bound), lambda: holds(leaves), lambda: equal(count, -1.0))
-        return (count + 1.0, going, cond(going, lambda: step(leaves), lambda: leaves)), None
+        within = logical_and(going, count < bound)
+        going = cond(within, lambda: cast(holds(leaves), "bool"), lambda: within)
+        return (count + 1, going, cond(going, lambda: step(leaves), lambda: leaves)), None
 
     def several(state, _):
         return cond(state[1], lambda: scan(once, state, None, side)[0], lambda: state), None
 
-    start = (owner.convert(0.0), owner.convert(True), list(leaves))
+    start = (owner.convert(0), owner.convert(True), list(leaves))
     return scan(several, start, None, -(-bound // side) if bound else 0)[0][2]
 
 
@@ -330,8 +333,8 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
         ShapeError: a state that changes its shapes.
 
     Gradient:
-        Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX, bounds that are traced
-        make a loop without reverse-mode derivative.)
+        Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX and in ``jit`` on NumPy, bounds
+        that are traced make a loop without reverse-mode derivative.)
     """
     check_functions("fori_loop", body_fun=body_fun)
     start, stop = (_bound(value, name) for value, name in ((lower, "lower"), (upper, "upper")))
@@ -342,7 +345,9 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
         return state.unpack(body_fun(i, state.pack(list(leaves))))
 
     bounds = [b if k is None else k for b, k in ((lower, start), (upper, stop))]
-    done = native(owner, "fori_loop", [*state.leaves, *bounds], *bounds, traceable(step), state.leaves)
+    done = recorded("fori_loop", step, state.leaves, *bounds)
+    if done is NotImplemented:
+        done = native(owner, "fori_loop", [*state.leaves, *bounds], *bounds, traceable(step), state.leaves)
     if done is NotImplemented:
         if start is None or stop is None:
             raise ArgumentError("`fori_loop`: variables cannot be recorded between bounds that are traced.")

@@ -8,15 +8,18 @@ NumPy. ``explain`` says what is native and why the rest is not.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ..calls import Step
 from ..program import Program
-from . import loops as _loops  # noqa: F401  # registers its rules
+from . import loops as _loops  # noqa: F401  # these register their rules
+from . import positions as _positions  # noqa: F401
 from .explain import Explained
 from .lowering import lowered as _lowered
 from .machine import machine
 from .run import Run
 
-__all__ = ["Explained", "Run", "lowered"]
+__all__ = ["Explained", "Run", "alone", "lowered"]
 
 
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
@@ -26,3 +29,21 @@ def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list
         return steps, Explained(steps, [], {})
     new, refused = _lowered(program, steps, wanted, found)
     return new, Explained(steps, [s.kernel for s in new if isinstance(s.kernel, Run)], refused)
+
+
+def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Callable | None:
+    """The kernel of a loop as native code, a function of the arrays in all groups; None where it cannot be that.
+
+    Args:
+        groups: arrays, by the kernel's arguments.
+        examples: arrays as it gives them.
+    """
+    program = Program()
+    places = [tuple(program.input(x).place for x in group) for group in groups]
+    results = [program.input(x).place.index for x in examples]
+    step = Step(name, kernel, (kernel, *places), tuple(results), True)
+    (made, *_), _ = lowered(program, [step], set(results))
+    if made is step:
+        return None
+    order = [program.inputs.index(p.index) for p in made.arguments]
+    return lambda *arrays: made.kernel(*[arrays[i] for i in order])

@@ -10,15 +10,24 @@ from array import array as words_of
 
 import numpy as np
 
-from .instructions import FUNCTIONS, LONG, NUMBERS, SHORT, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, SHORT, VECTOR
 from .machine import Machine
+from .whole import WHOLES, named
 
 Cells = "int | np.ndarray"
 """The position of a number, or an array of the positions of an array's elements, of its shape."""
 
 FLOATS = (np.dtype("float64"), np.dtype("float32"))
 BOOL = np.dtype("bool")
-_SINGLE = FLOATS[1]
+_ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
+"""The operation that brings a result to a dtype's precision."""
+
+_FEW = 4
+"""Numbers that are copied by an instruction each."""
+
+
+class NotNative(Exception):
+    """Why a step stays a call of NumPy."""
 
 
 class Code:
@@ -48,6 +57,10 @@ class Code:
         first = self.size
         self.size += count
         return np.arange(first, self.size).reshape(shape) if shape else first
+
+    def whole(self, value):
+        """The cells of whole numbers that are the same at each call."""
+        return self.constant(np.asarray(value, np.int64).view(np.float64))
 
     def constant(self, value):
         """The cells of a value that is the same at each call."""
@@ -84,7 +97,20 @@ class Code:
         return out
 
     def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
-        """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`."""
+        """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`.
+
+        Raises:
+            NotNative: an operation on whole numbers that there is not.
+        """
+        if dtype in WHOLES:
+            found = named(name)
+            if found is None:
+                raise NotNative(f"dtype {dtype}")
+            name = found
+        return self.written(name, operands, shape, dtype)
+
+    def written(self, name: str, operands: list, shape: tuple[int, ...], dtype):
+        """The same, of an instruction's own name."""
         number, last = self._operation(name)
         if shape == ():
             out = self.size
@@ -133,32 +159,41 @@ class Code:
         first = int(cells[0])
         if ((source >= first) & (source < first + cells.size)).any():
             source = np.arange(cells.size) + self._gathered(source)
-        self._write_vector(NUMBERS["gather"], first, [], cells.size, ())
-        self.words.extend(source.tolist())
+        self._copy(source, first)
 
-    # Loops and branches.
+    # Positions, loops and branches.
 
     def here(self) -> int:
         """The place of the next instruction."""
         return len(self.words)
 
-    def load(self, cells, source: int, counter: int) -> None:
-        """Write the row of that number to ``cells``, which lie side by side, as the rows do from ``source`` on."""
+    def load(self, cells, source: int, counter: int, stride: int | None = None) -> None:
+        """Write to ``cells``, which lie side by side, what does so from ``source`` on: the row of that number."""
         size = np.size(cells)
-        if size:
-            self._write_vector(NUMBERS["load"], int(np.min(cells)), [source, counter], size, (size,))
+        self._rows("load", int(np.min(cells)) if size else 0, source, counter, size, stride)
 
-    def store(self, cells, room: np.ndarray, counter: int) -> None:
-        """Write ``cells`` to the row of that number in ``room``."""
-        size = np.size(cells)
-        if size:
-            start = self.side_by_side(cells)
-            self._write_vector(NUMBERS["store"], int(room.flat[0]), [start, counter], size, (size,))
+    def store(self, cells, room: int, counter: int, stride: int | None = None) -> None:
+        """Write ``cells`` to the row of that number from ``room`` on."""
+        self._rows("store", room, self.side_by_side(cells), counter, np.size(cells), stride)
+
+    def _rows(self, name: str, out: int, a: int, counter: int, size: int, stride: int | None) -> None:
+        stride = size if stride is None else stride
+        if size == 1:
+            self.words.extend((NUMBERS[name], out, a, counter, stride))
+        elif size:
+            self._write_vector(NUMBERS[name], out, [a, counter], size, (stride,))
+
+    def index(self, cell: int, size: int, axis: int) -> int:
+        """The cell of a whole number as a position among ``size``; the program ends where it is none."""
+        out = self.size
+        self.size += 1
+        self.words.extend((NUMBERS["index"], out, cell, size, axis))
+        return out
 
     def skip_unless(self, cell: int) -> int:
         """Go on elsewhere where ``cell`` is 0: where :meth:`lands` says for what this gives."""
-        self.words.extend((NUMBERS["unless"] | VECTOR, cell, 0, 0, 0, 0, 0, 0, 0, 0))
-        return len(self.words) - LONG
+        self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
+        return len(self.words) - SHORT
 
     def lands(self, skip: int) -> None:
         """Let a skip go on here."""
@@ -166,7 +201,7 @@ class Code:
 
     def again(self, top: int, counter: int, order: range) -> None:
         """Go back to the instruction at ``top`` with the next number, after the last go on."""
-        self.words.extend((NUMBERS["again"] | VECTOR, counter, self.here() - top, order.step, order[-1], 0, 0, 0, 0, 0))
+        self.words.extend((NUMBERS["again"], counter, self.here() - top, order.step, order[-1]))
 
     def side_by_side(self, cells) -> int:
         """The first of the positions where a value's elements lie one after the other, row by row."""
@@ -186,13 +221,14 @@ class Code:
         return NUMBERS[call], [self.machine.needs(name)]
 
     def _round(self, out: int, count: int, dtype) -> None:
-        """Round what was just written to float32, where it is of that dtype."""
-        if dtype != _SINGLE:
+        """Bring what was just written to the precision of float32 or int32, where it is of that dtype."""
+        rounded = _ROUNDED.get(dtype)
+        if rounded is None:
             return
         if count > 1:
-            self._write_vector(NUMBERS["single"], out, [out], count, (1,))
+            self._write_vector(NUMBERS[rounded], out, [out], count, (1,))
         else:
-            self._write(NUMBERS["single"], out, [out], [])
+            self._write(NUMBERS[rounded], out, [out], [])
 
     def _write(self, number: int, out: int, operands: list[int], last: list[int]) -> None:
         a, b, c = (*operands, *last, 0, 0)[:3]
@@ -223,6 +259,16 @@ class Code:
     def _gathered(self, flat: np.ndarray) -> int:
         out = self.size
         self.size += flat.size
-        self._write_vector(NUMBERS["gather"], out, [], flat.size, ())
-        self.words.extend(flat.tolist())
+        self._copy(flat, out)
         return out
+
+    def _copy(self, flat: np.ndarray, out: int) -> None:
+        """Write what stands in cells to those from ``out`` on."""
+        if flat.size <= _FEW:
+            for i, cell in enumerate(flat.tolist()):
+                self._write(NUMBERS["copy"], out + i, [cell], [])
+        elif (np.diff(flat) == 1).all():
+            self._write_vector(NUMBERS["copy"], out, [int(flat[0])], flat.size, (1,))
+        else:
+            self._write_vector(NUMBERS["gather"], out, [], flat.size, ())
+            self.words.extend(flat.tolist())

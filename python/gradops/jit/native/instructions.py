@@ -1,8 +1,9 @@
 """The instructions of the native machine: what each means in NumPy, and what LLVM makes of it.
 
-Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1. An
-instruction is five 32-bit words, ``(operation, result, a, b, c)``, of which the last four are positions in memory; one
-on vectors has five more, ``(n, stride of a, stride of b, stride of c, unused)``, and its results lie side by side.
+Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1, whole
+numbers have the bits of an int64 (:mod:`.whole`). An instruction is five 32-bit words, ``(operation, result, a, b,
+c)``, of which the last four are positions in memory; one on vectors has five more, ``(n, stride of a, stride of b,
+stride of c, unused)``, and its results lie side by side.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-VECTOR = 64
+from . import whole
+
+VECTOR = 128
 """Added to an operation: it is one on vectors."""
 
-END = 63
+END = 127
 """What stands after the last instruction."""
 
 SHORT, LONG = 5, 10
@@ -75,7 +78,7 @@ OPERATIONS: dict[str, Operation] = {
     "multiply": Operation(np.multiply, "{r} = fmul double {x}, {y}"),
     "divide": Operation(np.divide, "{r} = fdiv double {x}, {y}"),
     "negative": Operation(np.negative, "{r} = fneg double {x}", 1),
-    "copy": Operation(np.positive, "{r} = fadd double {x}, -0.0", 1),
+    "copy": Operation(np.positive, "{r} = bitcast double {x} to double", 1),
     "single": Operation(
         lambda x: np.float64(np.float32(x)),
         "{t}s = fptrunc double {x} to float\n{r} = fpext float {t}s to double",
@@ -116,10 +119,11 @@ OPERATIONS: dict[str, Operation] = {
         np.where, "{t}c = fcmp une double {x}, 0.0\n{r} = select i1 {t}c, double {y}, double {z}", operands=3
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
+    **whole.operations(Operation),
 }
 """The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""
 
-SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt")
+SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "copy")
 """Those with loops of their own for operands that lie side by side, of which the processor takes several at once."""
 
 REDUCTIONS: dict[str, Callable] = {
@@ -162,13 +166,18 @@ FUNCTIONS: dict[str, Function] = {
 CALLS = ("c1", "c2", "scipy1")
 """The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
 
-OTHERS = ("dot", "gather", "load", "store", "again", "unless")
+OTHERS = ("dot", "gather", "load", "store", "again", "unless", "index")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
 
-Of loops: ``load`` copies ``n`` numbers from ``a + i * sa`` and ``store`` from ``a`` to ``result + i * sa``, ``i`` being
-the number at ``b``; ``again`` goes back by ``a`` words unless the number at ``result`` is ``c``, and adds ``b`` to it.
-Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0.
+Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
+the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
+counted from the end where it is negative, as a position among ``b``; the program ends where it is none (``c`` is the
+axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
+it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0.
 """
+
+FAILED = 1 << 30
+"""What the machine gives instead of exceptions where it ended before its time: NumPy raises an error there."""
 
 NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
 """The number of each operation in the code."""

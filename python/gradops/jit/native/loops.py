@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from .code import BOOL, FLOATS
+from .code import BOOL, FLOATS, NotNative
 from .lowering import Lowering, Plan
-from .rules import NotNative, rule
+from .rules import rule
+from .whole import WHOLES
+
+LONGEST = 10_000_000
+"""Steps of a loop that runs to its end, whatever a user presses."""
 
 
 @rule("scan")
 def _scan(lowering: Lowering, step, loop, state, rows, held):
     code, body = lowering.code, loop.body
     inner = _inside(lowering, body)
-    counter = code.copied(code.constant(float(loop.order[0])))
+    if len(loop.order) > LONGEST:
+        raise NotNative("a loop that an interrupt must be able to end")
+    counter = code.copied(code.whole(loop.order[0]))
     current, whole = _state(lowering, state)
     sources = [code.side_by_side(lowering.array(x)) for x in rows]
     here = [code.new(lowering.shape(x)[1:]) for x in rows]
@@ -25,10 +31,10 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
     for source, x in zip(sources, here):
         code.load(x, source, counter)
     for x, room in zip(current, before):
-        code.store(x, room, counter)
+        code.store(x, _first(room), counter)
     new, results = inner.lowered(body)
     for y, room in zip(results, after):
-        code.store(y, room, counter)
+        code.store(y, _first(room), counter)
     code.move(_flat(new), whole)
     code.again(top, counter, loop.order)
     return [*current, *after, *before]
@@ -36,11 +42,13 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
 
 @rule("while_loop")
 def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
-    if loop.bound is None:
-        raise NotNative("a loop without `maximum_iterations`, which an interrupt must be able to end")
+    if loop.bound is None or loop.bound > LONGEST:
+        raise NotNative(
+            "a loop without bound, of which only so many steps at once run natively that an interrupt can end it"
+        )
     code = lowering.code
     condition, body = _inside(lowering, loop.condition), _inside(lowering, loop.body)
-    counter = code.copied(code.constant(0.0))
+    counter = code.copied(code.whole(0))
     current, whole = _state(lowering, state)
     condition.give([*current, *map(lowering.cells, held_by_condition)])
     body.give([*current, *map(lowering.cells, held)])
@@ -57,24 +65,29 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
 
 @rule("cond")
 def _cond(lowering: Lowering, step, branch, index, held):
-    code = lowering.code
-    if len(branch.bodies) != 2 or np.asarray(lowering.example(index)).dtype != BOOL:
-        raise NotNative("a branch by number")
-    first, second = (_inside(lowering, body) for body in branch.bodies)
-    takes_second = int(lowering.cells(index))
-    for inner, given in zip((first, second), held):
+    code, bodies = lowering.code, branch.bodies
+    inners = [_inside(lowering, body) for body in bodies]
+    for inner, given in zip(inners, held):
         inner.give([*map(lowering.cells, given)])
-    whole = code.new((sum(x.size for x in branch.bodies[0].values(0)),))
+    at = int(lowering.cells(index))
+    if np.asarray(lowering.example(index)).dtype == BOOL:
+        choices = [(inners[1], bodies[1], at), (inners[0], bodies[0], None)]
+    else:
+        tests = [code.number("whole_less_equal", [at, code.whole(i)]) for i in range(len(bodies) - 1)]
+        choices = list(zip(inners, bodies, [*tests, None]))
+    whole = code.new((sum(x.size for x in bodies[0].values(0)),))
 
-    otherwise = code.skip_unless(takes_second)
-    for inner, body in ((second, branch.bodies[1]), (first, branch.bodies[0])):
+    done = []
+    for inner, body, test in choices:
+        skip = None if test is None else code.skip_unless(test)
         (results,) = inner.lowered(body)
         code.move(_flat(results), whole)
-        if inner is second:
-            done = code.skip_unless(code.constant(0.0))
-            code.lands(otherwise)
-    code.lands(done)
-    return _parts(whole, [np.shape(x) for x in branch.bodies[0].values(0)])
+        if skip is not None:
+            done.append(code.skip_unless(code.constant(0.0)))
+            code.lands(skip)
+    for skip in done:
+        code.lands(skip)
+    return _parts(whole, [np.shape(x) for x in bodies[0].values(0)])
 
 
 def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
@@ -83,6 +96,10 @@ def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
     whole = lowering.code.new((sum(x.size for x in starts),))
     lowering.code.move(_flat(starts), whole)
     return _parts(whole, [x.shape for x in starts]), whole
+
+
+def _first(cells) -> int:
+    return int(cells.flat[0]) if cells.size else 0
 
 
 def _flat(parts: list) -> np.ndarray:
@@ -96,6 +113,7 @@ def _inside(lowering: Lowering, body) -> Inner:
         NotNative: one of them is none.
     """
     plan = Plan(body.program, [step.uses for step in body.steps])
+    plan.native.update(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
         if reason is not None:
@@ -103,7 +121,7 @@ def _inside(lowering: Lowering, body) -> Inner:
         plan.native.update(step.places)
     for place in body.program.inputs:
         dtype = np.asarray(body.program.value(place)).dtype
-        if dtype not in FLOATS and dtype != BOOL:
+        if dtype not in FLOATS and dtype not in WHOLES and dtype != BOOL:
             raise NotNative(f"a state or rows of dtype {dtype}")
     return Inner(body.program, lowering.code)
 

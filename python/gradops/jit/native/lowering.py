@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ... import config
 from ..array import Place
 from ..calls import Step
 from ..program import Program
-from .code import BOOL, FLOATS, Code
+from .code import BOOL, FLOATS, Code, NotNative
 from .instructions import FUNCTIONS
 from .machine import Machine
-from .rules import LOOPS, MOVES, RULES, NotNative
+from .rules import LOOPS, MOVES, RULES
 from .run import Run
+from .whole import WHOLES, named
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over what they read."""
@@ -126,7 +128,7 @@ _LARGE = "an array on which NumPy's own loops are as fast"
 
 
 def _is_known(dtype) -> bool:
-    return dtype in FLOATS or dtype == BOOL
+    return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 
 def _phases(steps: list[Step], reads: Sequence[Sequence[int]], refused: dict[int, str]) -> list[int]:
@@ -203,6 +205,7 @@ class Lowering:
         self._names: list[str] = []
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
+        self._whole: dict[int, Any] = {}
 
     def lower(self, step: Step) -> None:
         """Write the code of a step.
@@ -212,7 +215,7 @@ class Lowering:
         """
         result = RULES[step.name](self, step, *step.arguments)
         self._names.append(step.name)
-        if result.__class__ is int:
+        if result.__class__ is int and self.program.values[step.places[0]].__class__ is np.float64:
             self._cells[step.places[0]] = result
             return
         for place, cells in zip(step.places, result if step.several else [result]):
@@ -220,13 +223,14 @@ class Lowering:
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
-        results = [(self.code.side_by_side(self._cells[p]), self.program.value(p)) for p in outputs]
+        results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
         run = Run(self.code, list(self._inputs.values()), results, Counter(self._names))
         return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
 
     def take(self, place: int, cells) -> None:
         """Let a value have these cells."""
-        self._cells[place] = cells if type(cells) is int or cells.ndim else int(cells)
+        known = self._whole if _is_whole(self.program.value(place)) else self._cells
+        known[place] = cells if type(cells) is int or cells.ndim else int(cells)
 
     # What is known of arguments.
 
@@ -257,36 +261,59 @@ class Lowering:
 
     # Cells.
 
-    def cells(self, x, dtype=FLOATS[0]):
-        """The cells of an argument; Python's numbers and whole constants take ``dtype``.
+    def cells(self, x, dtype=None):
+        """The cells of an argument; of floats where ``dtype`` is floating, of whole numbers where it is that.
+
+        Without ``dtype`` they are as the argument is. Python's numbers and whole constants take ``dtype``.
 
         Raises:
-            NotNative: no floats or truth values.
+            NotNative: no floats, whole numbers or truth values.
         """
         if not isinstance(x, Place):
-            return self.code.constant(_as_floats(x, dtype))
-        found = self._cells.get(x.index)
+            return self._constant(x, dtype or FLOATS[0])
+        value = self.program.value(x.index)
+        is_whole = _is_whole(value)
+        wants_whole = is_whole if dtype is None else dtype in WHOLES
+        known = self._whole if wants_whole else self._cells
+        found = known.get(x.index)
         if found is not None:
             return found
-        value = self.program.value(x.index)
         if x.index in self.program.constants:
-            found = self.code.constant(_as_floats(value, dtype))
-            if value.dtype not in FLOATS:
+            found = self._constant(value, dtype or value.dtype)
+            if value.dtype not in FLOATS and not wants_whole:
                 return found
+        elif is_whole != wants_whole:
+            found = self._converted(self.cells(x), value, dtype)
         else:
             found = self.code.new(np.shape(value))
             self._inputs[x.index] = (found if type(found) is int else int(found.min(initial=self.code.size)), value)
-        self._cells[x.index] = found
+        known[x.index] = found
         return found
 
-    def array(self, x, dtype=FLOATS[0]) -> np.ndarray:
+    def _constant(self, value, dtype):
+        if dtype not in WHOLES:
+            return self.code.constant(_as_floats(value, dtype))
+        array = np.asarray(value)
+        if array.dtype.kind not in "biu" or array.dtype == np.uint64:
+            raise NotNative(f"dtype {array.dtype}")
+        return self.code.whole(array)
+
+    def _converted(self, cells, value, dtype):
+        """Floats of whole numbers, or whole numbers of truth values."""
+        name = "int64_of_float" if dtype in WHOLES else f"{FLOATS[dtype == FLOATS[1]]}_of_whole"
+        return self.code.written(name, [cells], np.shape(value), None)
+
+    def array(self, x, dtype=None) -> np.ndarray:
         """The cells of an argument as an array, also those of a number."""
         return np.asarray(self.cells(x, dtype))
 
     def cast(self, x, dtype):
         """The cells of an argument whose values are those of ``dtype``."""
+        given = getattr(self.example(x), "dtype", None)
+        if given in FLOATS and dtype in WHOLES:
+            return self.code.written(f"{dtype}_of_float", [self.cells(x)], self.shape(x), None)
         cells = self.cells(x, dtype)
-        if dtype == FLOATS[1] and getattr(self.example(x), "dtype", None) == FLOATS[0]:
+        if (given, dtype) in (FLOATS, WHOLES):
             return self.code.elementwise("copy", [cells], () if type(cells) is int else cells.shape, dtype)
         return cells
 
@@ -297,9 +324,19 @@ class Lowering:
             known, found = self._cells, []
             for x in operands:
                 cell = known.get(x.index) if x.__class__ is Place else None
-                found.append(self.cells(x) if cell is None else cell)
+                found.append(self.cells(x, FLOATS[0]) if cell is None else cell)
             return self.code.number(name, found)
-        dtype = value.dtype if value.dtype != BOOL else self._met(operands)
+        if value.dtype == BOOL:
+            dtype = self._met(operands)
+            if dtype in WHOLES:
+                of_wholes = named(name)
+                name, dtype = (of_wholes, dtype) if of_wholes else (name, FLOATS[0])
+        else:
+            dtype = value.dtype
+        if name == "where":
+            return self.operation(
+                name, [self.cells(operands[0], FLOATS[0]), *(self.cells(x, dtype) for x in operands[1:])], step
+            )
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
 
     def operation(self, name: str, cells: list, step: Step):
@@ -308,9 +345,17 @@ class Lowering:
         return self.code.elementwise(name, cells, np.shape(value), value.dtype)
 
     def _met(self, operands) -> np.dtype:
-        """The dtype in which operands are compared."""
+        """The dtype in which operands are compared; that of floats for truth values."""
         found = {getattr(self.example(x), "dtype", None) for x in operands}
-        return FLOATS[1] if FLOATS[1] in found and FLOATS[0] not in found else FLOATS[0]
+        if FLOATS[0] in found or FLOATS[1] in found:
+            return FLOATS[FLOATS[0] not in found]
+        if any(type(x) is float for x in operands):
+            return np.dtype(config.floatx())
+        return WHOLES[0] if found - {BOOL, None} else FLOATS[0]
+
+
+def _is_whole(value) -> bool:
+    return value.__class__ is not np.float64 and value.dtype in WHOLES
 
 
 def _as_floats(value, dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .instructions import CALLS, END, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
+from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
 
 _HELPERS = """
 declare double @llvm.fabs.f64(double)
@@ -113,7 +113,7 @@ entry:
   br label %dispatch
 dispatch: ; LLVM copies it to the end of each operation
   %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
-    [%next.again, %again.back], [%next.unless, %unless.far]{dispatched_from}
+    [%next.again, %again.back], [%next.unless, %unless.far], [%next.short, %short.done]{dispatched_from}
   %op = load i32, ptr %at
   %op.i = zext i32 %op to i64
   %target.p = getelementptr ptr, ptr @targets, i64 %op.i
@@ -126,7 +126,13 @@ end:
   ret i32 %raised
 unknown:
   ret i32 -1
+failed:
+  ret i32 {failed}
 {scalar_blocks}
+{others}
+short.done:
+  %next.short = getelementptr i32, ptr %at, i64 {short}
+  br label %dispatch
 vector.op:
 {vector_words}
   %vout.p = getelementptr double, ptr %memory, i64 %out
@@ -144,8 +150,6 @@ vector.op:
     i32 {gather}, label %gather
     i32 {load}, label %load
     i32 {store}, label %store
-    i32 {again}, label %again
-    i32 {unless}, label %unless
   ]
 {vector_blocks}
 one:
@@ -176,14 +180,12 @@ gather.done:
   br label %dispatch
 
 load:
-  %load.i = load double, ptr %vb.p
-  %load.n = fptosi double %load.i to i64
+  %load.n = load i64, ptr %vb.p
   %load.o = mul i64 %load.n, %sa
   %load.p = getelementptr double, ptr %va.p, i64 %load.o
   br label %row
 store:
-  %store.i = load double, ptr %vb.p
-  %store.n = fptosi double %store.i to i64
+  %store.n = load i64, ptr %vb.p
   %store.o = mul i64 %store.n, %sa
   %store.p = getelementptr double, ptr %vout.p, i64 %store.o
   br label %row
@@ -200,29 +202,65 @@ row.loop:
   %ri1 = add i64 %ri, 1
   %rmore = icmp slt i64 %ri1, %n
   br i1 %rmore, label %row.loop, label %vector.done
-
-again:
-  %again.i = load double, ptr %vout.p
-  %again.last = sitofp i64 %c to double
-  %again.done = fcmp oeq double %again.i, %again.last
-  br i1 %again.done, label %vector.done, label %again.back
-again.back:
-  %again.step = sitofp i64 %b to double
-  %again.i1 = fadd double %again.i, %again.step
-  store double %again.i1, ptr %vout.p
-  %again.far = sub i64 0, %a
-  %next.again = getelementptr i32, ptr %at, i64 %again.far
-  br label %dispatch
-
-unless:
-  %unless.x = load double, ptr %vout.p
-  %unless.true = fcmp une double %unless.x, 0.0
-  br i1 %unless.true, label %vector.done, label %unless.far
-unless.far:
-  %next.unless = getelementptr i32, ptr %at, i64 %a
-  br label %dispatch
 }}
 {metadata}
+"""
+
+_OTHERS = """
+scalar.load:
+{load}
+  %l.from = getelementptr double, ptr %memory, i64 %l.a
+  %l.i.p = getelementptr double, ptr %memory, i64 %l.b
+  %l.i = load i64, ptr %l.i.p
+  %l.o = mul i64 %l.i, %l.c
+  %l.p = getelementptr double, ptr %l.from, i64 %l.o
+  %l.x = load double, ptr %l.p
+  %l.to = getelementptr double, ptr %memory, i64 %l.out
+  store double %l.x, ptr %l.to
+  br label %short.done
+scalar.store:
+{store}
+  %s.from = getelementptr double, ptr %memory, i64 %s.a
+  %s.x = load double, ptr %s.from
+  %s.i.p = getelementptr double, ptr %memory, i64 %s.b
+  %s.i = load i64, ptr %s.i.p
+  %s.o = mul i64 %s.i, %s.c
+  %s.to = getelementptr double, ptr %memory, i64 %s.out
+  %s.p = getelementptr double, ptr %s.to, i64 %s.o
+  store double %s.x, ptr %s.p
+  br label %short.done
+scalar.index:
+{index}
+  %i.p = getelementptr double, ptr %memory, i64 %i.a
+  %i.i = load i64, ptr %i.p
+  %i.negative = icmp slt i64 %i.i, 0
+  %i.end = select i1 %i.negative, i64 %i.b, i64 0
+  %i.at = add i64 %i.i, %i.end
+  %i.out.p = getelementptr double, ptr %memory, i64 %i.out
+  store i64 %i.at, ptr %i.out.p
+  %i.inside = icmp ult i64 %i.at, %i.b
+  br i1 %i.inside, label %short.done, label %failed
+scalar.again:
+{again}
+  %again.p = getelementptr double, ptr %memory, i64 %again.out
+  %again.i = load i64, ptr %again.p
+  %again.done = icmp eq i64 %again.i, %again.c
+  br i1 %again.done, label %short.done, label %again.back
+again.back:
+  %again.i1 = add i64 %again.i, %again.b
+  store i64 %again.i1, ptr %again.p
+  %again.far = sub i64 0, %again.a
+  %next.again = getelementptr i32, ptr %at, i64 %again.far
+  br label %dispatch
+scalar.unless:
+{unless}
+  %unless.p = getelementptr double, ptr %memory, i64 %unless.out
+  %unless.x = load double, ptr %unless.p
+  %unless.true = fcmp une double %unless.x, 0.0
+  br i1 %unless.true, label %short.done, label %unless.far
+unless.far:
+  %next.unless = getelementptr i32, ptr %at, i64 %unless.a
+  br label %dispatch
 """
 
 _LOOP = """
@@ -312,11 +350,14 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         exp, log1p: the numbers of these functions in the table.
     """
     elementwise = [*OPERATIONS, *CALLS]
+    short = ("load", "store", "index", "again", "unless")
     helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
     loops = _Loops()
     blocks = [loops.of(name) for name in elementwise]
-    targets = {NUMBERS[name]: f"scalar.{name}" for name in elementwise}
-    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS})
+    targets = {NUMBERS[name]: f"scalar.{name}" for name in (*elementwise, *short)}
+    targets.update(
+        {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in ("index", "again", "unless")}
+    )
     targets[END] = "end"
     main = _MAIN.format(
         exceptions=exceptions,
@@ -329,12 +370,23 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
         vector_cases=_cases([*elementwise, *REDUCTIONS, "dot"], "vector"),
-        **{name: NUMBERS[name] for name in ("gather", "load", "store", "again", "unless")},
+        others=_OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+        short=SHORT,
+        failed=FAILED,
+        **{name: NUMBERS[name] for name in ("gather", "load", "store")},
         vector_blocks="\n".join([*blocks, *_folds(), _SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),
     )
     return helpers + main
+
+
+_PREFIXES = {"load": "l", "store": "s", "index": "i"}
+
+
+def _words(prefix: str) -> str:
+    """All words of a short instruction."""
+    return "\n".join(_word(f"%{prefix}.{word}", word) for word in ("out", "a", "b", "c"))
 
 
 def _word(result: str, word: str) -> str:

@@ -22,8 +22,12 @@ _OF_NUMBERS = {
 
 
 def replay(words: np.ndarray, memory: np.ndarray) -> None:
-    """Run code on memory."""
-    code = words.tolist()
+    """Run code on memory.
+
+    Raises:
+        IndexError: a position that is out of bounds.
+    """
+    code, whole = words.tolist(), memory.view(np.int64)
     at = 0
     while code[at] != END:
         operation, out, a, b, c = code[at : at + SHORT]
@@ -36,18 +40,24 @@ def replay(words: np.ndarray, memory: np.ndarray) -> None:
             at += count
             continue
         if name in ("load", "store"):
-            row = int(memory[b]) * sa
+            row = int(whole[b]) * (sa if is_vector else c)
             here, there = (out, a + row) if name == "load" else (out + row, a)
-            memory[here : here + count] = memory[there : there + count]
+            memory[here : here + (count or 1)] = memory[there : there + (count or 1)]
+            continue
+        if name == "index":
+            position = int(whole[a])
+            if not -b <= position < b:
+                raise IndexError(f"index {position} is out of bounds for axis {c} with size {b}")
+            whole[out] = position % b
             continue
         if name == "unless":
             if memory[out] == 0:
-                at += a - LONG
+                at += a - SHORT
             continue
         if name == "again":
-            if memory[out] != c:
-                memory[out] += b
-                at -= a + LONG
+            if whole[out] != c:
+                whole[out] += b
+                at -= a + SHORT
             continue
         meaning, operands = _meaning(name, b, c)
         if not is_vector:

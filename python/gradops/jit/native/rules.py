@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...backends import _keys
-from .code import BOOL
+from .code import BOOL, FLOATS, NotNative
 from .instructions import FUNCTIONS
+from .whole import WHOLES
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -27,10 +28,6 @@ MOVES: set[str] = set()
 
 LOOPS = frozenset(("scan", "cond", "while_loop"))
 """Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
-
-
-class NotNative(Exception):
-    """Why a step stays a call of NumPy."""
 
 
 def _elementwise(name: str, meaning: str | None = None) -> None:
@@ -106,7 +103,7 @@ def _power(lowering: Lowering, step, x, exponent):
 
 @rule("lgamma")
 def _lgamma(lowering: Lowering, step, x):
-    cells, infinity = lowering.cells(x), lowering.code.constant(np.inf)
+    cells, infinity = lowering.cells(x, lowering.value(step).dtype), lowering.code.constant(np.inf)
     at_infinity = lowering.operation("equal", [cells, lowering.code.constant(-np.inf)], step)
     return lowering.operation("where", [at_infinity, infinity, lowering.operation("gammaln", [cells], step)], step)
 
@@ -132,8 +129,25 @@ def _round(lowering: Lowering, step, x, decimals=0):
 @rule("cast")
 def _cast(lowering: Lowering, step, x, dtype):
     if lowering.value(step).dtype == BOOL:
-        return lowering.elementwise("not_equal", (x, 0.0), step)
+        return lowering.operation("not_equal", [lowering.cells(x, FLOATS[0]), lowering.code.constant(0.0)], step)
     return lowering.cast(x, lowering.value(step).dtype)
+
+
+@rule("floor_divide")
+def _floor_divide(lowering: Lowering, step, x1, x2):
+    return _divided(lowering, "floor_divide", step, x1, x2)
+
+
+@rule("mod")
+def _mod(lowering: Lowering, step, x1, x2):
+    return _divided(lowering, "mod", step, x1, x2)
+
+
+def _divided(lowering: Lowering, name: str, step, x1, x2):
+    _refuse_unless(lowering.value(step).dtype in WHOLES, "floats")
+    divisors = np.asarray(lowering.example(x2)) if lowering.is_constant(x2) else np.asarray(0)
+    _refuse_unless(not np.isin(divisors, (0, -1)).any(), "a divisor that may be zero")
+    return lowering.elementwise(name, (x1, x2), step)
 
 
 # Ops that move elements.
@@ -159,11 +173,6 @@ def _moved(name: str, function: Callable) -> None:
     RULES[name] = rule
 
 
-def _item(x, key):
-    return x[_keys.plain(key)]
-
-
-_moved("get_item", _item)
 _moved("reshape", lambda x, newshape: x.reshape(newshape))
 _moved("transpose", lambda x, axes=None: x.transpose(axes))
 _moved("swapaxes", lambda x, axis1, axis2: x.swapaxes(axis1, axis2))
@@ -171,7 +180,6 @@ _moved("expand_dims", np.expand_dims)
 _moved("squeeze", np.squeeze)
 _moved("broadcast_to", np.broadcast_to)
 _moved("flip", np.flip)
-_moved("take", np.take)
 _moved("diagonal", np.diagonal)
 _moved("copy", lambda x: x)
 _moved("real", lambda x: x)
@@ -220,39 +228,12 @@ def _masked(lowering: Lowering, x, mask):
     return np.where(mask, lowering.cells(x), lowering.code.constant(0.0))
 
 
-@move("set_at")
-def _set_at(lowering: Lowering, step, x, key, updates):
-    cells = np.array(lowering.cells(x))
-    (key,) = lowering.constants((key,))
-    cells[_keys.plain(key)] = lowering.cast(updates, lowering.value(step).dtype)
-    return cells
-
-
-@move("add_at")
-def _add_at(lowering: Lowering, step, x, key, updates):
-    cells = np.array(lowering.cells(x))
-    (key,) = lowering.constants((key,))
-    key = _keys.plain(key)
-    at = cells[key]
-    dtype = lowering.value(step).dtype
-    if _keys.distinct(key):
-        shape = np.shape(at)
-        here = at if shape else int(at)
-        cells[key] = lowering.code.elementwise("add", [here, lowering.cast(updates, dtype)], shape, dtype)
-        return cells
-    positions = np.arange(cells.size).reshape(cells.shape)[key]
-    updates = np.broadcast_to(lowering.cast(updates, dtype), positions.shape)
-    for i, update in zip(positions.flat, updates.flat):
-        cells.flat[i] = lowering.code.elementwise("add", [int(cells.flat[i]), int(update)], (), dtype)
-    return cells
-
-
 # Reductions and products.
 
 
-def _along(lowering: Lowering, x, axis) -> tuple[np.ndarray, tuple[int, ...]]:
+def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
     """The cells of ``x`` with the reduced axes last, as one, and which they are."""
-    cells = lowering.array(x)
+    cells = lowering.array(x, dtype)
     if axis is None:
         axes = tuple(range(cells.ndim))
     else:
@@ -265,7 +246,7 @@ def _along(lowering: Lowering, x, axis) -> tuple[np.ndarray, tuple[int, ...]]:
 def _reduction(name: str, instruction: str) -> None:
     def rule(lowering: Lowering, step, x, axis=None, keepdims=False, *rest):
         _refuse_unless(not any(r is not None for r in rest), "an initial value or a dtype")
-        rows, axes = _along(lowering, x, axis)
+        rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
         return _reduced(lowering, step, instruction, rows)
 
     RULES[name] = rule
@@ -274,11 +255,29 @@ def _reduction(name: str, instruction: str) -> None:
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
     _refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
+    if value.dtype in WHOLES:
+        return _reduced_one_by_one(lowering, instruction, rows, value)
     out = np.empty(rows.shape[:-1], np.int64)
     for i in np.ndindex(out.shape):
         out[i] = lowering.code.reduced(instruction, rows[i], value.dtype)
     return out.reshape(np.shape(value))
 
+
+_OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
+    """Of whole numbers, for which any order gives the same."""
+    _refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
+    found = rows[..., 0]
+    for i in range(1, rows.shape[-1]):
+        operands = [_cells(found), _cells(rows[..., i])]
+        found = np.asarray(lowering.code.elementwise(_OF_TWO[instruction], operands, found.shape, value.dtype))
+    return found.reshape(np.shape(value))
+
+
+MOST_WHOLES = 64
+"""Whole numbers that are summed one after the other."""
 
 _reduction("sum", "sum")
 _reduction("prod", "prod")
@@ -288,14 +287,14 @@ _reduction("min", "min")
 
 @rule("mean")
 def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis)
+    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
     total = _reduced(lowering, step, "sum", rows)
     return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
 
 
 @rule("cumsum")
 def _cumsum(lowering: Lowering, step, x, axis=None, dtype=None):
-    cells = lowering.array(x)
+    cells = lowering.array(x, lowering.value(step).dtype)
     cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
     out, kind = np.empty(cells.shape, np.int64), lowering.value(step).dtype
     for i, row in enumerate(cells):
@@ -321,8 +320,9 @@ def _dot(lowering: Lowering, step, x1, x2):
 
 def _product(lowering: Lowering, step, x1, x2):
     value = lowering.value(step)
-    a, b = lowering.array(x1), lowering.array(x2)
-    _refuse_unless(a.ndim <= 2 and b.ndim <= 2 and value.dtype != BOOL, "a product of stacks of matrices")
+    a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
+    _refuse_unless(value.dtype in FLOATS, f"dtype {value.dtype}")
+    _refuse_unless(a.ndim <= 2 and b.ndim <= 2, "a product of stacks of matrices")
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
     _refuse_unless(rows.shape[1] > 0, "a product over nothing")
     _refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
@@ -334,7 +334,7 @@ def _product(lowering: Lowering, step, x1, x2):
 
 @rule("outer")
 def _outer(lowering: Lowering, step, x1, x2):
-    a, b = (lowering.array(x).reshape(-1) for x in (x1, x2))
+    a, b = (lowering.array(x, lowering.value(step).dtype).reshape(-1) for x in (x1, x2))
     return lowering.operation("multiply", [a.reshape(-1, 1), b], step)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from ...autodiff import profiler
 from . import replay
 from .code import Code
-from .instructions import END
+from .instructions import END, FAILED
 from .machine import exceptions
+from .whole import WHOLES
 
 
 class Run:
@@ -34,7 +35,7 @@ class Run:
             (*_slot(start, value), value.dtype, not isinstance(value, np.ndarray)) for start, value in outputs
         ]
         self._code = self._words.ctypes.data
-        self._free: list[tuple[np.ndarray, int]] = []
+        self._free: list[tuple[tuple[np.ndarray, np.ndarray], int]] = []
 
     @property
     def bytes(self) -> int:
@@ -46,6 +47,9 @@ class Run:
 
         Warns:
             RuntimeWarning: as NumPy does.
+
+        Raises:
+            IndexError: a position that is out of bounds.
         """
         if profiler.running():
             with profiler.record_function(f"native code, {sum(self.names.values())} steps"):
@@ -56,10 +60,11 @@ class Run:
         try:
             taken = self._free.pop()
         except IndexError:
-            memory = self._template.copy()
-            taken = memory, memory.ctypes.data
-        memory, address = taken
-        for (at, shape), x in zip(self._inputs, arrays):
+            floats = self._template.copy()
+            taken = (floats, floats.view(np.int64)), floats.ctypes.data
+        views, address = taken
+        for (at, shape, kind), x in zip(self._inputs, arrays):
+            memory = views[kind]
             if shape is None:
                 memory[at] = x
             elif len(shape) == 1:
@@ -68,10 +73,11 @@ class Run:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
         raised = machine.run(self._code, address, machine.functions)
-        if raised and _is_warned_of(raised):
-            replay.replay(self._words, memory)
+        if raised and (raised == FAILED or _is_warned_of(raised)):
+            replay.replay(self._words, views[0])
         results: list[Any] = []
-        for at, shape, dtype, is_number in self._outputs:
+        for at, shape, kind, dtype, is_number in self._outputs:
+            memory = views[kind]
             if is_number:
                 results.append(dtype.type(memory[at]))
             elif shape is None:
@@ -87,10 +93,11 @@ class Run:
 
 
 def _slot(start: int, value) -> tuple:
-    """Where a value stands in memory, and its shape; None of a number."""
+    """Where a value stands in memory, its shape, None of a number, and whether it is of whole numbers."""
+    is_whole = int(value.dtype in WHOLES)
     if not value.ndim:
-        return start, None
-    return slice(start, start + value.size), value.shape
+        return start, None, is_whole
+    return slice(start, start + value.size), value.shape, is_whole
 
 
 def _is_warned_of(raised: int) -> bool:

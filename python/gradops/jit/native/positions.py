@@ -1,0 +1,202 @@
+"""What the native machine does for reads and writes at positions.
+
+Those known while compiling only move cells. One that values give is a whole number in memory, which is checked and then
+says which row to read or write: of an array, the numbers that differ by a constant from one another.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...backends import _keys
+from ..array import Place
+from .code import NotNative
+from .lowering import Lowering
+from .rules import move
+from .whole import WHOLES
+
+MOST = 4096
+"""Rows that an op reads or writes by an instruction each."""
+
+
+@move("get_item")
+def _get_item(lowering: Lowering, step, x, key):
+    return _read(lowering, lowering.array(x), key)
+
+
+@move("take")
+def _take(lowering: Lowering, step, x, indices, axis=None):
+    cells = lowering.array(x)
+    if not _is_value(lowering, indices):
+        return np.take(cells, lowering.constants(indices), axis)
+    if axis is None:
+        cells, axis = cells.reshape(-1), 0
+    return _read(lowering, cells, (slice(None),) * (axis % cells.ndim) + (indices,))
+
+
+def _read(lowering: Lowering, cells: np.ndarray, key):
+    if not _has_values(lowering, key):
+        return cells[_keys.plain(lowering.constants(key))]
+    rows = _Rows(lowering, cells.shape, key)
+    out = np.asarray(lowering.code.new(rows.shape))
+    start = lowering.code.side_by_side(cells)
+    for row in rows:
+        lowering.code.load(out.ravel()[row.at], start + row.first, row.counter, row.stride)
+    return out
+
+
+@move("set_at")
+def _set_at(lowering: Lowering, step, x, key, updates):
+    updates = lowering.cast(updates, lowering.value(step).dtype)
+    if _has_values(lowering, key):
+        return _written(lowering, x, key, updates)
+    cells = np.array(lowering.cells(x))
+    cells[_keys.plain(lowering.constants(key))] = updates
+    return cells
+
+
+@move("add_at")
+def _add_at(lowering: Lowering, step, x, key, updates):
+    dtype, code = lowering.value(step).dtype, lowering.code
+    updates = lowering.cast(updates, dtype)
+
+    def added(to, update):
+        return code.elementwise("add", [to, update], np.shape(to), dtype)
+
+    if _has_values(lowering, key):
+        return _written(lowering, x, key, updates, added)
+    cells, key = np.array(lowering.cells(x)), _keys.plain(lowering.constants(key))
+    if _keys.distinct(key):
+        at = cells[key]
+        cells[key] = added(at if np.shape(at) else int(at), updates)
+        return cells
+    positions = np.arange(cells.size).reshape(cells.shape)[key]
+    for i, update in zip(positions.flat, np.broadcast_to(updates, positions.shape).flat):
+        cells.flat[i] = added(int(cells.flat[i]), int(update))
+    return cells
+
+
+def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = None) -> np.ndarray:
+    """A copy of ``x`` with updates in it, or what is ``of_both``, what stood there and the update."""
+    code, cells = lowering.code, lowering.array(x)
+    rows = _Rows(lowering, cells.shape, key)
+    out = code.new(cells.shape)
+    code.move(cells.ravel(), out.ravel())
+    start = int(out.flat[0])
+    given = np.asarray(updates)
+    given = np.broadcast_to(given.reshape(given.shape[max(given.ndim - len(rows.shape), 0) :]), rows.shape).ravel()
+    for row in rows:
+        update = given[row.at]
+        if of_both is not None:
+            here = code.new((row.size,))
+            code.load(here, start + row.first, row.counter, row.stride)
+            update = of_both(here, update)
+        code.store(update, start + row.first, row.counter, row.stride)
+    return out
+
+
+def _is_value(lowering: Lowering, part) -> bool:
+    return isinstance(part, Place) and not lowering.is_constant(part)
+
+
+def _has_values(lowering: Lowering, key) -> bool:
+    return any(_is_value(lowering, part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+class _Row(NamedTuple):
+    """Elements side by side: those from ``first + counter * stride`` on are those ``at`` a slice of the result."""
+
+    first: int
+    counter: int
+    stride: int
+    at: slice
+
+    @property
+    def size(self) -> int:
+        return self.at.stop - self.at.start
+
+
+class _Rows:
+    """The rows of an array of some shape that a key chooses, whose positions are values.
+
+    Attributes:
+        shape: that of what the key chooses.
+
+    Raises:
+        NotNative: a key with a mask, or too many rows.
+    """
+
+    def __init__(self, lowering: Lowering, shape: tuple[int, ...], key):
+        self._lowering = lowering
+        parts = [
+            p if _is_value(lowering, p) else lowering.constants(p) for p in (key if type(key) is tuple else (key,))
+        ]
+        parts = _keys.expanded(_keys.parts_of(tuple(parts)), len(shape))
+        self._values: list[tuple[np.ndarray, int, int, int]] = []
+        known: list = []
+        axis = 0
+        for part in parts:
+            if isinstance(part, Place):
+                part = self._note(part, shape, axis)
+            if _keys.is_mask(part):
+                raise NotNative("a mask beside positions that depend on values")
+            known.append(part)
+            axis += _keys.dimensions(part)
+        self._positions = np.arange(np.prod(shape, dtype=int)).reshape(shape)[tuple(known)]
+        self.shape = self._positions.shape
+        self._which = self._of_arrays(shape, known)
+
+    def _note(self, part: Place, shape: tuple[int, ...], axis: int):
+        """What stands for positions while the others are looked up: the first."""
+        value = np.asarray(self._lowering.example(part))
+        if value.dtype not in WHOLES or not shape[axis]:
+            raise NotNative(f"positions of dtype {value.dtype}")
+        stride = int(np.prod(shape[axis + 1 :], dtype=int))
+        self._values.append((self._lowering.array(part), shape[axis], axis, stride))
+        return np.zeros(value.shape, int) if value.ndim else 0
+
+    def _of_arrays(self, shape: tuple[int, ...], known: list) -> np.ndarray:
+        """Of each element chosen, by which number of arrays of positions, broadcast to each other, it is."""
+        arrays = [i for i, part in enumerate(known) if isinstance(part, np.ndarray)]
+        if not arrays:
+            return np.zeros(self.shape, int).ravel()
+        together = np.broadcast_shapes(*(known[i].shape for i in arrays))
+        count = int(np.prod(together, dtype=int))
+        self._values = [(np.broadcast_to(cells, together), n, a, stride) for cells, n, a, stride in self._values]
+        first = arrays[0]
+        axis = sum(map(_keys.dimensions, known[:first]))
+        sizes = [count if i == axis else n for i, n in enumerate(shape)]
+        numbers = np.broadcast_to(np.arange(count).reshape([-1 if i == axis else 1 for i in range(len(shape))]), sizes)
+        chosen = [np.zeros(together, int) if i in arrays else part for i, part in enumerate(known)]
+        chosen[first] = np.arange(count).reshape(together)
+        return numbers[tuple(chosen)].ravel()
+
+    def __iter__(self) -> Iterator[_Row]:
+        flat = self._positions.ravel()
+        breaks = (np.diff(flat) != 1) | (np.diff(self._which) != 0)
+        ends = [*(np.flatnonzero(breaks) + 1).tolist(), flat.size] if flat.size else []
+        if len(ends) > MOST:
+            raise NotNative("many positions that depend on values")
+        counters: dict[int, tuple[int, int]] = {}
+        begin = 0
+        for end in ends:
+            which = int(self._which[begin])
+            if which not in counters:
+                counters[which] = self._counter(which)
+            yield _Row(int(flat[begin]), *counters[which], slice(begin, end))
+            begin = end
+
+    def _counter(self, which: int) -> tuple[int, int]:
+        """The cell of a checked position, and how far apart two positions lie."""
+        code = self._lowering.code
+        checked = [
+            (code.index(int(cells.flat[which]), size, axis), stride) for cells, size, axis, stride in self._values
+        ]
+        if len(checked) == 1:
+            return checked[0]
+        terms = [code.number("whole_multiply", [cell, code.whole(stride)]) for cell, stride in checked]
+        return functools.reduce(lambda a, b: code.number("whole_add", [a, b]), terms), 1
