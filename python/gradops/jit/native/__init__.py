@@ -14,6 +14,7 @@ from ..calls import Step
 from ..program import Program
 from . import loops as _loops  # noqa: F401  # these register their rules
 from . import positions as _positions  # noqa: F401
+from . import systems as _systems  # noqa: F401
 from .explain import Explained
 from .lowering import lowered as _lowered
 from .machine import machine

@@ -7,6 +7,7 @@ the operand's elements have.
 from __future__ import annotations
 
 from array import array as words_of
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,11 +31,35 @@ class NotNative(Exception):
     """Why a step stays a call of NumPy."""
 
 
+class Checked:
+    """Instructions that do what a kernel does where they end; where they do not, and in a replay, the kernel does it.
+
+    Attributes:
+        end: where the instructions after them stand.
+    """
+
+    def __init__(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]):
+        self._kernel, self._given = kernel, given
+        self._results: list = []
+        self.end = 0
+
+    def ends(self, code: Code, results: list) -> None:
+        """Note that no more instructions follow, and the cells of what they give."""
+        self.end, self._results = code.here(), results
+
+    def redo(self, memory: np.ndarray) -> None:
+        """Let the kernel do it."""
+        found = self._kernel(*[memory[cells].astype(dtype) for cells, dtype in self._given])
+        for cells, x in zip(self._results, found if isinstance(found, tuple) else [found]):
+            memory[cells] = x
+
+
 class Code:
     """Instructions, and the memory that they work on.
 
     Attributes:
         words: the instructions.
+        checks: those among them that may end the program, by number.
         size: how many numbers the memory has.
         initial: what stands in it at first: positions and values.
     """
@@ -44,6 +69,7 @@ class Code:
         self.words = words_of("i")
         self.size = 0
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
+        self.checks: list[Checked] = []
         self._numbers: dict[bytes, int] = {}
         self._operations: dict[str, tuple[int, list[int]]] = {}
 
@@ -189,6 +215,16 @@ class Code:
         self.size += 1
         self.words.extend((NUMBERS["index"], out, cell, size, axis))
         return out
+
+    def checked(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]) -> Checked:
+        """What follows does what ``kernel`` does of arrays ``given`` by their cells and dtypes."""
+        self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
+        self.checks.append(Checked(kernel, given))
+        return self.checks[-1]
+
+    def require(self, cell: int) -> None:
+        """End the program where ``cell`` is 0; within what is checked only."""
+        self.words.extend((NUMBERS["require"], cell, 0, 0, 0))
 
     def skip_unless(self, cell: int) -> int:
         """Go on elsewhere where ``cell`` is 0: where :meth:`lands` says for what this gives."""

@@ -166,14 +166,15 @@ FUNCTIONS: dict[str, Function] = {
 CALLS = ("c1", "c2", "scipy1")
 """The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
 
-OTHERS = ("dot", "gather", "load", "store", "again", "unless", "index")
+OTHERS = ("dot", "gather", "load", "store", "again", "unless", "index", "checked", "require")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
 
 Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
 the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
 counted from the end where it is negative, as a position among ``b``; the program ends where it is none (``c`` is the
 axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
-it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0.
+it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``checked`` begins what a
+kernel may do instead, whose number is ``result``, and ``require`` ends the program where the number there is 0.
 """
 
 FAILED = 1 << 30

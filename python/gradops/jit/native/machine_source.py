@@ -240,6 +240,14 @@ scalar.index:
   store i64 %i.at, ptr %i.out.p
   %i.inside = icmp ult i64 %i.at, %i.b
   br i1 %i.inside, label %short.done, label %failed
+scalar.checked:
+  br label %short.done
+scalar.require:
+{require}
+  %require.p = getelementptr double, ptr %memory, i64 %require.out
+  %require.x = load double, ptr %require.p
+  %require.true = fcmp une double %require.x, 0.0
+  br i1 %require.true, label %short.done, label %failed
 scalar.again:
 {again}
   %again.p = getelementptr double, ptr %memory, i64 %again.out
@@ -350,14 +358,12 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         exp, log1p: the numbers of these functions in the table.
     """
     elementwise = [*OPERATIONS, *CALLS]
-    short = ("load", "store", "index", "again", "unless")
+    short = ("load", "store", "index", "again", "unless", "checked", "require")
     helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
     loops = _Loops()
     blocks = [loops.of(name) for name in elementwise]
     targets = {NUMBERS[name]: f"scalar.{name}" for name in (*elementwise, *short)}
-    targets.update(
-        {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in ("index", "again", "unless")}
-    )
+    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:]})
     targets[END] = "end"
     main = _MAIN.format(
         exceptions=exceptions,

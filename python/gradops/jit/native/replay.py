@@ -8,9 +8,11 @@ under ``np.errstate(all="raise")``.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
+from .code import Checked
 from .instructions import CALLS, END, FIRST_FUNCTION, FUNCTIONS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, VECTOR
 
 _NAMES = list(NUMBERS)
@@ -21,8 +23,8 @@ _OF_NUMBERS = {
 """As the program calls them on single numbers, of which warnings tell."""
 
 
-def replay(words: np.ndarray, memory: np.ndarray) -> None:
-    """Run code on memory.
+def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> None:
+    """Run code on memory, with ``checks`` as of :class:`.Code`.
 
     Raises:
         IndexError: a position that is out of bounds.
@@ -49,6 +51,10 @@ def replay(words: np.ndarray, memory: np.ndarray) -> None:
             if not -b <= position < b:
                 raise IndexError(f"index {position} is out of bounds for axis {c} with size {b}")
             whole[out] = position % b
+            continue
+        if name == "checked":
+            checks[out].redo(memory)
+            at = checks[out].end
             continue
         if name == "unless":
             if memory[out] == 0:

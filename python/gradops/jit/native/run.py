@@ -28,6 +28,7 @@ class Run:
         self.names = names
         self.__name__ = "native"
         self._machine = code.machine
+        self._checks = code.checks
         self._words = np.array([*code.words, END], np.int32)
         self._template = code.template()
         self._inputs = [_slot(start, value) for start, value in inputs]
@@ -74,7 +75,7 @@ class Run:
         machine = self._machine
         raised = machine.run(self._code, address, machine.functions)
         if raised and (raised == FAILED or _is_warned_of(raised)):
-            replay.replay(self._words, views[0])
+            replay.replay(self._words, views[0], self._checks)
         results: list[Any] = []
         for at, shape, kind, dtype, is_number in self._outputs:
             memory = views[kind]

@@ -1,0 +1,215 @@
+"""What the native machine does for small matrices: factors, solutions and determinants, element by element.
+
+The machine ends where the answer is in doubt: where a pivot is so small that another order of roundings could make it
+zero, a matrix is not symmetric, or an element is no number. The replay calls NumPy for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...backends import _matrices
+from .code import FLOATS, Code, NotNative
+from .lowering import Lowering
+from .rules import rule
+
+LARGEST = 8
+"""Rows of a matrix."""
+
+MOST = 512
+"""Elements of all matrices and right sides of a call."""
+
+SMALLEST = {FLOATS[0]: 1e-13, FLOATS[1]: 1e-5}
+"""Pivots relative to the largest element of the matrix, below which NumPy decides."""
+
+
+class _Numbers:
+    """Arithmetic on cells of single numbers."""
+
+    def __init__(self, code: Code, dtype: np.dtype):
+        self.code = code
+        self.smallest = code.constant(SMALLEST[dtype])
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        return lambda *operands: self.code.number(name, [int(x) for x in operands])
+
+    def largest(self, x: np.ndarray) -> int:
+        """The size of the largest element."""
+        return self.code.reduced("max", np.array([self.absolute(e) for e in x.flat]), FLOATS[0])
+
+    def less_products(self, x: int, a, b) -> int:
+        """``x`` less the products of the elements of two rows."""
+        for i, j in zip(a, b):
+            x = self.subtract(x, self.multiply(i, j))
+        return x
+
+
+def _op(name: str) -> Callable:
+    """Register a rule of matrices ``a``, stacked or not, with right sides ``b`` or without."""
+
+    def register(function: Callable) -> Callable:
+        @rule(name)
+        def lowered(lowering: Lowering, step, *arguments):
+            values = lowering.program.value(step.places[0])
+            dtype = np.asarray(values).dtype
+            if dtype not in FLOATS:
+                raise NotNative(f"dtype {dtype}")
+            tensors = 2 if name.startswith("solve") else 1
+            given = [lowering.array(x, dtype) for x in arguments[:tensors]]
+            if not given[0].size or given[0].shape[-1] > LARGEST or sum(x.size for x in given) > MOST:
+                raise NotNative("matrices for LAPACK")
+            options = lowering.constants(arguments[tensors:])
+            code, known = lowering.code, [(x, dtype) for x in given]
+            checked = code.checked(lambda *arrays: step.kernel(*arrays, *options), known)
+            found = function(_Numbers(code, dtype), *given, *options)
+            results = [
+                code.written("copy", [x if np.ndim(x) else int(x)], np.shape(x), dtype)
+                for x in (found if step.several else [found])
+            ]
+            checked.ends(code, results)
+            return results if step.several else results[0]
+
+        return function
+
+    return register
+
+
+def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """The matrices of a stack, with their places in it."""
+    for place in np.ndindex(x.shape[:-2]):
+        yield place, x[place]
+
+
+@_op("cholesky")
+def _cholesky(numbers: _Numbers, x, upper=False):
+    out = np.full(x.shape, numbers.code.constant(0.0))
+    for place, a in _each(x):
+        out[place] = _factor(numbers, a)
+    return np.swapaxes(out, -1, -2) if upper else out
+
+
+def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
+    """The lower Cholesky factor of a matrix, whose asymmetries are averaged out where they are of rounding."""
+    n, code = len(a), numbers.code
+    half, zero = code.constant(0.5), code.constant(0.0)
+    allowed = numbers.multiply(numbers.largest(a), code.constant(_matrices.ASYMMETRY))
+    a, out = a.copy(), np.full((n, n), zero)
+    for j in range(n):
+        for i in range(j + 1, n):
+            difference = numbers.subtract(a[i, j], a[j, i])
+            code.require(numbers.less_equal(numbers.absolute(difference), allowed))
+            a[i, j] = numbers.subtract(a[i, j], numbers.multiply(difference, half))
+        pivot = numbers.less_products(a[j, j], out[j, :j], out[j, :j])
+        code.require(numbers.greater(pivot, numbers.maximum(numbers.multiply(a[j, j], numbers.smallest), zero)))
+        out[j, j] = numbers.sqrt(pivot)
+        for i in range(j + 1, n):
+            out[i, j] = numbers.divide(numbers.less_products(a[i, j], out[i, :j], out[j, :j]), out[j, j])
+    return out
+
+
+@_op("solve_triangular")
+def _solve_triangular(numbers: _Numbers, a, b, lower=False):
+    zero = numbers.code.constant(0.0)
+
+    def solved(a, b):
+        order = list(range(len(a)) if lower else range(len(a) - 1, -1, -1))
+        for i in order:
+            numbers.code.require(numbers.not_equal(a[i, i], zero))
+        return _substituted(numbers, a, b, order)
+
+    return _for_each_system(solved, a, b)
+
+
+def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[int]) -> np.ndarray:
+    """The solution of a triangular system, whose rows are gone through in ``order``."""
+    x = b.copy()
+    for column in range(b.shape[1]):
+        for k, i in enumerate(order):
+            rest = numbers.less_products(int(b[i, column]), a[i, order[:k]], x[order[:k], column])
+            x[i, column] = numbers.divide(rest, a[i, i])
+    return x
+
+
+def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    is_vector = _matrices.is_vector(a, b)
+    b = b[..., None] if is_vector else b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b))
+    out = np.empty(b.shape, np.int64)
+    for place, one in _each(a):
+        out[place] = solved(one, b[place])
+    return out[..., 0] if is_vector else out
+
+
+def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Gaussian elimination with partial pivoting: the upper factor, the right sides, and which rows were swapped."""
+    n, code = len(a), numbers.code
+    rows, swaps = np.concatenate([a, b], 1), []
+    least = numbers.multiply(numbers.largest(a), numbers.smallest)
+    for k in range(n):
+        for i in range(k + 1, n):
+            swap = numbers.greater(numbers.absolute(rows[i, k]), numbers.absolute(rows[k, k]))
+            for j in range(k, rows.shape[1]):
+                first, second = rows[k, j], rows[i, j]
+                rows[k, j], rows[i, j] = numbers.where(swap, second, first), numbers.where(swap, first, second)
+            swaps.append(swap)
+        code.require(numbers.greater(numbers.absolute(rows[k, k]), least))
+        for i in range(k + 1, n):
+            factor = numbers.divide(rows[i, k], rows[k, k])
+            for j in range(k + 1, rows.shape[1]):
+                rows[i, j] = numbers.less_products(rows[i, j], [factor], [rows[k, j]])
+    return rows[:, :n], rows[:, n:], swaps
+
+
+def _solved(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    upper, right, _ = _eliminated(numbers, a, b)
+    return _substituted(numbers, upper, right, list(range(len(a) - 1, -1, -1)))
+
+
+@_op("solve")
+def _solve(numbers: _Numbers, a, b):
+    return _for_each_system(lambda a, b: _solved(numbers, a, b), a, b)
+
+
+@_op("inv")
+def _inv(numbers: _Numbers, x):
+    eye = np.where(np.eye(x.shape[-1], dtype=bool), numbers.code.constant(1.0), numbers.code.constant(0.0))
+    out = np.empty(x.shape, np.int64)
+    for place, a in _each(x):
+        out[place] = _solved(numbers, a, eye)
+    return out
+
+
+def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarray]:
+    """Of the determinant, the sign by the swaps of rows and its factors."""
+    upper, _, swaps = _eliminated(numbers, a, a[:, :0])
+    sign = numbers.code.constant(1.0)
+    for swap in swaps:
+        sign = numbers.where(swap, numbers.negative(sign), sign)
+    return sign, np.diagonal(upper)
+
+
+@_op("det")
+def _det(numbers: _Numbers, x):
+    out = np.empty(x.shape[:-2], np.int64)
+    for place, a in _each(x):
+        product, diagonal = _sign_and_diagonal(numbers, a)
+        for factor in diagonal:
+            product = numbers.multiply(product, factor)
+        out[place] = product
+    return out
+
+
+@_op("slogdet")
+def _slogdet(numbers: _Numbers, x):
+    signs, logs = np.empty(x.shape[:-2], np.int64), np.empty(x.shape[:-2], np.int64)
+    for place, a in _each(x):
+        sign, diagonal = _sign_and_diagonal(numbers, a)
+        total = numbers.code.constant(0.0)
+        for factor in diagonal:
+            sign = numbers.multiply(sign, numbers.sign(factor))
+            total = numbers.add(total, numbers.log(numbers.absolute(factor)))
+        signs[place], logs[place] = sign, total
+    return signs, logs

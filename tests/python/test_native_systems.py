@@ -1,0 +1,127 @@
+"""Small matrices in native code beside NumPy's calls: numbers, derivatives, errors, and where NumPy is asked."""
+
+import numpy as np
+import pytest
+from test_native import both, needs_machine, padding
+
+from gradops import functional, ops, value_and_grad
+from gradops.errors import ArgumentError
+from gradops.jit import jit
+
+rng = np.random.default_rng(0)
+pytestmark = needs_machine
+
+
+def every(a, b):
+    s = a @ ops.swapaxes(a, -1, -2) + np.eye(a.shape[-1], dtype=a.dtype)
+    factor = ops.cholesky(s)
+    found = [ops.solve(a, b), ops.inv(a), ops.det(a), *ops.slogdet(a), factor, ops.cholesky(s, upper=True)]
+    return [padding(a), *found, ops.solve_triangular(factor, b, lower=True), ops.solve_triangular(s, b)]
+
+
+def of_stacks(a, b):
+    return [padding(a), ops.solve(a, b), ops.inv(a), ops.det(a), *ops.slogdet(a)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "shapes", [((1, 1), (1, 2)), ((2, 2), (2,)), ((3, 3), (3, 2)), ((8, 8), (8,)), ((2, 3, 3),) * 2]
+)
+def test_numbers(shapes, dtype):
+    a, b = (rng.normal(size=shape).astype(dtype) for shape in shapes)
+    got, wanted, explained = both(every if a.ndim == 2 else of_stacks, a, b)
+    assert explained.native == explained.steps, str(explained)
+    for x, y in zip(got, wanted, strict=True):
+        assert x.dtype == y.dtype and np.shape(x) == np.shape(y)
+        np.testing.assert_allclose(
+            x, y, rtol=1e-4 if dtype == "float32" else 1e-10, atol=1e-5 if dtype == "float32" else 1e-13
+        )
+
+
+def test_derivatives():
+    def f(a, b):
+        s = a @ ops.transpose(a) + np.eye(3)
+        L = ops.cholesky(s)
+        return (
+            ops.sum(b * ops.solve(s, b))
+            + ops.slogdet(s)[1]
+            + ops.sum(ops.solve_triangular(L, b, lower=True)) * ops.det(a)
+        )
+
+    a, b = rng.normal(size=(3, 3)), rng.normal(size=3)
+    for g in (value_and_grad(f, argnums=(0, 1)), lambda a, b: functional.hessian(lambda b: f(a, b), b)):
+        compiled = jit(g)
+        for x, y in zip(
+            np.hstack([np.ravel(v) for v in _flat(compiled(a, b))]), np.hstack([np.ravel(v) for v in _flat(g(a, b))])
+        ):
+            np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10)
+
+
+def _flat(x):
+    return [leaf for part in x for leaf in _flat(part)] if isinstance(x, (list, tuple)) else [x]
+
+
+def test_a_filter_of_several_dimensions_is_native():
+    ys = rng.normal(size=(40, 2))
+
+    def f(p):
+        q, r = ops.exp(p[0]) * np.eye(2), ops.exp(p[1]) * np.array([[1.0, 0.3], [0.3, 2.0]])
+
+        def step(state, y):
+            a, P = state
+            P = P + q
+            S = P + r
+            K = ops.transpose(ops.solve(S, P))
+            v = y - a
+            return (a + K @ v, P - K @ P), ops.slogdet(S)[1] + ops.sum(v * ops.solve(S, v))
+
+        return ops.sum(ops.scan(step, (np.zeros(2), np.eye(2) * 9.0), ys)[1])
+
+    x = np.array([-0.5, 0.2])
+    compiled = jit(value_and_grad(f))
+    for got, wanted in zip(compiled(x), value_and_grad(f)(x)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9)
+    assert "native in 1 run" in compiled.explain() and "scan" not in compiled.explain()
+
+
+A = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "f, bad",
+    [
+        (lambda a: ops.solve(a, a[0]), np.ones((3, 3))),
+        (lambda a: ops.solve(a, a[0]), np.outer([0.1, 0.2, 0.7], [0.1, 0.3, 0.9])),
+        (ops.inv, np.zeros((3, 3))),
+        (lambda a: ops.solve_triangular(a, a[0]), np.diag([1.0, 0.0, 2.0])),
+        (ops.cholesky, -A),
+        (ops.cholesky, np.ones((3, 3))),
+        (ops.cholesky, A + np.triu(A)),
+        (ops.cholesky, A * np.nan),
+        (ops.det, np.ones((3, 3))),
+        (ops.slogdet, np.zeros((3, 3))),
+        (ops.det, A * np.nan),
+        (ops.inv, A + np.where(np.eye(3) > 0, np.nan, 0.0)),
+        (ops.cholesky, A + 1e-9 * np.triu(A)),
+    ],
+)
+def test_where_the_answer_is_in_doubt_it_is_numpys(f, bad):
+    """The error, or zero, or what is no number."""
+    compiled = jit(lambda a: [padding(a), f(a)])
+    compiled(A)
+    for given in (bad, A, bad):
+        try:
+            wanted = f(given)
+        except ArgumentError as error:
+            with pytest.raises((ArgumentError, ValueError), match=str(error).split(":")[1].split("(")[0].strip()):
+                compiled(given)
+            continue
+        got = compiled(given)[1]
+        for x, y in zip(_flat(got), _flat(wanted), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_larger_matrices_are_lapacks():
+    compiled = jit(lambda a: [padding(a), ops.solve(a, a)])
+    compiled(np.eye(9))
+    assert "solve: matrices for LAPACK" in compiled.explain()
