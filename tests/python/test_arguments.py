@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
-from gradops import Variable, config, gradient, ops
+from gradops import Variable, config, functional, gradient, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
@@ -133,6 +133,10 @@ NONSENSE = {
     "text": lambda: ops.exp(np.array(["a"])),
     "bytes": lambda: ops.exp(b"abc"),
     "a fraction": lambda: ops.exp(fractions.Fraction(1, 2)),
+    "more pieces than memory holds": lambda: ops.array_split(np.ones(3), 1e300),
+    "more columns than memory holds": lambda: ops.vander(np.ones(3), 2**40),
+    "equal pieces of nothing": lambda: ops.split(np.ones((0, 2)), 2**40),
+    "steps that are no number": lambda: functional.root(lambda x: x - 1.0, 0.0, max_iterations=(2, 1)),
     "a dtype of dates": lambda: ops.cast(np.ones(2), "datetime64[D]"),
 }
 

@@ -6,6 +6,7 @@ are SciPy's and NumPy's, so an error that all share would be one of theirs; fini
 
 import math
 
+import flows
 import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
@@ -307,3 +308,70 @@ def test_all_derivatives_of_whole_powers_at_zero(backend, exponent):
         f = gradops.grad(f)
         found = float(numpy(f(tensors(np.array(0.0), backend))))
         assert found == (math.factorial(order) if order == exponent else 0), order
+
+
+BASES = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -2.0, -2.0, -2.0, 1.5, 1.5, 1.5])
+EXPONENTS = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 2.0, 3.0, 0.0, 1.0, 2.5])
+COMPILED = [("torch", "func"), *((b, "compiled") for b in ("numpy", "jax", "tensorflow")), ("tensorflow", "inner")]
+POWERS = [*((b, "eager") for b in BACKENDS), *COMPILED]
+
+
+def falling(n, k: int):
+    """``n * (n - 1) * ... * (n - k + 1)``."""
+    return np.prod([n - i for i in range(k)], axis=0) if k else np.ones_like(n)
+
+
+@pytest.mark.parametrize("way", POWERS, ids="-".join)
+def test_powers_of_tensors_by_base(way):
+    """At 0 and below, to fourth order: ``y * (y - 1) * ... * x**(y - k)``, which is 0 where a factor is."""
+    with np.errstate(all="ignore"):
+        found = flows.derivatives(way, lambda v: ops.power(v, flows.constant(v, EXPONENTS)), BASES, 4)
+        for order, got in enumerate(found, 1):
+            factor = falling(EXPONENTS, order)
+            want = factor * BASES ** np.where(factor == 0, 1, EXPONENTS - order)
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14, err_msg=str(order))
+    for n in (1.0, 3.0):  # one exponent for all, without dimensions
+        *_, third, fourth = flows.derivatives(way, lambda v, n=n: ops.power(v, flows.constant(v, n)), BASES, 4)
+        np.testing.assert_allclose(third, 6.0 if n == 3 else 0.0, atol=1e-14)
+        np.testing.assert_allclose(fourth, 0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", POWERS, ids="-".join)
+def test_powers_of_tensors_by_exponent(way):
+    """``x**y * log(x)**k``: 0 at ``x = 0``, and there is none below."""
+    with np.errstate(all="ignore"):
+        found = flows.derivatives(way, lambda v: ops.power(flows.constant(v, BASES), v), EXPONENTS, 4)
+        for order, got in enumerate(found, 1):
+            want = np.where(BASES == 0, 0.0, BASES**EXPONENTS * np.log(np.where(BASES == 0, 1.0, BASES)) ** order)
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14, err_msg=str(order))
+
+
+@pytest.mark.parametrize("way", POWERS, ids="-".join)
+def test_powers_of_tensors_by_both(way):
+    """``x**x`` by closed forms; where the exponent passes through 0, libraries lose its derivative."""
+    x = np.array([1.0, 2.0, 0.7])
+    log = np.log(x)
+    y, a = x**x, log + 1
+    wants = [y * a, y * (a**2 + 1 / x), y * (a**3 + 3 * a / x - 1 / x**2)]
+    wants.append(y * (a**4 + 6 * a**2 / x - 4 * a / x**2 + 3 / x**2 + 2 / x**3))
+    for got, want in zip(flows.derivatives(way, lambda v: ops.power(v, v), x, 4), wants):
+        np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("way", POWERS, ids="-".join)
+@pytest.mark.parametrize("base", [0.0, -2.0, 0.5])
+def test_powers_of_numbers(way, base):
+    with np.errstate(all="ignore"):
+        log = np.log(base) if base else 0.0
+        found = flows.derivatives(way, lambda v: ops.power(base, v), np.array([1.0, 2.0, 3.0]), 3)
+        for order, got in enumerate(found, 1):
+            np.testing.assert_allclose(got, base ** np.array([1.0, 2.0, 3.0]) * log**order, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_higher_derivatives_of_bessel_functions(backend):
+    """``1 + x**2 / 4 + x**4 / 64`` and ``x / 2 + x**3 / 16``."""
+    x = np.array([0.0, 1e-8])
+    for f, third, fourth in ((ops.i0, 24 / 64 * x, [0.375, 0.375]), (ops.special.i1, [0.375, 0.375], 120 / 384 * x)):
+        *_, a, b = flows.derivatives((backend, "eager"), f, x, 4)
+        np.testing.assert_allclose([a, b], [third, fourth], rtol=1e-6, atol=1e-20)

@@ -68,11 +68,10 @@ def test_sinc_at_zero_to_second_order(backend):
 @pytest.mark.parametrize(
     "f, at, expected",  # on the tape, PyTorch, JAX, TensorFlow
     [
-        (lambda v: ops.power(-1.0, v), 2.0, [np.nan, np.nan, np.nan, 0]),
         (lambda v: ops.where(v > 0, ops.sqrt(v), 0.0), 0.0, [np.nan, np.nan, np.nan, 0]),
         (lambda v: ops.arctan2(v, v), 0.0, [np.nan, 0, np.nan, np.nan]),
     ],
-    ids=["power", "where", "arctan2"],
+    ids=["where", "arctan2"],
 )
 def test_gradients_that_differ_between_backends(f, at, expected):
     with np.errstate(all="ignore"):
@@ -88,7 +87,7 @@ def test_second_derivatives_of_powers_of_0():
     x = [np.array(0.0), np.array(2.5)]
     np.testing.assert_array_equal(tape_second(f, x), [0, 0])
     for backend in ("torch", "jax", "tensorflow"):
-        assert np.isnan(native_gradient(f, x, backend, second=True)).any() == (backend == "torch")
+        np.testing.assert_array_equal(native_gradient(f, x, backend, second=True), [0, 0])
 
 
 @everywhere

@@ -10,6 +10,7 @@ from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
 from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
+from ..ops._checks import integer
 from ..ops._structures import check_functions
 from .matrices import jacobian, vjp
 
@@ -49,7 +50,8 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
             )
         return y
 
-    return _implicit(lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, max_iterations)
+    most = integer("fixed_point", max_iterations, "max_iterations")
+    return _implicit(lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, most)
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
@@ -76,7 +78,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         change = linalg.solve(matrix, shaping.reshape(residual, (-1, 1)))
         return elementwise.subtract(x, shaping.reshape(change, conversion.shape(x)))
 
-    return _implicit(f, newton, x0, theta, tol, max_iterations)
+    return _implicit(f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations"))
 
 
 def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):

@@ -52,7 +52,7 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
     if isinstance(
-        error, (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
+        error, (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError)
     ) or _is_framework_error(error):
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind
@@ -174,6 +174,13 @@ def integer(op: str, value, name: str) -> int:
     raise ArgumentTypeError(
         f"`{op}`: `{name}` must be a whole number; got {{value}}.", argument=name, value=Given(repr(value), value)
     )
+
+
+def check_pieces(op: str, count: int, size: int, name: str) -> None:
+    """Raise for so many pieces of ``size`` elements, most of them empty, that no memory holds the list."""
+    most = max(2**20, size)
+    if count > most:
+        raise ArgumentError(f"`{op}`: `{name}` must be at most {most:,}; got {count:.3g}.", argument=name)
 
 
 def known(x) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
-from ._checks import check_rank, choice, integer
+from ._checks import check_pieces, check_rank, choice, integer
 from ._compose import promoted
 from ._dispatch import op
 from ._precision import check_fits
@@ -226,6 +226,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
     """
     check_rank("vander", x, (1,))
     count = shape(x)[0] if N is None else _count("vander", N, "N")
+    check_pieces("vander", count, 0, "N")
     columns = [ones_like(x)]
     for _ in range(1, count):
         columns.append(multiply(columns[-1], x))

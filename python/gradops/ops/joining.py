@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..annotations import Axis, Integer, Integers, Tensor, Tensors
 from ..errors import ArgumentError, ShapeError
 from . import _checks
-from ._checks import check_axis, check_rank, integer
+from ._checks import check_axis, check_pieces, check_rank, integer
 from ._dispatch import op
 from .conversion import shape
 from .properties import fits
@@ -161,7 +161,7 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         A list of tensors.
 
     Raises:
-        ArgumentError: fewer than one section.
+        ArgumentError: fewer than one section, or more than 1,048,576 and than the dimension has elements.
         AxisError: an axis out of range.
 
     Gradient:
@@ -175,7 +175,9 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         raise ArgumentError(
             f"`array_split`: `indices_or_sections` must be at least 1; got {count}.", argument="indices_or_sections"
         )
-    short, longer = divmod(shape(x)[axis], count)
+    size = shape(x)[axis]
+    check_pieces("array_split", count, size, "indices_or_sections")
+    short, longer = divmod(size, count)
     return split(x, [i * short + min(i, longer) for i in range(1, count)], axis)
 
 
@@ -237,6 +239,7 @@ def _explain_split(op: str, x, indices_or_sections, axis) -> None:
             argument="indices_or_sections",
             hint="`array_split()` makes sections of unequal sizes",
         )
+    check_pieces(op, count, size, "indices_or_sections")
 
 
 def _explain_join(op: str, axis, **tensors) -> None:

@@ -20,6 +20,7 @@ from ...ops import (
     exp,
     floor,
     greater,
+    greater_equal,
     isinf,
     less,
     log,
@@ -58,8 +59,8 @@ def _power_base(g, x1, x2):
     return multiply(g, multiply(x2, power(x1, where(one, 1.0, subtract(x2, 1)))))
 
 
-def _power_exponent(g, y, x1):
-    safe = where(equal(x1, 0), 1.0, x1)
+def _power_exponent(g, y, x1, x2):
+    safe = where(logical_and(equal(x1, 0), greater_equal(x2, 0)), 1.0, x1)
     return multiply(g, multiply(y, log(safe)))
 
 

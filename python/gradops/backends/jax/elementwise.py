@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from .._formulas import is_small_whole
 from .base import arithmetic, floating, floating_arithmetic, is_floating, is_real, predicate, promoted
@@ -65,18 +66,36 @@ _power = arithmetic(jnp.power)
 def power(x1, x2):
     if is_small_whole(x2) and is_real(x1):  # jnp.power's derivative of its order + 1 is NaN at 0
         return jax.lax.integer_pow(x1, int(x2))
-    if isinstance(x2, (int, float)) and x2 or isinstance(x1, (int, float)):
+    if isinstance(x2, (int, float)) and x2 or isinstance(x1, (int, float)) and x1 > 0:
         return _power(x1, x2)
     number = isinstance(x2, (int, float))
     x1, x2 = promoted(x1, x2)
     if not is_real(x1):
         return jnp.power(x1, x2)
-    if number:
-        return jnp.ones_like(x1)
-    zero = x2 == 0  # where the library's derivative at 0 is NaN
-    base = jnp.where(zero & (x1 > 0) & jnp.isfinite(x1), x1, 1)
-    near = jnp.exp(jnp.where(zero, x2, 0) * jnp.log(base))
-    return jnp.where(zero, near, jnp.power(x1, jnp.where(zero, 1, x2)))
+    return jnp.ones_like(x1) if number else _power_of_tensors(x1, x2)
+
+
+@jax.jit
+@jax.custom_jvp
+def _power_of_tensors(x1, x2):
+    """The library's derivatives of its derivatives are NaN at base 0, and 0 for the exponent where that is 0."""
+    return jnp.power(x1, x2)
+
+
+def _tangent_of_power(primals, tangents):
+    x1, x2 = primals
+    dx1, dx2 = [None if isinstance(t, SymbolicZero) else t for t in tangents]
+    y = _power_of_tensors(x1, x2)
+    dy = jnp.zeros_like(y)
+    if dx1 is not None:
+        lower = jnp.where((x1 == 0) & (x2 == 0), 1, x2 - 1)  # where it would be 0 * inf
+        dy = dy + dx1 * (x2 * _power_of_tensors(x1, lower))
+    if dx2 is not None:
+        dy = dy + dx2 * (y * jnp.log(jnp.where((x1 == 0) & (x2 >= 0), 1, x1)))
+    return y, dy
+
+
+_power_of_tensors.__wrapped__.defjvp(_tangent_of_power, symbolic_zeros=True)
 
 
 def abs(x):

@@ -5,6 +5,7 @@ import math
 import tensorflow as tf
 
 from .._formulas import is_small_whole
+from . import closures, tapes
 from .base import arithmetic, floating, floating_arithmetic, floats, in_single, predicate, promoted, stepped
 
 add = arithmetic(tf.math.add)
@@ -78,20 +79,60 @@ def _whole_power(x, n: int):
 
 def power(x1, x2):
     number = isinstance(x2, (int, float))
-    plain = number and x2 != 0 or isinstance(x1, (int, float))
+    plain = number and x2 != 0 or isinstance(x1, (int, float)) and x1 > 0
     whole = int(x2) if is_small_whole(x2) else 0
     x1, x2 = promoted(x1, x2)
     if whole and x1.dtype.is_floating:
         return _whole_power(x1, whole)
     if plain or not x1.dtype.is_floating:
         return tf.math.pow(x1, x2)
-    zero = tf.equal(x2, 0)
     if number:
-        return tf.where(zero, tf.ones_like(x1), x1)
-    one, positive = tf.ones_like(x2), tf.logical_and(x1 > 0, tf.math.is_finite(x1))
-    base = tf.where(tf.logical_and(zero, positive), x1, one)  # where the library's derivative at 0 is NaN
-    near = tf.exp(tf.where(zero, x2, tf.zeros_like(x2)) * tf.math.log(base))
-    return tf.where(zero, near, tf.math.pow(x1, tf.where(zero, one, x2)))
+        return tf.where(tf.equal(x2, 0), tf.ones_like(x1), x1)
+    return _power_of_tensors(x1, x2)
+
+
+def _power_of_tensors(x1, x2):
+    """The library's derivatives of its derivatives are NaN at base 0."""
+    if not tf.executing_eagerly() or tapes.forward_mode():
+        return _power_of_steps(x1, x2)
+    if not closures.may_record():
+        return tf.math.pow(x1, x2)
+    if x1.shape != x2.shape:
+        shape = tf.broadcast_static_shape(x1.shape, x2.shape)
+        x1, x2 = tf.broadcast_to(x1, shape), tf.broadcast_to(x2, shape)
+    return _power(x1, x2)
+
+
+@tf.custom_gradient
+def _power(x1, x2):
+    y, one = tf.math.pow(x1, x2), tf.ones_like(x1)
+
+    def rule(g):
+        lower = tf.where((x1 == 0) & (x2 == 0), one, x2 - 1)  # where it would be 0 * inf
+        safe = tf.where((x1 == 0) & (x2 >= 0), one, x1)
+        return g * (x2 * _power_of_tensors(x1, lower)), g * (_power_of_tensors(x1, x2) * tf.math.log(safe))
+
+    return y, rule
+
+
+def _power_of_steps(x1, x2):
+    """The same for graphs, whose copies know no function of ours: whole powers of 0 by multiplying.
+
+    ``x2`` is a constant but for a factor of 1 with the derivatives of ``exp(x2 * log(x1))``, and for NaN below 0.
+    """
+    constant, one, zero = tf.stop_gradient(x2), tf.ones_like(x1), tf.zeros_like(x1)
+    whole = (x1 == 0) & (constant >= 0) & (constant < 16) & (constant == tf.floor(constant))
+    base, rest = tf.where(whole, x1, zero), tf.where(whole, constant, zero)
+    at_zero = tf.ones_like(base)
+    for bit in (8, 4, 2, 1):
+        more = rest >= bit
+        at_zero = at_zero * at_zero * tf.where(more, base, one)
+        rest = tf.where(more, rest - bit, rest)
+    y = tf.where(whole, at_zero, tf.math.pow(tf.where(whole, one, x1), constant))
+    step = x2 - constant
+    log = tf.math.log(tf.where((x1 > 0) & tf.math.is_finite(x1), x1, one))
+    below = tf.where(x1 < 0, step, tf.ones_like(step))
+    return y * tf.exp(tf.where(x1 < 0, tf.math.atan2(below, below), step * log))  # atan2 has no derivative at 0
 
 
 @arithmetic

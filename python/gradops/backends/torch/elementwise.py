@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 
+from . import transforms
 from .base import arithmetic, floating, floating_arithmetic, floats, predicate
 
 add = arithmetic(operator.add, numbers=True)
@@ -60,12 +61,56 @@ logical_xor = torch.logical_xor
 
 @partial(arithmetic, numbers=True)
 def power(x1, x2):
-    if not isinstance(x2, torch.Tensor) or not isinstance(x1, torch.Tensor) or not x2.is_floating_point():
+    if not isinstance(x2, torch.Tensor) or not x2.is_floating_point():
         return x1**x2
-    zero = x2 == 0  # where the library's mixed second derivative is 0
-    base = torch.where(zero & (x1 > 0) & torch.isfinite(x1), x1, 1.0)
-    near = torch.exp(torch.where(zero, x2, 0.0) * torch.log(base))
-    return torch.where(zero, near, x1 ** torch.where(zero, 1.0, x2))
+    if not isinstance(x1, torch.Tensor):
+        if x1 > 0:
+            return x1**x2
+        x1 = torch.tensor(x1, dtype=x2.dtype, device=x2.device)
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or transforms.active():
+        return _power_of_steps(x1, x2)
+    if (x1.requires_grad or x2.requires_grad) and torch.is_grad_enabled():
+        return _Power.apply(x1, x2)
+    return x1**x2
+
+
+class _Power(torch.autograd.Function):
+    """The library's derivatives of its derivatives are NaN at base 0, and 0 for the exponent where that is 0."""
+
+    @staticmethod
+    def forward(ctx, x1, x2):
+        ctx.save_for_backward(x1, x2)
+        return x1**x2
+
+    @staticmethod
+    def backward(ctx, g):
+        x1, x2 = ctx.saved_tensors
+        by_base = by_exponent = None
+        if ctx.needs_input_grad[0]:
+            lower = torch.where((x1 == 0) & (x2 == 0), 1.0, x2 - 1)  # where it would be 0 * inf
+            by_base = (g * (x2 * power(x1, lower))).sum_to_size(x1.shape)
+        if ctx.needs_input_grad[1]:
+            safe = torch.where((x1 == 0) & (x2 >= 0), 1.0, x1)
+            by_exponent = (g * (power(x1, x2) * torch.log(safe))).sum_to_size(x2.shape)
+        return by_base, by_exponent
+
+
+def _power_of_steps(x1, x2):
+    """The same for transformations, which know no function of ours: whole powers of 0 by multiplying.
+
+    ``x2`` is a constant but for a factor of 1 with the derivatives of ``exp(x2 * log(x1))``.
+    """
+    constant = torch.where(x1 < 0, x2, x2.detach())
+    whole = (x1 == 0) & (constant >= 0) & (constant < 16) & (constant == torch.floor(constant))
+    base, rest = torch.where(whole, x1, 0.0), torch.where(whole, constant, 0.0)
+    at_zero = torch.ones_like(base)
+    for bit in (8, 4, 2, 1):
+        more = rest >= bit
+        at_zero = at_zero * at_zero * torch.where(more, base, 1.0)
+        rest = torch.where(more, rest - bit, rest)
+    y = torch.where(whole, at_zero, torch.where(whole, 1.0, x1) ** constant)
+    log = torch.log(torch.where((x1 > 0) & torch.isfinite(x1), x1, 1.0))
+    return y * torch.exp((x2 - x2.detach()) * log)
 
 
 def abs(x):

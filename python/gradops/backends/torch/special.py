@@ -8,14 +8,21 @@ from .base import floating, floating_arithmetic, floats
 erfc = floating(torch.erfc)
 erfinv = floating(torch.erfinv)
 rsqrt = floating(torch.rsqrt)
-i0 = floating(torch.special.i0)
 
 
-@floating
-def i1(x):
-    near = torch.abs(x) < 0.1  # where the library's own second derivative is 0
-    series = x * _formulas.power_series(torch.square(torch.where(near, x, 0.0)), _formulas.I1_OVER_X)
-    return torch.where(near, series, torch.special.i1(torch.where(near, 1.0, x)))
+def _bessel(function, near_0):
+    """A Bessel function by its power series near 0, where the library's own higher derivatives are 0."""
+
+    @floating
+    def kernel(x):
+        near = torch.abs(x) < 0.1
+        return torch.where(near, near_0(torch.where(near, x, 0.0)), function(torch.where(near, 1.0, x)))
+
+    return kernel
+
+
+i0 = _bessel(torch.special.i0, lambda x: _formulas.power_series(torch.square(x), _formulas.I0))
+i1 = _bessel(torch.special.i1, lambda x: x * _formulas.power_series(torch.square(x), _formulas.I1_OVER_X))
 
 
 @floating_arithmetic
