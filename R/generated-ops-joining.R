@@ -25,7 +25,7 @@ op_append <- function(x1, x2, axis = NULL) {
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @returns A list of tensors.
 #' @section Errors:
-#' - `gradops_error_argument`: fewer than one section.
+#' - `gradops_error_argument`: fewer than one section, or more than 1,048,576 and than the dimension has elements.
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' The pieces' upstream gradients, joined; zeros for unused ones.
