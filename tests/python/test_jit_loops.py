@@ -4,6 +4,7 @@ The oracle is the tape, which unrolls them; also finite differences, as the tape
 """
 
 import gc
+import warnings
 
 import numpy as np
 import pytest
@@ -325,6 +326,28 @@ def test_warnings_and_floating_point_errors_are_numpys():
     with np.errstate(all="raise"):  # what is not taken is not computed
         assert guarded(np.float64(-1.0)) == -1.0
         assert gradops.jit(gradops.grad(guarded.f))(np.float64(-2.0)) == 1.0
+
+
+def test_operations_that_run_as_one_warn_as_two():
+    def f(p):
+        def step(state, v):
+            a, b, c = state
+            return (a * v + b, b / v - a * p, c - v * a), a * a + c
+
+        return ops.scan(step, (p, p * 2, p - 1), np.array([1.0, 2.0, 0.5, -0.0, 1e200, 3.0, 1e200]))
+
+    for p in (0.0, 1e150):
+        (state, ys), said = _with_warnings(gradops.jit(f), p)
+        (wanted_state, wanted), wanted_said = _with_warnings(f, p)
+        np.testing.assert_array_equal(np.hstack([*state, ys]), np.hstack([*wanted_state, wanted]))
+        assert said == wanted_said and said
+
+
+def _with_warnings(f, p):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = f(np.float64(p))
+    return result, {str(w.message).split(" encountered")[0] for w in caught}
 
 
 def test_results_are_the_callers():

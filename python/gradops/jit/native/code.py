@@ -60,6 +60,7 @@ class Code:
     Attributes:
         words: the instructions.
         checks: those among them that may end the program, by number.
+        by_position: cells of arrays that are read or written where values say.
         size: how many numbers the memory has.
         initial: what stands in it at first: positions and values.
     """
@@ -70,6 +71,7 @@ class Code:
         self.size = 0
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
         self.checks: list[Checked] = []
+        self.by_position: list[range] = []
         self._numbers: dict[bytes, int] = {}
         self._operations: dict[str, tuple[int, list[int]]] = {}
 
@@ -179,13 +181,14 @@ class Code:
         return self.number("copy", [cell])
 
     def move(self, source: np.ndarray, cells: np.ndarray) -> None:
-        """Write what stands in ``source`` to ``cells``, which lie side by side and may be among those of ``source``."""
-        if not cells.size or (source == cells).all():
-            return
-        first = int(cells[0])
-        if ((source >= first) & (source < first + cells.size)).any():
+        """Write what stands in ``source`` to ``cells``, which may be among those of ``source``."""
+        changed = source != cells
+        source, cells = source[changed], cells[changed]
+        if np.isin(source, cells).any():
             source = np.arange(cells.size) + self._gathered(source)
-        self._copy(source, first)
+        for part in np.split(np.arange(cells.size), np.flatnonzero(np.diff(cells) != 1) + 1):
+            if part.size:
+                self._copy(source[part], int(cells[part[0]]))
 
     # Positions, loops and branches.
 

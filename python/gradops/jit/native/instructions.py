@@ -8,6 +8,7 @@ stride of c, unused)``, and its results lie side by side.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -72,6 +73,34 @@ def _intrinsic(name: str) -> str:
 _INFINITY = "0x7FF0000000000000"
 _ABSOLUTE = "{t}a = call double @llvm.fabs.f64(double {x})\n"
 
+_OF_TWO: dict[str, tuple[str, Callable]] = {
+    "add": ("fadd", operator.add),
+    "subtract": ("fsub", operator.sub),
+    "multiply": ("fmul", operator.mul),
+    "divide": ("fdiv", operator.truediv),
+}
+
+
+def _fused(first: str, second: str, is_left: bool) -> Operation:
+    """An operation on two numbers, and another on the result and a third; each is rounded."""
+    (made, of_two), (then, of_result) = _OF_TWO[first], _OF_TWO[second]
+    operands = "{t}p, {z}" if is_left else "{z}, {t}p"
+    return Operation(
+        lambda x, y, z: of_result(of_two(x, y), z) if is_left else of_result(z, of_two(x, y)),
+        f"{{t}}p = {made} double {{x}}, {{y}}\n{{r}} = {then} double {operands}",
+        3,
+    )
+
+
+FUSED: dict[str, Operation] = {
+    f"{first}_{second}_{'left' if is_left else 'right'}": _fused(first, second, is_left)
+    for first in _OF_TWO
+    for second in _OF_TWO
+    for is_left in (True, False)
+    if is_left or second in ("subtract", "divide")
+}
+"""Pairs of operations on numbers as one instruction, where the result of the first is read by the second alone."""
+
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(np.add, "{r} = fadd double {x}, {y}"),
     "subtract": Operation(np.subtract, "{r} = fsub double {x}, {y}"),
@@ -119,6 +148,7 @@ OPERATIONS: dict[str, Operation] = {
         np.where, "{t}c = fcmp une double {x}, 0.0\n{r} = select i1 {t}c, double {y}, double {z}", operands=3
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
+    **FUSED,
     **whole.operations(Operation),
 }
 """The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""

@@ -7,6 +7,7 @@ import numpy as np
 from .code import BOOL, FLOATS, NotNative
 from .lowering import Lowering, Plan
 from .rules import rule
+from .tightening import tightened
 from .whole import WHOLES
 
 LONGEST = 10_000_000
@@ -32,10 +33,13 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
         code.load(x, source, counter)
     for x, room in zip(current, before):
         code.store(x, _first(room), counter)
+    begin, known = code.here(), len(code.by_position)
     new, results = inner.lowered(body)
     for y, room in zip(results, after):
         code.store(y, _first(room), counter)
-    code.move(_flat(new), whole)
+    following = _flat(new)
+    left = tightened(code.words, begin, following, whole, code.by_position[known:])
+    code.move(following[left], whole[left])
     code.again(top, counter, loop.order)
     return [*current, *after, *before]
 

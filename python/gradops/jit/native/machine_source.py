@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
+from .instructions import CALLS, END, FAILED, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
 
 _HELPERS = """
 declare double @llvm.fabs.f64(double)
@@ -361,9 +361,12 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
     short = ("load", "store", "index", "again", "unless", "checked", "require")
     helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
     loops = _Loops()
-    blocks = [loops.of(name) for name in elementwise]
+    of_vectors = [name for name in elementwise if name not in FUSED]
+    blocks = [loops.of(name) for name in of_vectors]
     targets = {NUMBERS[name]: f"scalar.{name}" for name in (*elementwise, *short)}
-    targets.update({NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:]})
+    targets.update(
+        {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:] and name not in FUSED}
+    )
     targets[END] = "end"
     main = _MAIN.format(
         exceptions=exceptions,
@@ -375,7 +378,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         numbers=VECTOR - 1,
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
-        vector_cases=_cases([*elementwise, *REDUCTIONS, "dot"], "vector"),
+        vector_cases=_cases([*of_vectors, *REDUCTIONS, "dot"], "vector"),
         others=_OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
         short=SHORT,
         failed=FAILED,

@@ -44,6 +44,7 @@ def _read(lowering: Lowering, cells: np.ndarray, key):
     rows = _Rows(lowering, cells.shape, key)
     out = np.asarray(lowering.code.new(rows.shape))
     start = lowering.code.side_by_side(cells)
+    lowering.code.by_position.append(range(start, start + cells.size))
     for row in rows:
         lowering.code.load(out.ravel()[row.at], start + row.first, row.counter, row.stride)
     return out
@@ -87,6 +88,7 @@ def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = Non
     out = code.new(cells.shape)
     code.move(cells.ravel(), out.ravel())
     start = int(out.flat[0])
+    code.by_position.append(range(start, start + out.size))
     given = np.asarray(updates)
     given = np.broadcast_to(given.reshape(given.shape[max(given.ndim - len(rows.shape), 0) :]), rows.shape).ravel()
     for row in rows:
