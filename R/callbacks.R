@@ -37,7 +37,7 @@ called_back <- function(f, finish, take) {
     state$callbacks <- callbacks() + 1
     before <- enter_surroundings()
     on.exit({
-      state$surroundings <- before
+      leave_surroundings(before)
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })

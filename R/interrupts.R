@@ -18,6 +18,7 @@ py_call <- function(.f, ...) {
 
 # The same with the arguments in lists, those without and those with names.
 py_call_list <- function(f, arguments, keywords = list()) {
+  if (is.environment(state$scalars)) state$scalars$write() # Python comes to know all in the order of R's code
   result <- suspendInterrupts(reticulate_call(f, arguments, keywords))
   if (is.null(result)) rlang::interrupt()
   result
@@ -58,7 +59,7 @@ enter_scope <- function(scope, envir) {
     before <- enter_surroundings()
     withr::defer(
       {
-        state$surroundings <- before
+        leave_surroundings(before)
         suspendInterrupts(py_call(leave, NULL, NULL, NULL))
       },
       envir = envir

@@ -62,7 +62,12 @@ compiled_calls <- function(f, make, caller = direct_caller) {
   noticed <- function(...) {
     traced <<- TRUE
     state$compiling <- compiling() + 1
-    on.exit(state$compiling <- compiling() - 1)
+    before <- with_scalars()
+    on.exit({
+      leave_scalars()
+      with_scalars(before)
+      state$compiling <- compiling() - 1
+    })
     withCallingHandlers(do.call(tensor_aware(f), list(...)), error = function(condition) {
       explain_branch(condition, "gradops_error_jit")
     })

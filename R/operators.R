@@ -36,7 +36,10 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
-    if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
+    scalar <- if (!is.null(state$scalars) && !missing(e2)) scalar_operation(operator, e1, e2)
+    if (!is.null(scalar)) {
+      scalar
+    } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))
     } else if (missing(e2)) {
       their_operator(operator, e1)(e1)

@@ -16,7 +16,11 @@ assign_pending <- function(x, places, value) {
   if (is.null(cells) || anyDuplicated(cells) || is.object(value) && !identical(class(value), class(x))) {
     return(NULL)
   }
-  part <- call_core("interop.r.part", operand(value), log$base, length(cells))
+  part <- if (length(cells) == 1L && is_scalar_for(value, log)) {
+    value
+  } else {
+    call_core("interop.r.part", operand(value), log$base, length(cells))
+  }
   if (!identical(class(part), class(x))) {
     return(NULL)
   }
@@ -125,7 +129,9 @@ pending_handle <- function(x, log) {
 
 # Before a call of Python's: an error must not come while reticulate's compiled code reads a `pyobj`.
 make_pending <- function(arguments) {
-  for (x in arguments) if (is.environment(x) && is_pending(x)) whole_of(x)
+  for (x in arguments) {
+    if (is.environment(x)) if (is_pending(x)) whole_of(x) else if (is_scalar(x)) scalar_whole(x)
+  }
 }
 
 # The tensor. Where nothing that is made lasts, in a trace of its own or where nothing is recorded, it is for there
@@ -138,7 +144,7 @@ whole_of <- function(handle) {
     entries <- log$entries[seq_len(.subset2(handle, "gradops_count"))]
     whole <- call_core(
       "interop.r.assembled", log$base, as.list(.subset2(handle, "gradops_dim")),
-      as.list(base::unlist(lapply(entries, `[[`, "cells"))), lapply(entries, `[[`, "part")
+      as.list(base::unlist(lapply(entries, `[[`, "cells"))), scalars_together(lapply(entries, `[[`, "part"))
     )
     assign("gradops_whole", whole, handle)
     assign("gradops_good", here, handle)
@@ -155,8 +161,14 @@ surroundings <- function() {
 
 # New ones; gives those before.
 enter_surroundings <- function() {
+  leave_scalars()
   before <- surroundings()
   state$entered <- (state$entered %||% 0) + 1
   state$surroundings <- state$entered
   before
+}
+
+leave_surroundings <- function(before) {
+  leave_scalars()
+  state$surroundings <- before
 }

@@ -8,6 +8,10 @@ failure_class <- "gradops.interop.r.Failure"
 
 # Call an op's R form: the arguments by position, in Python's order.
 call_op <- function(.op, ...) {
+  result <- if (!is.null(state$scalars) && ...length() == 1L) scalar_function(.op, ..1)
+  if (!is.null(result)) {
+    return(result)
+  }
   form <- ops[[.op]]
   if (is.null(form)) form <- load_op(.op)
   answer(py_call(form, ...), parent.frame())

@@ -47,6 +47,12 @@ subset_tensor <- function(x, ..., drop = TRUE) {
     }
   }
   names <- names_tensor(x)
+  if (is.null(names) && ...length() == 1L && !is.null(state$scalars)) {
+    part <- if (!missing(..1)) scalar_element(x, ..1)
+    if (!is.null(part)) {
+      return(part)
+    }
+  }
   if (is.null(names) || ...length() != 1) {
     if (...length() > 1 && !is.null(dimnames_tensor(x))) {
       return(call_core("interop.r.subset", x, places_in(x, places_of(...)), flag(drop)))
@@ -54,7 +60,7 @@ subset_tensor <- function(x, ..., drop = TRUE) {
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
-  part <- call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
+  part <- scalar_element(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
 
@@ -71,7 +77,8 @@ assign_tensor <- function(x, ..., value) {
 element_tensor <- function(x, ...) {
   if (...length() == 1 && is.character(..1)) {
     if (!is.null(names_tensor(x))) {
-      return(call_core("interop.r.subset", x, list(position_of(..1, names_tensor(x))), TRUE))
+      position <- position_of(..1, names_tensor(x))
+      return(scalar_element(x, position) %||% call_core("interop.r.subset", x, list(position), TRUE))
     }
     if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
     return(field_value(reticulate::py_get_attr(x, ..1)))
@@ -80,6 +87,7 @@ element_tensor <- function(x, ...) {
     return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
   }
   part <- if (is_pending(x)) read_pending(x, single(places_of(...)))
+  if (is.null(part) && ...length() == 1L && !is.null(state$scalars)) part <- scalar_element(x, ..1)
   part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
 

@@ -9,6 +9,10 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
+  scalar <- if (!is.null(state$scalars) && !missing(e2)) scalar_operation(.Generic, e1, e2)
+  if (!is.null(scalar)) {
+    return(scalar)
+  }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
 }
 
@@ -189,7 +193,7 @@ column_major <- function(x) {
 
 dim_tensor <- function(x) {
   known <- dim_pending(x)
-  if (!is.null(known)) {
+  if (!is.null(known) || is_scalar(x)) {
     return(known)
   }
   dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))

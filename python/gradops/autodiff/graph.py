@@ -87,13 +87,21 @@ class Rule:
     the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
-    conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses.
+    conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
+    ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
     """
 
-    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise")
+    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp")
 
     def __init__(
-        self, name: str, vjps=None, vjp=None, slots: tuple = (), holomorphic: bool = False, elementwise: bool = False
+        self,
+        name: str,
+        vjps=None,
+        vjp=None,
+        slots: tuple = (),
+        holomorphic: bool = False,
+        elementwise: bool = False,
+        jvp=None,
     ):
         self.name = name
         self.vjps = vjps
@@ -101,6 +109,7 @@ class Rule:
         self.slots = slots
         self.holomorphic = holomorphic
         self.elementwise = elementwise
+        self.jvp = jvp
 
 
 RESULT = -1

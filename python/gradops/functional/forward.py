@@ -64,6 +64,8 @@ def _through(node: Node, found: dict, create_graph: bool):
     incoming = [None if edge is None else found.get(key(edge)) for edge in node.edges]
     if all(t is None for t in incoming):
         return None
+    if node.rule.jvp is not None:
+        return _recorded(create_graph, node.rule.jvp, incoming)
     if node.saved is None:
         raise GradientError(f"the graph of `{node.name}` was freed by an earlier backward pass.")
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved

@@ -12,6 +12,7 @@ from .. import _source
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
+from .blocks import count, expanded
 from .calls import Step, places
 from .program import Program
 
@@ -30,11 +31,12 @@ def function(program: Program, outputs: list) -> Any:
     wanted = {o.index for o in outputs if isinstance(o, Place)}
     needed = needed_steps(program.steps, wanted)
     steps, explained = native.lowered(program, needed, wanted)
+    steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
     source, scope = emit(program, steps, outputs, last, over, own)
     made: Any = _source.function(source, "program", f"program {next(_numbers)}", scope)
-    made.source, made.steps, made.native = source, len(needed), explained
+    made.source, made.steps, made.native = source, count(needed), explained
     return made
 
 

@@ -37,6 +37,8 @@ class Program:
         replayed: programs that were done here, and what stands at each of their places here.
         passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
             what stands for each.
+        scalars: the places of operations on single numbers that were written down in blocks, by operation and operands.
+        blocks: what the tape has of these.
         current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
             that is done.
     """
@@ -48,6 +50,8 @@ class Program:
         self.lifted: dict[int, tuple[Any, Any]] = {}
         self.replayed: dict[Program, dict[int, Any]] = {}
         self.passed: dict[int, tuple[Any, Any]] = {}
+        self.scalars: dict[tuple, int] = {}
+        self.blocks: list[Any] = []
         self.current: Program | None = self
         self.count = 0
         self.inputs: list[int] = []
@@ -60,11 +64,16 @@ class Program:
         self._sharing: dict[int, list[weakref.ref]] = {}
         self._taken: dict[int, tuple] = {}
         self._written: dict[Any, Place] = {}
+        self._literals: dict[bytes, int] = {}
 
-    def _place(self, value, arguments=()):
+    def new(self, value) -> int:
+        """The place of a new value."""
         self.count = place = self.count + 1
         self.values[place] = value
-        return self._traced(value, Place(place), arguments)
+        return place
+
+    def _place(self, value, arguments=()):
+        return self._traced(value, Place(self.new(value)), arguments)
 
     def snapshot(self, value):
         """``value``, arrays that can be written as they are now: the function may write to them while it is traced."""
@@ -168,6 +177,14 @@ class Program:
         self._given.add(self._shared(traced))
         self.constants[traced.place.index] = array
         return traced
+
+    def literal(self, number, bits: bytes) -> int:
+        """The place of a single number that is the same at each call, known by its bits."""
+        place = self._literals.get(bits)
+        if place is None:
+            place = self._literals[bits] = self.new(number)
+            self.constants[place] = number
+        return place
 
     def fold(self, result, arguments=()):
         """What is the same for all arguments, as zeros of a shape, and is computed while tracing."""
@@ -278,16 +295,22 @@ class Program:
 
     def finish(self) -> None:
         """Let go of what tracing alone needs."""
-        for table in (self._known, self._sharing, self._taken, self._written):
+        for table in (self._known, self._sharing, self._taken, self._written, self._literals, self.scalars):
             table.clear()
 
     def forget(self) -> None:
-        """Let go of what emission needs too."""
+        """Let go of what emission needs too, and of circles, which would wait for the search for them."""
         self.values.clear()
         self.bodies.clear()
         for step in self.steps:
             if hasattr(step.arguments[0], "forget"):  # a loop or branch, with programs of its own
                 step.arguments[0].forget()
+        for block in self.blocks:
+            block.forget()
+        self.blocks.clear()
+        if self.root is self:
+            self.steps.clear()
+            del self.root
 
 
 def _same_bytes(one, other) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, SHORT, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, SHORT, VECTOR
 from .machine import Machine
 from .whole import WHOLES, named
 
@@ -73,7 +73,7 @@ class Code:
         self.checks: list[Checked] = []
         self.by_position: list[range] = []
         self._numbers: dict[bytes, int] = {}
-        self._operations: dict[str, tuple[int, list[int]]] = {}
+        self._forms: dict[str, tuple[int, list[int]]] = {}
 
     # Memory.
 
@@ -116,13 +116,20 @@ class Code:
 
     def number(self, name: str, operands: list) -> int:
         """The cell of an operation's result on single numbers of float64."""
-        operation = self._operations.get(name)
-        if operation is None:
-            operation = self._operations[name] = self._operation(name)
+        number, last = self.form(name)
         out = self.size
         self.size = out + 1
-        self.words.extend((operation[0], out, *operands, *operation[1], 0, 0)[:SHORT])
+        self.words.extend((number, out, *operands, *last))
         return out
+
+    def form(self, name: str) -> tuple[int, list[int]]:
+        """The number of an operation on single numbers, and what follows its operands."""
+        form = self._forms.get(name)
+        if form is None:
+            number, last = self._operation(name)
+            count = OPERATIONS[name].operands if name in OPERATIONS else FUNCTIONS[name].operands
+            form = self._forms[name] = number, [*last, 0, 0][: SHORT - 2 - count]
+        return form
 
     def elementwise(self, name: str, operands: list, shape: tuple[int, ...], dtype):
         """The cells of an operation's result; of a function's where ``name`` is one of :data:`FUNCTIONS`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..blocks import count
 from ..calls import Step
 from .machine import machine, why_not
 from .run import Run
@@ -21,7 +22,7 @@ class Explained:
     """
 
     def __init__(self, steps: list[Step], runs: list[Run], refused: Mapping[tuple[str, str], int]):
-        self.steps = len(steps)
+        self.steps = count(steps)
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)
         self.refused = dict(refused)
@@ -33,8 +34,8 @@ class Explained:
         lines = [f"{_count(self.steps)}, {self.native} native"]
         if self.runs:
             lines[0] += f" in {self.runs} run{'s' if self.runs > 1 else ''} ({self.bytes / 1024:.0f} KiB)"
-        for (name, reason), count in sorted(self.refused.items(), key=lambda item: -item[1]):
-            lines.append(f"  {name}{f' ({count} times)' if count > 1 else ''}: {reason}")
+        for (name, reason), times in sorted(self.refused.items(), key=lambda item: -item[1]):
+            lines.append(f"  {name}{f' ({times} times)' if times > 1 else ''}: {reason}")
         return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 
 from ... import config
 from ..array import Place
+from ..blocks import Block, Operation, block_of, count, expanded
 from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS, Code, NotNative
 from .instructions import FUNCTIONS
 from .machine import Machine
-from .rules import LOOPS, MOVES, RULES
+from .rules import ELEMENTWISE, LOOPS, MOVES, RULES
 from .run import Run
 from .whole import WHOLES, named
 
@@ -45,6 +47,7 @@ def lowered(
     Returns:
         The steps, and how many are not native, by op and reason.
     """
+    steps = expanded(steps, unless=lambda block: all(_is_native(what, machine) for what in block.kinds))
     reads = [step.uses for step in steps]
     plan = Plan(program, reads)
     refused: dict[int, str] = {}
@@ -69,6 +72,23 @@ def lowered(
     return found, Counter((steps[i].name, reason) for i, reason in refused.items())
 
 
+@functools.cache
+def _is_native(what: Operation, machine: Machine) -> bool:
+    """Whether an operation on single numbers is native."""
+    program = Program()
+    operands = [program.input(np.float64(0.5)) for x in what.pattern if x is None]
+    with np.errstate(all="ignore"):
+        place = program.new(what.compute(*[x.value for x in operands]))
+    step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
+    if what.name not in RULES:
+        return False
+    try:
+        Lowering(program, Code(machine)).lower(step)
+    except NotNative:
+        return False
+    return True
+
+
 class Plan:
     """What can be native, judged by ops, dtypes and sizes alone.
 
@@ -84,7 +104,7 @@ class Plan:
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
         """Why a step stays NumPy's; None where it does not."""
-        if step.name not in RULES:
+        if step.name not in RULES and block_of(step) is None:
             return "the machine has no such operation"
         moves = step.name in MOVES
         largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
@@ -160,7 +180,8 @@ def _refuse_short(steps: list[Step], order: list[list[int]], refused: dict[int, 
     """Leave to NumPy the runs that are too short."""
     for phase in order:
         native = [i for i in phase if i not in refused]
-        if sum(steps[i].name not in MOVES for i in native) < FEWEST and not any(steps[i].name in LOOPS for i in native):
+        work = count([steps[i] for i in native if steps[i].name not in MOVES])
+        if work < FEWEST and not any(steps[i].name in LOOPS for i in native):
             for i in native:
                 refused[i] = "too few steps that could run together"
 
@@ -213,6 +234,10 @@ class Lowering:
         Raises:
             NotNative: it cannot be native.
         """
+        block = block_of(step)
+        if block is not None:
+            self._lower_block(block)
+            return
         result = RULES[step.name](self, step, *step.arguments)
         self._names.append(step.name)
         if result.__class__ is int and self.program.values[step.places[0]].__class__ is np.float64:
@@ -220,6 +245,32 @@ class Lowering:
             return
         for place, cells in zip(step.places, result if step.several else [result]):
             self.take(place, cells)
+
+    def _lower_block(self, block: Block) -> None:
+        known, code = self._cells, self.code
+        forms = {
+            what: code.form(ELEMENTWISE[what.name])
+            for what in block.kinds
+            if what.is_plain and what.name in ELEMENTWISE
+        }
+        words: list[int] = []
+        for what, place, operands in block.operations:
+            form = forms.get(what)
+            if form is None:
+                code.words.extend(words)
+                words.clear()
+                self.lower(Step(what.name, what.kernel, what.arguments(map(Place, operands)), (place,), False))
+                continue
+            found = []
+            for p in operands:
+                cell = known.get(p)
+                found.append(self.cells(Place(p)) if cell is None else cell)
+            number, last = form
+            out = known[place] = code.size
+            code.size = out + 1
+            words += (number, out, *found, *last)
+            self._names.append(what.name)
+        code.words.extend(words)
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""

@@ -30,7 +30,13 @@ LOOPS = frozenset(("scan", "cond", "while_loop"))
 """Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
 
 
+ELEMENTWISE: dict[str, str] = {}
+"""What the machine calls ops that are one instruction for each element."""
+
+
 def _elementwise(name: str, meaning: str | None = None) -> None:
+    ELEMENTWISE[name] = meaning or name
+
     def rule(lowering: Lowering, step, *operands):
         return lowering.elementwise(meaning or name, operands, step)
 

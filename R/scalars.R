@@ -1,0 +1,221 @@
+# Single numbers in a function that is compiled on NumPy. One by one each operation on them would be a call into Python,
+# a step of the program and a node of the tape. So they are logged here, and Python writes all of them down at once when
+# one is needed: R's handle of a number looks like any other, but that its `pyobj`, where reticulate looks for Python's
+# object, is an active binding. Logged are arithmetic and mathematics on elements of vectors, `x[i]`, and on what comes
+# of these; python/gradops/jit/scalars.py says what Python makes of it.
+#
+# `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
+# where nothing is compiled.
+
+# The result of an operation on two numbers; NULL where Python must do it.
+scalar_operation <- function(op, x, y) {
+  log <- state$scalars
+  if (is.null(log)) {
+    return(NULL)
+  }
+  first <- if (is.environment(x)) .subset2(x, "gradops_scalar")
+  second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
+  like <- if (!is.null(first)) x else if (!is.null(second)) y else return(NULL)
+  if (!is.environment(log) && is.null(log <- begin_scalars(like))) {
+    return(NULL)
+  }
+  code <- log$codes[[op]]
+  if (is.null(first) || !identical(.subset2(x, "gradops_scalars"), log)) {
+    operand <- log$operand(x, like)
+    code <- code + 4 * operand[1L]
+    first <- operand[2L]
+  } else {
+    code <- code + 4
+  }
+  if (is.null(second) || !identical(.subset2(y, "gradops_scalars"), log)) {
+    operand <- log$operand(y, like)
+    code <- code + operand[1L]
+    second <- operand[2L]
+  } else {
+    code <- code + 1
+  }
+  if (length(code) == 0L) {
+    return(NULL)
+  }
+  result <- log$add(c(code, first, second), like)
+  if (has_names(x) || has_names(y)) keep_names(result, x, y) else result
+}
+
+# The same of one number.
+scalar_function <- function(op, x) {
+  force(x) # which may begin the log
+  log <- state$scalars
+  if (is.null(log) || !is.environment(x) || is.null(number <- .subset2(x, "gradops_scalar"))) {
+    return(NULL)
+  }
+  if (!is.environment(log) && is.null(log <- begin_scalars(x))) {
+    return(NULL)
+  }
+  operand <- if (identical(.subset2(x, "gradops_scalars"), log)) c(1, number) else log$operand(x, x)
+  code <- log$codes[[op]] + 4 * operand[1L]
+  if (length(code) > 0L) log$add(c(code, operand[2L], 0), x)
+}
+
+# `x[i]` of one position in a vector.
+scalar_element <- function(x, place) {
+  force(place)
+  log <- state$scalars
+  if (is.null(log)) {
+    return(NULL)
+  }
+  if (!is.numeric(place) || length(place) != 1L || is.object(place) || !is.null(dim(place)) || is.na(place)) {
+    return(NULL)
+  }
+  if (!is.environment(log) && is.null(log <- begin_scalars(x))) {
+    return(NULL)
+  }
+  input <- log$input(x)
+  if (place >= 1 && place < input[2L] + 1) log$add(c(0, input[1L], trunc(place) - 1), x)
+}
+
+has_names <- function(x) {
+  !is.null(attr(x, "gradops_names", exact = TRUE))
+}
+
+is_scalar <- function(x) {
+  !is.null(.subset2(x, "gradops_scalar"))
+}
+
+# The tensor.
+scalar_whole <- function(handle) {
+  whole <- .subset2(handle, "gradops_whole")
+  if (is.null(whole)) {
+    whole <- .subset2(handle, "gradops_scalars")$write(.subset2(handle, "gradops_scalar"))
+    assign("gradops_whole", whole, envir = handle)
+  }
+  whole
+}
+
+# Whether a value is a logged number that may stand in a tensor with assignments pending until all of it is read.
+is_scalar_for <- function(value, pending) {
+  log <- state$scalars
+  is.environment(log) && is.environment(value) && is_scalar(value) && log$has_floats(pending)
+}
+
+# Logged numbers as one vector; a list of others as it is.
+scalars_together <- function(parts) {
+  logs <- lapply(parts, function(part) .subset2(part, "gradops_scalars"))
+  log <- logs[[1L]]
+  if (is.null(log) || !all(vapply(logs, identical, NA, log))) {
+    return(parts)
+  }
+  list(log$write(vapply(parts, function(part) .subset2(part, "gradops_scalar"), 0)))
+}
+
+# The log ---------------------------------------------------------------------------------------------------------------
+
+# Where something is compiled; gives what was before.
+with_scalars <- function(possible = FALSE) {
+  before <- state$scalars
+  state$scalars <- possible
+  before
+}
+
+# Code begins or ends for which the log is not: with other modes and scopes, or in another function of Python's.
+leave_scalars <- function() {
+  log <- state$scalars
+  if (!is.null(log)) {
+    state$scalars <- FALSE
+    if (is.environment(log)) log$write()
+  }
+}
+
+begin_scalars <- function(x) {
+  if (is.na(state$scalars)) {
+    return(NULL)
+  }
+  if (is_scalar(x)) x <- scalar_whole(x)
+  python <- py_call(core$scalars %||% load_bridge("scalars"), x)
+  if (!inherits(python, "gradops.jit.scalars.Log")) {
+    if (is.null(py_to_r(python))) state$scalars <- NA
+    return(NULL)
+  }
+  state$pending <- TRUE
+  state$scalars <- scalar_log(python)
+}
+
+scalar_log <- function(python) {
+  force(python)
+  entries <- inputs <- list()
+  count <- written <- 0
+  known_inputs <- 0
+  log <- environment()
+
+  add <- function(entry, like) {
+    entries[[count - written + 1]] <<- entry
+    handle <- new.env(hash = FALSE, parent = emptyenv())
+    makeActiveBinding("pyobj", function() .subset2(scalar_whole(handle), "pyobj"), handle)
+    handle[["convert"]] <- FALSE
+    handle[["gradops_scalar"]] <- count
+    handle[["gradops_scalars"]] <- log
+    attr(handle, "class") <- oldClass(like)
+    count <<- count + 1
+    handle
+  }
+
+  # What an operand is, and the number or where it is found; NULL of none.
+  operand <- function(x, like) {
+    if (is.environment(x)) {
+      input <- if (identical(oldClass(x), oldClass(like))) input(x)
+      if (identical(input[2L], 0)) c(2, input[1L])
+    } else if (is.numeric(x) && length(x) == 1L && is.null(attributes(x)) && !is.na(x)) {
+      c(0, x)
+    }
+  }
+
+  # Which input a tensor is, and its size: 0 of a single number, less than 0 of what is none.
+  input <- function(x) {
+    known <- .subset2(x, "gradops_input")
+    if (is.null(known) || !identical(known$log, log)) {
+      tensor <- if (is_scalar(x)) scalar_whole(x) else x
+      size <- py_to_r(py_call(core$takes_scalars %||% load_bridge("takes_scalars"), python, tensor))
+      known <- list(log = log, is = c(known_inputs, as.double(size)))
+      if (size >= 0) {
+        inputs <<- c(inputs, list(tensor))
+        known_inputs <<- known_inputs + 1
+      }
+      assign("gradops_input", known, envir = x)
+    }
+    known$is
+  }
+
+  # Whether the tensor below pending assignments is one of numbers as these.
+  has_floats <- function(pending) {
+    if (!identical(pending$scalars, log)) {
+      known <- py_to_r(py_call(core$floats_of_scalars %||% load_bridge("floats_of_scalars"), python, pending$base))
+      if (known) pending$scalars <- log
+    }
+    identical(pending$scalars, log)
+  }
+
+  # Write down what is logged; the tensor of a result, or of several, if they are asked for.
+  write <- function(numbers = NULL) {
+    if (is.null(numbers) && length(entries) == 0) {
+      return()
+    }
+    words <- base::unlist(entries)
+    new <- inputs
+    entries <<- inputs <<- list()
+    written <<- count
+    answer(py_call(core$write_scalars %||% load_bridge("write_scalars"), python, words, new, numbers), parent.frame())
+  }
+
+  codes <- scalar_codes()
+  log
+}
+
+# The numbers of operations, times 16, by the names of ops and of R's operators.
+scalar_codes <- function() {
+  if (is.null(state$scalar_codes)) {
+    names <- py_to_r(bridge()$scalar_names)
+    codes <- stats::setNames(as.list(16 * seq_along(names)), names)
+    binary <- intersect(arithmetic, names(operators)[operators %in% names])
+    state$scalar_codes <- list2env(c(codes, stats::setNames(codes[operators[binary]], binary)), parent = emptyenv())
+  }
+  state$scalar_codes
+}

@@ -1,0 +1,463 @@
+"""Operations on single numbers, written down to a program many at a time.
+
+A loop over observations is thousands of operations on single float64 numbers. One by one each would go through an op,
+the tape and the program. A caller that has them all beforehand, as R's side does, which logs them, writes them down at
+once: as one :class:`Block` among a program's steps, and as one node of the tape. The rule of that node is again such
+operations: what an op's own rule does with one number is traced once (:mod:`.templates`), and repeated for each.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..autodiff.graph import PICK, Cotangents, Node, Rule
+from ..autodiff.modes import recording
+from ..autodiff.state import clock, observers, packers, watchers
+from ..autodiff.variable import Variable, attach, wrap
+from ..errors import JitError
+from ..ops._structures import recorder
+from .array import Place, Traced
+from .blocks import Block, Operation, operation
+from .bodies import data_of, is_active
+from .program import Program
+from .templates import Template, kernel_of, template
+
+
+class Scalars:
+    """Some operations on single numbers, with what the tape needs to go back through them.
+
+    Each number has a number of its own here: literals, what comes from outside, and results, in the order in which they
+    came. One place of the program may have several, as the same value may have different gradients.
+
+    Attributes:
+        places: of each the place in the program.
+        active: of each whether it has a gradient.
+        literals: the values of those that are the same at each call.
+    """
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._known, self._values = program.scalars, program.values
+        self.places: list[int] = []
+        self.active: list[bool] = []
+        self._operations: list[tuple[Operation, int, tuple[int, ...]]] = []
+        self._written: list[tuple[Operation, int, list[int]]] = []
+        self.literals: dict[int, Any] = {}
+        self._of_literals: dict[bytes, int] = {}
+        self._edges: dict[int, Any] = {}  # of what comes from outside
+        self._picks: dict[int, Node] = {}  # of results that something outside uses
+        self._pieces: list[Piece] = []
+        self._first = 0
+        self._last_use: dict[int, int] = {}  # positions of operations
+
+    # What there is.
+
+    def literal(self, value) -> int:
+        """A number that is the same at each call."""
+        key = value.tobytes()
+        found = self._of_literals.get(key)
+        if found is None:
+            found = self._of_literals[key] = self._new(self.program.literal(value, key), False)
+            self.literals[found] = value
+        return found
+
+    def input(self, x) -> int:
+        """A traced number, or the variable of one."""
+        return self.take(self.program.written(data_of(x)).place.index, (x._node or x) if is_active(x) else None)
+
+    def take(self, place: int, edge) -> int:
+        """What stands at a place, and where its gradient goes."""
+        number = self._new(place, edge is not None)
+        if edge is not None:
+            self._edges[number] = edge
+        return number
+
+    def add(self, what: Operation, operands: tuple[int, ...]) -> int:
+        """The result of an operation."""
+        places = self.places
+        at = [places[i] for i in operands]
+        if what.name == "multiply":
+            same = self._times_one(operands, at)
+            if same is not None:
+                return same
+        key = (what, *at)
+        place = self._known.get(key)
+        if place is None:
+            values = self._values
+            place = self._known[key] = self.program.new(what.compute(*[values[p] for p in at]))
+            self._written.append((what, place, at))
+        active = self.active
+        on = False
+        for i in operands:
+            if active[i]:
+                on = True
+        number = len(places)
+        places.append(place)
+        active.append(on)
+        self._operations.append((what, number, operands))
+        return number
+
+    def play(self, rule: Template, local: list) -> list:
+        """The gradients that an op's rule gives, of the numbers in its slots; None where there is none."""
+        add = self.add
+        for constant in rule.constants:
+            local.append(self.literal(constant))
+        for what, refs in rule.operations:
+            local.append(add(what, tuple([local[r] for r in refs])))
+        return [None if r is None else local[r] for r in rule.gradients]
+
+    def _new(self, place: int, active: bool) -> int:
+        self.places.append(place)
+        self.active.append(active)
+        return len(self.places) - 1
+
+    def _times_one(self, operands: tuple[int, ...], at: list[int]) -> int | None:
+        """The other factor where one is a literal 1, as gradients start with."""
+        constants, values = self.program.constants, self.program.values
+        for one, other in ((0, 1), (1, 0)):
+            known = constants.get(at[one])
+            if known is not None and known == 1.0 and values[at[other]].dtype == np.float64:
+                return operands[other]
+        return None
+
+    # Written down.
+
+    def close(self) -> None:
+        """Write the operations down, and record them on the tape."""
+        if self._written:
+            self.program.steps.append(Block(self._written).step())
+            self._written = []
+        if self._edges and recording.get():
+            self._first = clock()
+            for _ in range(2 * len(self.places) + 1):
+                clock()
+            self._pieces = [Piece(self, 0, len(self._operations), list(self._edges), tuple(self._edges.values()))]
+            self.program.blocks.append(self)
+
+    def forget(self) -> None:
+        """Let go of the graph, which leads back here."""
+        self._pieces.clear()
+        self._picks.clear()
+        self._edges.clear()
+
+    def result(self, number: int, seen: bool = False):
+        """A number as a traced one, or as the variable of one where it has a gradient.
+
+        Args:
+            seen: whether a caller gets hold of it, who may ask for its own gradient; all of that then comes to it.
+        """
+        place = self.places[number]
+        traced = Traced(self.program.values[place], self.program, Place(place))
+        edge = self.edge(number)
+        if edge is None:
+            return traced
+        if seen and number not in self._edges:
+            self._split(number)
+        return attach(traced, edge) if isinstance(edge, Node) else edge
+
+    def edge(self, number: int):
+        """Where the gradient of a number goes on; None where there is none."""
+        if not self.active[number] or not self._pieces:
+            return None
+        edge = self._edges.get(number) or self._picks.get(number)
+        if edge is None:
+            edge = self._picks[number] = Node(PICK, (self._piece_of(number).node,), (number,), (), np.dtype("float64"))
+            edge.seq = self.time_of(number) + 1
+        return edge
+
+    def time_of(self, number: int) -> int:
+        """The time of a piece that begins with a result, before that of the node of this result alone."""
+        return self._first + 2 * number
+
+    # Derivatives.
+
+    def vjp(self, piece: Piece, g: Cotangents) -> list:
+        """The gradients of what a piece takes from outside of it."""
+        made = Derivative(self)
+        out, active = made.out, self.active
+        cotangents = {i: out.input(ct) for i, ct in g.items()}
+        for what, result, operands in reversed(self._operations[piece.start : piece.stop]):
+            ct = cotangents.pop(result, None)
+            if ct is None or not active[result]:
+                continue
+            flags = tuple([active[i] for i in operands])
+            for i, found in zip(operands, made.through(what, result, operands, flags, ct)):
+                if found is not None:
+                    before = cotangents.get(i)
+                    cotangents[i] = found if before is None else out.add(_ADD, (before, found))
+        out.close()
+        return [made.tensor(cotangents.get(i)) for i in piece.takes]
+
+    def jvp(self, piece: Piece, tangents: list) -> Tangents:
+        """The tangents of a piece's results, for those of what it takes; the rules of single numbers are symmetric."""
+        made = Derivative(self)
+        out = made.out
+        found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
+        for what, result, operands in self._operations[piece.start : piece.stop]:
+            for at, i in enumerate(operands):
+                if i in found:
+                    flags = tuple([other == at for other in range(len(operands))])
+                    moved = made.through(what, result, operands, flags, found[i])[at]
+                    if moved is not None:
+                        before = found.get(result)
+                        found[result] = moved if before is None else out.add(_ADD, (before, moved))
+        out.close()
+        return Tangents(made, found)
+
+    # Gradients of results that a caller got hold of.
+
+    def _piece_of(self, number: int) -> Piece:
+        at = bisect_left(self._operations, number, key=_result_of)
+        return next(piece for piece in self._pieces if at < piece.stop)
+
+    def _split(self, number: int) -> None:
+        """Let all that uses a result do so by way of its own node.
+
+        What comes before it, and it, becomes a piece of its own; the rest takes it, and all else that it uses of that
+        piece, from there.
+        """
+        piece = self._piece_of(number)
+        middle = bisect_right(self._operations, number, key=_result_of)
+        if not self._last_use:
+            self._last_use = {i: at for at, (_, _, used) in enumerate(self._operations) for i in used}
+        if self._last_use.get(number, -1) < middle:
+            return
+        later = {i for _, _, operands in self._operations[middle : piece.stop] for i in operands if self.active[i]}
+        earlier = Piece(self, piece.start, middle, piece.takes, piece.node.edges)
+        self._pieces.insert(self._pieces.index(piece), earlier)
+        mine = {result for _, result, _ in self._operations[piece.start : middle]}
+        for i in mine & self._picks.keys():
+            self._picks[i].edges = (earlier.node,)
+        crossing = sorted(later & mine)
+        piece.begin(middle, [*earlier.takes, *crossing], (*earlier.node.edges, *map(self.edge, crossing)))
+
+    def begins(self, start: int) -> int:
+        """The time of a piece."""
+        return self.time_of(self._operations[start][1]) if self._operations else self._first
+
+
+class Piece:
+    """A node of the tape: operations from ``start`` to before ``stop``, and the numbers that they take from outside."""
+
+    def __init__(self, scalars: Scalars, start: int, stop: int, takes: list[int], edges: tuple):
+        self.stop = stop
+        rule = Rule(
+            "scalars", vjp=lambda g, saved, node: scalars.vjp(self, g), jvp=lambda tangents: scalars.jvp(self, tangents)
+        )
+        self.node = Node(rule, (), (), None, None)
+        self.node.extra = None
+        self._time_of = scalars.begins
+        self.begin(start, takes, edges)
+
+    def begin(self, start: int, takes: list[int], edges: tuple) -> None:
+        self.start, self.takes = start, takes
+        self.node.seq, self.node.edges = self._time_of(start), edges
+
+
+class Derivative:
+    """Operations that take gradients or tangents through others.
+
+    Raises:
+        JitError: in a function that a loop or branch calls.
+    """
+
+    def __init__(self, of: Scalars):
+        writing = recorder.get()
+        if writing is None or writing.program is not of.program or of.program.current is not of.program:
+            raise JitError(
+                "the derivative of a compiled function's numbers was taken in a function that it calls.",
+                hint="take it outside of `scan()`, `cond()` and their like",
+            )
+        self.of, self.out = of, Scalars(of.program)
+        self._recorded = recording.get()
+        self._here: dict[int, int] = {}
+        self._rules: dict[tuple, Template] = {}
+
+    def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> list:
+        """What an operation's rule gives for the operands that have a flag; None for one without a gradient."""
+        exponent = self.of.literals.get(operands[1]) if what.name == "power" else None
+        rule = self._rules.get((what, flags, exponent))
+        if rule is None:
+            rule = self._rules[what, flags, exponent] = template(what, flags, exponent)
+        local: list = [self._number(i) if used else None for i, used in zip((*operands, result), rule.uses)]
+        local.append(g)
+        return self.out.play(rule, local)
+
+    def tensor(self, number: int | None):
+        """A gradient or tangent, as a variable where the pass is recorded."""
+        if number is None:
+            return None
+        found = self.out.result(number, seen=True)
+        return wrap(found) if self._recorded and isinstance(found, Traced) else found
+
+    def _number(self, i: int) -> int:
+        found = self._here.get(i)
+        if found is None:
+            known = self.of.literals.get(i)
+            if known is not None:
+                found = self.out.literal(known)
+            else:
+                found = self.out.take(self.of.places[i], self.of.edge(i) if self._recorded else None)
+            self._here[i] = found
+        return found
+
+
+class Tangents:
+    """The tangents of results, by their numbers; None where there is none."""
+
+    def __init__(self, made: Derivative, numbers: dict[int, int]):
+        self._made, self._numbers = made, numbers
+
+    def __getitem__(self, number: int):
+        return self._made.tensor(self._numbers.get(number))
+
+
+def _result_of(entry: tuple) -> int:
+    return entry[1]
+
+
+_ADD = operation("add", (None, None), np.add)
+
+
+class Log:
+    """Operations in the order in which a caller did them, written down when it asks for one of them.
+
+    Raises:
+        JitError: the function that is compiled is no more traced.
+    """
+
+    def __init__(self, program: Program, variables: bool):
+        self.program = program
+        self.variables = variables
+        self._inputs: list = []
+        self._found: list[tuple[Scalars, int]] = []
+        self._seen: dict[int, Any] = {}
+        program.blocks.append(self)
+
+    def forget(self) -> None:
+        """Let go of what was written down: R may hold this for long."""
+        for table in (self._inputs, self._found, self._seen):
+            table.clear()
+
+    def record(self, words: list[float], inputs: list) -> None:
+        """Note operations.
+
+        Args:
+            words: of each operation its number in :data:`OPERATIONS` and the :data:`KINDS` of its operands, in one, and
+                then two operands: a number itself, or which result or input.
+            inputs: tensors that were not given before.
+        """
+        self._check()
+        self._inputs += inputs
+        block = Scalars(self.program)
+        inputs_here: dict = {}
+        number: Any
+        for at in range(0, len(words), 3):
+            what, kinds = divmod(int(words[at]), 16)
+            entry = OPERATIONS[what]
+            if entry is None:
+                vector, position = self._inputs[int(words[at + 1])], int(words[at + 2])
+                self._found.append((block, block.input(ops.get_item(vector, position))))
+                continue
+            operands = []
+            for kind, x in zip((kinds >> 2, kinds & 3)[: len(entry.pattern)], words[at + 1 : at + 3]):
+                if kind == 0:
+                    number = block.literal(np.float64(x))
+                elif kind == 1:
+                    owner, number = self._found[int(x)]
+                    if owner is not block:
+                        number = inputs_here.get((1, x))
+                        if number is None:
+                            number = inputs_here[1, x] = block.take(*self._from_outside(int(x)))
+                else:
+                    number = inputs_here.get((2, x))
+                    if number is None:
+                        number = inputs_here[2, x] = block.input(self._inputs[int(x)])
+                operands.append(number)
+            self._found.append((block, block.add(entry, tuple(operands))))
+        block.close()
+
+    def vector(self, indices: list[int]):
+        """The tensor of several results, none of which is seen alone."""
+        self._check()
+        parts = []
+        for index in indices:
+            block, number = self._found[index]
+            parts.append(block.result(number))
+        if self.variables and not any(isinstance(x, Variable) for x in parts):
+            parts[0] = wrap(parts[0])
+        return ops.stack(parts)
+
+    def _check(self) -> None:
+        writing = recorder.get()
+        if writing is None or writing.program.root is not self.program:
+            raise JitError("a number of a function that is no more traced was used.")
+
+    def _from_outside(self, index: int) -> tuple[int, Any]:
+        """The place of a result of an earlier block, and its edge."""
+        block, number = self._found[index]
+        return block.places[number], block.edge(number)
+
+    def takes(self, x) -> int:
+        """The size of a vector whose elements are taken, 0 of a number that is; -1 of anything else."""
+        if not self.has_floats(x) or x.ndim > 1 or data_of(x).stale or 0 in x.shape:
+            return -1
+        return x.shape[0] if x.ndim else 0
+
+    def has_floats(self, x) -> bool:
+        """Whether ``x`` is a tensor of the same function whose elements are such numbers."""
+        data = data_of(x)
+        mine = isinstance(x, Variable) == self.variables and isinstance(data, Traced) and data.program is self.program
+        return mine and data.dtype == np.float64
+
+    def element(self, index: int):
+        """The tensor of a result."""
+        self._check()
+        found = self._seen.get(index)
+        if found is None:
+            block, number = self._found[index]
+            found = block.result(number, seen=True)
+            if self.variables and isinstance(found, Traced):
+                found = wrap(found)
+            self._seen[index] = found
+        return found
+
+
+def log(x) -> Log | None | bool:
+    """A log of operations on the elements of a traced vector.
+
+    None where there can be none: in functions that loops and branches call, and while something looks at each
+    operation. False where another tensor may have one.
+    """
+    writing = recorder.get()
+    if writing is None or writing.unrolled or watchers or observers or packers:
+        return None
+    program = writing.program
+    if program.parent is not None or program.current is not program:
+        return None
+    data = data_of(x)
+    return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
+
+
+def _operation(name: str, count: int = 1, settings: tuple = ()) -> Operation:
+    return operation(name, (None,) * count + settings, kernel_of(name, count))
+
+
+_BINARY = "add subtract multiply divide power".split()
+_UNARY = (
+    "negative exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh lgamma abs".split()
+)
+
+OPERATIONS: list[Operation | None] = [
+    None,
+    *(_operation(name, 2) for name in _BINARY),
+    *(_operation(name) for name in _UNARY),
+]
+"""What a log takes, by number; None: to read an element of a vector."""
+
+NAMES = [*_BINARY, *_UNARY]
+"""The names of those after the first."""

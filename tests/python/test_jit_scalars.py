@@ -1,0 +1,357 @@
+"""Operations on single numbers that R logs, against the same ops one by one: values, derivatives of all orders."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import autodiff, flow, functional, jit, ops
+from gradops.jit.blocks import Operation, operation
+from gradops.jit.scalars import NAMES, OPERATIONS, Log, log
+from gradops.jit.templates import template
+
+BINARY, UNARY = NAMES[:5], NAMES[5:]
+
+
+class Logged:
+    """A log as R writes it, for one vector; without ``one_by_one``, which does the same by ops."""
+
+    def __init__(self, p, one_by_one: bool = False):
+        self.p, self.one_by_one = p, one_by_one
+        self.words: list[float] = []
+        self.inputs: list = [] if one_by_one else [p]
+        self.new: list = list(self.inputs)
+        self.count = 0
+        found = None if one_by_one else log(p)
+        assert one_by_one or isinstance(found, Log)
+        self.log = found
+
+    def read(self, i: int):
+        return self.p[i] if self.one_by_one else self._add(0, (0, 0.0), (0, float(i)))
+
+    def op(self, name: str, x, y=None):
+        if self.one_by_one:
+            return getattr(ops, name)(x) if y is None else getattr(ops, name)(x, y)
+        kinds = [self._operand(v) for v in (x, 0.0 if y is None else y)]
+        return self._add(NAMES.index(name) + 1, *kinds)
+
+    def tensor(self, x):
+        """What R gets that asks for a result."""
+        if not isinstance(x, tuple):
+            return x
+        self.log.record(self.words, self.new)
+        self.words, self.new = [], []
+        return self.log.element(x[1])
+
+    def _add(self, code: int, x: tuple, y: tuple):
+        self.words += [16 * code + 4 * x[0] + y[0], x[1], y[1]]
+        self.count += 1
+        return "result", self.count - 1
+
+    def _operand(self, x) -> tuple:
+        if isinstance(x, tuple):
+            return 1, float(x[1])
+        if isinstance(x, float):
+            return 0, x
+        assert self.log.takes(x) == 0
+        self.inputs.append(x)
+        self.new.append(x)
+        return 2, float(len(self.inputs) - 1)
+
+
+def both(f, x, derivative=gradops.value_and_grad):
+    """What ``f(log, p)`` gives with a log and without, compiled."""
+    return [
+        jit(derivative(lambda p, one=one: f(Logged(p, one), p)))(np.array(x))  # type: ignore[misc]
+        for one in (False, True)
+    ]
+
+
+def filter_of(rows):
+    """A Kalman filter."""
+
+    def f(s, p):
+        q, r = s.op("exp", s.read(0)), s.op("exp", s.read(1))
+        a, P, total = 0.0, 10.0, 0.0
+        for y in rows:
+            P = s.op("add", P, q)
+            S = s.op("add", P, r)
+            v = s.op("subtract", y, a)
+            total = s.op("add", total, s.op("add", s.op("log", S), s.op("divide", s.op("power", v, 2.0), S)))
+            K = s.op("divide", P, S)
+            a = s.op("add", a, s.op("multiply", K, v))
+            P = s.op("multiply", P, s.op("subtract", 1.0, K))
+        return s.tensor(total)
+
+    # `1.0 - 0.0` of two numbers is R's.
+    def start(s, p):
+        s.op = plain(s.op)
+        return f(s, p)
+
+    return start
+
+
+def plain(op):
+    def call(name, x, y=None):
+        if isinstance(x, float) and (y is None or isinstance(y, float)):
+            return float(getattr(np, name)(x) if y is None else getattr(np, name)(x, y))
+        return op(name, x, y)
+
+    return call
+
+
+def equal(a, b):
+    a, b = (list(x) if isinstance(x, tuple) else [x] for x in (a, b))
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def third(f):
+    def of(x):
+        return functional.jacobian(lambda u: functional.hessian(f, u), x)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [gradops.value_and_grad, lambda f: lambda x: functional.hessian(f, x), third],
+    ids=["gradient", "hessian", "third"],
+)
+def test_a_filter_has_the_numbers_of_single_ops_to_the_bit(derivative):
+    f = filter_of([0.3, -0.2, 0.5, 1.1])
+    equal(*both(f, [-1.0, 0.3], derivative))
+
+
+def test_forward_mode_and_products():
+    f, v = filter_of([0.3, -0.2, 0.5]), np.array([0.7, -1.3])
+    for derivative in (functional.jvp, functional.hvp):
+        found, expected = both(f, [-1.0, 0.3], lambda g, d=derivative: lambda x: d(g, x, v))
+        for a, b in zip(found, expected):
+            np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def test_without_native_code(monkeypatch):
+    for name in ("native", "native.explain"):
+        monkeypatch.setattr(importlib.import_module(f"gradops.jit.{name}"), "machine", lambda: None)
+    f = filter_of([0.3, -0.2])
+    compiled = jit(gradops.value_and_grad(lambda p: f(Logged(p), p)))
+    found = compiled(np.array([-1.0, 0.3]))
+    assert "none native" in compiled.explain()
+    expected = gradops.value_and_grad(lambda p: f(Logged(p, True), p))(np.array([-1.0, 0.3]))
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_all_rules_are_of_single_numbers_to_the_third_derivative():
+    seen: set[Operation] = set()
+    wave = {what for what in OPERATIONS if what is not None}
+    for _ in range(3):
+        new: set[Operation] = set()
+        for what in wave - seen:
+            numbers = sum(x is None for x in what.pattern)
+            for active in product((False, True), repeat=numbers):
+                exponents = [None, 2.0, 0.5, -1.0, 1.0, 0.0] if what.name == "power" and not active[1] else [None]
+                for exponent in exponents:
+                    new |= {inner for inner, _ in template(what, active, exponent).operations}
+        seen |= wave
+        wave = new
+    assert len(seen) > 30
+
+
+def test_an_operation_is_made_once():
+    assert operation("add", (None, None), np.add) is operation("add", (None, None), np.add)
+
+
+# What else is done with results.
+
+
+def test_gradients_and_hooks_of_results_that_others_use():
+    def f(s, p):
+        a, b = s.read(0), s.read(1)
+        c = s.op("multiply", a, b)
+        d = s.op("exp", c)
+        e = s.op("add", s.op("multiply", d, c), s.op("sin", c))
+        end = s.op("multiply", e, d)
+        middle, inner, result = s.tensor(d), s.tensor(c), s.tensor(end)
+        seen = []
+        inner.register_hook(lambda g: seen.append(g) or g * 3.0)
+        of_middle, of_inner = autodiff.grad([result], [middle, inner], retain_graph=True)
+        (of_p,) = autodiff.grad([result], [p])
+        return ops.stack([of_middle.data, of_inner.data, of_p[0].data, of_p[1].data, seen[-1].data])
+
+    x = np.array([0.4, -0.7])
+    found, expected = [
+        jit(lambda p, one=one: f(Logged(v := autodiff.Variable(p, requires_grad=True), one), v))(x)
+        for one in (False, True)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_a_stopped_number_beside_itself():
+    def f(s, p):
+        a = s.op("exp", s.read(0))
+        stopped = flow.stop_gradient(s.tensor(a))
+        b = s.op("multiply", a, stopped)
+        return s.tensor(s.op("add", b, s.op("multiply", stopped, stopped)))
+
+    equal(*both(f, [0.3]))
+    value, gradient = both(f, [0.3])[0]
+    np.testing.assert_allclose(gradient, np.exp(0.6), rtol=1e-14)
+
+
+def test_rules_that_are_not_the_natural_derivative_between_numbers():
+    def f(s, p):
+        a = s.op("exp", s.read(0))
+        reversed_ = flow.scaled_gradient(s.tensor(a), -2.5)
+        return s.tensor(s.op("multiply", s.op("log", reversed_), a))
+
+    equal(*both(f, [0.3]))
+    x = 0.3
+    np.testing.assert_allclose(both(f, [x])[0][1], [-2.5 * 1 * np.exp(x) + x * np.exp(x)], rtol=1e-13)
+
+
+def test_without_recording():
+    def f(s, p):
+        a = s.op("exp", s.read(0))
+        s.tensor(a)  # R writes all down before a scope is entered
+        with autodiff.no_grad():
+            b = s.tensor(s.op("multiply", a, a))
+        return s.tensor(s.op("multiply", a, b))
+
+    equal(*both(f, [0.3]))
+
+
+def test_values_alone():
+    f = filter_of([0.3, -0.2])
+    np.testing.assert_array_equal(*both(f, [-1.0, 0.3], lambda g: g))
+
+
+def test_hard_points():
+    x = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-320, 1e308, -2.0]
+    for name in UNARY + BINARY:
+
+        def f(s, p, name=name):
+            found = []
+            for i in range(len(x)):
+                with np.errstate(all="ignore"):
+                    found.append(
+                        s.tensor(
+                            s.op(name, s.read(i)) if name in UNARY else s.op(name, s.read(i), s.read(len(x) - 1 - i))
+                        )
+                    )
+            return ops.sum(ops.stack(found) * np.arange(1.0, len(x) + 1))
+
+        with np.errstate(all="ignore"):
+            equal(*both(f, x))
+
+
+def test_a_loop_has_none_of_its_own():
+    def step(state, y):
+        assert log(state) is None
+        return state * y, None
+
+    x = np.array([0.5, 0.25, 2.0, 1.5, 0.5])
+    jit(gradops.value_and_grad(lambda p: ops.scan(step, p[0], p)[0]))(x)
+
+
+def test_a_log_of_another_function_is_an_error():
+    kept = []
+
+    def f(s, p):
+        kept.append((s, s.op("exp", s.read(0))))
+        return s.tensor(s.op("exp", s.read(0)))
+
+    both(f, [0.3])
+    assert log(np.array([1.0])) is None
+    s, x = kept[0]
+    with pytest.raises(gradops.errors.JitError, match="no more traced"):
+        s.op("exp", x)
+        s.tensor(s.op("exp", x))
+
+
+# Random programs.
+
+
+def random_function(seed: int, steps: int):
+    """A function of three numbers: operations, some on tensors of results, which may be of ops, stopped or scaled."""
+    rng = random.Random(seed)
+    plan = []
+    for i in range(steps):
+        kind = rng.random()
+        choice = [rng.randrange(3 + i), rng.randrange(3 + i), round(rng.uniform(-2, 2), 3)]
+        if kind < 0.2:
+            plan.append(("unary", rng.choice(["exp", "log1p", "sin", "tanh", "negative", "sqrt", "abs"]), *choice))
+        elif kind < 0.65:
+            plan.append(("binary", rng.choice(["add", "subtract", "multiply", "divide"]), *choice))
+        elif kind < 0.85:
+            plan.append(("literal", rng.choice(["add", "multiply", "power"]), *choice))
+        elif kind < 0.92:
+            plan.append(("tensor", rng.choice(["cos", "stop", "reverse", "square"]), *choice))
+        else:
+            plan.append(("seen", "", *choice))
+
+    def f(s, p):
+        values = [s.op("tanh", s.read(i)) for i in range(3)]
+        seen = []
+        for kind, name, i, j, number in plan:
+            x, y = values[i], values[j]
+            if kind == "unary":
+                x = s.op("add", s.op("multiply", x, x), 0.5) if name in ("log1p", "sqrt") else s.op("tanh", x)
+                new = s.op(name, x)
+            elif kind == "binary":
+                y = s.op("add", s.op("multiply", y, y), 1.0) if name == "divide" else y
+                new = s.op(name, x, y)
+            elif kind == "literal":
+                exponent = float(round(number))
+                new = (
+                    s.op(name, s.op("add", s.op("abs", x), 0.5), exponent) if name == "power" else s.op(name, x, number)
+                )
+            elif kind == "tensor":
+                x = s.tensor(x)
+                new = {
+                    "cos": ops.cos,
+                    "stop": flow.stop_gradient,
+                    "reverse": lambda x: flow.scaled_gradient(x, -0.5),
+                    "square": ops.square,
+                }[name](x)
+            else:
+                seen.append(s.tensor(x))
+                new = x
+            values.append(new)
+        total = values[0]
+        for value in values[-4:]:
+            total = s.op("add", total, s.op("tanh", value))
+        total = s.tensor(total)
+        for value in seen:
+            total = total + 0.1 * ops.tanh(value)
+        return total
+
+    return f
+
+
+def check_random(seed: int, steps: int):
+    f = random_function(seed, steps)
+    x = [0.3, -0.8, 1.2]
+    for derivative in (gradops.value_and_grad, lambda f: lambda x: functional.hessian(f, x)):
+        found, expected = both(f, x, derivative)
+        for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (found, expected))):
+            np.testing.assert_allclose(
+                a, b, rtol=1e-9, atol=1e-12 * max(1.0, float(np.max(np.abs(b)))), err_msg=str(seed)
+            )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs(seed):
+    check_random(seed, 25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(300))
+def test_many_random_programs(seed):
+    check_random(1000 + seed, 10 + seed % 60)

@@ -1,0 +1,197 @@
+# Functions of single numbers, which a compiled function logs on NumPy; elsewhere the same code does without.
+
+y <- c(0.3, -0.2, 0.5, 1.1, -0.7)
+
+in_scalars <- function(p) {
+  h <- 1
+  total <- 0
+  for (t in 2:5) {
+    h <- exp(p[1]) + exp(p[2]) * y[t - 1]^2 + h / (1 + exp(-p[3]))
+    total <- total + log(h) + y[t]^2 / h
+  }
+  total / 2
+}
+
+in_elements <- function(p) {
+  h <- numeric(5)
+  h[1] <- 1
+  for (t in 2:5) h[t] <- exp(p[1]) + exp(p[2]) * y[t - 1]^2 + h[t - 1] / (1 + exp(-p[3]))
+  sum(log(h[-1]) + y[-1]^2 / h[-1]) / 2
+}
+
+start <- c(-2, -1.5, 0.5)
+
+test_each("loops over numbers have the derivatives of the same function that is not compiled", {
+  for (f in list(in_scalars, in_elements)) {
+    compiled <- jit(value_and_grad_fn(f))(start)
+    expect_equal(compiled$value, f(start))
+    expect_equal(compiled$gradient, gradient(f, start))
+    expect_equal(compiled$gradient, numeric_gradient(f, start), tolerance = 1e-6)
+  }
+  expect_equal(jit(hessian_fn(in_scalars))(start), hessian(in_scalars, start))
+  expect_equal(jit(hessian_fn(in_elements))(start), hessian(in_scalars, start))
+})
+
+test_that("they are native, and R is left out of them", {
+  skip_if(config_backend() != "numpy" || !reticulate::py_module_available("llvmlite"), "native code is NumPy's")
+  f <- jit(value_and_grad_fn(in_scalars))
+  f(start)
+  expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
+})
+
+test_each("each function of R's on a number", {
+  functions <- list(
+    exp, log, sqrt, log1p, expm1, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, lgamma, abs,
+    function(x) -x, function(x) x^2, function(x) 2^x, function(x) x^x, function(x) x - 1L, function(x) 3 / x,
+    function(x) log(x, 3), function(x) x %% 0.3, function(x) round(x), function(x) digamma(x), function(x) +x,
+    function(x) max(x, 0.2), function(x) pmin(x, 0.2), function(x) sum(x, x), function(x) op_exp(x),
+    function(x) as.numeric(x)^2, function(x) dnorm(0.3, x, exp(x), log = TRUE)
+  )
+  for (f in functions) {
+    g <- function(p) f(p[1]) * p[2] + f(p[2])
+    found <- jit(value_and_grad_fn(g))(c(0.6, 0.7))
+    expect_equal(found$value, unname(as.numeric(g(c(0.6, 0.7)))))
+    expect_equal(found$gradient, gradient(g, c(0.6, 0.7)), info = deparse1(f))
+  }
+})
+
+test_each("names go with numbers as they do elsewhere", {
+  seen <- NULL
+  f <- function(p) {
+    a <- p["a"] * 2
+    seen <<- c(names(a), names(p["b"] + a), names(p[["b"]] + 1))
+    a * p[["b"]] + exp(p["b"])
+  }
+  x <- c(a = 0.5, b = -0.3)
+  found <- jit(value_and_grad_fn(f))(x)
+  compiled <- seen
+  expect_equal(unname(found$gradient), unname(gradient(f, x)))
+  expect_equal(compiled, seen)
+  expect_equal(seen, c("a", "b"))
+})
+
+test_each("a number on the way has its own gradient and hooks", {
+  hooked <- NULL
+  f <- function(p) {
+    a <- p[1] * p[2]
+    b <- exp(a)
+    end <- b * a + sin(a) * b
+    a$register_hook(function(g) {
+      hooked <<- g
+      NULL
+    })
+    of <- autodiff_grad(end, list(a, b), retain_graph = TRUE)
+    of[[1]] * 10 + of[[2]] + 0 * end
+  }
+  g <- function(p) {
+    p <- variable(p, requires_grad = TRUE)
+    f(p)
+  }
+  x <- c(0.4, -0.7)
+  a <- prod(x)
+  expected <- 10 * (exp(a) * (a + sin(a)) + exp(a) * (1 + cos(a))) + a + sin(a)
+  expect_equal(as.numeric(g(x)), expected)
+  skip_if(backend != "numpy", "no gradients of variables inside of a compiled function")
+  expect_equal(jit(g)(x), expected)
+  expect_false(is.null(hooked))
+})
+
+test_each("scopes, stopped and custom gradients in between", {
+  twice <- op_custom_gradient(function(x) list(x^2, function(upstream) 100 * upstream))
+  has_no_grad <- backend %in% c("numpy", "torch")
+  f <- function(p) {
+    a <- exp(p[1])
+    fixed <- with_stop_gradient(a * p[2])
+    b <- if (has_no_grad) with_no_grad(a * 3) else op_stop_gradient(a * 3)
+    c <- op_stop_gradient(a) * a
+    d <- op_scaled_gradient(a, -2) * p[2]
+    fixed * p[2] + b * a + c + d + twice(a)
+  }
+  x <- c(0.3, -0.8)
+  found <- jit(value_and_grad_fn(f))(x)
+  expect_equal(found$gradient, gradient(f, x))
+  a <- exp(x[1])
+  expect_equal(found$gradient, c(a * 3 * a + a * a - 2 * a * x[2] + 100 * a, a * x[2] + a))
+})
+
+test_each("with loops and branches that are steps of the program", {
+  f <- function(p) {
+    q <- exp(p[1])
+    last <- op_scan(function(state, y) list(state * q + y * p[2], NULL), q * 2, y)[[1]]
+    r <- q * p[2]
+    op_cond(op_less(q, 5), function() last * r, function() r) + q
+  }
+  x <- c(0.1, -0.4)
+  skip_if(backend == "torch", "branches on values are an error in what PyTorch compiles")
+  found <- jit(value_and_grad_fn(f))(x)
+  expect_equal(found$gradient, numeric_gradient(function(x) as.numeric(f(op_convert_to_tensor(x))), x), tolerance = 1e-6)
+})
+
+test_each("a number is a tensor like any other", {
+  f <- function(p) {
+    a <- p[1] + p[2]
+    expect_null(dim(a))
+    expect_length(a, 1)
+    expect_true(op_is_tensor(a))
+    expect_equal(op_dtype(a), "float64")
+    v <- c(a, p[3], 2 * a)
+    expect_length(v, 3)
+    m <- matrix(0, 2, 2)
+    m[1, 2] <- a
+    m[2, 1] <- v[3]
+    sum(m %*% v[1:2]) + a
+  }
+  x <- c(0.2, 0.5, -0.1)
+  expect_equal(jit(value_and_grad_fn(f))(x)$gradient, gradient(f, x))
+  expect_error(jit(function(p) if (p[1] * 2 > 1) p[1] else p[2])(c(1, 2)), class = "gradops_error_jit")
+})
+
+test_each("other dtypes and shapes go the ordinary way", {
+  f <- function(p) p[1] * 2 + p[2]^2
+  single <- op_convert_to_tensor(c(0.5, 0.25), dtype = "float32")
+  expect_equal(op_dtype(jit(f)(single)), "float32")
+  g <- function(x) x[1, 2] * x[2, 1] + x[3]
+  expect_equal(jit(grad_fn(g))(matrix(c(1, 2, 3, 4), 2)), matrix(c(0, 3, 2 + 1, 0) - c(0, 0, 0, 0), 2))
+  whole <- jit(function(x) x[1] * 3L + x[2])(op_convert_to_tensor(1:2))
+  expect_equal(as.numeric(whole), 5)
+})
+
+test_each("a number that is used later is an error, as any traced tensor", {
+  kept <- NULL
+  f <- jit(function(p) {
+    kept <<- p[1] * 2
+    p[1] * 3
+  })
+  expect_equal(f(c(1, 2)), 3)
+  skip_if(backend != "numpy", "what a library says of its traced tensors is its own")
+  expect_error(as.numeric(kept + 1), class = "gradops_error")
+})
+
+test_that("random functions of numbers, compiled and not", {
+  skip_without("numpy")
+  local_backend("numpy")
+  withr::local_seed(20261122)
+  for (round in 1:8) {
+    plan <- lapply(1:25, function(i) list(kind = sample(8, 1), i = sample(i + 1, 1), j = sample(i + 1, 1), k = runif(1)))
+    f <- function(p) {
+      values <- list(tanh(p[1]), tanh(p[2]))
+      h <- numeric(length(plan))
+      for (t in seq_along(plan)) {
+        x <- values[[plan[[t]]$i]]
+        z <- values[[plan[[t]]$j]]
+        new <- switch(plan[[t]]$kind,
+          x + z, x * z, x - plan[[t]]$k, z / (x^2 + 1), sin(x), exp(tanh(x)), op_stop_gradient(x) * z,
+          if (t > 1) h[sample.int(t - 1, 1)] + x else x
+        )
+        h[t] <- new
+        values[[length(values) + 1]] <- new
+      }
+      sum(tanh(h)) + tanh(values[[length(values)]])
+    }
+    x <- c(0.4, -1.1)
+    seed <- round
+    g <- function(p) withr::with_seed(seed, f(p))
+    compiled <- withr::with_seed(1, jit(value_and_grad_fn(g))(x))
+    expect_equal(compiled$gradient, gradient(g, x))
+  }
+})
