@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradops import ops
+from gradops import Variable, ops
 
 UNARY = ("sin", "cos", "tanh", "sigmoid", "softplus", "arctan", "erf", "square", "abs", "relu", "negative", "expm1")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "arctan2", "logaddexp", "hypot")
@@ -46,7 +46,7 @@ class Program:
 
     def _proposed(self, registers: list) -> tuple | None:
         rng, pick = self.rng, lambda kinds="f", ndim=0: self._pick(registers, kinds, ndim)
-        kind = rng.choice(list(KINDS), p=np.array(list(KINDS.values())) / sum(KINDS.values()))
+        kind = str(rng.choice(list(KINDS), p=np.array(list(KINDS.values())) / sum(KINDS.values())))
         x = pick(ndim=0 if kind in ("unary", "binary", "cast", "complex", "compare", "where", "scalar") else 1)
         if x is None:
             return None
@@ -117,7 +117,7 @@ class Program:
         total = 0.0
         for register, weight in zip(registers, self.weights):
             if "float" in ops.dtype(register):
-                total = total + ops.sum(ops.cast(ops.tanh(register), "float64") * weight)
+                total = total + ops.sum(ops.multiply(ops.cast(ops.tanh(register), "float64"), weight))
         return total
 
 
@@ -174,7 +174,7 @@ def perform(step: tuple, registers: list) -> Any:
                 "concatenate": lambda: ops.concatenate([v, ops.sin(v)], axis),
             }[how]()  # fmt: skip
         case "item", [x, key]:
-            return registers[x][key] if not isinstance(registers[x], np.ndarray) else ops.get_item(registers[x], key)
+            return registers[x][key] if isinstance(registers[x], Variable) else ops.get_item(registers[x], key)
         case "take", [x, positions, axis]:
             return ops.take(registers[x], positions, axis)
         case "positions", [name, x]:

@@ -403,6 +403,8 @@ def test_checkpoint_closures_get_their_gradients(way):
         return gradops.checkpoint(lambda y: ops.sin(x * y))(x * 1.0) * x
 
     check(way, f, np.sin(X**2) + 2 * X**2 * np.cos(X**2), 6 * X * np.cos(X**2) - 4 * X**3 * np.sin(X**2))
+    with_itself = lambda x: gradops.checkpoint(lambda y: ops.sin(x * y))(x)  # noqa: E731
+    check(way, with_itself, 2 * X * np.cos(X**2), 2 * np.cos(X**2) - 4 * X**2 * np.sin(X**2))
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -1,4 +1,4 @@
-"""Random programs on NumPy: value and gradient, compiled as without, and against finite differences."""
+"""Random programs: compiled as without, against finite differences, and on other libraries against the tape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from parity import numpy
+from parity import numpy, tensors
 from random_programs import Program
 
 from gradops import value_and_grad
@@ -62,3 +62,47 @@ def test_compiled(seed):
 @pytest.mark.parametrize("seed", range(1000, 1000 + LONG))
 def test_many_compiled(seed):
     check_compiled(Program(seed))
+
+
+def compiled_derivative(library: str, program: Program):
+    """By the library's compiler; PyTorch's compiles the loss, as its guards fail on arrays in a compiled derivative."""
+    if library != "torch":
+        return jit(derivative(program))
+    import torch
+
+    torch._dynamo.reset()
+    loss = torch.compile(program.loss, fullgraph=True, backend="aot_eager")
+
+    def value_and_gradients(*inputs):
+        leaves = [x.requires_grad_() for x in inputs]
+        y = loss(*leaves)
+        return y.detach(), torch.autograd.grad(y, leaves, allow_unused=True, materialize_grads=True)
+
+    return value_and_gradients
+
+
+def check_elsewhere(library: str, program: Program, compiled: bool = True) -> None:
+    """The library's own derivatives, eager and by its compiler, are the tape's."""
+    f = derivative(program)
+    with np.errstate(all="ignore"):
+        wanted = f(*program.inputs)
+    inputs = [tensors(x, library) for x in program.inputs]
+    same(f(*inputs), wanted, program)
+    if compiled:
+        same(compiled_derivative(library, program)(*inputs), wanted, program)
+
+
+LIBRARIES = ("torch", "tensorflow", "jax")
+
+
+@pytest.mark.parametrize("library, count", [("torch", 10), ("tensorflow", 2)])
+def test_elsewhere(library, count):
+    for seed in range(count):
+        check_elsewhere(library, Program(seed), compiled=seed == 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2000, 2000 + LONG // 3))
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_many_elsewhere(library, seed):
+    check_elsewhere(library, Program(seed))

@@ -45,6 +45,7 @@ def _checkpoint(run, inputs: list) -> list:
         return run(*inputs)
     drawn: list = []
     used: dict = {}
+    inputs = [tf.identity(x) for x in inputs]  # one that ``run`` closes over too is another tensor there
     if tf.executing_eagerly():
         with stopped(), tf.GradientTape() as probe, closures.noting(drawn, used):
             values = run(*inputs)
@@ -55,7 +56,6 @@ def _checkpoint(run, inputs: list) -> list:
         others = [x for x in used.values() if id(x) not in mine and closures.watched([x])]
     else:
         graph = tf.compat.v1.get_default_graph()
-        inputs = [tf.identity(x) for x in inputs]
         start = len(graph.get_operations())
         with tf.GradientTape() as probe, closures.noting(drawn, used):
             values = run(*inputs)
