@@ -81,7 +81,7 @@ def _promote(first: str, second: str) -> str:
 
 def promote_number(name: str, number: type, floatx: str) -> str:
     """The promoted dtype of a tensor of dtype ``name`` and a Python number of type ``number``."""
-    return _MEETS_NUMBER[name, number, floatx]
+    return _MEETS_NUMBER[number][name, floatx]
 
 
 def _promote_number(name: str, number: type, floatx: str) -> str:
@@ -107,10 +107,8 @@ def real_of(name: str) -> str:
 
 
 _MEETS = {(first, second): _promote(first, second) for first in ALL for second in ALL}
-_MEETS_NUMBER: dict[tuple[str, type, str], str] = {
-    (name, number, floatx): _promote_number(name, number, floatx)
-    for name in ALL
+_MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
+    number: {(name, floatx): _promote_number(name, number, floatx) for name in ALL for floatx in FLOATS}
     for number in (bool, int, float, complex)
-    for floatx in FLOATS
 }
-"""Tables, as ``torch.compile`` looks through caches, and says so."""
+"""Tables, as ``torch.compile`` looks through caches, and says so. Of one with types as keys it checks each key."""

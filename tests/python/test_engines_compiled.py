@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import compilers
+import numpy as np
 import pytest
 from test_parity import CASES
+
+import gradops
+from gradops import ops
 
 SAMPLE = ("einsum", "sort", "unique")
 CHEAP = [name for name in ("torch.compile", "tf.function") if name in compilers.INSTALLED]
@@ -32,3 +36,23 @@ def test_the_record_is_of_every_op_and_says_why():
     rows = compilers.recorded()
     assert set(rows) == {case.op for case in CASES}
     assert {op for op, row in rows.items() if set(row.values()) != {"yes"}} == set(compilers.REASONS)
+
+
+def test_torch_compiles_once():
+    """Whatever else the ops are used for meanwhile: what PyTorch's compiled code checks at each call is of the call."""
+    torch = pytest.importorskip("torch")
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    own = gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: upstream * 2.0))
+    f = torch.compile(lambda x: ops.sum(own(ops.exp(x)) * ops.maximum(x, 0.5)), backend=backend, fullgraph=True)
+    x = torch.ones(3, requires_grad=True)
+    f(x)
+    for other in (x, np.ones(3), gradops.Variable(np.ones(3), requires_grad=True), np.float32(1)):
+        own(ops.exp(other)), ops.maximum(other, 0.5), ops.maximum(other, other)
+        f(x).backward()
+    assert len(graphs) == 1
+    np.testing.assert_allclose(x.grad.numpy(), 4 * np.full(3, 2 * np.e + np.sin(np.e)), rtol=1e-6)

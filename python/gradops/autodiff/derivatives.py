@@ -22,7 +22,10 @@ from .variable import Variable, attach_new, wrap
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
     """The derivatives of tensors of one library, the tape's where there is a variable among them."""
-    return tape if any(isinstance(x, Variable) for x in values) else backend.derivatives
+    for x in values:
+        if isinstance(x, Variable):
+            return tape
+    return backend.derivatives
 
 
 @by_tape

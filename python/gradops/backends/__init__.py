@@ -138,9 +138,17 @@ def owner(kind: type) -> Backend | None:
     return found
 
 
+def _owner_in_trace(kind: type) -> Backend | None:
+    name = _owner_of(kind)
+    return None if name is None else _loaded[name]
+
+
+owner._torchdynamo_inline = _owner_in_trace  # type: ignore[attr-defined]  # a table that grows is compiled again
+
+
 @constant
 def _owner_of(kind: type) -> str | None:
-    for base in kind.__mro__:
+    for base in kind.__mro__ if kind not in _PLAIN else ():
         name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])
         if name is not None and by_name(name).owns(kind):
             return name

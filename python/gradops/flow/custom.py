@@ -99,9 +99,7 @@ class _Custom:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
     def __call__(self, *args, **kwargs):
-        owners = {backends.owner(type(x.data if isinstance(x, Variable) else x)) for x in args}
-        if not kwargs and len(owners) == 1 and None not in owners:
-            (backend,) = owners  # the usual case: tensors of one library and nothing else
+        if not kwargs and args and (backend := _owner(args)) is not None:  # tensors of one library and nothing else
             return self._apply(backend, list(args), range(len(args)), list(args), None, {})
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
@@ -130,11 +128,12 @@ class _Custom:
                 a, k = _tree.unflatten(form, filled)
             value, gradient = self._parts(a, k)
             wants = self._form or self._form_of(gradient)
-            values, structure = ([value], _tree.LEAF) if is_tensor(value) else _tree.flatten(value)
-            if not values:
-                values = [_output(backend, value)]
+            if is_tensor(value):
+                values, structure = [value], _tree.LEAF
+            else:
+                values, structure = _tree.flatten(value)
+                values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
             box["form"] = structure
-            values = [v if is_tensor(v) else _output(backend, v) for v in values]
             read = () if backends.compiling() else _read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
 
             def pull(upstreams):
@@ -158,6 +157,8 @@ class _Custom:
         if self.gradient is not None:
             return self.f(*args, **kwargs), self.gradient
         result = self.f(*args, **kwargs)
+        if type(result) is tuple and len(result) == 2 and callable(result[1]):
+            return result
         if isinstance(result, dict) and set(result) == {"value", "grad"}:
             result = (result["value"], result["grad"])
         if not isinstance(result, (tuple, list)) or len(result) != 2 or not callable(result[1]):
@@ -172,7 +173,9 @@ class _Custom:
 
     @property
     def arguments(self) -> Arguments:
-        """The parameters of ``f``."""
+        """The parameters of ``f``; what ``torch.compile`` reads must not change, or it compiles again."""
+        if backends.compiling():
+            return Arguments(self.f)
         if self._arguments is None:
             self._arguments = Arguments(self.f)
         return self._arguments
@@ -186,6 +189,17 @@ class _Custom:
         if known is None:
             known = self._forms[id(code)] = code, Form(gradient, False, self.arguments)
         return known[1]
+
+
+def _owner(args: tuple):
+    """The backend of tensors and variables, if it is one."""
+    found = None
+    for x in args:
+        backend = backends.owner(type(x.data if isinstance(x, Variable) else x))
+        if backend is None or found is not None and backend is not found:
+            return None
+        found = backend
+    return found
 
 
 def _read_by(gradient: Callable, inputs) -> list[tuple]:

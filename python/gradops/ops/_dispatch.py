@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import _source, backends, config
@@ -49,6 +50,18 @@ class _Kernels(dict):
     __slots__ = ("op",)
 
     def __missing__(self, key):
+        return self.op.resolve(key)
+
+
+class _Resolved:
+    """The same where ``torch.compile`` reads: no table, which it would check at each call and which goes on growing."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __getitem__(self, key):
         return self.op.resolve(key)
 
 
@@ -364,6 +377,9 @@ def _public(entry: Op, function: Callable) -> Callable:
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__
     public.op = entry
+    read = FunctionType(public.__code__, scope | {"kernels": _Resolved(entry)}, plain, public.__defaults__)
+    read.__kwdefaults__ = public.__kwdefaults__
+    public._torchdynamo_inline = read
     public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
     return public
 
