@@ -11,7 +11,8 @@
 #' @param scale `1 / sqrt(width)` if NULL.
 #' @param is_causal Mask the sources after a target's own position.
 #' @param flash_attention TRUE asks for the fused kernel where a library has one, also where it can be
-#'   differentiated only once (PyTorch's); NULL takes it where no derivative is wanted; FALSE never.
+#'   differentiated only once (PyTorch's); NULL takes it where that shows nowhere, on PyTorch's CPU also for first
+#'   derivatives without mask or bias; FALSE never.
 #' @param attn_logits_soft_cap A `cap` that bounds the scaled logits: `cap * tanh(logits / cap)`.
 #' @returns `(batch, targets, heads, width)`. A target that may attend to nothing gives 0. NumPy never holds the
 #'   logits of more than a few targets at once.

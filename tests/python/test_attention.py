@@ -98,6 +98,37 @@ def test_fused_attention_is_differentiated_once():
             torch.autograd.grad(torch.sum(first), q)
 
 
+@pytest.mark.parametrize("how", ["plain", "causal", "shared", "one without gradient"])
+def test_torch_fuses_where_it_differentiates(how):
+    """The fused kernel's values and gradients, the formula's second and third derivatives, and no graph besides."""
+    random = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn((2, 5, 3, 4), generator=random, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    if how == "shared":
+        k, v = q * 2, q
+    if how == "one without gradient":
+        k = k.detach()
+    options = {"is_causal": how == "causal"}
+    leaves = [x for x in (q, k, v) if x.is_leaf and x.requires_grad]
+
+    def derivatives(flash):
+        y, found = ops.dot_product_attention(q, k, v, flash_attention=flash, **options), []
+        kinds = y.grad_fn.next_functions[0][0].name()
+        for _ in range(3):
+            found.append(y)
+            total = torch.sum(y**3)
+            gradients = torch.autograd.grad(total, leaves, create_graph=True)
+            y = torch.stack(list(gradients))
+        again = torch.sum(ops.dot_product_attention(q, k, v, flash_attention=flash, **options) ** 3)
+        once = torch.autograd.grad(again, leaves, retain_graph=True)
+        return [*found, y, *once], kinds
+
+    (got, fused), (want, plain) = derivatives(None), derivatives(False)
+    assert fused == "_FusedBackward" != plain
+    for g, w in zip(got, want):
+        torch.testing.assert_close(g, w)
+    assert not got[-1].requires_grad
+
+
 def test_vmap_in_torch():
     q = torch.tensor(some(3, 1, 4, 2, 4))
     together = torch.func.vmap(lambda q: ops.dot_product_attention(q, q, q))(q)

@@ -6,6 +6,7 @@ library would accept although it is wrong is checked before, by the op's ``check
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 from collections.abc import Callable
@@ -112,7 +113,7 @@ def diagnose(op, bound: dict[str, Any]) -> None:
         value = bound[name]
         items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
         for item in items:
-            if not (is_numeric(item) or (item is None and op.signature.parameters[name].default is None)):
+            if not (is_numeric(item) or (item is None and _may_be_none(op.signature.parameters[name]))):
                 raise not_a_tensor(op.name, name, item)
     for name, value in bound.items():
         annotation = op.annotations[name]
@@ -352,6 +353,10 @@ def is_numeric(value) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(is_numeric, value))
     return hasattr(value, "data") and hasattr(value, "requires_grad")
+
+
+def _may_be_none(parameter: inspect.Parameter) -> bool:
+    return parameter.default is None or str(parameter.annotation).endswith("| None")
 
 
 def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:

@@ -78,7 +78,8 @@ def dot_product_attention(
         scale: ``1 / sqrt(width)`` if None.
         is_causal: mask the sources after a target's own position.
         flash_attention: True asks for the fused kernel where a library has one, also where it can be
-            differentiated only once (PyTorch's); None takes it where no derivative is wanted; False never.
+            differentiated only once (PyTorch's); None takes it where that shows nowhere, on PyTorch's CPU also for
+            first derivatives without mask or bias; False never.
         attn_logits_soft_cap: a ``cap`` that bounds the scaled logits: ``cap * tanh(logits / cap)``.
 
     Returns:

@@ -6,6 +6,7 @@ from .. import config
 from ..annotations import Axes, Axis, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._checks import check_axes, check_axis, check_rank, describe, integer
+from ._compose import is_complex
 from ._dispatch import op
 from ._precision import rounded, wide
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
@@ -91,14 +92,41 @@ def batch_normalization(
 @op(name="layer_normalization")
 def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: Axes, epsilon: float | None):
     axes = check_axes("layer_normalization", axis, check_rank("layer_normalization", x, 1))
+    epsilon = config.epsilon() if epsilon is None else float(epsilon)
     x, narrow = wide(x)
+    if _is_trailing(x, axes, gamma) and _is_trailing(x, axes, beta) and not is_complex(x):
+        return rounded(standardized(x, gamma, beta, len(axes), epsilon), narrow)
     gamma = _along("layer_normalization", "gamma", gamma, x, axes)
     beta = _along("layer_normalization", "beta", beta, x, axes)
+    return rounded(_standardized(x, gamma, beta, axes, epsilon), narrow)
+
+
+def _is_trailing(x, axes, parameter) -> bool:
+    """Whether the axes are the last ones, and a parameter None or of their sizes and of ``x``'s dtype."""
+    first = len(x.shape) - len(axes)
+    if not axes or sorted(axes) != list(range(first, len(x.shape))):
+        return False
+    return parameter is None or parameter.dtype == x.dtype and parameter.shape == x.shape[first:]
+
+
+@op(public=False)
+def standardized(x: Tensor, gamma: Tensor | None, beta: Tensor | None, rank: Integer, epsilon: float) -> Tensor:
+    """:func:`layer_normalization` over the last ``rank`` axes, for which libraries have one kernel.
+
+    Args:
+        gamma, beta: of the sizes of these axes and of ``x``'s dtype, which is real.
+
+    Gradient:
+        That of the formula, for every tensor.
+    """
+    return _standardized(x, gamma, beta, tuple(range(len(x.shape) - rank, len(x.shape))), epsilon)
+
+
+def _standardized(x, gamma, beta, axes, epsilon):
     centered = subtract(x, mean(x, axes, True))
-    spread = mean(squared(centered), axes, True)
-    y = divide(centered, sqrt(add(spread, config.epsilon() if epsilon is None else float(epsilon))))
+    y = divide(centered, sqrt(add(mean(squared(centered), axes, True), epsilon)))
     y = y if gamma is None else multiply(y, gamma)
-    return rounded(y if beta is None else add(y, beta), narrow)
+    return y if beta is None else add(y, beta)
 
 
 def layer_normalization(

@@ -52,6 +52,12 @@ def moments(x, axes, keepdims=False):
 signed = arrays((2, 3, 4), -2.0, 2.0, away=[0.0])
 
 CASES = [
+    Case(
+        "standardized",
+        fixed(x=signed, gamma=(3, 4), beta=(3, 4), rank=2, epsilon=1e-3),
+        lambda x, gamma, beta, rank, epsilon: layer(x, gamma, beta, [1, 2], epsilon),
+        gradients=["x", "gamma", "beta"],
+    ),
     Case("moments", fixed(x=signed, axes=[0, 2]), moments, gradients=["x"]),
     Case("moments", fixed(x=signed, axes=-1, keepdims=True), moments, gradients=["x"], label="keepdims"),
     Case("moments", fixed(x=arrays((3, 4), -5, 5, dtype="int64"), axes=[0]), moments, label="integers"),

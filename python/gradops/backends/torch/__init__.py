@@ -18,6 +18,7 @@ from .fourier import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
+from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .products import *  # noqa: F403
 from .random import *  # noqa: F403

@@ -100,3 +100,35 @@ def untraced():
     """A scope in which ``make_fx`` writes nothing down: what is made there is a constant to its graphs."""
     tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")
     return getattr(tracing, "disable_proxy_modes_tracing", contextlib.nullcontext)()
+
+
+ATTENTION = "fused attention that can be differentiated twice, on the CPU"
+_choice = private.find(ATTENTION, "torch._fused_sdp_choice")
+_fused = private.find(ATTENTION, "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu")
+_fused_backward = private.find(ATTENTION, "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward")
+_FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION's number
+
+
+def is_fused_on_cpu(query, key, value, options: dict) -> bool:
+    """Whether PyTorch takes its fused kernel for the CPU, whose inputs alone have gradients."""
+    mask = options["attn_mask"]
+    return (
+        private.supported(ATTENTION)
+        and query.device.type == "cpu"
+        and not torch.is_autocast_enabled("cpu")
+        and not options["enable_gqa"]
+        and not (mask is not None and mask.requires_grad)
+        and any(x.requires_grad for x in (query, key, value))
+        and _choice(query, key, value, mask, 0.0, options["is_causal"], scale=options["scale"]) == _FLASH
+    )
+
+
+def fused_attention(query, key, value, options: dict) -> tuple:
+    """The result of attention, and what else its backward pass needs."""
+    return _fused(query, key, value, 0.0, options["is_causal"], attn_mask=options["attn_mask"], scale=options["scale"])
+
+
+def fused_gradients(upstream, query, key, value, result, others: list, options: dict) -> tuple:
+    """The gradients for query, key and value."""
+    how = {"attn_mask": options["attn_mask"], "scale": options["scale"]}
+    return _fused_backward(upstream, query, key, value, result, *others, 0.0, options["is_causal"], **how)

@@ -3,6 +3,10 @@
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from . import _private, transforms
+
+_attention = torch.nn.functional.scaled_dot_product_attention
+
 
 def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention=None):
     if mask is not None or bias is not None:
@@ -11,14 +15,46 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
         mask = seen if mask is None else seen & mask.to(torch.bool)
         if bias is not None:
             mask = torch.where(mask, bias, -torch.inf)
-    arguments = [x.transpose(1, 2) for x in (query, key, value)]
-    # The fused kernels have no second derivative.
-    fused = flash_attention if flash_attention is not None else not torch.is_grad_enabled()
-    kinds = [SDPBackend.MATH]
-    if fused:
-        kinds += [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
-    with sdpa_kernel(kinds):
-        result = torch.nn.functional.scaled_dot_product_attention(
-            *arguments, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=key.shape[2] != query.shape[2]
-        )
+    inputs = [x.transpose(1, 2) for x in (query, key, value)]
+    options = {"attn_mask": mask, "is_causal": is_causal, "scale": scale}
+    options["enable_gqa"] = key.shape[2] != query.shape[2]
+    if flash_attention is None and torch.is_grad_enabled():
+        if torch.compiler.is_compiling() and not transforms.transforming():
+            result = _attention(*inputs, **options)  # no compiled function has a second derivative
+        elif mask is None and _private.is_fused_on_cpu(*inputs, options) and not transforms.active():
+            result = _Fused.apply(*inputs, options)  # with a mask its gradients would be NaN where nothing is seen
+        else:
+            result = _by_formula(*inputs, options)
+    elif flash_attention is False:
+        result = _by_formula(*inputs, options)
+    else:
+        kinds = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
+        with sdpa_kernel([SDPBackend.MATH, *kinds]):
+            result = _attention(*inputs, **options)
     return result.transpose(1, 2)
+
+
+def _by_formula(query, key, value, options: dict):
+    with sdpa_kernel([SDPBackend.MATH]):
+        return _attention(query, key, value, **options)
+
+
+class _Fused(torch.autograd.Function):
+    """The fused kernel, which has a first derivative; where a second one is wanted the first is the formula's."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, options):
+        result, *others = _private.fused_attention(query, key, value, options)
+        ctx.options = options
+        ctx.save_for_backward(query, key, value, result, *others)
+        return result
+
+    @staticmethod
+    def backward(ctx, upstream):
+        query, key, value, result, *others = ctx.saved_tensors
+        if not torch.is_grad_enabled():
+            return *_private.fused_gradients(upstream, query, key, value, result, others, ctx.options), None
+        inputs = [x.view_as(x) if x.requires_grad else x for x in (query, key, value)]
+        wanted = [x for x in inputs if x.requires_grad]
+        found = iter(torch.autograd.grad(_by_formula(*inputs, ctx.options), wanted, upstream, create_graph=True))
+        return *(next(found) if x.requires_grad else None for x in inputs), None

@@ -86,7 +86,7 @@ def custom(run, inputs: list) -> list:
     if transforms.active() and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return transforms.custom(run, inputs, reaches_others)
     values, pull = run(*inputs)
-    values = [v.clone() if any(_shared(v, x) for x in inputs) else v for v in values]
+    values = [v.clone() if _handed_through(v, inputs) else v for v in values]
     if transforms.active() and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
     if not torch.is_grad_enabled():
@@ -98,10 +98,13 @@ def custom(run, inputs: list) -> list:
     return list(_Custom.apply(pull, values, *inputs))
 
 
-def _shared(v, x) -> bool:
-    """Whether a result is an input handed through, or a view of one."""
+def _handed_through(v, inputs: list) -> bool:
+    """Whether a result is an input, or a view of one."""
     base = _private.base(v)
-    return v is x or base is not None and (base is x or base is _private.base(x))
+    for x in inputs:
+        if v is x or base is not None and (base is x or base is _private.base(x)):
+            return True
+    return False
 
 
 def _custom_compiled(run, inputs: list) -> list:
@@ -277,18 +280,22 @@ def _in_transform(leaves: list) -> bool:
 
 def reaches_others(ys: list, inputs: list) -> bool:
     """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
-    known = {x.grad_fn for x in inputs if x.grad_fn is not None}
     leaves = {id(x) for x in inputs}
-    stack, seen = [y.grad_fn for y in ys], set()
+    seen = {x.grad_fn for x in inputs}
+    seen.add(None)
+    stack = [y.grad_fn for y in ys]
     while stack:
         node = stack.pop()
-        if node is None or node in known or node in seen:
+        if node in seen:
             continue
         seen.add(node)
+        further = node.next_functions
+        if further:
+            stack += [next_node for next_node, _ in further]
+            continue
         leaf = getattr(node, "variable", None)
         if leaf is not None and id(leaf) not in leaves and not hasattr(leaf, "gradops_done"):
             return True
-        stack.extend(next_node for next_node, _ in node.next_functions)
     return False
 
 

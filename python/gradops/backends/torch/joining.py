@@ -1,5 +1,7 @@
 """PyTorch kernels: joining and splitting."""
 
+import itertools
+
 import torch
 
 from .._keys import cuts
@@ -15,15 +17,15 @@ def stack(xs, axis=0):
 
 
 def split(x, indices_or_sections, axis=0):
-    return list(torch.tensor_split(x, _even(x, indices_or_sections, axis), dim=axis))
-
-
-def _even(x, sections, axis):
-    if isinstance(sections, int):
-        if sections < 1 or x.shape[axis] % sections:
-            raise ValueError(f"{sections} sections do not divide a dimension of {x.shape[axis]}")
-        return sections
-    return cuts(sections, x.shape[axis])
+    size = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or size % indices_or_sections:
+            raise ValueError(f"{indices_or_sections} sections do not divide a dimension of {size}")
+        sizes = [size // indices_or_sections] * indices_or_sections
+    else:
+        places = [0, *cuts(indices_or_sections, size), size]
+        sizes = [end - start for start, end in itertools.pairwise(places)]
+    return list(torch.split(x, sizes, axis))  # whose gradient is one copy of the pieces'
 
 
 def unstack(x, num=None, axis=0):
