@@ -143,7 +143,7 @@ def _owner_in_trace(kind: type) -> Backend | None:
     return None if name is None else _loaded[name]
 
 
-owner._torchdynamo_inline = _owner_in_trace  # type: ignore[attr-defined]  # a table that grows is compiled again
+owner._torchdynamo_inline = _owner_in_trace  # a table that grows is compiled again
 
 
 @constant
