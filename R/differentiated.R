@@ -6,12 +6,16 @@ differentiated <- function(f, here, joined = FALSE) {
   force(f)
   if (inside() == 0) state$warned <- FALSE # once for all calls that one derivative makes
   function(...) {
+    shared <- FALSE
     if (inside() == 0) {
       state$pending <- NULL
-      local_series_operators()
+      shared <- share_with_series()
     }
     state$inside <- inside() + 1
-    on.exit(state$inside <- inside() - 1)
+    on.exit({
+      state$inside <- inside() - 1
+      if (shared) leave_to_stats()
+    })
     arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
     value <- withCallingHandlers(do.call(tensor_aware(f), arguments), error = explain_branch)
     check_dependence(value, arguments)

@@ -2,24 +2,22 @@
 # are one (see operators.R): while a function is differentiated or compiled, the method of series is the one that is
 # shared, which leaves to that of stats what no tensor is in.
 
-local_series_operators <- function(frame = parent.frame()) {
-  if (length(shared_operators) > 0) {
-    share_with_series()
-    withr::defer(leave_to_stats(), frame)
-  }
-}
-
+# TRUE where R needs it, so that `leave_to_stats()` must undo it.
 share_with_series <- function() {
-  table <- s3_methods()
-  for (operator in names(shared_operators)) {
-    name <- paste0(operator, ".ts")
-    if (is.null(their_operators[[name]])) their_operators[[name]] <- series_operator(operator)
-    assign(name, shared_operators[[operator]], table)
+  if (length(shared_operators) == 0L) {
+    return(FALSE)
   }
+  if (is.null(state$series)) {
+    names <- paste0(names(shared_operators), ".ts")
+    for (operator in names(shared_operators)) their_operators[[paste0(operator, ".ts")]] <- series_operator(operator)
+    state$series <- stats::setNames(as.list(shared_operators)[names(shared_operators)], names)
+  }
+  list2env(state$series, s3_methods())
+  TRUE
 }
 
 leave_to_stats <- function() {
-  rm(list = paste0(names(shared_operators), ".ts"), envir = s3_methods())
+  rm(list = names(state$series), envir = s3_methods())
 }
 
 s3_methods <- function() {
