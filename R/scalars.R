@@ -63,14 +63,14 @@ scalar_element <- function(x, place) {
   if (is.null(log)) {
     return(NULL)
   }
-  if (!is.numeric(place) || length(place) != 1L || is.object(place) || !is.null(dim(place)) || is.na(place)) {
+  if (!is.numeric(place) || length(place) != 1L || is.object(place) || !is.null(dim(place)) || !isTRUE(place >= 1)) {
     return(NULL)
   }
   if (!is.environment(log) && is.null(log <- begin_scalars(x))) {
     return(NULL)
   }
   input <- log$input(x)
-  if (place >= 1 && place < input[2L] + 1) log$add(c(0, input[1L], trunc(place) - 1), x)
+  if (place < input[2L] + 1) log$add(c(0, input[1L], trunc(place) - 1), x)
 }
 
 has_names <- function(x) {

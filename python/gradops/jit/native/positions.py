@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backends import _keys
 from ..array import Place
-from .code import NotNative
+from .code import FLOATS, NotNative
 from .lowering import Lowering
 from .rules import move
 from .whole import WHOLES
@@ -76,9 +76,11 @@ def _add_at(lowering: Lowering, step, x, key, updates):
         cells[key] = added(at if np.shape(at) else int(at), updates)
         return cells
     positions = np.arange(cells.size).reshape(cells.shape)[key]
-    for i, update in zip(positions.flat, np.broadcast_to(updates, positions.shape).flat):
-        cells.flat[i] = added(int(cells.flat[i]), int(update))
-    return cells
+    one = (lambda to, update: code.number("add", [to, update])) if dtype == FLOATS[0] else added
+    found = cells.ravel().tolist()
+    for i, update in zip(positions.ravel().tolist(), np.broadcast_to(updates, positions.shape).ravel().tolist()):
+        found[i] = one(found[i], update)
+    return np.array(found, cells.dtype).reshape(cells.shape)
 
 
 def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = None) -> np.ndarray:
