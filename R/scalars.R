@@ -107,7 +107,7 @@ scalars_together <- function(parts) {
   list(log$write(vapply(parts, function(part) .subset2(part, "gradops_scalar"), 0)))
 }
 
-# The log ---------------------------------------------------------------------------------------------------------------
+# The log -------------------------------------------------------------------------------------------------------------
 
 # Where something is compiled; gives what was before.
 with_scalars <- function(possible = FALSE) {

@@ -124,7 +124,8 @@ test_each("with loops and branches that are steps of the program", {
   x <- c(0.1, -0.4)
   skip_if(backend == "torch", "branches on values are an error in what PyTorch compiles")
   found <- jit(value_and_grad_fn(f))(x)
-  expect_equal(found$gradient, numeric_gradient(function(x) as.numeric(f(op_convert_to_tensor(x))), x), tolerance = 1e-6)
+  of_numbers <- function(x) as.numeric(f(op_convert_to_tensor(x)))
+  expect_equal(found$gradient, numeric_gradient(of_numbers, x), tolerance = 1e-6)
 })
 
 test_each("a number is a tensor like any other", {
@@ -172,7 +173,9 @@ test_that("random functions of numbers, compiled and not", {
   local_backend("numpy")
   withr::local_seed(20261122)
   for (round in 1:8) {
-    plan <- lapply(1:25, function(i) list(kind = sample(8, 1), i = sample(i + 1, 1), j = sample(i + 1, 1), k = runif(1)))
+    plan <- lapply(1:25, function(i) {
+      list(kind = sample(8, 1), i = sample(i + 1, 1), j = sample(i + 1, 1), k = runif(1))
+    })
     f <- function(p) {
       values <- list(tanh(p[1]), tanh(p[2]))
       h <- numeric(length(plan))
