@@ -188,8 +188,8 @@ _VALUES = frozenset(
 def _array_function(self, function, types, arguments, keywords) -> Any:
     """NumPy's other functions on ours are the ops of the same name, recorded."""
     plan = _plans.get(function)
-    if plan is not None and len(arguments) <= plan[1]:
-        call, _, names = plan
+    if plan is not None and plan[0] <= len(arguments) <= plan[1]:
+        _, _, call, names = plan
         try:
             return call(*arguments, **{names[k]: v for k, v in keywords.items()}) if keywords else call(*arguments)
         except KeyError:
@@ -198,7 +198,10 @@ def _array_function(self, function, types, arguments, keywords) -> Any:
 
 
 _plans: dict = {}
-"""Functions that were called to the op, how many leading parameters the two share, and other parameters' names."""
+"""Functions that were called to how many leading arguments their calls have here, the op, and other parameters' names.
+
+At least those that the op requires where there are several, at most those whose order the two share.
+"""
 
 
 def _plan(function, op) -> None:
@@ -220,8 +223,8 @@ def _plan(function, op) -> None:
             break
         shared += 1
     required = sum(p.default is p.empty for p in op.signature.parameters.values())
-    if required <= 1:
-        _plans[function] = op.call, shared, renamed
+    if required <= 1 or required <= shared:
+        _plans[function] = (required if required > 1 else 0), shared, op.call, renamed
 
 
 def _any_function(self, function, arguments: tuple, keywords) -> Any:
