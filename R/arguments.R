@@ -7,7 +7,7 @@ operand <- function(x, name = substitute(x), call = parent.frame()) {
 
 # An argument of positions, groups or classes: there a factor is what it says, its levels counted from 1.
 positions <- function(x, zero_indexed = FALSE, name = substitute(x), call = parent.frame()) {
-  if (is.factor(x)) x <- as.integer(x) - as.integer(zero_indexed)
+  if (is.factor(x)) x <- as.integer(x) - as.integer(flag(zero_indexed, call = call))
   operand(x, name, call)
 }
 

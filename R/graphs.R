@@ -23,7 +23,7 @@
 #' cat(to_dot(loss))
 #' @export
 autodiff_graph <- function(y, params = NULL) {
-  found <- py_to_r(call_core("interop.r.graph", operand(y), params %||% tensors_in(parent.frame())))
+  found <- py_to_r(call_core("interop.r.graph", operand(y), named_tensors(params) %||% tensors_in(parent.frame())))
   structure(
     list(
       boxes = as.data.frame(lapply(found$boxes, unlist)),
@@ -37,7 +37,14 @@ autodiff_graph <- function(y, params = NULL) {
 #' @rdname autodiff_graph
 #' @export
 to_dot <- function(y, params = NULL) {
-  py_to_r(call_core("autodiff.to_dot", operand(y), params %||% tensors_in(parent.frame())))
+  py_to_r(call_core("autodiff.to_dot", operand(y), named_tensors(params) %||% tensors_in(parent.frame())))
+}
+
+named_tensors <- function(params, call = parent.frame()) {
+  if (length(params) && !(is.list(params) && all(nzchar(rlang::names2(params))))) {
+    unsupported("params", "must be a named list of tensors.", call = call)
+  }
+  if (length(params)) params
 }
 
 # The tensors that have a name in a frame.

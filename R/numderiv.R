@@ -5,7 +5,7 @@ methods_of_numderiv <- c("Richardson", "simple", "complex")
 check_numderiv <- function(method, side, arguments, size, call = parent.frame()) {
   wrong <- if (!is.character(method) || length(method) != 1 || !method %in% methods_of_numderiv) {
     c(method = sprintf("`method` must be one of %s.", toString(dQuote(methods_of_numderiv, FALSE))))
-  } else if (!is.null(side) && (length(side) != size || !all(is.na(side) | abs(side) == 1))) {
+  } else if (!is.null(side) && (!(is.numeric(side) || is.logical(side)) || !is.atomic(side) || length(side) != size || !all(is.na(side) | abs(side) == 1))) {
     c(side = sprintf("`side` must be NULL, or hold NA, 1 or -1 for each of the %d of `x`.", size))
   } else if (!is.list(arguments)) {
     c(method.args = sprintf("`method.args` must be a list; got %s.", friendly(arguments)))

@@ -84,7 +84,7 @@ op_get_item <- function(x, key) {
 #' op_nonzero(matrix(c(0, 1, 2, 0), 2))
 #' @export
 op_nonzero <- function(x, zero_indexed = FALSE) {
-  call_op("stack", several(call_op("nonzero", operand(x), zero_indexed)), 2L)
+  call_op("stack", several(call_op("nonzero", operand(x), flag(zero_indexed))), 2L)
 }
 
 #' Choose by a condition
@@ -119,6 +119,7 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
 #' op_convert_to_array(op_exp(c(1, 2)))
 #' @export
 op_convert_to_array <- function(x) {
+  if (is.null(x)) unsupported("x", "must be a tensor or numbers; got NULL.")
   as.array(call_op("convert_to_tensor", operand(x), NULL, NULL, NULL))
 }
 

@@ -122,8 +122,17 @@ random_dropout <- function(inputs, rate, noise_shape = NULL, seed = NULL) {
 #' @export
 random_shuffle <- function(x, axis = 1L, seed = NULL) {
   x <- op_convert_to_tensor(x)
-  order <- op_argsort(draw("random_uniform", like_dtype("float64", x), dim(x)[axis], seed))
-  op_take(x, order, axis)
+  check_number(axis)
+  sizes <- dim(x)
+  place <- if (axis < 0) length(sizes) + axis + 1 else axis
+  if (!place %in% seq_along(sizes)) {
+    abort(
+      sprintf("`axis` must be one of the %d of `x`; got %s.", length(sizes), format(axis)),
+      class = c("gradops_error_axis", "gradops_error"), argument = "axis"
+    )
+  }
+  order <- op_argsort(draw("random_uniform", like_dtype("float64", x), sizes[place], seed))
+  op_take(x, order, as.integer(place))
 }
 
 #' @rdname random_tensors
@@ -206,7 +215,7 @@ seed_number <- function(seed, call = parent.frame()) {
     seed$count <- seed$count + 1L
     return(next_seed(seed$seed, seed$count))
   }
-  if (!is.numeric(seed) || length(seed) != 1L || is.na(seed) || seed != round(seed) || seed < 0) {
+  if (is_any_tensor(seed) || !is.numeric(seed) || length(seed) != 1L || is.na(seed) || seed != round(seed) || seed < 0) {
     what <- sprintf("must be a whole number or a `random_seed_generator()`; got %s.", friendly(seed))
     unsupported("seed", what, call = call)
   }

@@ -49,7 +49,9 @@ text_as_model <- function(x, model = NULL, ...) {
   if (inherits(x, "gradops_model") && is.null(model) && ...length() == 0) {
     return(x)
   }
-  options <- lapply(list(...), operand)
+  options <- list(...)
+  if (!all(nzchar(rlang::names2(options)))) unsupported("...", "takes the options of a model by name.")
+  options <- lapply(options, operand)
   as_r_model(call_core("interop.r.invoke", text_core("as_model"), list(model_operand(x), model), options))
 }
 

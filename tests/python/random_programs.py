@@ -34,6 +34,8 @@ class Program:
                 if step is None:
                     continue
                 y = perform(step, registers)
+                if step[:2] == ("binary", "arctan2") and not np.all(ops.hypot(*(registers[i] for i in step[2:]))):
+                    continue  # no derivative where both are 0
                 if np.size(y) and np.size(y) <= 60 and np.isfinite(y).all() and np.abs(y).max(initial=0) < 30:
                     self.steps.append(step)
                     registers.append(y)

@@ -79,7 +79,19 @@ def test_lists_of_axes(name, backend):
 @everywhere
 @pytest.mark.parametrize(
     "shift, axis",
-    [(1, (0, 1)), (1, [0]), ((1,), (0, 1)), ((1, 2), 0), ((1, 2), (0, 1)), ((1, 2), (0, 0)), (1, None), ((1, 2), None)],
+    [
+        (1, 0),
+        (1, -2),
+        (1, 1),
+        (1, (0, 1)),
+        (1, [0]),
+        ((1,), (0, 1)),
+        ((1, 2), 0),
+        ((1, 2), (0, 1)),
+        ((1, 2), (0, 0)),
+        (1, None),
+        ((1, 2), None),
+    ],
 )
 def test_roll_broadcasts_shifts_and_axes(shift, axis, backend):
     want = np.roll(MATRIX, shift, tuple(axis) if isinstance(axis, list) else axis)

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from .._keys import turns
-from .base import axes_of, existing, sizes, tf_dtype
+from .base import axes_of, sizes, tf_dtype
 
 
 def _sizes(shape):
@@ -44,7 +44,7 @@ def flip(x, axis=None):
 
 
 def roll(x, shift, axis=None):
-    shift, axis = turns(shift, existing(x, axis) or None)
+    shift, axis = turns(shift, axis if x.shape.rank else axes_of(x, axis) or None)
     if axis is None:
         return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), tf.shape(x))
     return tf.roll(x, shift, axis)
