@@ -73,8 +73,14 @@ compiled_calls <- function(f, make, caller = direct_caller) {
     })
   }
   run <- function(arguments, in_r = TRUE) {
-    plain <- in_r && all_plain(arguments)
-    if (is.null(compiled) || !same_names(arguments, here$names, plain) || changed(watched)) {
+    plain <- in_r && !is.null(compiled) && as_before(arguments, here$attributes)
+    if (!plain) {
+      plain <- in_r && all_plain(arguments)
+      here$attributes <- if (plain) lapply(arguments, attributes)
+      same <- !is.null(compiled) && same_names(arguments, here$names, plain)
+      if (!same) compiled <<- NULL
+    }
+    if (is.null(compiled) || changed(watched)) {
       here$names <- lapply(arguments, names_within)
       compiled <<- make(noticed, here)
       direct <<- caller(compiled)
@@ -121,6 +127,18 @@ all_plain <- function(arguments) {
   TRUE
 }
 
+# Whether arguments are plain and have the attributes that others had.
+as_before <- function(arguments, attributes) {
+  if (length(arguments) != length(attributes) || !is.null(names(arguments))) {
+    return(FALSE)
+  }
+  for (i in seq_along(arguments)) {
+    x <- arguments[[i]]
+    if (!is.double(x) || !identical(attributes(x), attributes[[i]])) return(FALSE)
+  }
+  TRUE
+}
+
 # Whether arguments have the names that others had.
 same_names <- function(arguments, others, plain) {
   if (!plain) {
@@ -137,7 +155,7 @@ same_names <- function(arguments, others, plain) {
 direct_caller <- function(compiled) {
   direct <- call_core("interop.r.direct", compiled)
   function(arguments, call = users_call()) {
-    result <- py_call_list(direct, lapply(arguments, as_operand))
+    result <- py_call_list(direct, as_operands(arguments))
     if (class(result)[1L] == failure_class) raise(result, call)
     py_to_r(result)
   }
@@ -160,7 +178,7 @@ pair_caller <- function(compiled) {
     if (is.null(direct)) {
       return(general(arguments, call))
     }
-    result <- py_call_list(direct, lapply(arguments, as_operand))
+    result <- py_call_list(direct, as_operands(arguments))
     kind <- class(result)[1L]
     if (kind == "python.builtin.bool") {
       list(value = memory[1L], derivative = memory[-1L])
@@ -172,12 +190,16 @@ pair_caller <- function(compiled) {
   }
 }
 
-# A plain argument as Python takes it: a number, or an array without names.
-as_operand <- function(x) {
-  dim <- if (!is.null(attributes(x))) dim(x)
-  attributes(x) <- NULL
-  if (length(x) != 1L || !is.null(dim)) dim(x) <- dim %||% length(x)
-  x
+# Plain arguments as Python takes them: numbers, and arrays without names.
+as_operands <- function(arguments) {
+  for (i in seq_along(arguments)) {
+    x <- arguments[[i]]
+    dim <- if (!is.null(attributes(x))) dim(x)
+    attributes(x) <- NULL
+    if (length(x) != 1L || !is.null(dim)) dim(x) <- if (is.null(dim)) length(x) else dim
+    arguments[[i]] <- x
+  }
+  arguments
 }
 
 # How many functions are being traced.

@@ -47,17 +47,21 @@ class Compiled:
         self.captured: Captured | None = None
 
     def __call__(self, *args, **kwargs):
+        program = None if kwargs or self.static else self.known(args)
+        if program is not None:
+            return program(args)
         if self.captured is not None and self.captured.changed():
             self.programs.clear()
-        if not kwargs and not self.static:
-            for x in args:
-                if type(x) is not np.ndarray:
-                    break
-            else:
-                program = self.programs.get(_of_arrays(args))
-                if program is not None:
-                    return program(args)
         return self._called(Signature(args, kwargs, self.static))
+
+    def known(self, arrays: tuple) -> Any:
+        """What runs for NumPy's arrays, where they are such and it is there already; else None."""
+        if self.captured is not None and self.captured.changed():
+            self.programs.clear()
+        for x in arrays:
+            if type(x) is not np.ndarray:
+                return None
+        return self.programs.get(_of_arrays(arrays))
 
     def __get__(self, instance, owner=None):
         """A method, where the function is one."""
@@ -272,6 +276,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     def run(values):
         return _tree.unflatten(form, function(*values))
 
+    run.flat, run.form = function, form  # type: ignore[attr-defined]
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]

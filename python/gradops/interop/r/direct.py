@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import backends, config
 from ...backends.policy import NeedsPolicy
 from .calls import invoke
 from .errors import Failure
@@ -49,18 +50,30 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
     shapes = (gradient.shape, ()) if gradient.size == 1 else (gradient.shape,)
     general = direct(function)
     compiled = function.scalar.compiled
+    embedded = backends.embedded()
+
+    def flat(arguments):
+        """The value and the derivative, by a program that is there already; None without one."""
+        if config.default_backend() is not embedded or (program := compiled.known(arguments)) is None:
+            return None
+        (_, value), derivative = program.form.parts[0].parts, program.form.parts[1]
+        return program.flat(*arguments)[-2:] if value.kind == derivative.kind == "leaf" else None
 
     def call(*arguments):
         try:
-            if not is_plain(arguments):
+            found = flat(arguments)
+            if found is not None:
+                value, derivative = found
+            elif is_plain(arguments):
+                found = compiled(*as_arrays(arguments))
+                (_, value), derivative = found
+            else:
                 return general(*arguments)
-            found = compiled(*as_arrays(arguments))
-            (_, value), derivative = found
             if value.__class__ is np.float64 and derivative.__class__ in _NUMBERS and derivative.shape in shapes:
                 numbers[0] = value
                 gradient[:] = derivative
                 return True
-            return _in_r(function.finished(found, *arguments))
+            return _in_r(function.finished(((None, value), derivative), *arguments))
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
