@@ -40,10 +40,17 @@ def in_scope(x):
     return ops.exp(-h)
 
 
+def stopped_inside(x):
+    with gradops.stop_gradient_scope():
+        h = ops.sin(x) * x
+    return ops.exp(-h) * x
+
+
 FLOWS = {
     "custom": own,
     "straight-through": straight_through,
     "reversal": reversal,
+    "stop scope": stopped_inside,
     "checkpoint": recomputed,
     "checkpoint scope": in_scope,
 }
@@ -62,6 +69,7 @@ def twins(library, stop: Callable) -> dict[str, Callable]:
         "custom": with_slope_of(lambda x: 3.0 * library.exp(x), library.sin),
         "straight-through": with_slope_of(lambda x: x, lambda x: library.round(x * 4.0) / 4.0),
         "reversal": with_slope_of(lambda x: -0.5 * x, lambda x: x),
+        "stop scope": lambda x: library.exp(-stop(library.sin(x) * x)) * x,
         "checkpoint": plain,
         "checkpoint scope": plain,
     }

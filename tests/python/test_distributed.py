@@ -32,12 +32,6 @@ WAYS = {  # the libraries, the script with its arguments on one, how it runs on 
 }
 
 
-KERAS_WAY = pytest.param(
-    "keras",
-    marks=pytest.mark.engine("Keras' distribution API, on JAX", flows=["straight-through", "reversal", "checkpoint"]),
-)
-
-
 def numbers(command: list[str], environment: dict[str, str]) -> np.ndarray:
     common = {"PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
     environment = os.environ | common | KERAS | environment
@@ -48,7 +42,7 @@ def numbers(command: list[str], environment: dict[str, str]) -> np.ndarray:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", [KERAS_WAY if way == "keras" else way for way in WAYS])
+@pytest.mark.parametrize("way", WAYS)
 def test_several_are_as_one(way):
     libraries, one, several, environment = WAYS[way]
     for library in libraries.split():

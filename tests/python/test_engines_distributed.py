@@ -115,7 +115,7 @@ def test_jax_meshes():
 
 
 MIRRORED = """
-import numpy as np, surrogates, sys
+import gradops, numpy as np, surrogates, sys
 import tensorflow as tf
 
 cpus = tf.config.list_physical_devices("CPU")
@@ -164,15 +164,78 @@ def mirrored(f):
 
 
 for flow in sys.argv[1:]:
+    if flow == "checkpoint scope":
+        try:
+            mirrored(surrogates.FLOWS[flow])
+        except gradops.errors.GradopsError as error:
+            assert "checkpoint(f)" in str(error), error
+            print(flow)
+        continue
     for got, want in zip(mirrored(surrogates.FLOWS[flow]), one(TWINS[flow])):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-11, err_msg=flow)
     print(flow)
 """
 
 
-@pytest.mark.engine("TensorFlow: `MirroredStrategy`", flows=[f for f in surrogates.FLOWS if f != "checkpoint scope"])
+IN_GRAPHS = {"checkpoint scope": "TensorFlow's graphs hold no scope; `checkpoint(f)` works"}
+
+
+@pytest.mark.engine("TensorFlow: `MirroredStrategy`", flows=surrogates.FLOWS, refused=IN_GRAPHS)
 def test_mirrored_strategy():
-    """Two devices of TensorFlow's. A checkpoint scope is no part of its graphs (see docs/differences.md)."""
+    """Two devices of TensorFlow's. A checkpoint scope is no part of its graphs: an error that says so."""
     pytest.importorskip("tensorflow")
-    flows = [flow for flow in surrogates.FLOWS if flow != "checkpoint scope"]
-    assert run("-c", MIRRORED, *flows).split("\n")[:-1] == flows
+    assert run("-c", MIRRORED, *surrogates.FLOWS).split("\n")[:-1] == list(surrogates.FLOWS)
+
+
+KERAS = """
+import jax, keras, numpy as np, surrogates, sys
+
+jax.config.update("jax_enable_x64", True)
+keras.config.set_floatx("float64")
+assert len(jax.devices()) == 8
+rng = np.random.default_rng(5)
+X, Y = rng.normal(size=(16, 3)), rng.normal(size=(16, 2))
+TWINS = surrogates.twins(jax.numpy, jax.lax.stop_gradient)
+
+
+class Through(keras.layers.Layer):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def call(self, x):
+        return self.f(x)
+
+
+def trained(f, distribution):
+    keras.distribution.set_distribution(distribution)
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([
+        keras.Input((3,)), keras.layers.Dense(4, activation="tanh"), Through(f), keras.layers.Dense(2)
+    ])
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse")
+    model.fit(X, Y, batch_size=16, epochs=10, shuffle=False, verbose=0)
+    return [np.asarray(w.value) for w in model.weights]
+
+
+devices = keras.distribution.list_devices()
+by_data = keras.distribution.DataParallel(devices=devices)
+layout = keras.distribution.LayoutMap(keras.distribution.DeviceMesh((2, 4), ["batch", "model"], devices))
+layout[".*dense/kernel"] = (None, "model")
+by_model = keras.distribution.ModelParallel(layout_map=layout, batch_dim_name="batch")
+for flow in sys.argv[1:]:
+    want = trained(TWINS[flow], None)
+    for distribution in (by_data, by_model):
+        for got, wanted in zip(trained(surrogates.FLOWS[flow], distribution), want, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{flow} {distribution}")
+    print(flow)
+"""
+
+
+@pytest.mark.engine("Keras' distribution API, on JAX", flows=surrogates.FLOWS)
+def test_keras_distribution():
+    """Eight devices: the batch in pieces, and the batch and a layer's columns in pieces."""
+    pytest.importorskip("keras")
+    pytest.importorskip("jax")
+    eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+    assert run("-c", KERAS, *surrogates.FLOWS, **eight).split("\n")[:-1] == list(surrogates.FLOWS)

@@ -48,6 +48,32 @@ def train(f, **how):
     return [np.asarray(k.convert_to_numpy(w)) for w in model.weights]
 
 
+def mixed_precision():
+    # Layers compute in float16, with scaled losses; variables stay float32. What a flow gives is float16 too.
+    keras.config.set_floatx("float32")
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        keras.mixed_precision.set_dtype_policy(policy)
+        for flow in ("custom", "reversal", "checkpoint"):
+            seen = []
+
+            def noted(x):
+                y = surrogates.FLOWS[flow](x)
+                if getattr(x, "device", None) is None or str(x.device) != "meta":  # by which shapes are found out
+                    seen.append((x, y))
+                return y
+
+            mine, other = train(noted), train(TWINS[flow])
+            assert seen
+            for given, result in seen:
+                kinds = [keras.backend.standardize_dtype(x.dtype) for x in (given, result)]
+                assert kinds == [policy.removeprefix("mixed_")] * 2, (flow, kinds, given)
+            for a, b in zip(mine, other, strict=True):
+                assert a.dtype == "float32"
+                np.testing.assert_allclose(a, b, atol=1e-2 if policy == "mixed_float16" else 5e-2, err_msg=flow)
+
+
+if not sys.argv[1:]:
+    mixed_precision()
 for flow in sys.argv[1:]:
     for how in ({"run_eagerly": True}, {"jit_compile": False}, {"jit_compile": True}):
         if backend == "torch" and how != {"jit_compile": False}:
@@ -72,15 +98,25 @@ KERAS = [
 ]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("backend", KERAS)
-def test_training(backend):
+def run(backend: str, *flows: str) -> list[str]:
     pytest.importorskip(backend)
     environment = os.environ | {
         "KERAS_BACKEND": backend,
         "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1] / "python")]),
     }
-    command = [sys.executable, "-c", PROGRAM, *surrogates.FLOWS]
+    command = [sys.executable, "-c", PROGRAM, *flows]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split("\n")[:-1] == list(surrogates.FLOWS)
+    return done.stdout.split("\n")[:-1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", KERAS)
+def test_training(backend):
+    assert run(backend, *surrogates.FLOWS) == list(surrogates.FLOWS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+def test_mixed_precision(backend):
+    run(backend)

@@ -15,8 +15,10 @@ def _bessel(function, near_0):
 
     @floating
     def kernel(x):
-        near = torch.abs(x) < 0.1
-        return torch.where(near, near_0(torch.where(near, x, 0.0)), function(torch.where(near, 1.0, x)))
+        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # in which derivatives are lacking
+        near = torch.abs(wide) < 0.1
+        y = torch.where(near, near_0(torch.where(near, wide, 0.0)), function(torch.where(near, 1.0, wide)))
+        return y.to(x.dtype)
 
     return kernel
 
