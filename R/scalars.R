@@ -139,6 +139,8 @@ begin_scalars <- function(x) {
   state$scalars <- scalar_log(python)
 }
 
+most_logged <- 5000
+
 scalar_log <- function(python) {
   force(python)
   entries <- inputs <- list()
@@ -147,6 +149,7 @@ scalar_log <- function(python) {
   log <- environment()
 
   add <- function(entry, like) {
+    if (count - written >= most_logged) write() # R's own search for garbage would visit each entry
     entries[[count - written + 1]] <<- entry
     handle <- new.env(hash = FALSE, parent = emptyenv())
     makeActiveBinding("pyobj", function() .subset2(scalar_whole(handle), "pyobj"), handle)

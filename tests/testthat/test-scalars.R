@@ -39,6 +39,18 @@ test_that("they are native, and R is left out of them", {
   expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
 })
 
+test_that("long loops are written down in parts", {
+  skip_without("numpy")
+  local_backend("numpy")
+  f <- function(p) {
+    x <- p[1]
+    for (t in 1:4000) x <- x * 0.999 + p[2]
+    x
+  }
+  found <- jit(value_and_grad_fn(f))(c(2, 0.5))
+  expect_equal(found$gradient, c(0.999^4000, (1 - 0.999^4000) / 0.001), tolerance = 1e-10)
+})
+
 test_each("each function of R's on a number", {
   functions <- list(
     exp, log, sqrt, log1p, expm1, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, lgamma, abs,

@@ -62,28 +62,36 @@ def operation(name: str, pattern: tuple, kernel: Callable) -> Operation:
 
 
 class Block:
-    """The operations of one step, with the places of their results and of their operands."""
+    """The operations of one step.
 
-    def __init__(self, operations: list[tuple[Operation, int, list[int]]]):
+    Attributes:
+        operations: of each a tuple with the operation and the places of its operands, and the place of its result.
+        kinds: the operations, each once.
+    """
+
+    def __init__(self, operations: list[tuple[tuple, int]]):
         self.operations = operations
-        self.kinds = {what for what, _, _ in operations}
+        self.kinds: set[Operation] = {call[0] for call, _ in operations}
 
     def step(self) -> Step:
         """It as a step of a program."""
-        own = {place for _, place, _ in self.operations}
-        uses = {place: None for _, _, operands in self.operations for place in operands if place not in own}
-        return Step(NAME, self._refuse, (self, *map(Place, uses)), tuple([p for _, p, _ in self.operations]), True)
+        own = {place for _, place in self.operations}
+        uses = {place: None for call, _ in self.operations for place in call[1:] if place not in own}
+        return Step(NAME, self._refuse, (self, *map(Place, uses)), tuple([place for _, place in self.operations]), True)
 
     def steps(self) -> list[Step]:
         """The same operations, each as a step."""
-        return [
-            Step(what.name, what.kernel, what.arguments(map(Place, operands)), (place,), False)
-            for what, place, operands in self.operations
-        ]
+        return [single(call, place) for call, place in self.operations]
 
     @staticmethod
     def _refuse(*_):
         raise AssertionError("a block runs as native code, or as its single steps")
+
+
+def single(call: tuple, place: int) -> Step:
+    """One operation of a block as a step."""
+    what, *operands = call
+    return Step(what.name, what.kernel, what.arguments(map(Place, operands)), (place,), False)
 
 
 def block_of(step: Step) -> Block | None:

@@ -45,7 +45,7 @@ class Scalars:
         self.places: list[int] = []
         self.active: list[bool] = []
         self._operations: list[tuple[Operation, int, tuple[int, ...]]] = []
-        self._written: list[tuple[Operation, int, list[int]]] = []
+        self._written: list[tuple[tuple, int]] = []
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
         self._edges: dict[int, Any] = {}  # of what comes from outside
@@ -89,7 +89,7 @@ class Scalars:
         if place is None:
             values = self._values
             place = self._known[key] = self.program.new(what.compute(*[values[p] for p in at]))
-            self._written.append((what, place, at))
+            self._written.append((key, place))
         active = self.active
         on = False
         for i in operands:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import config
 from ..array import Place
-from ..blocks import Block, Operation, block_of, count, expanded
+from ..blocks import Block, Operation, block_of, count, expanded, single
 from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS, Code, NotNative
@@ -254,22 +254,22 @@ class Lowering:
             if what.is_plain and what.name in ELEMENTWISE
         }
         words: list[int] = []
-        for what, place, operands in block.operations:
-            form = forms.get(what)
+        for call, place in block.operations:
+            form = forms.get(call[0])
             if form is None:
                 code.words.extend(words)
                 words.clear()
-                self.lower(Step(what.name, what.kernel, what.arguments(map(Place, operands)), (place,), False))
+                self.lower(single(call, place))
                 continue
             found = []
-            for p in operands:
+            for p in call[1:]:
                 cell = known.get(p)
                 found.append(self.cells(Place(p)) if cell is None else cell)
             number, last = form
             out = known[place] = code.size
             code.size = out + 1
             words += (number, out, *found, *last)
-            self._names.append(what.name)
+            self._names.append(call[0].name)
         code.words.extend(words)
 
     def step(self, outputs: list[int]) -> Step:
