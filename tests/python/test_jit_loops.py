@@ -11,7 +11,7 @@ import pytest
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, JitError
+from gradops.errors import ArgumentError, JitError, ShapeError
 from gradops.jit import native
 from gradops.jit.bodies import Body
 
@@ -267,12 +267,19 @@ def test_a_loop_between_bounds_that_are_arguments():
         gradops.jit(gradops.grad(f, argnums=1))(np.int64(5), np.float64(0.3))
 
 
-def test_a_loop_that_looks_at_its_number_is_pythons():
+def test_a_loop_that_cannot_be_one_is_written_out():
+    """Its function looks at the number, or changes what it closes over; its own error is raised."""
+
     def f(p):
         return ops.fori_loop(0, 6, lambda i, c: c * p if i % 2 else c + [1.0, 2.0][int(i) // 3], p)
 
     compiled = gradops.jit(gradops.grad(f))
     np.testing.assert_allclose(compiled(np.float64(1.5)), gradops.grad(f)(np.float64(1.5)))
+    seen = []
+    counting = gradops.jit(lambda p: ops.fori_loop(0, 5, lambda i, c: seen.append(0) or c + p * len(seen), 0.0))
+    assert counting(np.float64(2.0)) == 2.0 * sum(range(len(seen) - 4, len(seen) + 1))
+    with pytest.raises(ShapeError, match="must keep its shapes"):
+        gradops.jit(lambda p: ops.fori_loop(0, 6, lambda i, c: c * np.ones(3), p))(np.float64(1.0))
 
 
 def test_maps_are_a_step_each():

@@ -157,6 +157,22 @@ test_each("a loop by op_scan() compiles with its gradient, whatever it closes ov
   }
 })
 
+test_that("a loop by op_fori_loop() is one step, but where its function looks at the number", {
+  skip_without()
+  local_backend("numpy")
+  y <- sin(1:200)
+  f <- function(p) op_fori_loop(0L, 200L, function(i, s) tanh(s * p[1] + op_take(y, i + 1L) * p[2]), 0.5)
+  by_hand <- function(p) Reduce(function(s, v) tanh(s * p[1] + v * p[2]), y, 0.5)
+  o <- objective(f, jit = TRUE)
+  expect_equal(o$fn(c(0.5, 0.3)), by_hand(c(0.5, 0.3)))
+  expect_equal(o$gr(c(0.5, 0.3)), gradient(by_hand, c(0.5, 0.3)))
+  compiled <- jit(f)
+  compiled(c(0.5, 0.3))
+  expect_output(print(compiled), ": [0-9] steps?, [0-9] native")
+  looks <- jit(\(p) op_fori_loop(0L, 6L, \(i, s) if (as.numeric(i) %% 2 == 0) s * p else s + 1, 1))
+  expect_equal(as.numeric(looks(2)), 15)
+})
+
 test_each("branches and loops that values decide compile", {
   skip_if(config_backend() == "torch", "its traced graph has no branches")
   f <- function(x) op_cond(sum(x) > 1, function() sum(log(x)), function() sum(x^2))

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-class ValueUsed(JitError):
-    """The value of a traced array was asked for."""
-
-
 class Place:
     """Stands for an earlier value in a step's arguments."""
 
@@ -63,7 +59,7 @@ class Traced:
         return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
 
     def _refuse(self, *_, **__):
-        raise ValueUsed(
+        raise JitError(
             "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
             hint="use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
             "static",

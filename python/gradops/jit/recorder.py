@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .. import backends
 from . import branches, loops
-from .array import Traced, ValueUsed
+from .array import Traced
 from .bodies import data_of
 from .program import Program
 
@@ -42,7 +42,7 @@ class Recorder:
             return NotImplemented
         try:
             return loops.fori_loop(self.program, step, leaves, lower, upper)
-        except ValueUsed:  # of the number, which Python knows
+        except Exception:  # what looks at the number, or changes what it closes over, in Python or in R, is written out
             return NotImplemented
 
     def branch(self, op: str, index, functions: list[Callable]):
