@@ -121,6 +121,7 @@ op_outer <- function(x1, x2) {
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_shape`: paired sizes that differ.
+#' - `gradops_error_argument`: a negative number of `axes`.
 #' @section Gradient:
 #' The upstream gradient contracted with the other operand.
 #' @examplesIf gradops_available()

@@ -149,6 +149,8 @@ NONSENSE = {
     "more columns than memory holds": lambda: ops.vander(np.ones(3), 2**40),
     "equal pieces of nothing": lambda: ops.split(np.ones((0, 2)), 2**40),
     "steps that are no number": lambda: functional.root(lambda x: x - 1.0, 0.0, max_iterations=(2, 1)),
+    "sizes that are summed over and differ": lambda: ops.tensordot(ops.ones((3, 2)), ops.ones((1,)), 1),
+    "fewer axes than none": lambda: ops.tensordot(ops.ones((3, 2)), ops.ones((3, 2)), -1),
     "a dtype of dates": lambda: ops.cast(np.ones(2), "datetime64[D]"),
 }
 

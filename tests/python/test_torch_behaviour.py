@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gradops import Variable, autodiff, ops
-from gradops.errors import ArgumentTypeError
+from gradops.errors import ArgumentTypeError, GradientError, ShapeError
 
 torch = pytest.importorskip("torch")
 
@@ -725,3 +725,16 @@ def test_gradients_to_start_from_may_be_numbers():
     np.testing.assert_array_equal(found, [3.0, 6.0])
     with pytest.raises(ArgumentTypeError, match="grad_variables"):
         autodiff.backward(x * x, ["a"])
+
+
+@pytest.mark.parametrize(
+    "step", [autodiff.backward, lambda y, g=None: autodiff.grad(y, [y], g)], ids=["backward", "grad"]
+)
+def test_what_cannot_start_is_an_error_of_gradops(step):
+    leaf = torch.ones(2, requires_grad=True)
+    with pytest.raises(GradientError, match="does not require a gradient"):
+        step(torch.ones(()))
+    with pytest.raises(GradientError, match="needed for a non-scalar"):
+        step(leaf * 2)
+    with pytest.raises(ShapeError, match="must have the shape"):
+        step(leaf * 2, torch.ones(()))

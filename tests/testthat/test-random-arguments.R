@@ -88,6 +88,7 @@ test_each("mistakes are named in R's words", {
   expect_no_error(op_exp(matrix(list(1, 2), 1)))
   expect_error(op_nonzero(m, zero_indexed = m), "`zero_indexed` must be TRUE or FALSE", class = "gradops_error_type")
   expect_error(op_take(m, factor("a"), zero_indexed = m), "`zero_indexed` must be", class = "gradops_error_type")
+  expect_error(op_append(m, m, axis = op_convert_to_tensor(1i)), "whole number", class = "gradops_error_type")
   expect_error(random_shuffle(m, axis = m), "`axis` must be a number", class = "gradops_error_type")
   expect_error(random_shuffle(m, axis = 3), class = "gradops_error_axis")
   expect_equal(dim(random_shuffle(m, axis = -1)), c(2, 2))

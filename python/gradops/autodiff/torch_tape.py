@@ -8,21 +8,44 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, TypeOf
+from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 
 
 def backward(tensors: list, gradients: list | None, **settings) -> None:
     """``torch.autograd.backward``."""
     import torch
 
-    _run(torch.autograd.backward, tensors, _as_tensors(gradients, tensors), **settings)
+    gradients = _as_tensors(gradients, tensors)
+    _check(tensors, gradients, "variables", "grad_variables")
+    _run(torch.autograd.backward, tensors, gradients, **settings)
 
 
 def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tuple:
     """``torch.autograd.grad``."""
     import torch
 
-    return _run(torch.autograd.grad, tensors, inputs, _as_tensors(gradients, tensors), **settings)
+    gradients = _as_tensors(gradients, tensors)
+    _check(tensors, gradients, "outputs", "grad_outputs")
+    return _run(torch.autograd.grad, tensors, inputs, gradients, **settings)
+
+
+def _check(tensors: list, gradients: list | None, name: str, given: str) -> None:
+    """What torch's engine raises of its own before it starts."""
+    for x, g in zip(tensors, gradients or [None] * len(tensors)):
+        if not getattr(x, "requires_grad", True):
+            raise GradientError(
+                f"`{name}` does not require a gradient: nothing it was computed from does.", argument=name
+            )
+        if g is None and hasattr(x, "numel") and x.numel() != 1:
+            raise GradientError(
+                f"`{given}` is needed for a non-scalar of shape {tuple(x.shape)}.",
+                argument=given,
+                hint="reduce it to a scalar, or pass the gradient to start from",
+            )
+        if hasattr(g, "shape") and hasattr(x, "shape") and tuple(g.shape) != tuple(x.shape):
+            raise ShapeError(
+                f"`{given}` must have the shape {tuple(x.shape)} of `{name}`; got {tuple(g.shape)}.", argument=given
+            )
 
 
 def _as_tensors(gradients: list | None, tensors: list) -> list | None:

@@ -24,26 +24,19 @@ for _name in ("max", "min", "amax", "amin", "ptp", "argmax", "argmin"):
     reasons[_name] = _empty
 
 
-def _inner(op, x1, x2, axes=1):
+def _inner(op, x1, x2):
     """A product of tensors whose inner sizes differ."""
     first, second = shape(x1), shape(x2)
     if not first or not second:
         raise ShapeError(f"`{op}`: `x1` and `x2` must have at least 1 dimension; got {first} and {second}.")
-    if op != "tensordot":
-        left, right = first[-1:], second[-2:-1] or second
-    elif isinstance(axes, int):
-        left, right = first[len(first) - axes :], second[:axes]
-    else:
-        a, b = ((axis,) if isinstance(axis, int) else axis for axis in axes)
-        left = tuple(first[i] for i in check_axes(op, a, len(first), "axes"))
-        right = tuple(second[i] for i in check_axes(op, b, len(second), "axes"))
+    left, right = first[-1:], second[-2:-1] or second
     if left != right:
         raise ShapeError(
             f"`{op}`: the sizes that are summed over must be equal; got `x1` {first}, `x2` {second}.", argument="x2"
         )
 
 
-reasons["matmul"] = reasons["dot"] = reasons["tensordot"] = _inner
+reasons["matmul"] = reasons["dot"] = _inner
 
 
 def _reshape(op, x, newshape):

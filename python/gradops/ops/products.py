@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..annotations import Axis, Integers, Tensor, Tensors
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._dispatch import op
 from .conversion import shape, size
@@ -41,12 +41,31 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
     return tensordot(x1, x2, ([len(x1.shape) - 1], [max(len(x2.shape) - 2, 0)]))
 
 
-@op
+def _paired(op, x1, x2, axes) -> None:
+    """What some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
+    if isinstance(axes, int) and axes < 0:
+        raise ArgumentError(f"`{op.name}`: `axes` must not be negative; got {axes}.", argument="axes")
+    first, second = shape(x1), shape(x2)
+    if isinstance(axes, int):
+        left, right = first[max(len(first) - axes, 0) :], second[:axes]
+    else:
+        a, b = ((axis,) if isinstance(axis, int) else axis for axis in axes)
+        left = tuple(first[i] for i in _checks.check_axes(op.name, a, len(first), "axes"))
+        right = tuple(second[i] for i in _checks.check_axes(op.name, b, len(second), "axes"))
+    if not fits(left, right):
+        raise ShapeError(
+            f"`{op.name}`: the sizes that are summed over must be equal; got `x1` {first}, `x2` {second}.",
+            argument="x2",
+        )
+
+
+@op(check=_paired)
 def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
     """Sum of products over several dimensions: the last ``axes`` of ``x1`` with the first of ``x2``, or two lists.
 
     Raises:
         ShapeError: paired sizes that differ.
+        ArgumentError: a negative number of ``axes``.
 
     Gradient:
         The upstream gradient contracted with the other operand.

@@ -132,7 +132,7 @@ def as_integer(value, name: str):
         return int(value)
     if isinstance(value, np.ndarray) and value.size == 1:
         return as_integer(value.item(), name)
-    if value is None or (ops.is_tensor(value) and not ops.ndim(value)):
+    if value is None or (ops.is_tensor(value) and not ops.ndim(value) and "complex" not in ops.dtype(value)):
         return value
     if ops.is_tensor(value):
         given = _checks.describe(value)
