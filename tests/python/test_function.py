@@ -238,7 +238,7 @@ def test_once_differentiable(kind):
     np.testing.assert_allclose(values(x.grad), [2, 4])
     (g,) = grad(Once.apply(x).sum(), x, create_graph=True)
     np.testing.assert_allclose(values(g), [2, 4])
-    with pytest.raises(RuntimeError, match="once_differentiable|does not require grad"):
+    with pytest.raises(RuntimeError, match="once_differentiable|does not require a? ?grad"):
         grad(g.sum(), x)
 
 
