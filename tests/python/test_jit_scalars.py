@@ -12,7 +12,7 @@ import pytest
 import gradops
 from gradops import autodiff, flow, functional, jit, ops
 from gradops.jit.blocks import Operation, operation
-from gradops.jit.scalars import NAMES, OPERATIONS, Log, log
+from gradops.jit.logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.templates import template
 
 BINARY, UNARY = NAMES[:5], NAMES[5:]

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
 from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import clock, observers, packers, watchers
-from ..autodiff.variable import Variable, attach, wrap
+from ..autodiff.state import clock
+from ..autodiff.variable import attach, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Place, Traced
 from .blocks import Block, Operation, operation
 from .bodies import data_of, is_active
 from .program import Program
-from .templates import Template, kernel_of, template
+from .templates import Template, template
 
 
 class Scalars:
@@ -321,143 +320,3 @@ def _result_of(entry: tuple) -> int:
 
 
 _ADD = operation("add", (None, None), np.add)
-
-
-class Log:
-    """Operations in the order in which a caller did them, written down when it asks for one of them.
-
-    Raises:
-        JitError: the function that is compiled is no more traced.
-    """
-
-    def __init__(self, program: Program, variables: bool):
-        self.program = program
-        self.variables = variables
-        self._inputs: list = []
-        self._found: list[tuple[Scalars, int]] = []
-        self._seen: dict[int, Any] = {}
-        program.blocks.append(self)
-
-    def forget(self) -> None:
-        """Let go of what was written down: R may hold this for long."""
-        for table in (self._inputs, self._found, self._seen):
-            table.clear()
-
-    def record(self, words: list[float], inputs: list) -> None:
-        """Note operations.
-
-        Args:
-            words: of each operation its number in :data:`OPERATIONS` and the :data:`KINDS` of its operands, in one, and
-                then two operands: a number itself, or which result or input.
-            inputs: tensors that were not given before.
-        """
-        self._check()
-        self._inputs += inputs
-        block = Scalars(self.program)
-        inputs_here: dict = {}
-        number: Any
-        for at in range(0, len(words), 3):
-            what, kinds = divmod(int(words[at]), 16)
-            entry = OPERATIONS[what]
-            if entry is None:
-                vector, position = self._inputs[int(words[at + 1])], int(words[at + 2])
-                self._found.append((block, block.input(ops.get_item(vector, position))))
-                continue
-            operands = []
-            for kind, x in zip((kinds >> 2, kinds & 3)[: len(entry.pattern)], words[at + 1 : at + 3]):
-                if kind == 0:
-                    number = block.literal(np.float64(x))
-                elif kind == 1:
-                    owner, number = self._found[int(x)]
-                    if owner is not block:
-                        number = inputs_here.get((1, x))
-                        if number is None:
-                            number = inputs_here[1, x] = block.take(*self._from_outside(int(x)))
-                else:
-                    number = inputs_here.get((2, x))
-                    if number is None:
-                        number = inputs_here[2, x] = block.input(self._inputs[int(x)])
-                operands.append(number)
-            self._found.append((block, block.add(entry, tuple(operands))))
-        block.close()
-
-    def vector(self, indices: list[int]):
-        """The tensor of several results, none of which is seen alone."""
-        self._check()
-        parts = []
-        for index in indices:
-            block, number = self._found[index]
-            parts.append(block.result(number))
-        if self.variables and not any(isinstance(x, Variable) for x in parts):
-            parts[0] = wrap(parts[0])
-        return ops.stack(parts)
-
-    def _check(self) -> None:
-        writing = recorder.get()
-        if writing is None or writing.program.root is not self.program:
-            raise JitError("a number of a function that is no more traced was used.")
-
-    def _from_outside(self, index: int) -> tuple[int, Any]:
-        """The place of a result of an earlier block, and its edge."""
-        block, number = self._found[index]
-        return block.places[number], block.edge(number)
-
-    def takes(self, x) -> int:
-        """The size of a vector whose elements are taken, 0 of a number that is; -1 of anything else."""
-        if not self.has_floats(x) or x.ndim > 1 or data_of(x).stale or 0 in x.shape:
-            return -1
-        return x.shape[0] if x.ndim else 0
-
-    def has_floats(self, x) -> bool:
-        """Whether ``x`` is a tensor of the same function whose elements are such numbers."""
-        data = data_of(x)
-        mine = isinstance(x, Variable) == self.variables and isinstance(data, Traced) and data.program is self.program
-        return mine and data.dtype == np.float64
-
-    def element(self, index: int):
-        """The tensor of a result."""
-        self._check()
-        found = self._seen.get(index)
-        if found is None:
-            block, number = self._found[index]
-            found = block.result(number, seen=True)
-            if self.variables and isinstance(found, Traced):
-                found = wrap(found)
-            self._seen[index] = found
-        return found
-
-
-def log(x) -> Log | None | bool:
-    """A log of operations on the elements of a traced vector.
-
-    None where there can be none: in functions that loops and branches call, and while something looks at each
-    operation. False where another tensor may have one.
-    """
-    writing = recorder.get()
-    if writing is None or writing.unrolled or watchers or observers or packers:
-        return None
-    program = writing.program
-    if program.parent is not None or program.current is not program:
-        return None
-    data = data_of(x)
-    return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
-
-
-def _operation(name: str, count: int = 1, settings: tuple = ()) -> Operation:
-    return operation(name, (None,) * count + settings, kernel_of(name, count))
-
-
-_BINARY = "add subtract multiply divide power".split()
-_UNARY = (
-    "negative exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh lgamma abs".split()
-)
-
-OPERATIONS: list[Operation | None] = [
-    None,
-    *(_operation(name, 2) for name in _BINARY),
-    *(_operation(name) for name in _UNARY),
-]
-"""What a log takes, by number; None: to read an element of a vector."""
-
-NAMES = [*_BINARY, *_UNARY]
-"""The names of those after the first."""

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from ...jit import scalars as _scalars
+from ...jit import logs as _logs
 from .errors import Failure
 
-scalar_names = _scalars.NAMES
+scalar_names = _logs.NAMES
 """The operations by number, from 1; 0 reads an element of a vector."""
 
 
 def scalars(x):
     """A log for the elements of ``x``; None where there can be none, False where another tensor may have one."""
-    return _scalars.log(x)
+    return _logs.log(x)
 
 
-def takes_scalars(log: _scalars.Log, x) -> int:
+def takes_scalars(log: _logs.Log, x) -> int:
     """The size of a vector whose elements a log takes, 0 of a number that it takes; -1 of anything else."""
     return log.takes(x)
 
 
-def floats_of_scalars(log: _scalars.Log, x) -> bool:
+def floats_of_scalars(log: _logs.Log, x) -> bool:
     """Whether a log's numbers may be elements of ``x``."""
     return log.has_floats(x)
 
 
-def write_scalars(log: _scalars.Log, words: list[float] | None, inputs: list, numbers: float | list[float] | None):
+def write_scalars(log: _logs.Log, words: list[float] | None, inputs: list, numbers: float | list[float] | None):
     """Write operations down; the tensor of a result, or of several, by number."""
     try:
         if words:
