@@ -14,7 +14,7 @@ from parity import Case, flat, numpy, weights
 from parity import loss as loss_of_one
 
 import gradops
-from gradops import backends, config, ops
+from gradops import backends, ops
 from gradops.errors import ArgumentTypeError
 
 KINDS = {  # precision: its real and its complex dtype, and how far results, gradients and second gradients may be
@@ -110,10 +110,9 @@ def outcome(case: Case, arguments: dict, backend: str, names: dict, orders: int 
         found = gradients(*values)
         return loss(found, weights(found, seed=11))
 
-    with config.use_backend(backend):
-        values = results(*leaves)
-        first = gradients(*leaves) if orders and leaves else []
-        second = list(gradops.grad(again, argnums=tuple(range(len(leaves))))(*leaves)) if orders > 1 and leaves else []
+    values = results(*leaves)
+    first = gradients(*leaves) if orders and leaves else []
+    second = list(gradops.grad(again, argnums=tuple(range(len(leaves))))(*leaves)) if orders > 1 and leaves else []
     return values, first, second
 
 

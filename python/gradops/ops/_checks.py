@@ -192,9 +192,8 @@ def known(x) -> np.ndarray | None:
         x = x.data
     owner = backends.of(x)
     try:
-        if owner is None:
-            return np.asarray(x)
-        return owner.static_value(x)
+        values = np.asarray(x) if owner is None else owner.static_value(x)
+        return values.astype("float32") if values is not None and values.dtype.kind == "V" else values  # bfloat16
     except Exception:
         return None
 

@@ -164,9 +164,10 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
     positive = less(0, x)
     infinite = isinf(x)
     top, bottom = (_largest(name) if posinf is None else posinf), (-_largest(name) if neginf is None else neginf)
-    y = where(isnan(x), cast(nan, name), x)
-    y = where(logical_and(infinite, positive), cast(top, name), y)
-    return where(logical_and(infinite, logical_not(positive)), cast(bottom, name), y)
+    nan, top, bottom = (v if type(v) in (builtins.int, builtins.float) else cast(v, name) for v in (nan, top, bottom))
+    y = where(isnan(x), nan, x)
+    y = where(logical_and(infinite, positive), top, y)
+    return where(logical_and(infinite, logical_not(positive)), bottom, y)
 
 
 _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (2 - 2**-23) * 2.0**127}

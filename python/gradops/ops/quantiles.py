@@ -7,8 +7,8 @@ import math
 from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_kind, check_real, choice, known
-from ._compose import as_float
 from ._dispatch import op
+from ._precision import rounded, wide
 from .conversion import cast, dtype, ndim, shape
 from .elementwise import (
     add,
@@ -190,7 +190,7 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def _quantile(op, x, q, axis, method, keepdims, skip=False):
-    x = as_float(x)
+    x, narrow = wide(x)
     rank = ndim(x)
     axes = check_axes(op, axis, rank)
     rest = [i for i in range(rank) if i not in axes]
@@ -214,7 +214,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         last = split(line, [count - 1], -1)[1]
         y = where(isnan(last), last, y)
     y = moveaxis(y, -1, 0)
-    return reshape(y, (*asked, *(singles if keepdims else outer)))
+    return rounded(reshape(y, (*asked, *(singles if keepdims else outer))), narrow)
 
 
 def _places(q, size, method):
