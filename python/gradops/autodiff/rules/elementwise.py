@@ -60,7 +60,8 @@ def _power_base(g, x1, x2):
 
 
 def _power_exponent(g, y, x1, x2):
-    safe = where(logical_and(equal(x1, 0), greater_equal(x2, 0)), 1.0, x1)
+    exponent = real(x2) if _is_complex(x2) else x2
+    safe = where(logical_and(equal(x1, 0), greater_equal(exponent, 0)), 1.0, x1)
     return multiply(g, multiply(y, log(safe)))
 
 
