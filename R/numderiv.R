@@ -5,7 +5,7 @@ methods_of_numderiv <- c("Richardson", "simple", "complex")
 check_numderiv <- function(method, side, arguments, size, call = parent.frame()) {
   wrong <- if (!is.character(method) || length(method) != 1 || !method %in% methods_of_numderiv) {
     c(method = sprintf("`method` must be one of %s.", toString(dQuote(methods_of_numderiv, FALSE))))
-  } else if (!is.null(side) && (!(is.numeric(side) || is.logical(side)) || !is.atomic(side) || length(side) != size || !all(is.na(side) | abs(side) == 1))) {
+  } else if (!is.null(side) && !are_sides(side, size)) {
     c(side = sprintf("`side` must be NULL, or hold NA, 1 or -1 for each of the %d of `x`.", size))
   } else if (!is.list(arguments)) {
     c(method.args = sprintf("`method.args` must be a list; got %s.", friendly(arguments)))
@@ -25,4 +25,9 @@ numderiv_extra <- function(...) {
     if (length(extra[[1]]) == 1 && extra[[1]] %in% methods_of_numderiv) extra <- extra[-1]
   }
   extra
+}
+
+# A side for each element: 1, -1, or NA for both.
+are_sides <- function(side, size) {
+  (is.numeric(side) || is.logical(side)) && is.atomic(side) && length(side) == size && all(is.na(side) | abs(side) == 1)
 }

@@ -215,7 +215,8 @@ seed_number <- function(seed, call = parent.frame()) {
     seed$count <- seed$count + 1L
     return(next_seed(seed$seed, seed$count))
   }
-  if (is_any_tensor(seed) || !is.numeric(seed) || length(seed) != 1L || is.na(seed) || seed != round(seed) || seed < 0) {
+  number <- !is_any_tensor(seed) && is.numeric(seed) && length(seed) == 1L && !is.na(seed)
+  if (!number || seed != round(seed) || seed < 0) {
     what <- sprintf("must be a whole number or a `random_seed_generator()`; got %s.", friendly(seed))
     unsupported("seed", what, call = call)
   }

@@ -38,7 +38,8 @@ scalar_operation <- function(op, x, y) {
     return(NULL)
   }
   result <- log$add(c(code, first, second), like)
-  if (has_names(x) || has_names(y)) keep_names(result, x, y) else result
+  unnamed <- is.null(attr(x, "gradops_names", TRUE)) && is.null(attr(y, "gradops_names", TRUE))
+  if (unnamed) result else keep_names(result, x, y)
 }
 
 # The same of one number.
@@ -71,10 +72,6 @@ scalar_element <- function(x, place) {
   }
   input <- log$input(x)
   if (place < input[2L] + 1) log$add(c(0, input[1L], trunc(place) - 1), x)
-}
-
-has_names <- function(x) {
-  !is.null(attr(x, "gradops_names", exact = TRUE))
 }
 
 is_scalar <- function(x) {

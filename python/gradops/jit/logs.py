@@ -74,7 +74,7 @@ class Log:
                     if number is None:
                         number = inputs_here[2, x] = block.input(self._inputs[int(x)])
                 operands.append(number)
-            self._found.append((block, block.add(entry, tuple(operands))))
+            self._found.append((block, block.add(entry, operands)))
         block.close()
 
     def vector(self, indices: list[int]):

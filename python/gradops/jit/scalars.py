@@ -9,6 +9,7 @@ operations: what an op's own rule does with one number is traced once (:mod:`.te
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class Scalars:
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
         self._edges: dict[int, Any] = {}  # of what comes from outside
+        self._ones: set[int] = set()
         self._picks: dict[int, Node] = {}  # of results that something outside uses
         self._pieces: list[Piece] = []
         self._first = 0
@@ -75,53 +77,52 @@ class Scalars:
             self._edges[number] = edge
         return number
 
-    def add(self, what: Operation, operands: tuple[int, ...]) -> int:
+    def add(self, what: Operation, operands: Sequence[int]) -> int:
         """The result of an operation."""
-        places = self.places
-        at = [places[i] for i in operands]
-        if what.name == "multiply":
-            same = self._times_one(operands, at)
+        if self._ones and what.name == "multiply":
+            same = self._times_one(*operands)
             if same is not None:
                 return same
+        places = self.places
+        at = [places[i] for i in operands]
         key = (what, *at)
         place = self._known.get(key)
         if place is None:
             values = self._values
             place = self._known[key] = self.program.new(what.compute(*[values[p] for p in at]))
             self._written.append((key, place))
-        active = self.active
-        on = False
-        for i in operands:
-            if active[i]:
-                on = True
-        number = len(places)
+        number, on = len(places), False
+        if self._edges:
+            active = self.active
+            for i in operands:
+                if active[i]:
+                    on = True
+            if on:
+                self._operations.append((what, number, tuple(operands)))
         places.append(place)
-        active.append(on)
-        self._operations.append((what, number, operands))
+        self.active.append(on)
         return number
 
     def play(self, rule: Template, local: list) -> list:
         """The gradients that an op's rule gives, of the numbers in its slots; None where there is none."""
         add = self.add
-        for constant in rule.constants:
-            local.append(self.literal(constant))
         for what, refs in rule.operations:
-            local.append(add(what, tuple([local[r] for r in refs])))
+            local.append(add(what, [local[r] for r in refs]))
         return [None if r is None else local[r] for r in rule.gradients]
 
     def _new(self, place: int, active: bool) -> int:
+        number = len(self.places)
         self.places.append(place)
         self.active.append(active)
-        return len(self.places) - 1
+        known = self.program.constants.get(place)
+        if known is not None and known == 1.0:
+            self._ones.add(number)
+        return number
 
-    def _times_one(self, operands: tuple[int, ...], at: list[int]) -> int | None:
-        """The other factor where one is a literal 1, as gradients start with."""
-        constants, values = self.program.constants, self.program.values
-        for one, other in ((0, 1), (1, 0)):
-            known = constants.get(at[one])
-            if known is not None and known == 1.0 and values[at[other]].dtype == np.float64:
-                return operands[other]
-        return None
+    def _times_one(self, x: int, y: int) -> int | None:
+        """The other factor where one is 1 at each call, as gradients start with."""
+        other = y if x in self._ones else x if y in self._ones else None
+        return other if other is not None and self._values[self.places[other]].dtype == np.float64 else None
 
     # Written down.
 
@@ -274,17 +275,18 @@ class Derivative:
         self.of, self.out = of, Scalars(of.program)
         self._recorded = recording.get()
         self._here: dict[int, int] = {}
-        self._rules: dict[tuple, Template] = {}
+        self._rules: dict[tuple, tuple[Template, list[int]]] = {}
 
     def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> list:
         """What an operation's rule gives for the operands that have a flag; None for one without a gradient."""
         exponent = self.of.literals.get(operands[1]) if what.name == "power" else None
-        rule = self._rules.get((what, flags, exponent))
-        if rule is None:
-            rule = self._rules[what, flags, exponent] = template(what, flags, exponent)
+        known = self._rules.get((what, flags, exponent))
+        if known is None:
+            rule = template(what, flags, exponent)
+            known = self._rules[what, flags, exponent] = rule, list(map(self.out.literal, rule.constants))
+        rule, constants = known
         local: list = [self._number(i) if used else None for i, used in zip((*operands, result), rule.uses)]
-        local.append(g)
-        return self.out.play(rule, local)
+        return self.out.play(rule, [*local, g, *constants])
 
     def tensor(self, number: int | None):
         """A gradient or tangent, as a variable where the pass is recorded."""
