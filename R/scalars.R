@@ -163,7 +163,7 @@ scalar_log <- function(python) {
     if (is.environment(x)) {
       input <- if (identical(oldClass(x), oldClass(like))) input(x)
       if (identical(input[2L], 0)) c(2, input[1L])
-    } else if (is.numeric(x) && length(x) == 1L && is.null(attributes(x)) && !is.na(x)) {
+    } else if (is_literal(x)) {
       c(0, x)
     }
   }
@@ -207,6 +207,11 @@ scalar_log <- function(python) {
 
   codes <- scalar_codes()
   log
+}
+
+# A number of R's own.
+is_literal <- function(x) {
+  is.numeric(x) && length(x) == 1L && is.null(attributes(x)) && !is.na(x)
 }
 
 # The numbers of operations, times 16, by the names of ops and of R's operators.
