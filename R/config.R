@@ -113,7 +113,9 @@ config_set_epsilon <- function(epsilon) {
 # A setting of Keras's, now or once it is loaded; it is nobody's concern without keras3.
 in_keras <- function(setter, value) {
   if (isNamespaceLoaded("keras3")) {
-    reticulate::py_register_load_hook("keras", function() reticulate::import("keras.config")[[setter]](value))
+    set <- function() reticulate::import("keras.config")[[setter]](value)
+    when_loaded <- reticulate_inside("py_register_load_hook") # exported by newer versions
+    if (is.null(when_loaded)) set() else when_loaded("keras", set)
   }
 }
 

@@ -5,12 +5,14 @@
 #' each function is R's.
 #'
 #' The matrix has at least as many rows as columns, and independent columns: `qr()` of a tensor finds no rank.
-#' @param qr What `qr()` gave of a tensor or of R's matrix.
-#' @param a,x The matrix, or for `qr.solve()` its decomposition.
-#' @param b,y The response, a vector, or a matrix with one in each column. Without `b`, `qr.solve(a)` is the inverse.
+#'
+#' `qr.coef(qr, y)`, `qr.fitted(qr, y, k = qr$rank)` and `qr.resid(qr, y)` take what `qr()` gave of a tensor or of R's
+#' matrix, and a response; `k` is how many columns of Q are used. `qr.solve(a, b)` takes the matrix or what `qr()` gave
+#' of it; without `b` it is the inverse.
+#' @param x The matrix.
+#' @param y The response, a vector, or a matrix with one in each column.
 #' @param w Weights, one for each row.
 #' @param offset Numbers that are taken off `y`, and are part of the fitted values; or `NULL`.
-#' @param k How many columns of Q are used.
 #' @param tol,method,singular.ok For R's values alone.
 #' @param ... For R's values alone.
 #' @returns Tensors of the response's form: `qr.coef()` and `qr.solve()` with an element (row) for each column of the
