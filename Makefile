@@ -30,11 +30,12 @@ test-neighbours: setup
 	status=0; for backend in numpy torch tensorflow jax; do for order in before after; do \
 	  Rscript tools/neighbours.R $$backend $$order || status=1; done; done; exit $$status
 
-# R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself.
+# R CMD check as CRAN runs it, but for the manual, which needs LaTeX, and what asks CRAN itself; without a CRAN mirror that
+# answers, which `--as-cran` asks for its packages, by R's own rules.
 check: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 check: setup
 	_R_CHECK_FORCE_SUGGESTS_=false _R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=0 \
-	  R CMD check --as-cran $(if $(shell command -v pdflatex),,--no-manual) -o .build "$$(tools/build)"
+	  R CMD check $$(Rscript tools/r_packages.R --as-cran) $(if $(shell command -v pdflatex),,--no-manual) -o .build "$$(tools/build)"
 
 lint: setup
 	$(python) -m ruff check .

@@ -1,5 +1,6 @@
 # Prints the R packages that DESCRIPTION and the tools need and this R lacks.
-# With --install LIBRARY, installs those into LIBRARY instead, where a CRAN mirror answers.
+# With --install LIBRARY, installs those into LIBRARY instead, where a CRAN mirror answers. With --as-cran, prints that
+# where one answers, as R CMD check can do so only then.
 
 fields <- read.dcf("DESCRIPTION", c("Imports", "Suggests"))
 needed <- trimws(c(strsplit(fields, ",")[[1]], strsplit(fields, ",")[[2]], "lintr", "roxygen2"))
@@ -14,15 +15,21 @@ missing_packages <- function() {
   names(needed)[!have]
 }
 
-arguments <- commandArgs(TRUE)
-if (length(arguments) == 0) {
-  cat(missing_packages())
-} else {
+mirror_answers <- function() {
   options(timeout = 60)
   if (getOption("repos")["CRAN"] == "@CRAN@") {
     chooseCRANmirror(ind = 1, local.only = TRUE)
   }
-  if (nrow(available.packages()) > 0) {
+  nrow(suppressWarnings(available.packages())) > 0
+}
+
+arguments <- commandArgs(TRUE)
+if (length(arguments) == 0) {
+  cat(missing_packages())
+} else if (arguments[1] == "--as-cran") {
+  cat(if (mirror_answers()) "--as-cran")
+} else {
+  if (mirror_answers()) {
     install.packages(missing_packages(), lib = arguments[2], Ncpus = parallel::detectCores())
   } else {
     message("No CRAN mirror answers.")
