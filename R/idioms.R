@@ -159,7 +159,7 @@ for_each_dimension <- function(written, rank, call) {
     )
   }
   at <- if (any(dots)) which(dots) else length(written) + 1L
-  all <- rep(list(quote(expr = )), rank - named) # nothing: the whole dimension
+  all <- rep(list(rlang::missing_arg()), rank - named) # nothing: the whole dimension
   c(written[seq_len(at - 1L)], all, written[-seq_len(at)])
 }
 

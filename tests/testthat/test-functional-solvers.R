@@ -4,8 +4,10 @@ test_each("what solvers find has derivatives to the third order", {
   third <- grad_fn(function(a) gradient(function(a) gradient(root, a), a))
   expect_equal(third(8), 10 / 27 * 8^(-8 / 3), tolerance = 1e-6)
   minimum <- function(a) optim(c(0, 0), function(x) (x[1] - a)^2 + (x[1] * x[2] - a^2)^2 + x[2]^2)$value
-  exact <- function(a) stats::optim(c(0, 0), function(x) (x[1] - a)^2 + (x[1] * x[2] - a^2)^2 + x[2]^2,
-                                    method = "BFGS", control = list(reltol = 1e-15))$value
+  exact <- function(a) {
+    distance <- function(x) (x[1] - a)^2 + (x[1] * x[2] - a^2)^2 + x[2]^2
+    stats::optim(c(0, 0), distance, method = "BFGS", control = list(reltol = 1e-15))$value
+  }
   expect_equal(gradient(minimum, 1), numeric_gradient(exact, 1, 1e-4), tolerance = 1e-5)
   tail <- function(a) integrate(function(x) exp(-x^2), a, Inf)$value
   expect_equal(hessian(tail, 0.5), matrix(2 * 0.5 * exp(-0.25)), tolerance = 1e-7)
@@ -14,7 +16,8 @@ test_each("what solvers find has derivatives to the third order", {
 test_each("what they return besides is stats'", {
   f <- function(p) {
     found <- optim(c(a = 0, b = 0), function(x) sum((x - p)^2) + x[["a"]]^4, method = "BFGS", hessian = TRUE)
-    expect_identical(names(found), c("par", "value", "counts", "convergence", "message", "hessian")[1:length(found)])
+    expected <- c("par", "value", "counts", "convergence", "message", "hessian")
+    expect_identical(names(found), expected[seq_along(found)])
     expect_identical(names(found$par), c("a", "b"))
     expect_identical(found$convergence, 0L)
     sum(found$hessian)
