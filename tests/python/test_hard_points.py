@@ -375,3 +375,17 @@ def test_higher_derivatives_of_bessel_functions(backend):
     for f, third, fourth in ((ops.i0, 24 / 64 * x, [0.375, 0.375]), (ops.special.i1, [0.375, 0.375], 120 / 384 * x)):
         *_, a, b = flows.derivatives((backend, "eager"), f, x, 4)
         np.testing.assert_allclose([a, b], [third, fourth], rtol=1e-6, atol=1e-20)
+
+
+def test_gelu_by_tanh_far_from_0():
+    """PyTorch's kernel has no third derivative there: the row of docs/differences.md that goes when it has."""
+    torch = pytest.importorskip("torch")
+
+    def third(start, grad):
+        y = ops.gelu(start)
+        for _ in range(3):
+            (y,) = grad([y], [start], create_graph=True)
+        return y
+
+    assert third(Variable(np.array(40.0), requires_grad=True), autodiff.grad).data == 0
+    assert torch.isnan(third(torch.tensor(40.0, dtype=torch.float64, requires_grad=True), torch.autograd.grad))

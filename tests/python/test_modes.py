@@ -242,3 +242,20 @@ def test_backward_inside_no_grad():
         y.backward()
     np.testing.assert_allclose(v.grad.data, 2 * v.data)
     assert not v.grad.requires_grad
+
+
+def test_no_mode_of_tensorflows_or_jaxs():
+    """They record what they record: `stop_gradient` stops it."""
+    tf, jax = pytest.importorskip("tensorflow"), pytest.importorskip("jax")
+
+    def f(x, mode):
+        with mode:
+            return gradops.ops.square(x)
+
+    for mode, wanted in ((no_grad(), 6.0), (gradops.stop_gradient_scope(), 0.0)):
+        x = tf.Variable(3.0)
+        with tf.GradientTape() as tape:
+            y = f(x, mode)
+        assert float(tf.convert_to_tensor(tape.gradient(y, x) or 0.0)) == wanted
+    assert float(jax.grad(lambda x: f(x, no_grad()))(3.0)) == 6.0
+    assert float(jax.grad(lambda x: f(x, gradops.stop_gradient_scope()))(3.0)) == 0.0
