@@ -47,17 +47,20 @@ class Compiled:
         self.captured: Captured | None = None
 
     def __call__(self, *args, **kwargs):
-        program = None if kwargs or self.static else self.known(args)
-        if program is not None:
-            return program(args)
-        if self.captured is not None and self.captured.changed():
-            self.programs.clear()
-        return self._called(Signature(args, kwargs, self.static))
+        self._forget_changed()
+        program = None if kwargs or self.static else self._known(args)
+        return self._called(Signature(args, kwargs, self.static)) if program is None else program(args)
 
     def known(self, arrays: tuple) -> Any:
         """What runs for NumPy's arrays, where they are such and it is there already; else None."""
+        self._forget_changed()
+        return self._known(arrays)
+
+    def _forget_changed(self) -> None:
         if self.captured is not None and self.captured.changed():
             self.programs.clear()
+
+    def _known(self, arrays: tuple) -> Any:
         for x in arrays:
             if type(x) is not np.ndarray:
                 return None
@@ -84,8 +87,7 @@ class Compiled:
 
     def program(self, *args) -> Any:
         """What runs for these arguments: a function of a list of the tensors among them, traced if need be."""
-        if self.captured is not None and self.captured.changed():
-            self.programs.clear()
+        self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
     def _program(self, signature: Signature) -> Callable:

@@ -43,8 +43,9 @@ class Log:
         """Note operations.
 
         Args:
-            words: of each operation its number in :data:`OPERATIONS` and the :data:`KINDS` of its operands, in one, and
-                then two operands: a number itself, or which result or input.
+            words: three of each operation: 16 times its number in :data:`OPERATIONS`, with 4 times the kind of its
+                first operand and the kind of its second; then the two. Kind 0 is a number itself, 1 which result, 2
+                which input.
             inputs: tensors that were not given before.
         """
         self._check()
@@ -139,8 +140,8 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
 
 
-def _operation(name: str, count: int = 1, settings: tuple = ()) -> Operation:
-    return operation(name, (None,) * count + settings, kernel_of(name, count))
+def _operation(name: str, count: int = 1) -> Operation:
+    return operation(name, (None,) * count, kernel_of(name, count))
 
 
 _BINARY = "add subtract multiply divide power".split()

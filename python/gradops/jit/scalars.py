@@ -44,7 +44,7 @@ class Scalars:
         self._known, self._values = program.scalars, program.values
         self.places: list[int] = []
         self.active: list[bool] = []
-        self._operations: list[tuple[Operation, int, tuple[int, ...]]] = []
+        self._operations: list[tuple[Operation, int, tuple[int, ...]]] = []  # those that a gradient goes through
         self._written: list[tuple[tuple, int]] = []
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
@@ -182,7 +182,7 @@ class Scalars:
         cotangents = {i: out.input(ct) for i, ct in g.items()}
         for what, result, operands in reversed(self._operations[piece.start : piece.stop]):
             ct = cotangents.pop(result, None)
-            if ct is None or not active[result]:
+            if ct is None:
                 continue
             flags = tuple([active[i] for i in operands])
             for i, found in zip(operands, made.through(what, result, operands, flags, ct)):
