@@ -294,6 +294,21 @@ def test_closures_are_refused_or_right(backend):
 
 
 @EACH
+def test_a_closure_that_is_the_value_is_refused(backend):
+    """What it closes over is a leaf, and returned as it is: no operation leads there."""
+    with pytest.raises(GradientError, match="not an argument"):
+        gradops.grad(lambda w: ops.sum(custom_gradient(lambda x: (w, lambda upstream: upstream))(on(backend, X))))(
+            on(backend, X)
+        )
+    if backend == "torch":
+        import torch
+
+        w, x = (torch.ones(3, requires_grad=True) for _ in range(2))
+        with pytest.raises(GradientError, match="not an argument"):
+            custom_gradient(lambda x: (w, lambda upstream: upstream))(x)
+
+
+@EACH
 def test_closures_that_are_constants_are_fine(backend):
     w = backends.by_name(backend).convert(np.array([1.0, 2.0, 3.0]))
     f = custom_gradient(lambda x: (x * w, lambda upstream: upstream * w * 10.0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
@@ -100,7 +101,7 @@ class _Custom:
 
     def __call__(self, *args, **kwargs):
         if not kwargs and args and (backend := _owner(args)) is not None:  # tensors of one library and nothing else
-            return self._apply(backend, list(args), range(len(args)), list(args), None, {})
+            return self._apply(backend, args, args)
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
@@ -113,50 +114,51 @@ class _Custom:
         inputs = [leaves[i] for i in places]
         kinds = {type(x.data if isinstance(x, Variable) else x) for x in inputs}
         found = backends.beside_text(kinds, "custom_gradient")
-        return self._apply(found, leaves, places, inputs, form, kwargs)
+        return self._apply(found, inputs, leaves, places, form)
 
-    def _apply(self, backend, leaves: list, places, inputs: list, form, kwargs: dict):
-        box: dict[str, Any] = {}
+    def _apply(self, backend, inputs, leaves=(), places=(), form=None):
+        """The value of a call whose arguments are the ``inputs``; with a ``form`` the leaves, of which these."""
+        structure: Any = _tree.LEAF
 
         def run(*xs):
-            if form is None:
-                a, k = xs, kwargs
-            else:
-                filled = list(leaves)
-                for i, x in zip(places, xs):
-                    filled[i] = x
-                a, k = _tree.unflatten(form, filled)
+            nonlocal structure
+            a, k = (xs, {}) if form is None else _tree.unflatten(form, _filled(leaves, places, xs))
             value, gradient = self._parts(a, k)
-            wants = self._form or self._form_of(gradient)
+            compiling = backends.compiling()
+            wants = self._form or self._form_of(gradient, compiling)
             if is_tensor(value):
-                values, structure = [value], _tree.LEAF
+                values, parts = [value], _tree.LEAF
             else:
-                values, structure = _tree.flatten(value)
+                values, parts = _tree.flatten(value)
                 values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
-            box["form"] = structure
-            read = () if backends.compiling() else _read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
+            structure = parts
+            alone = wants.alone and parts is _tree.LEAF and not k
+            read = () if compiling else _read_by(gradient, () if alone or not wants.takes_inputs(len(values)) else xs)
 
             def pull(upstreams):
-                for x, *before in read:
-                    if (now := _written(x))[0] is not before[0] or now[1] != before[1]:
+                for x, state, before, _ in read:
+                    if state(x) != before:
                         raise _stale(x)
-                upstream = upstreams[0] if structure is _tree.LEAF else _tree.unflatten(structure, upstreams)
-                result = wants.call(gradient, upstream, a, k)
+                if alone:
+                    result = gradient(upstreams[0])
+                else:
+                    upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
+                    result = wants.call(gradient, upstream, a, k)
                 if form is None and len(xs) == 1 and is_tensor(result):
                     return [fit(result, xs[0])]
                 found = by_leaf(result, a, k, self.arguments.names)
-                return [fit(found[i], x) for i, x in zip(places, xs)]
+                return [fit(g, x) for g, x in zip(found if form is None else [found[i] for i in places], xs)]
 
             return values, pull
 
         values = derivatives_of(backend, inputs).custom(run, inputs)
-        return values[0] if box["form"] is _tree.LEAF else _tree.unflatten(box["form"], values)
+        return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
-        if self.gradient is not None:
-            return self.f(*args, **kwargs), self.gradient
         result = self.f(*args, **kwargs)
+        if self.gradient is not None:
+            return result, self.gradient
         if type(result) is tuple and len(result) == 2 and callable(result[1]):
             return result
         if isinstance(result, dict) and set(result) == {"value", "grad"}:
@@ -180,10 +182,10 @@ class _Custom:
             self._arguments = Arguments(self.f)
         return self._arguments
 
-    def _form_of(self, gradient: Callable) -> Form:
+    def _form_of(self, gradient: Callable, compiling: bool) -> Form:
         """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
-        if code is None or backends.compiling():
+        if code is None or compiling:
             return Form(gradient, False, self.arguments)
         known = self._forms.get(id(code))
         if known is None:
@@ -202,24 +204,49 @@ def _owner(args: tuple):
     return found
 
 
+def _filled(leaves, places, xs) -> list:
+    """The leaves with tensors in place of those that stand at ``places``."""
+    filled = list(leaves)
+    for i, x in zip(places, xs):
+        filled[i] = x
+    return filled
+
+
 def _read_by(gradient: Callable, inputs) -> list[tuple]:
-    """The tensors whose values a gradient function reads: its inputs, and what it closes over; and how they are now."""
+    """The tensors whose values a gradient function reads: its inputs, and what it closes over.
+
+    Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
+    """
     found = list(inputs)
     for cell in getattr(gradient, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:  # a name that is bound later
             pass
-    return [(x, *_written(x)) for x in found if is_tensor(x) and getattr(x, "dtype", None) is not str]
+    read: list[tuple] = []
+    for x in found:
+        if isinstance(x, Variable) or not hasattr(type(x), "_version"):
+            if is_tensor(x) and getattr(x, "dtype", None) is not str:
+                read.append((x, _written, _written(x), _memory(x)))
+        elif is_tensor(x):
+            try:
+                read.append((x, _torch_version, x._version, None))
+            except RuntimeError:  # torch's inference tensors count nothing
+                pass
+    return read
 
 
-def _written(x) -> tuple:
+_torch_version = attrgetter("_version")
+
+
+def _memory(x):
+    return x.data if isinstance(x, Variable) else x
+
+
+def _written(x) -> tuple[int, int]:
     """What changes where a tensor is written in place: its memory, and how often that was written."""
-    data = x.data if isinstance(x, Variable) else x
-    try:
-        return (None if data is x else data), getattr(data, "_version", None) or version(data)
-    except RuntimeError:  # torch's inference tensors count nothing
-        return None, 0
+    data = _memory(x)
+    return id(data), version(data)
 
 
 def _stale(x) -> GradientError:

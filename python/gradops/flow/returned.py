@@ -126,7 +126,7 @@ def _pieces(part) -> list | None:
 
 def fit(g, x):
     """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
-    if g is None or g.__class__ is x.__class__ and g.dtype == x.dtype is not str and g.shape == x.shape:
+    if g is None or g.__class__ is x.__class__ and g.shape == x.shape and g.dtype == x.dtype is not str:
         return g
     data = x.data if isinstance(x, Variable) else x
     if data.dtype is str:

@@ -102,9 +102,21 @@ class Form:
         needed: the positional parameters without a default, but ``upstream``; None where that cannot be known.
         optional: those with one that are named as an argument of ``f``.
         named: whether there is a parameter ``upstream``; ``first``: before an input.
+        alone: whether it takes the upstream gradient of one output by position and nothing else, whatever the inputs.
     """
 
-    __slots__ = ("arguments", "after_inputs", "needed", "optional", "keywords", "named", "first", "variadic", "chosen")
+    __slots__ = (
+        "arguments",
+        "after_inputs",
+        "needed",
+        "optional",
+        "keywords",
+        "named",
+        "first",
+        "variadic",
+        "alone",
+        "chosen",
+    )
 
     def __init__(self, gradient: Callable, after_inputs: bool, arguments: Arguments):
         self.arguments = arguments
@@ -112,6 +124,7 @@ class Form:
         self.chosen: dict[tuple, tuple] = {}
         facts = _parameters(gradient)
         self.needed: list[str] | None = None
+        self.alone = False
         if facts is None:
             return
         needed, optional, keywords, self.variadic, takes_any = facts
@@ -119,6 +132,8 @@ class Form:
         if self.variadic and needed[:1] == ["upstream"]:  # `upstream, *others`: by position
             self.named, needed = False, ["dy", *needed[1:]]
         self.first = "upstream" in needed[:-1]
+        others = after_inputs or keywords or takes_any or self.variadic or "upstream" in optional
+        self.alone = len(needed) == 1 and not others
         self.keywords = None if takes_any else keywords
         needed, optional = ([n for n in names if n != "upstream"] for names in (needed, optional))
         if not (needed or self.named or self.variadic):  # `upstream=None` by another name

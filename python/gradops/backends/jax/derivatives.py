@@ -45,37 +45,49 @@ def custom(run, inputs: list) -> list:
     if traces.staging():
         return _staged(run, inputs)
 
-    @jax.custom_vjp
-    def call(*xs):
-        return run(*xs)[0]
-
-    def forward(*xs):
-        xs = [jnp.asarray(x) for x in xs]  # JAX hands on Python's numbers as they are
-        values, pull = run(*xs)
-        if not traces.tracing():
-            return values, jax.tree_util.Partial(_Direct(pull, values, xs))
-        smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in values]
-        given: list[bool] = []
-
-        def rule(*upstreams):
-            ups = iter(upstreams)
-            filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
-            found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
-            given.extend(g is not None for g in found)
-            return [g for g in found if g is not None]
-
-        closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
-        residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
-        return call(*xs), residuals  # derivatives around see the rule
-
-    def backward(residuals, upstreams):
-        return residuals.func.gradients(residuals.args, upstreams)
-
-    call.defvjp(forward, backward)
     try:
-        return list(call(*inputs))
+        return list(_eager(jax.tree_util.Partial(run), *inputs))
     except jax.errors.UnexpectedTracerError as error:
         raise _closed_over() from error
+
+
+@jax.custom_vjp
+def _eager(run, *xs):
+    """The values of ``run``: one function for all, as JAX looks at the signature of each that it has not seen."""
+    return _values(run.func, xs)[0]
+
+
+def _values(run, xs) -> tuple:
+    """What ``run`` returns. JAX refuses a value that is a differentiated array closed over, as it does in any op."""
+    values, pull = run(*xs)
+    return [jnp.copy(v) if traces.is_tracer(v) else v for v in values], pull
+
+
+def _eager_forward(run, *xs):
+    xs = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]  # JAX hands on Python's numbers as they are
+    values, pull = _values(run.func, xs)
+    if not traces.tracing():
+        return values, jax.tree_util.Partial(_Direct(pull, values, xs))
+    smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in values]
+    given: list[bool] = []
+
+    def rule(*upstreams):
+        ups = iter(upstreams)
+        filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
+        found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
+        given.extend(g is not None for g in found)
+        return [g for g in found if g is not None]
+
+    closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
+    residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
+    return _eager(run, *xs), residuals  # derivatives around see the rule
+
+
+def _eager_backward(residuals, upstreams):
+    return (None, *residuals.func.gradients(residuals.args, upstreams))
+
+
+_eager.defvjp(_eager_forward, _eager_backward)
 
 
 def _closed_over() -> GradientError:
@@ -224,10 +236,7 @@ class _Direct:
         raise NotImplementedError
 
     def gradients(self, constants, upstreams) -> tuple:
-        ups = [
-            jnp.zeros(v.shape) if u.dtype == jax.dtypes.float0 else jnp.conj(u) if jnp.iscomplexobj(u) else u
-            for u, v in zip(upstreams, self.values)
-        ]
+        ups = [_upstream(u, v) for u, v in zip(upstreams, self.values)]
         try:
             return tuple(_cotangent(g, x) for g, x in zip(self.pull(ups), self.xs))
         except jax.errors.UnexpectedTracerError as error:
@@ -253,8 +262,15 @@ class _Rule:
         return tuple(next(found) if g else None for g in self.given)
 
 
+def _upstream(u, value):
+    kind = u.dtype.kind  # "V" is JAX's float0, and a few float types, such as bfloat16
+    if kind == "V" and u.dtype == jax.dtypes.float0:
+        return jnp.zeros(value.shape)
+    return jnp.conj(u) if kind == "c" else u
+
+
 def _cotangent(g, x):
-    if g is None or not jnp.issubdtype(x.dtype, jnp.inexact):
+    if g is None or x.dtype.kind != "f" and not jnp.issubdtype(x.dtype, jnp.inexact):
         return None
     return jnp.conj(g) if jnp.iscomplexobj(g) else g
 

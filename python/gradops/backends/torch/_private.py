@@ -38,6 +38,13 @@ transforms_active = private.find(TRANSFORMS, "torch._C._are_functorch_transforms
 tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
 """What torch's own structures hold."""
 
+
+def outside_of_transforms(function: type[torch.autograd.Function]) -> Callable:
+    """``function.apply`` without what it does, at each call, for the transformations of ``torch.func``."""
+    direct: Callable = getattr(super(torch.autograd.Function, function), "apply", function.apply)
+    return direct
+
+
 FORWARD = "a scope or custom gradient in forward mode"
 forward_mode = private.find(FORWARD, "torch.autograd.forward_ad._set_fwd_grad_enabled", contextlib.nullcontext)
 """A scope in which forward mode is on or off."""

@@ -56,11 +56,14 @@ class _Custom(torch.autograd.Function):
     @staticmethod
     def forward(ctx, pull, values, *inputs):
         ctx.pull = pull
-        return tuple([v.detach() for v in values])
+        return values[0].detach() if len(values) == 1 else tuple([v.detach() for v in values])
 
     @staticmethod
     def backward(ctx, *upstreams):
-        return (None, None, *ctx.pull(list(upstreams)))
+        return (None, None, *ctx.pull(upstreams))
+
+
+_custom = _private.outside_of_transforms(_Custom)
 
 
 class _Compiled(torch.autograd.Function):
@@ -83,19 +86,22 @@ def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     if torch.compiler.is_compiling():
         return _custom_compiled(run, inputs)
-    if transforms.active() and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
+    active = transforms.active()
+    if active and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return transforms.custom(run, inputs, reaches_others)
     values, pull = run(*inputs)
     values = [v.clone() if _handed_through(v, inputs) else v for v in values]
-    if transforms.active() and any(map(transforms.is_dual, values)):
+    if active and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
     if not torch.is_grad_enabled():
         return values
     if reaches_others(values, inputs):
         raise transforms.closure_error()
-    if not any(x.requires_grad for x in inputs):
-        return values
-    return list(_Custom.apply(pull, values, *inputs))
+    for x in inputs:
+        if x.requires_grad:
+            results = _custom(pull, values, *map(transforms.without_dead, inputs))
+            return [results] if len(values) == 1 else results
+    return values
 
 
 def _handed_through(v, inputs: list) -> bool:
@@ -278,25 +284,35 @@ def _in_transform(leaves: list) -> bool:
     return any(map(transforms.wrapped, leaves))
 
 
-def reaches_others(ys: list, inputs: list) -> bool:
+def reaches_others(ys, inputs) -> bool:
     """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
-    leaves = {id(x) for x in inputs}
     seen = {x.grad_fn for x in inputs}
-    seen.add(None)
-    stack = [y.grad_fn for y in ys]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
+    found = []  # it grows as it is gone through
+    for y in ys:
+        node = y.grad_fn
+        if node is None:
+            if y.requires_grad and _another(y, inputs):
+                return True
+        elif node not in seen:
+            seen.add(node)
+            found.append(node)
+    for node in found:
         further = node.next_functions
-        if further:
-            stack += [next_node for next_node, _ in further]
-            continue
-        leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in leaves and not hasattr(leaf, "gradops_done"):
+        for next_node, _ in further:
+            if next_node is not None and next_node not in seen:
+                seen.add(next_node)
+                found.append(next_node)
+        if not further and (leaf := getattr(node, "variable", None)) is not None and _another(leaf, inputs):
             return True
     return False
+
+
+def _another(leaf, inputs) -> bool:
+    """Whether a leaf is no input, and no constant of a derivative that is over."""
+    for x in inputs:
+        if leaf is x:
+            return False
+    return not hasattr(leaf, "gradops_done")
 
 
 def compile(f):

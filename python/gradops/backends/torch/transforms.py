@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from ...errors import GradientError
 from . import _private
 
-wrapped, transforming = _private.is_wrapped, _private.transforms_active
+wrapped, transforming, without_dead = _private.is_wrapped, _private.transforms_active, _private.without_dead
 
 
 def active() -> bool:
@@ -134,7 +134,7 @@ def _transposed(rule, xs, tangents, looks: list) -> tuple:
 def _layers(xs) -> dict:
     """Tensors by the level of the transformation they belong to, with those inside them."""
     found: dict[int, list] = {}
-    for x in map(_private.without_dead, xs):
+    for x in map(without_dead, xs):
         while wrapped(x):
             found.setdefault(_private.level_of(x), []).append(x)
             x = _private.unwrapped(x)
@@ -188,7 +188,7 @@ _checks: list[_Unmixed] = []
 
 
 def _holds_rows(x) -> bool:
-    x = _private.without_dead(x)
+    x = without_dead(x)
     while wrapped(x):
         if _private.is_batched(x):
             return True
