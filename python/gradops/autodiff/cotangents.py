@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from .. import backends, dtypes
@@ -47,10 +49,11 @@ def sum_to(g, shape: tuple):
     """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
     axes = _summed(tuple(g.shape), shape)
     if axes:
-        g = reductions.sum(g, axes)
+        g = np.add.reduce(g, axes) if g.__class__ is np.ndarray else reductions.sum(g, axes)
     return g if axes is None or g.shape == shape else shaping.reshape(g, shape)
 
 
+@functools.lru_cache(maxsize=1024)
 def _summed(have: tuple, shape: tuple) -> tuple | None:
     """The axes along which ``shape`` was broadcast to ``have``; None where a size is unknown."""
     extra = len(have) - len(shape)

@@ -31,14 +31,15 @@ def seed(root: Variable, given, create_graph: bool, name: str = "grad_variables"
     if root.dtype in special:
         return special[root.dtype].seed(root, given)
     if given is None:
-        if conversion.size(root.data) != 1:
+        if root._data.__class__ is not np.float64 and conversion.size(root._data) != 1:
             raise GradientError(
                 f"`{name}` is needed for a non-scalar of shape {root.shape}.",
                 argument=name,
                 hint="reduce it to a scalar, or pass the gradient to start from",
             )
-        given = creation.ones_like(root.data)
-    elif not isinstance(given, Variable) and backends.of(given) is None:
+        given = np.array(1.0) if root._data.__class__ is np.float64 else creation.ones_like(root._data)
+        return wrap(given) if create_graph else given
+    if not isinstance(given, Variable) and backends.of(given) is None:
         given = backends.of(root.data).convert(given, conversion.dtype(root.data))
     if tuple(given.shape) != root.shape:
         raise ShapeError(
@@ -101,8 +102,8 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
                 shape = like.shape
                 if shape is not None and (g.shape != shape or g.dtype is not like.dtype):
                     g = fit(g, like)
-                entry = arrived.get(place)
-                if entry is not None:
+                if place in arrived:
+                    entry = arrived[place]
                     entry[1] = add(entry[1], g)
                 else:
                     arrived[place] = [edge, g]
@@ -183,17 +184,15 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
         saved = rejoin(node, saved)
     if g.__class__ is Cotangents:
         g = materialize(g, node)
-    conjugate = rule.holomorphic and node.dtype is not FLOAT64 and is_complex(node.dtype)
+    conjugate = node.dtype is not FLOAT64 and rule.holomorphic and is_complex(node.dtype)
     if conjugate:
         g = elementwise.conj(g)
     if observers:
         gradients = _observed(node, g, saved)
-    elif rule.vjps is None:
-        gradients = rule.vjp(g, saved, node)
-    elif len(rule.vjps) == 1:
-        gradients = (rule.vjps[0](g, saved, node.edges[0]),)
+    elif rule.vjp is None:
+        gradients = rule.pull(g, saved, node.edges)
     else:
-        gradients = [None if edge is None else vjp(g, saved, edge) for vjp, edge in zip(rule.vjps, node.edges)]
+        gradients = rule.vjp(g, saved, node)
     if conjugate:
         gradients = [None if gi is None else elementwise.conj(whole(gi)) for gi in gradients]
     return gradients
@@ -202,9 +201,8 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
 def pull(node: Node, g, saved) -> list:
     """The gradients for all edges of a node, as its rule gives them."""
     rule = node.rule
-    if rule.vjp is not None:
-        return [whole(gi) for gi in rule.vjp(g, saved, node)]
-    return [None if edge is None else whole(vjp(g, saved, edge)) for vjp, edge in zip(rule.vjps, node.edges)]
+    gradients = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
+    return [whole(gi) for gi in gradients]
 
 
 def rejoin(node: Node, saved: tuple) -> tuple:
@@ -263,7 +261,7 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
             leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
         elif before is None:
-            leaf._grad = wrap(_own(g, leaf.data))
+            leaf._grad = wrap(_own(g, leaf._data))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
             np.add(before.data, g, out=before.data)
             bump(before.data)
@@ -275,6 +273,8 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
 
 def _own(g, data):
     """``g`` in memory of its own, laid out as ``data``'s; arrays that cannot be written are shared."""
+    if data.__class__ is g.__class__ is np.ndarray and data.dtype is g.dtype and data.flags.c_contiguous:
+        return g.copy()
     if not isinstance(data, (np.ndarray, np.generic)):
         return g
     own = np.empty_like(data, subok=False)

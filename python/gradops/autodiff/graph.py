@@ -84,14 +84,15 @@ class Rule:
 
     Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
     gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to
-    the gradients for all edges. ``slots`` says which graph value each of ``saved`` is: an edge's
+    the gradients for all edges. ``pull`` is what ``vjps`` are together, ``(g, saved, edges)`` to all gradients; those of
+    edges without one are anything. ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
     conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
     ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
     """
 
-    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp")
+    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull")
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class Rule:
         holomorphic: bool = False,
         elementwise: bool = False,
         jvp=None,
+        pull=None,
     ):
         self.name = name
         self.vjps = vjps
@@ -110,6 +112,7 @@ class Rule:
         self.holomorphic = holomorphic
         self.elementwise = elementwise
         self.jvp = jvp
+        self.pull = pull or (lambda g, saved, edges: [vjp(g, saved, edge) for vjp, edge in zip(vjps, edges)])
 
 
 RESULT = -1

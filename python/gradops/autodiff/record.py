@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy import ndarray
 
@@ -40,8 +40,8 @@ def derivative(
     """Register the rules of an op by argument; arguments without one get no gradient.
 
     ``several`` says that the op gives a tuple or list: a rule's ``g`` and ``y`` are then lists, and it
-    minds conjugates itself. ``joint`` is for an op of two tensors whose rules share work: ``joint(g, x1, x2, y)`` gives
-    both gradients, where both are wanted.
+    minds conjugates itself. ``joint`` is for an op of two tensors whose rules share work: ``joint(g, x1, x2)``, or
+    ``joint(g, x1, x2, y)``, gives both gradients, where both are wanted.
     """
     entry = _dispatch.registry[op]
     unknown = set(rules) - set(entry.tensors)
@@ -84,48 +84,72 @@ _ELEMENTWISE = ("bounds", "elementwise", "special")
 """The families whose rules of tensors alone act on each element by itself."""
 
 
-def _vjp(op: _dispatch.Op, rules: dict, name: str) -> tuple[Callable, set[int]]:
-    """The rule of an argument as a function of ``(g, saved, edge)``, and the positions of ``saved`` that it reads."""
+class _Vjp(NamedTuple):
+    """The rule of an argument: as a function of ``(g, saved, edge)``, as what that function calls, and what it reads.
+
+    Attributes:
+        call: the call in Python, with the names of the rule and the edge left open.
+        needed: the positions of ``saved`` that it reads.
+    """
+
+    function: Callable
+    call: str
+    rule: Callable | None
+    needed: set[int]
+
+
+def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
     if name not in rules:
-        return (lambda g, saved, edge: None), set()
+        return _NO_VJP
     rule = rules[name]
-    places: list[Any] = []
+    needed: set[int] = set()
+    given = ["g"]
     for parameter in list(inspect.signature(rule).parameters)[1:]:
-        if parameter in ("shape", "shapes"):
-            places.append(parameter)
+        if parameter in _OF_EDGES:
+            given.append(_OF_EDGES[parameter])
         else:
             is_result = parameter == "y" and "y" not in op.parameters
-            places.append(len(op.parameters) if is_result else op.parameters.index(parameter))
-    needed = {p for p in places if isinstance(p, int)}
-    if not places:
-        return (lambda g, saved, edge: rule(g)), needed
-    if places == ["shape"]:
-        return (lambda g, saved, edge: rule(g, edge.shape)), needed
-    if places == ["shapes"]:
-        return (lambda g, saved, edge: rule(g, edge)), needed
-    if len(places) == 1:
-        (i,) = places
-        return (lambda g, saved, edge: rule(g, saved[i])), needed
-    if len(places) == 2 and len(needed) == 2:
-        i, j = places
-        return (lambda g, saved, edge: rule(g, saved[i], saved[j])), needed
+            position = len(op.parameters) if is_result else op.parameters.index(parameter)
+            needed.add(position)
+            given.append(f"saved[{position}]")
+    call = f"{{rule}}({', '.join(given)})"
+    function = _written(f"lambda rule: lambda g, saved, edge: {call.format(rule='rule', edge='edge')}")(rule)
+    return _Vjp(function, call, rule, needed)
 
-    def vjp(g, saved, edge):
-        found = {"shapes": lambda: edge, "shape": lambda: edge.shape}
-        return rule(g, *[saved[p] if isinstance(p, int) else found[p]() for p in places])
 
-    return vjp, needed
+_OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
+"""What parameters of rules are that stand for no saved value."""
+
+
+@cache
+def _written(source: str) -> Callable:
+    return eval(source, {"__name__": __name__})
+
+
+def _together(vjps: list[_Vjp]) -> Callable:
+    """What ``pull`` of a :class:`.graph.Rule` is for these rules of its edges; without one None goes back."""
+    calls = "".join(vjp.call.format(rule=f"rule{i}", edge=f"edges[{i}]") + ", " for i, vjp in enumerate(vjps))
+    names = ", ".join(f"rule{i}" for i in range(len(vjps)))
+    return _written(f"lambda {names}: lambda g, saved, edges: ({calls})")(*[vjp.rule for vjp in vjps])
+
+
+_NO_VJP = _Vjp(lambda g, saved, edge: None, "None", None, set())
+
+
+def _rule(op, vjps: list[_Vjp], slots: tuple, holomorphic: bool, elementwise: bool = False) -> Rule:
+    functions = tuple([vjp.function for vjp in vjps])
+    return Rule(op.name, functions, None, slots, holomorphic, elementwise, pull=_together(vjps))
 
 
 def _of_one(op, rules, holomorphic):
     """An op of one tensor, its first argument, and settings."""
     kernels = op.kernels
     last = len(op.parameters)
-    vjp, needed = _vjp(op, rules, op.tensors[0])
-    keep_x, keep_y = 0 in needed, last in needed
+    vjp = _vjp(op, rules, op.tensors[0])
+    keep_x, keep_y = 0 in vjp.needed, last in vjp.needed
     elementwise = last == 1 and op.family in _ELEMENTWISE
     slots = (0, *(None,) * (last - 1), RESULT)
-    rule = Rule(op.name, vjps=(vjp,), slots=slots, holomorphic=holomorphic, elementwise=elementwise)
+    rule = _rule(op, [vjp], slots, holomorphic, elementwise)
     is_recording = recording.get
 
     def recorded(x):
@@ -151,19 +175,19 @@ def _of_two(op, rules, holomorphic, variables):
     """An op of two tensors alone, of which one may be a constant."""
     kernels = op.kernels
     first, second = variables
-    (vjp1, needs1), (vjp2, needs2) = (_vjp(op, rules, name) for name in op.tensors)
-    vjps = tuple(vjp for vjp, given in zip((vjp1, vjp2), variables) if given)
+    vjps = [_vjp(op, rules, name) for name in op.tensors]
     slots = (0 if first else None, int(first) if second else None, RESULT)
     elementwise = op.family in _ELEMENTWISE
-    rule = Rule(op.name, vjps=vjps, slots=slots, holomorphic=holomorphic, elementwise=elementwise)
     is_recording = recording.get
-    plans = {
-        (on1, on2): (rule, *(i in ((needs1 if on1 else set()) | (needs2 if on2 else set())) for i in range(3)))
-        for on1 in (False, True)
-        for on2 in (False, True)
-    }
+    plans = {}
+    for active in ((True, True), (True, False), (False, True)):
+        chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
+        edges = [vjp for vjp, given in zip(chosen, variables) if given]
+        needed = chosen[0].needed | chosen[1].needed
+        plans[active] = (_rule(op, edges, slots, holomorphic, elementwise), *(i in needed for i in range(3)))
     if op.name in _joint:
-        plans[True, True] = (_jointly(op.name, slots, holomorphic), True, True, True)
+        rule, *_ = plans[True, True]
+        plans[True, True] = (rule, *_jointly(rule, _joint[op.name]))
     plan = plans[first, second]
 
     def recorded(x1, x2):
@@ -192,9 +216,13 @@ def _of_two(op, rules, holomorphic, variables):
     return recorded if first and second else recorded_with_constant
 
 
-def _jointly(name: str, slots: tuple, holomorphic: bool) -> Rule:
-    both = _joint[name]
-    return Rule(name, vjp=lambda g, saved, node: both(g, *saved), slots=slots, holomorphic=holomorphic)
+def _jointly(rule: Rule, joint: Callable) -> tuple[bool, bool, bool]:
+    """Let a rule of two tensors give both gradients at once; which of the two and the result are to be saved."""
+    if "y" in inspect.signature(joint).parameters:
+        rule.pull = lambda g, saved, edges: joint(g, *saved)
+        return True, True, True
+    rule.pull = lambda g, saved, edges: joint(g, saved[0], saved[1])
+    return True, True, False
 
 
 def _aligned(data, y):
@@ -224,18 +252,18 @@ def _of_any(op, rules, holomorphic):
         for (position, *_), count in zip(tensors, counts):
             slots[position] = start if count is None else tuple(range(start, start + count))
             start += 1 if count is None else count
-        needed = settings.union(*(needs for (_, needs), on in zip(vjps, active) if on))
+        needed = settings.union(*(vjp.needed for vjp, on in zip(vjps, active) if on))
         keep = tuple(i in needed for i in range(last + 1))
         if all(count is None for count in counts):
-            functions = tuple(vjp for vjp, _ in vjps)
-            return Rule(op.name, vjps=functions, slots=tuple(slots), holomorphic=holomorphic), keep
+            chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
+            return _rule(op, chosen, tuple(slots), holomorphic), keep
 
         def vjp_of_all(g, saved, node):
             gradients: list = []
             shapes = iter(saved[last + 1 :])
-            for (vjp, _), count, on in zip(vjps, counts, active):
+            for vjp, count, on in zip(vjps, counts, active):
                 like = node.edges[len(gradients)] if count is None else next(shapes)
-                found = vjp(g, saved, like) if on else None
+                found = vjp.function(g, saved, like) if on else None
                 gradients += [found] if count is None else [None] * count if found is None else found
             return gradients
 

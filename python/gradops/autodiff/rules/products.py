@@ -4,6 +4,12 @@ from ...ops import broadcast_to, einsum, expand_dims, eye, matmul, reshape, swap
 from ..record import derivative
 
 
+def _matmul(g, x1, x2):
+    if len(x1.shape) > 1 and len(x2.shape) > 1:
+        return matmul(g, swapaxes(x2, -1, -2)), matmul(swapaxes(x1, -1, -2), g)
+    return _matmul1(g, x1, x2), _matmul2(g, x1, x2)
+
+
 def _matmul1(g, x1, x2):
     if len(x1.shape) == 1 and len(x2.shape) == 1:
         return g * x2
@@ -115,6 +121,6 @@ def explicit(subscripts: str, ranks) -> tuple[list[str], str]:
     return inputs, output
 
 
-derivative("matmul", x1=_matmul1, x2=_matmul2)
+derivative("matmul", x1=_matmul1, x2=_matmul2, joint=_matmul)
 derivative("tensordot", x1=_tensordot1, x2=_tensordot2)
 derivative("einsum", operands=_einsum)

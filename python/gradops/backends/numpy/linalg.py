@@ -20,7 +20,7 @@ def _adjoint(x):
 
 def _symmetric(x):
     """``x`` with its small asymmetries averaged out."""
-    difference = x - _adjoint(x)
+    difference = x - (x.T if x.ndim == 2 and x.dtype.kind == "f" else _adjoint(x))
     if not difference.any():
         return x
     if x.size:
@@ -36,9 +36,22 @@ def _finite(x):
     return x
 
 
+_SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
+_POTRF = {_SINGLE: lapack.spotrf, _DOUBLE: lapack.dpotrf}
+_GESV = {_SINGLE: lapack.sgesv, _DOUBLE: lapack.dgesv}
+_SMALL = 64
+"""Up to how many rows NumPy's call of LAPACK costs more than SciPy's, which keeps other threads from running."""
+
+
 @_matrix
 def cholesky(x, upper=False):
     x = _symmetric(x)
+    if x.ndim == 2 and x.dtype in _POTRF and x.size:
+        y, failed = _POTRF[x.dtype](x.T, lower=0)  # a row-major matrix is its transpose to LAPACK
+        d = y.diagonal()
+        if failed or np.isnan(np.dot(d, d)):
+            raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+        return np.ascontiguousarray(y) if upper else y.T
     try:
         y = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
@@ -73,6 +86,11 @@ def expm(x):
 
 @_system
 def solve(a, b):
+    if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _SMALL and a.dtype in _GESV:
+        *_, y, failed = _GESV[a.dtype](a, b)
+        if failed:
+            raise ValueError(_matrices.SINGULAR)
+        return y
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
@@ -81,15 +99,15 @@ def solve(a, b):
 
 @_system
 def solve_triangular(a, b, lower=False):
+    if a.ndim == b.ndim == 2 and b.size:
+        return _triangular(a, b, lower)
     if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
         raise ValueError(_matrices.SINGULAR)
-    if a.ndim == b.ndim == 2:
-        return _triangular(a, b, lower)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     first = np.broadcast_to(a, batch + a.shape[-2:])
     second = np.broadcast_to(b, batch + b.shape[-2:])
     y = np.empty(second.shape, a.dtype)
-    for i in np.ndindex(batch):
+    for i in np.ndindex(batch if y.size else (0,)):
         y[i] = _triangular(first[i], second[i], lower)
     return y
 
@@ -104,11 +122,11 @@ _TRTRS = {
 
 def _triangular(a, b, lower):
     """LAPACK on one matrix; a row-major one goes in as its transpose, which takes no copy."""
-    if not b.size:
-        return np.zeros_like(b)
-    if a.flags.f_contiguous:
-        return _TRTRS[a.dtype](a, b, lower=lower)[0]
-    return _TRTRS[a.dtype](a.T, b, lower=not lower, trans=1)[0]
+    solve = _TRTRS[a.dtype]
+    y, failed = solve(a, b, lower=lower) if a.flags.f_contiguous else solve(a.T, b, lower=not lower, trans=1)
+    if failed:
+        raise ValueError(_matrices.SINGULAR)
+    return y
 
 
 @_matrix
