@@ -84,8 +84,8 @@ class Rule:
 
     Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
     gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to
-    the gradients for all edges. ``pull`` is what ``vjps`` are together, ``(g, saved, edges)`` to all gradients; those of
-    edges without one are anything. ``slots`` says which graph value each of ``saved`` is: an edge's
+    the gradients for all edges. ``pull`` is what ``vjps`` are together, ``(g, saved, edges)`` to all gradients.
+    ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
     conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is

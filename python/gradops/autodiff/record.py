@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numpy import ndarray
 
@@ -179,12 +179,12 @@ def _of_two(op, rules, holomorphic, variables):
     slots = (0 if first else None, int(first) if second else None, RESULT)
     elementwise = op.family in _ELEMENTWISE
     is_recording = recording.get
-    plans = {}
+    plans: dict[tuple[bool, bool], tuple[Rule, bool, bool, bool]] = {}
     for active in ((True, True), (True, False), (False, True)):
         chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
         edges = [vjp for vjp, given in zip(chosen, variables) if given]
         needed = chosen[0].needed | chosen[1].needed
-        plans[active] = (_rule(op, edges, slots, holomorphic, elementwise), *(i in needed for i in range(3)))
+        plans[active] = _rule(op, edges, slots, holomorphic, elementwise), 0 in needed, 1 in needed, 2 in needed
     if op.name in _joint:
         rule, *_ = plans[True, True]
         plans[True, True] = (rule, *_jointly(rule, _joint[op.name]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,11 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-class Place:
-    """Stands for an earlier value in a step's arguments."""
+class Place(int):
+    """Stands for an earlier value in a step's arguments: its number, which no other number among them is."""
 
-    __slots__ = ("index",)
-
-    def __init__(self, index: int):
-        self.index = index
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Place) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return hash(("place", self.index))
+    __slots__ = ()
+    index = property(int)
 
 
 class Traced:
@@ -120,7 +113,7 @@ class Traced:
 def frozen(spec):
     """A part of a call as what can be compared and hashed; a place is its number, anything else a tuple."""
     if spec.__class__ is Place:
-        return spec.index
+        return spec
     if isinstance(spec, (list, tuple)):
         return (type(spec).__name__, *map(frozen, spec))
     if isinstance(spec, slice):
@@ -128,5 +121,11 @@ def frozen(spec):
     if isinstance(spec, np.ndarray):
         return ("array", id(spec))
     if isinstance(spec, (float, complex, np.inexact)):
-        return (type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
+        return _of_number(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
     return (type(spec).__name__, spec)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_number(kind: str, text: str) -> tuple[str, str]:
+    """One tuple for all that are equal, as loops have the same numbers at each step."""
+    return kind, text

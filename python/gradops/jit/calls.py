@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,13 @@ class Step:
     """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
 
     Attributes:
-        several: whether the kernel gives several results, in a list or tuple; else ``places`` is of one.
+        several: where the kernel gives several results ``list`` or ``tuple``, or True; else ``places`` is of one.
         uses: the numbers of the places among the arguments, each once.
     """
 
     __slots__ = ("name", "kernel", "arguments", "places", "several", "uses")
 
-    def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[int, ...], several: bool):
+    def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[Any, ...], several: Any):
         self.name = name
         self.kernel = kernel
         self.arguments = arguments
@@ -59,15 +60,15 @@ def places(spec) -> list[Place]:
     return found
 
 
-def distinct(arguments) -> tuple[int, ...]:
-    """The places among arguments, each once."""
+def distinct(arguments: tuple) -> tuple[int, ...]:
+    """The places among arguments, each once; where that is what they are, the arguments themselves, to save memory."""
     found: dict[int, None] = {}
     for x in arguments:
         if x.__class__ is Place:
-            found[x.index] = None
+            found[x] = None
         elif isinstance(x, (list, tuple)):
-            found.update((p.index, None) for p in places(x))
-    return tuple(found)
+            found.update(dict.fromkeys(places(x)))
+    return arguments if tuple(found) == arguments and arguments.__class__ is tuple else tuple(found)
 
 
 def holds_arrays(value) -> bool:
@@ -80,7 +81,7 @@ def holds_arrays(value) -> bool:
 def key_of(name: str, spec: tuple):
     """What tells a call from others, or None where an argument cannot be compared."""
     try:
-        key = (name, *[x.index if x.__class__ is Place else frozen(x) for x in spec])
+        key = (name, *[x if x.__class__ is Place else frozen(x) for x in spec])
         hash(key)
         return key
     except TypeError:

@@ -30,7 +30,7 @@ class Program:
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and what is the same for all
             arguments, by place.
-        values: what stands at each place for the arguments that the function was traced with.
+        values: what stands at each place for the arguments that the function was traced with, from 1 on.
         root: the program of the function that is compiled.
         bodies: of that one all the functions that were traced within it.
         lifted: the arrays of ``parent`` that it uses, by their place there, and what they are here.
@@ -53,13 +53,12 @@ class Program:
         self.scalars: dict[tuple, int] = {}
         self.blocks: list[Any] = []
         self.current: Program | None = self
-        self.count = 0
         self.inputs: list[int] = []
         self.steps: list[Step] = []
         self.constants: dict[int, Any] = {}
         self._folded: set[int] = set()
-        self._known: dict = {}
-        self.values: dict[int, Any] = {}
+        self._known: dict[int, Step] = {}
+        self.values: list[Any] = [None]
         self._given: set[int] = set()
         self._sharing: dict[int, list[weakref.ref]] = {}
         self._taken: dict[int, tuple] = {}
@@ -68,9 +67,8 @@ class Program:
 
     def new(self, value) -> int:
         """The place of a new value."""
-        self.count = place = self.count + 1
-        self.values[place] = value
-        return place
+        self.values.append(value)
+        return len(self.values) - 1
 
     def _place(self, value, arguments=()):
         return self._traced(value, Place(self.new(value)), arguments)
@@ -91,7 +89,7 @@ class Program:
         traced = self._place(value)
         if given:
             self._given.add(self._shared(traced))
-        self.inputs.append(traced.place.index)
+        self.inputs.append(traced.place)
         return traced
 
     def lift(self, x):
@@ -111,7 +109,7 @@ class Program:
         if x.stale:
             x.refuse_stale()
         outer = self.parent.lift(x)
-        place = outer.place.index
+        place = outer.place
         if place not in self.lifted:
             outer = Traced(outer.value, self.parent, outer.place)  # as it is now, whatever is written to it later
             if place in self.parent.constants:
@@ -130,7 +128,7 @@ class Program:
 
         def here(spec):
             if spec.__class__ is Place:
-                return table[spec.index]
+                return table[spec]
             return type(spec)(map(here, spec)) if type(spec) in (list, tuple) else spec
 
         for step in program.steps:
@@ -143,13 +141,13 @@ class Program:
         for program, table in self.replayed.items():
             known = x if x.program is program else program._in_replayed(x)
             if known is not None:
-                return table[known.place.index]
+                return table[known.place]
         return None
 
     @property
     def held(self) -> list[tuple[Any, Any]]:
         """The arrays of ``parent`` that it uses and that depend on arguments, and what they are here."""
-        return [(outer, own) for outer, own in self.lifted.values() if own.place.index not in self.constants]
+        return [(outer, own) for outer, own in self.lifted.values() if own.place not in self.constants]
 
     @contextlib.contextmanager
     def inside(self, inner: Program):
@@ -175,7 +173,7 @@ class Program:
         traced = self._place(array) if known is None else self._traced(array, known)
         self._written[bits] = traced.place
         self._given.add(self._shared(traced))
-        self.constants[traced.place.index] = array
+        self.constants[traced.place] = array
         return traced
 
     def literal(self, number, bits: bytes) -> int:
@@ -193,13 +191,13 @@ class Program:
         if isinstance(result, (list, tuple)):
             return type(result)(self.fold(part, arguments) for part in result)
         traced = self._place(result, arguments)
-        self.constants[traced.place.index] = result
-        self._folded.add(traced.place.index)
+        self.constants[traced.place] = result
+        self._folded.add(traced.place)
         return traced
 
     def is_folded(self, traced) -> bool:
         """Whether its value is the same for all arguments."""
-        return traced.place.index in self._folded
+        return traced.place in self._folded
 
     # Writes in place: which traced arrays are views of one array, as they are outside of a trace.
 
@@ -214,14 +212,6 @@ class Program:
                 traced.memory = self._shared(source)
                 self._sharing[traced.memory].append(weakref.ref(traced))
         return traced
-
-    def _again(self, known, arguments=()):
-        """A value that was computed before: an array of its own, as a write to the one is none to the other."""
-        if isinstance(known, (list, tuple)):
-            return type(known)(self._again(part, arguments) for part in known)
-        again = self._traced(known.value, known.place, arguments)
-        again.key = known.key
-        return again
 
     def _shared(self, traced) -> int:
         """The number of a traced array's memory, which others may come to share."""
@@ -248,9 +238,9 @@ class Program:
         """
         spec = placed(arguments)
         key = key_of(name, spec)
-        known = None if key is None else self._known.get(key)
-        if known is not None:
-            return self._again(known, arguments)
+        known = None if key is None else self._known.get(hash(key))
+        if known is not None and key_of(known.name, known.arguments) == key:
+            return self._results(known, arguments)
         kernel = direct(kernel, values)
         result = kernel(*values)
         if not isinstance(result, (np.generic, np.ndarray, list)) and not holds_arrays(result):
@@ -259,28 +249,35 @@ class Program:
             same = self._times_one(arguments, result)
             if same is not None:
                 return same
-        if isinstance(result, (list, tuple)):
-            out: Any = [self._place(r, arguments) for r in result]
-            self.steps.append(Step(name, kernel, spec, tuple(t.place.index for t in out), True))
-            out = out if isinstance(result, list) else tuple(out)
-        else:
-            out = self._place(result, arguments)
-            if name == "get_item":
-                out.key = frozen(arguments[1])
-            self.steps.append(Step(name, kernel, spec, (out.place.index,), False))
+        several = list if isinstance(result, list) else tuple if isinstance(result, tuple) else None
+        places = tuple([Place(self.new(value)) for value in (result if several else [result])])
+        step = Step(name, kernel, spec, places, several)
+        self.steps.append(step)
         if key is not None:
-            self._known[key] = out
+            self._known[hash(key)] = step
+        return self._results(step, arguments)
+
+    def _results(self, step: Step, arguments):
+        """What a step gives: each time arrays of their own, as a write to the one is none to the other."""
+        if step.several:
+            return step.several([self._traced(self.values[p], p, arguments) for p in step.places])
+        (place,) = step.places
+        out = self._traced(self.values[place], place, arguments)
+        if step.name == "get_item":
+            out.key = frozen(arguments[1])
         return out
 
     def _times_one(self, factors, result):
         """The other factor where one is a constant of ones, as gradients start with."""
         for one, other in (factors, factors[::-1]):
             if isinstance(one, Traced):
-                one = self.constants.get(one.place.index)
+                one = self.constants.get(one.place)
             if one is None or not isinstance(other, Traced) or other.shape != result.shape:
                 continue
             if other.dtype == result.dtype and _are_ones(one):
-                return self._again(other)
+                again = self._traced(other.value, other.place)
+                again.key = other.key
+                return again
         return None
 
     def value(self, place: int):

@@ -35,6 +35,8 @@ LARGEST_CONSTANT = 1_000_000
 FEWEST = 6
 """Steps of a run: with fewer, the call of the machine costs more than those of NumPy."""
 
+Groups = Sequence[Sequence[int]]
+
 _ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
 _CALLS = frozenset(FUNCTIONS) | {"sigmoid", "softplus", "logaddexp", "lgamma", "polygamma", "normal_cdf"}
 
@@ -54,12 +56,12 @@ def lowered(
     for i, step in enumerate(steps):
         reason = plan.why_not(step, reads[i])
         if reason is None:
-            plan.native.update(step.places)
+            plan.take(step.places)
         else:
             refused[i] = reason
     runs: list[Lowering] = []
     while len(runs) == 0:
-        order = _by_phase(_phases(steps, reads, refused)) if refused else [list(range(len(steps)))]
+        order = _by_phase(_phases(steps, reads, refused)) if refused else [range(len(steps))]
         _refuse_short(steps, order, refused)
         runs = _written(program, steps, order, refused, machine)
     found: list[Step] = []
@@ -90,17 +92,23 @@ def _is_native(what: Operation, machine: Machine) -> bool:
 
 
 class Plan:
-    """What can be native, judged by ops, dtypes and sizes alone.
+    """What can be native, judged by ops, dtypes and sizes alone."""
 
-    Attributes:
-        native: the places that native steps make.
-    """
-
-    def __init__(self, program: Program, reads: Sequence[Sequence[int]]):
+    def __init__(self, program: Program, reads: Groups):
         self.value = program.value
         self.constants = program.constants
-        self.native: set[int] = set()
-        self.uses = Counter(place for read in reads for place in read)
+        self._reads = reads
+        self._is_native = bytearray(len(program.values))  # by place, whether a native step makes it
+
+    def take(self, places: Sequence[int]) -> None:
+        """Note that native steps make these places."""
+        for place in places:
+            self._is_native[place] = 1
+
+    @functools.cached_property
+    def _uses(self) -> Counter[int]:
+        """How often each array is read."""
+        return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
         """Why a step stays NumPy's; None where it does not."""
@@ -136,12 +144,12 @@ class Plan:
             return LARGEST_CONSTANT
         if not moves:
             return LARGEST_CALL if step.name in _CALLS else LARGEST
-        made_here = all(place in self.native or place in self.constants for place in reads)
+        made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST
 
     def _may_be_taken_from(self, place: int, value) -> bool:
         """Whether an array may be copied for the sake of what is taken from it."""
-        return place in self.native or value.size <= max(LARGEST_TAKEN, 200 * self.uses[place])
+        return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
 
 
 _LARGE = "an array on which NumPy's own loops are as fast"
@@ -151,7 +159,7 @@ def _is_known(dtype) -> bool:
     return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 
-def _phases(steps: list[Step], reads: Sequence[Sequence[int]], refused: dict[int, str]) -> list[int]:
+def _phases(steps: list[Step], reads: Groups, refused: dict[int, str]) -> list[int]:
     """When each step runs: in each phase first the native ones, as one run, then the others."""
     of_native: dict[int, int] = {}
     of_others: dict[int, int] = {}
@@ -176,7 +184,7 @@ def _by_phase(phases: list[int]) -> list[list[int]]:
     return found
 
 
-def _refuse_short(steps: list[Step], order: list[list[int]], refused: dict[int, str]) -> None:
+def _refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> None:
     """Leave to NumPy the runs that are too short."""
     for phase in order:
         native = [i for i in phase if i not in refused]
@@ -186,7 +194,7 @@ def _refuse_short(steps: list[Step], order: list[list[int]], refused: dict[int, 
                 refused[i] = "too few steps that could run together"
 
 
-def _written(program: Program, steps: list[Step], order: list[list[int]], refused: dict, machine) -> list[Lowering]:
+def _written(program: Program, steps: list[Step], order: Groups, refused: dict, machine) -> list[Lowering]:
     """The code of each phase's run; none where a rule refused a step, which is then noted."""
     found = []
     before = len(refused)
@@ -203,7 +211,7 @@ def _written(program: Program, steps: list[Step], order: list[list[int]], refuse
 
 
 def _needed_outside(
-    steps: list[Step], reads: Sequence[Sequence[int]], order: list[list[int]], refused: dict[int, str], wanted: set[int]
+    steps: list[Step], reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
 ) -> set[int]:
     """The places that are read outside of the run that makes them."""
     run_of: dict[int, int] = {}

@@ -29,7 +29,7 @@ class Run:
         self.__name__ = "native"
         self._machine = code.machine
         self._checks = code.checks
-        self._words = np.array([*code.words, END], np.int32)
+        self._words = np.append(np.asarray(code.words), np.int32(END))
         self._template = code.template()
         self._inputs = [_slot(start, value) for start, value in inputs]
         self._outputs = [
