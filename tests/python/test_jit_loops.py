@@ -350,6 +350,49 @@ def test_operations_that_run_as_one_warn_as_two():
         assert said == wanted_said and said
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_changes_of_sign_that_run_as_differences_are_the_same_bits(dtype):
+    def f(p, rows):
+        def step(state, v):
+            a, b = state
+            left = (-a) * v
+            right = v / (-b)
+            both = -(left / p)
+            return (left + right, b - both), (-v + a, (-b) - v, both + both, -(a - v), right - left)
+
+        (a, b), ys = ops.scan(step, (p, p * 2), rows)
+        return ops.concatenate([ops.stack([a, b]), *ys])
+
+    rows = np.array([1.0, -0.0, 0.3, 0.0, 1e30, -7.0, np.inf, 2.0, np.nan], dtype)
+    for p in (dtype(0.7), dtype(-0.0)):
+        with np.errstate(all="ignore"):
+            got, wanted = gradops.jit(f)(p, rows), f(p, rows)
+        np.testing.assert_array_equal(got, wanted)
+        known = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(wanted[known]))
+
+
+def _unused_root_of_a_loop(p):
+    (c, _), roots = ops.scan(lambda s, v: ((s[0] * p + v, s[1]), ops.sqrt(s[1]) * p), (p, p - p), np.ones(6))
+    return c
+
+
+def _unused_root_of_a_branch(p):
+    return ops.cond(p > 0.0, lambda: (p * p * p, ops.sqrt(p - p) * p), lambda: (p, p))[0]
+
+
+@pytest.mark.parametrize("f", [_unused_root_of_a_loop, _unused_root_of_a_branch])
+def test_results_without_a_gradient_pass_none_on(f):
+    """As on the tape: a slope that is infinite there does not come in."""
+
+    with np.errstate(all="ignore"):
+        slope = gradops.jit(gradops.grad(f))(np.float64(0.5))
+        second = gradops.jit(gradops.grad(gradops.grad(f)))(np.float64(0.5))
+    assert np.isfinite(slope) and np.isfinite(second)
+    np.testing.assert_allclose(slope, gradops.grad(f)(np.float64(0.5)), rtol=1e-12)
+    np.testing.assert_allclose(second, gradops.grad(gradops.grad(f))(np.float64(0.5)), rtol=1e-12)
+
+
 def _with_warnings(f, p):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

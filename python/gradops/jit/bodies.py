@@ -233,6 +233,11 @@ def is_active(x) -> bool:
     return isinstance(x, Variable) and x._active
 
 
+def is_absent(g) -> bool:
+    """Whether the engine put zeros in the place of a gradient that there is none of."""
+    return g.__class__ is np.ndarray and not g.any()
+
+
 def dtype_of(edge):
     """The dtype of what an edge of the tape leads to."""
     return edge.dtype if isinstance(edge, Node) else edge._data.dtype

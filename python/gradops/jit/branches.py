@@ -14,7 +14,7 @@ from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import native
 from .array import Traced
-from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
+from .bodies import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
 from .program import Program
 
 
@@ -79,7 +79,7 @@ def _record(made: Branch, index, edges: list, results: list) -> list:
 
     def vjp(g, saved, node):
         (at,) = saved
-        cotangents = [gi if on else None for gi, on in zip(g, of_results)]
+        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, of_results)]
 
         def of(body: Body) -> Callable:
             def of_edges() -> list:

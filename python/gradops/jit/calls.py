@@ -63,12 +63,15 @@ def places(spec) -> list[Place]:
 def distinct(arguments: tuple) -> tuple[int, ...]:
     """The places among arguments, each once; where that is what they are, the arguments themselves, to save memory."""
     found: dict[int, None] = {}
+    others = 0
     for x in arguments:
         if x.__class__ is Place:
             found[x] = None
-        elif isinstance(x, (list, tuple)):
+            continue
+        others += 1
+        if isinstance(x, (list, tuple)):
             found.update(dict.fromkeys(places(x)))
-    return arguments if tuple(found) == arguments and arguments.__class__ is tuple else tuple(found)
+    return tuple(found) if others or len(found) < len(arguments) else arguments
 
 
 def holds_arrays(value) -> bool:

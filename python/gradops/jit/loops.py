@@ -13,7 +13,7 @@ from ..autodiff.variable import Variable, wrap
 from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
-from .bodies import Body, call, data_of, is_active, is_differentiable, recorded, zeros_for
+from .bodies import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
 from .program import Program
 
 
@@ -150,14 +150,17 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
         inputs, results = saved
         of_state = [is_differentiable(x) for x in inputs[:n]]
         of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
-        of_results = [is_differentiable(y) for y in results[n : n + stacked]]
+        given = [None if is_absent(x) else x for x in g]
+        of_results = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
+        of_before = [on and x is not None for x, on in zip(given[n + stacked :], of_state)]
         before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]
 
         def step(state, x):
             states, rows, of_results_here, of_states_here = x
             cotangents = [_filled(state[0], of_state), _filled(of_results_here, of_results)]
             found, others = body.vjp([states, rows], [of_state, of_rows], cotangents)
-            new = [_sum(found[0][i], g) for i, g in zip(_which(of_state), of_states_here)]
+            beside = _filled(of_states_here, of_before)
+            new = [_or_zeros(_sum(found[0][i], beside[i]), states[i]) for i in _which(of_state)]
             total = [t if g is None else elementwise.add(t, g) for t, g in zip(state[1], others)]
             return (new, total), [_or_zeros(found[1][i], rows[i]) for i in _which(of_rows)]
 
@@ -166,8 +169,8 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
         rows = [
             before,
             inputs[n:],
-            [g[n + i] for i in _which(of_results)],
-            [g[n + stacked + i] for i in _which(of_state)],
+            [given[n + i] for i in _which(of_results)],
+            [given[n + stacked + i] for i in _which(of_before)],
         ]
         (of_first, of_edges), of_all_rows = control.scan(
             step, (start, totals), rows, length=count, reverse=not loop.reverse
@@ -188,7 +191,7 @@ def _filled(found: list, wanted: list[bool]) -> list:
 
 
 def _sum(a, b):
-    return b if a is None else elementwise.add(a, b)
+    return b if a is None else a if b is None else elementwise.add(a, b)
 
 
 def _or_zeros(g, like):

@@ -1,7 +1,8 @@
 """Loops made shorter when their code is written: what a pass costs is its number of instructions.
 
-An operation whose result is read by one other alone is one instruction with it, of two roundings as before. The next
-value of a state is written to its place by the instruction that computes it, where nothing reads the old one later.
+A sign that is changed and then added is subtracted, to the same bits. An operation whose result is read by one other
+alone is one instruction with it, of two roundings as before. The next value of a state is written to its place by the
+instruction that computes it, where nothing reads the old one later.
 """
 
 from __future__ import annotations
@@ -82,6 +83,13 @@ class _Instruction:
             if self.words[i] == cell:
                 self.words[i] = other
 
+    def subtract_instead(self, cell: int, other: int) -> None:
+        """Of a sum or difference with ``cell``, which is minus ``other``: do it with ``other``."""
+        _, _, a, b, *_ = self.words
+        self.name = "add" if self.name == "subtract" else "subtract"
+        self.words[0] = NUMBERS[self.name]
+        self.words[2:4] = [b if a == cell else a, other]
+
 
 def tightened(
     words: words_of, begin: int, source: np.ndarray, cells: np.ndarray, by_position: list[range]
@@ -106,7 +114,11 @@ def tightened(
         return any(cell in span for span in by_position)
 
     made = set(moves.values())
-    body = _fused(body, lambda cell: cell in made or is_fixed(cell))
+
+    def is_needed(cell: int) -> bool:
+        return cell in made or is_fixed(cell)
+
+    body = _fused(_signed(body, is_needed), is_needed)
     for i, (cell, value) in enumerate(zip(cells.tolist(), source.tolist())):
         others = [v for c, v in moves.items() if c != cell]
         if any(x in others or is_fixed(x) for x in (cell, value)):
@@ -131,12 +143,57 @@ def _parsed(words: list[int]) -> list[_Instruction]:
     return found
 
 
-def _fused(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
-    """The body with pairs of operations as one, but those that make what is needed elsewhere."""
-    readers: dict[int, list[_Instruction]] = {}
+def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
+    """The body with fewer changes of sign: after products rather than before, and in sums as differences."""
+    readers = _readers(body)
+    i = 0
+    while i < len(body):
+        x = body[i]
+        i += 1
+        if x.name != "negative" or not x.simple or is_needed(cell := x.words[1]):
+            continue
+        found, (given,) = readers.get(cell, []), x.reads
+        if not found or not all(y.simple and y.reads.count(cell) == 1 and y.name in _SIGNED for y in found):
+            continue
+        last = max(map(body.index, found))
+        if _are_written(body[i : last + 1], [given, cell]):
+            continue
+        if all((y.name, y.words[3] == cell) in _WITHOUT_SIGN for y in found):
+            for y in found:
+                y.subtract_instead(cell, given)
+                readers[given].append(y)
+            readers[given].remove(x)
+            i -= 1
+            del body[i]
+        elif len(found) == 1 and found[0].name in ("multiply", "divide"):
+            product = found[0]
+            product.read_instead(cell, given)
+            out = product.words[1]
+            product.words[1], x.words[1:3] = cell, [out, cell]
+            readers[given] = [product if y is x else y for y in readers[given]]
+            readers[cell] = [x]
+            body.remove(x)
+            body.insert(last, x)
+            i -= 1
+    return body
+
+
+_SIGNED = ("add", "subtract", "multiply", "divide")
+_WITHOUT_SIGN = {("add", False), ("add", True), ("subtract", True)}
+"""Operations, and whether the second operand is the one of changed sign, that are others without it."""
+
+
+def _readers(body: list[_Instruction]) -> dict[int, list[_Instruction]]:
+    found: dict[int, list[_Instruction]] = {}
     for x in body:
         for cell in x.reads:
-            readers.setdefault(cell, []).append(x)
+            found.setdefault(cell, []).append(x)
+    return found
+
+
+def _fused(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
+    """The body with pairs of operations as one, but those that make what is needed elsewhere."""
+    readers = _readers(body)
     place = {id(x): i for i, x in enumerate(body)}
     gone = set()
     for first in body:
