@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .code import BOOL, FLOATS, NotNative
-from .lowering import Lowering, Plan
+from .lowering import Lowering
+from .plan import Plan
 from .rules import rule
 from .tightening import tightened
 from .whole import WHOLES

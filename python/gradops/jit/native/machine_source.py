@@ -1,349 +1,9 @@
-"""The native machine as LLVM's text: one function that runs the code of any program."""
+"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_blocks`."""
 
 from __future__ import annotations
 
+from . import machine_blocks, machine_helpers
 from .instructions import CALLS, END, FAILED, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
-
-_HELPERS = """
-declare double @llvm.fabs.f64(double)
-declare double @llvm.sqrt.f64(double)
-declare double @llvm.floor.f64(double)
-declare double @llvm.ceil.f64(double)
-declare double @llvm.trunc.f64(double)
-declare double @llvm.rint.f64(double)
-
-; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
-define internal double @scipy1(double %x, ptr %f, ptr %functions) noinline {{
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
-  %before = call i32 %test(i32 {exceptions})
-  %r = call double %f(double %x, i32 0)
-  %after = call i32 %test(i32 {exceptions})
-  %same = icmp eq i32 %before, %after
-  br i1 %same, label %done, label %clear
-clear:
-  %new = xor i32 %before, %after
-  %clear.f = load ptr, ptr %functions
-  call i32 %clear.f(i32 %new)
-  br label %done
-done:
-  ret double %r
-}}
-
-define internal double @logaddexp(double %x, double %y, ptr %functions) noinline {{
-  %equal = fcmp oeq double %x, %y
-  br i1 %equal, label %same, label %differ
-same:
-  %twice = fadd double %x, 0x3FE62E42FEFA39EF
-  ret double %twice
-differ:
-  %d = fsub double %x, %y
-  %nan = fcmp uno double %d, %d
-  br i1 %nan, label %undefined, label %defined
-undefined:
-  ret double %d
-defined:
-  %first = fcmp ogt double %d, 0.0
-  %top = select i1 %first, double %x, double %y
-  %size = call double @llvm.fabs.f64(double %d)
-  %less = fneg double %size
-  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
-  %exp = load ptr, ptr %exp.at
-  %e = call double %exp(double %less)
-  %log1p.at = getelementptr ptr, ptr %functions, i64 {log1p}
-  %log1p = load ptr, ptr %log1p.at
-  %l = call double %log1p(double %e)
-  %r = fadd double %top, %l
-  ret double %r
-}}
-
-; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
-define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
-  %short = icmp slt i64 %n, 8
-  br i1 %short, label %few, label %many
-{few}
-many:
-  %large = icmp sgt i64 %n, 128
-  br i1 %large, label %split, label %block
-split:
-  %half = sdiv i64 %n, 2
-  %odd = srem i64 %half, 8
-  %n2 = sub i64 %half, %odd
-  %n3 = sub i64 %n, %n2
-  %o2 = mul i64 %n2, %stride
-  %p2 = getelementptr double, ptr %a, i64 %o2
-  %left = call double @pairwise(ptr %a, i64 %n2, i64 %stride)
-  %right = call double @pairwise(ptr %p2, i64 %n3, i64 %stride)
-  %both = fadd double %left, %right
-  ret double %both
-block:
-{first}
-  %rest = srem i64 %n, 8
-  %whole = sub i64 %n, %rest
-  br label %eight
-eight:
-  %k = phi i64 [8, %block], [%k8, %eight.body]
-{partial}
-  %on = icmp slt i64 %k, %whole
-  br i1 %on, label %eight.body, label %join
-eight.body:
-{added}
-  %k8 = add i64 %k, 8
-  br label %eight
-join:
-  %j01 = fadd double %r0, %r1
-  %j23 = fadd double %r2, %r3
-  %j45 = fadd double %r4, %r5
-  %j67 = fadd double %r6, %r7
-  %j03 = fadd double %j01, %j23
-  %j47 = fadd double %j45, %j67
-  %j = fadd double %j03, %j47
-  br label %tail
-{tail}
-}}
-"""
-
-_MAIN = """
-@targets = internal constant [{table_size} x ptr] [{targets}]
-
-define i32 @run(ptr %code, ptr %memory, ptr %functions) {{
-entry:
-  %clear = load ptr, ptr %functions
-  call i32 %clear(i32 {exceptions})
-  br label %dispatch
-dispatch: ; LLVM copies it to the end of each operation
-  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
-    [%next.again, %again.back], [%next.unless, %unless.far], [%next.short, %short.done]{dispatched_from}
-  %op = load i32, ptr %at
-  %op.i = zext i32 %op to i64
-  %target.p = getelementptr ptr, ptr @targets, i64 %op.i
-  %target = load ptr, ptr %target.p
-  indirectbr ptr %target, [{labels}]
-end:
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
-  %raised = call i32 %test(i32 {exceptions})
-  ret i32 %raised
-unknown:
-  ret i32 -1
-failed:
-  ret i32 {failed}
-{scalar_blocks}
-{others}
-short.done:
-  %next.short = getelementptr i32, ptr %at, i64 {short}
-  br label %dispatch
-vector.op:
-{vector_words}
-  %vout.p = getelementptr double, ptr %memory, i64 %out
-  %va.p = getelementptr double, ptr %memory, i64 %a
-  %vb.p = getelementptr double, ptr %memory, i64 %b
-  %vc.p = getelementptr double, ptr %memory, i64 %c
-  %a.near = icmp eq i64 %sa, 1
-  %b.near = icmp eq i64 %sb, 1
-  %a.same = icmp eq i64 %sa, 0
-  %b.same = icmp eq i64 %sb, 0
-  %near = and i1 %a.near, %b.near
-  %number = and i32 %op, {numbers}
-  switch i32 %number, label %unknown [
-{vector_cases}
-    i32 {gather}, label %gather
-    i32 {load}, label %load
-    i32 {store}, label %store
-  ]
-{vector_blocks}
-one:
-  %v1 = phi double {reduced}
-  store double %v1, ptr %vout.p
-  br label %vector.done
-vector.done:
-  %next.long = getelementptr i32, ptr %at, i64 {long}
-  br label %dispatch
-
-gather:
-  %g.at = getelementptr i32, ptr %at, i64 {long}
-  br label %gather.loop
-gather.loop:
-  %gi = phi i64 [0, %gather], [%gi1, %gather.loop]
-  %gw.p = getelementptr i32, ptr %g.at, i64 %gi
-  %gw = load i32, ptr %gw.p
-  %gw.i = sext i32 %gw to i64
-  %gv.p = getelementptr double, ptr %memory, i64 %gw.i
-  %gv = load double, ptr %gv.p
-  %go.p = getelementptr double, ptr %vout.p, i64 %gi
-  store double %gv, ptr %go.p
-  %gi1 = add i64 %gi, 1
-  %gmore = icmp slt i64 %gi1, %n
-  br i1 %gmore, label %gather.loop, label %gather.done
-gather.done:
-  %next.gather = getelementptr i32, ptr %g.at, i64 %n
-  br label %dispatch
-
-load:
-  %load.n = load i64, ptr %vb.p
-  %load.o = mul i64 %load.n, %sa
-  %load.p = getelementptr double, ptr %va.p, i64 %load.o
-  br label %row
-store:
-  %store.n = load i64, ptr %vb.p
-  %store.o = mul i64 %store.n, %sa
-  %store.p = getelementptr double, ptr %vout.p, i64 %store.o
-  br label %row
-row:
-  %from = phi ptr [%load.p, %load], [%va.p, %store]
-  %to = phi ptr [%vout.p, %load], [%store.p, %store]
-  br label %row.loop
-row.loop:
-  %ri = phi i64 [0, %row], [%ri1, %row.loop]
-  %rv.p = getelementptr double, ptr %from, i64 %ri
-  %rv = load double, ptr %rv.p
-  %ro.p = getelementptr double, ptr %to, i64 %ri
-  store double %rv, ptr %ro.p
-  %ri1 = add i64 %ri, 1
-  %rmore = icmp slt i64 %ri1, %n
-  br i1 %rmore, label %row.loop, label %vector.done
-}}
-{metadata}
-"""
-
-_OTHERS = """
-scalar.load:
-{load}
-  %l.from = getelementptr double, ptr %memory, i64 %l.a
-  %l.i.p = getelementptr double, ptr %memory, i64 %l.b
-  %l.i = load i64, ptr %l.i.p
-  %l.o = mul i64 %l.i, %l.c
-  %l.p = getelementptr double, ptr %l.from, i64 %l.o
-  %l.x = load double, ptr %l.p
-  %l.to = getelementptr double, ptr %memory, i64 %l.out
-  store double %l.x, ptr %l.to
-  br label %short.done
-scalar.store:
-{store}
-  %s.from = getelementptr double, ptr %memory, i64 %s.a
-  %s.x = load double, ptr %s.from
-  %s.i.p = getelementptr double, ptr %memory, i64 %s.b
-  %s.i = load i64, ptr %s.i.p
-  %s.o = mul i64 %s.i, %s.c
-  %s.to = getelementptr double, ptr %memory, i64 %s.out
-  %s.p = getelementptr double, ptr %s.to, i64 %s.o
-  store double %s.x, ptr %s.p
-  br label %short.done
-scalar.index:
-{index}
-  %i.p = getelementptr double, ptr %memory, i64 %i.a
-  %i.i = load i64, ptr %i.p
-  %i.negative = icmp slt i64 %i.i, 0
-  %i.end = select i1 %i.negative, i64 %i.b, i64 0
-  %i.at = add i64 %i.i, %i.end
-  %i.out.p = getelementptr double, ptr %memory, i64 %i.out
-  store i64 %i.at, ptr %i.out.p
-  %i.inside = icmp ult i64 %i.at, %i.b
-  br i1 %i.inside, label %short.done, label %failed
-scalar.checked:
-  br label %short.done
-scalar.require:
-{require}
-  %require.p = getelementptr double, ptr %memory, i64 %require.out
-  %require.x = load double, ptr %require.p
-  %require.true = fcmp une double %require.x, 0.0
-  br i1 %require.true, label %short.done, label %failed
-scalar.again:
-{again}
-  %again.p = getelementptr double, ptr %memory, i64 %again.out
-  %again.i = load i64, ptr %again.p
-  %again.done = icmp eq i64 %again.i, %again.c
-  br i1 %again.done, label %short.done, label %again.back
-again.back:
-  %again.i1 = add i64 %again.i, %again.b
-  store i64 %again.i1, ptr %again.p
-  %again.far = sub i64 0, %again.a
-  %next.again = getelementptr i32, ptr %at, i64 %again.far
-  br label %dispatch
-scalar.unless:
-{unless}
-  %unless.p = getelementptr double, ptr %memory, i64 %unless.out
-  %unless.x = load double, ptr %unless.p
-  %unless.true = fcmp une double %unless.x, 0.0
-  br i1 %unless.true, label %short.done, label %unless.far
-unless.far:
-  %next.unless = getelementptr i32, ptr %at, i64 %unless.a
-  br label %dispatch
-"""
-
-_LOOP = """
-{label}:
-{before}
-  br label %{name}.loop
-{name}.loop:
-  %{name}.i = phi i64 [0, %{label}], [%{name}.i1, %{name}.loop]
-{loads}
-{body}
-  %{name}.o = getelementptr double, ptr %vout.p, i64 %{name}.i
-  store double %{name}.r, ptr %{name}.o, !llvm.access.group !0
-  %{name}.i1 = add i64 %{name}.i, 1
-  %{name}.more = icmp slt i64 %{name}.i1, %n
-  br i1 %{name}.more, label %{name}.loop, label %vector.done, !llvm.loop !{number}
-"""
-
-_FOLD = """
-vector.{name}:
-  %{name}.first = load double, ptr %va.p
-  br label %{name}.loop
-{name}.loop:
-  %{name}.i = phi i64 [1, %vector.{name}], [%{name}.i1, %{name}.body]
-  %{name}.s = phi double [%{name}.first, %vector.{name}], [%{name}.r, %{name}.body]
-  %{name}.more = icmp slt i64 %{name}.i, %n
-  br i1 %{name}.more, label %{name}.body, label %one
-{name}.body:
-  %{name}.at = mul i64 %{name}.i, %sa
-  %{name}.p = getelementptr double, ptr %va.p, i64 %{name}.at
-  %{name}.x = load double, ptr %{name}.p
-{body}
-  %{name}.i1 = add i64 %{name}.i, 1
-  br label %{name}.loop
-"""
-
-_SUM = """
-vector.sum:
-  %sum.s = call double @pairwise(ptr %va.p, i64 %n, i64 %sa)
-  br label %one
-vector.dot:
-  br label %dot.loop
-dot.loop:
-  %dot.i = phi i64 [0, %vector.dot], [%dot.i1, %dot.body]
-  %dot.s = phi double [0.0, %vector.dot], [%dot.s1, %dot.body]
-  %dot.more = icmp slt i64 %dot.i, %n
-  br i1 %dot.more, label %dot.body, label %one
-dot.body:
-  %dot.oa = mul i64 %dot.i, %sa
-  %dot.pa = getelementptr double, ptr %va.p, i64 %dot.oa
-  %dot.x = load double, ptr %dot.pa
-  %dot.ob = mul i64 %dot.i, %sb
-  %dot.pb = getelementptr double, ptr %vb.p, i64 %dot.ob
-  %dot.y = load double, ptr %dot.pb
-  %dot.xy = fmul double %dot.x, %dot.y
-  %dot.s1 = fadd double %dot.s, %dot.xy
-  %dot.i1 = add i64 %dot.i, 1
-  br label %dot.loop
-"""
-
-_ONE_BY_ONE = """
-{name}:
-  %{name}.i = phi i64 [{first}, %{block}], [%{name}.i1, %{name}.body]
-  %{name}.s = phi double [{start}, %{block}], [%{name}.s1, %{name}.body]
-  %{name}.more = icmp slt i64 %{name}.i, %n
-  br i1 %{name}.more, label %{name}.body, label %{name}.done
-{name}.body:
-  %{name}.o = mul i64 %{name}.i, %stride
-  %{name}.p = getelementptr double, ptr %a, i64 %{name}.o
-  %{name}.v = load double, ptr %{name}.p
-  %{name}.s1 = fadd double %{name}.s, %{name}.v
-  %{name}.i1 = add i64 %{name}.i, 1
-  br label %{name}
-{name}.done:
-  ret double %{name}.s
-"""
 
 _OPERANDS = "xyz"
 _WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "sc": 8}
@@ -359,7 +19,6 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
     """
     elementwise = [*OPERATIONS, *CALLS]
     short = ("load", "store", "index", "again", "unless", "checked", "require")
-    helpers = _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
     loops = _Loops()
     of_vectors = [name for name in elementwise if name not in FUSED]
     blocks = [loops.of(name) for name in of_vectors]
@@ -368,7 +27,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:] and name not in FUSED}
     )
     targets[END] = "end"
-    main = _MAIN.format(
+    main = machine_blocks.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
         targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
@@ -379,15 +38,15 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
         vector_cases=_cases([*of_vectors, *REDUCTIONS, "dot"], "vector"),
-        others=_OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+        others=machine_blocks.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
         short=SHORT,
         failed=FAILED,
         **{name: NUMBERS[name] for name in ("gather", "load", "store")},
-        vector_blocks="\n".join([*blocks, *_folds(), _SUM]),
+        vector_blocks="\n".join([*blocks, *_folds(), machine_blocks.SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),
     )
-    return helpers + main
+    return machine_helpers.text(exceptions, exp, log1p) + main
 
 
 _PREFIXES = {"load": "l", "store": "s", "index": "i"}
@@ -498,7 +157,7 @@ class _Loops:
             loads += [f"{x}.p = getelementptr double, ptr %v{word}.p, i64 {at}"]
             loads.append(f"{x} = load double, ptr {x}.p, !llvm.access.group !0")
         function = f"%{'abc'[_count(name)]}" if name in CALLS else ""
-        return _LOOP.format(
+        return machine_blocks.LOOP.format(
             label=label,
             name=prefix,
             before="\n".join(before),
@@ -518,26 +177,6 @@ class _Loops:
 def _folds() -> list[str]:
     bodies = {"prod": "multiply", "max": "maximum", "min": "minimum"}
     return [
-        _FOLD.format(name=name, body=_body(body, f"%{name}.", [f"%{name}.s", f"%{name}.x"], ""))
+        machine_blocks.FOLD.format(name=name, body=_body(body, f"%{name}.", [f"%{name}.s", f"%{name}.x"], ""))
         for name, body in bodies.items()
     ]
-
-
-def _summation() -> dict[str, str]:
-    def loads(prefix: str, start: str) -> str:
-        lines = []
-        for i in range(8):
-            p = f"%{prefix}{i}"
-            lines += [f"{p}.k = add i64 {start}, {i}", f"{p}.o = mul i64 {p}.k, %stride"]
-            lines += [f"{p}.p = getelementptr double, ptr %a, i64 {p}.o", f"{p} = load double, ptr {p}.p"]
-        return "\n".join(lines)
-
-    partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))
-    added = loads("g", "%k") + "\n" + "\n".join(f"%q{i} = fadd double %r{i}, %g{i}" for i in range(8))
-    return {
-        "few": _ONE_BY_ONE.format(name="few", block="0", first="0", start="-0.0"),
-        "tail": _ONE_BY_ONE.format(name="tail", block="join", first="%whole", start="%j"),
-        "first": loads("f", "0"),
-        "partial": partial,
-        "added": added,
-    }

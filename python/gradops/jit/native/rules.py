@@ -63,7 +63,8 @@ def rule(name: str):
     return register
 
 
-def _refuse_unless(condition: bool, reason: str) -> None:
+def refuse_unless(condition: bool, reason: str) -> None:
+    """Raise NotNative with a reason unless a condition holds."""
     if not condition:
         raise NotNative(reason)
 
@@ -116,19 +117,19 @@ def _lgamma(lowering: Lowering, step, x):
 
 @rule("polygamma")
 def _polygamma(lowering: Lowering, step, x, n):
-    _refuse_unless(n == 0, "polygamma of an order above 0")
+    refuse_unless(n == 0, "polygamma of an order above 0")
     return lowering.elementwise("psi", (x,), step)
 
 
 @rule("where")
 def _where(lowering: Lowering, step, condition, x1=None, x2=None):
-    _refuse_unless(x1 is not None and x2 is not None, "positions that depend on values")
+    refuse_unless(x1 is not None and x2 is not None, "positions that depend on values")
     return lowering.elementwise("where", (condition, x1, x2), step)
 
 
 @rule("round")
 def _round(lowering: Lowering, step, x, decimals=0):
-    _refuse_unless(decimals == 0, "rounding to decimals")
+    refuse_unless(decimals == 0, "rounding to decimals")
     return lowering.elementwise("rint", (x,), step)
 
 
@@ -150,9 +151,9 @@ def _mod(lowering: Lowering, step, x1, x2):
 
 
 def _divided(lowering: Lowering, name: str, step, x1, x2):
-    _refuse_unless(lowering.value(step).dtype in WHOLES, "floats")
+    refuse_unless(lowering.value(step).dtype in WHOLES, "floats")
     divisors = np.asarray(lowering.example(x2)) if lowering.is_constant(x2) else np.asarray(0)
-    _refuse_unless(not np.isin(divisors, (0, -1)).any(), "a divisor that may be zero")
+    refuse_unless(not np.isin(divisors, (0, -1)).any(), "a divisor that may be zero")
     return lowering.elementwise(name, (x1, x2), step)
 
 
@@ -232,117 +233,3 @@ def _lower_triangle(shape: tuple[int, ...], k: int) -> np.ndarray:
 
 def _masked(lowering: Lowering, x, mask):
     return np.where(mask, lowering.cells(x), lowering.code.constant(0.0))
-
-
-# Reductions and products.
-
-
-def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The cells of ``x`` with the reduced axes last, as one, and which they are."""
-    cells = lowering.array(x, dtype)
-    if axis is None:
-        axes = tuple(range(cells.ndim))
-    else:
-        axes = tuple(a % cells.ndim for a in (axis if isinstance(axis, tuple) else (axis,))) if cells.ndim else ()
-    other = tuple(i for i in range(cells.ndim) if i not in axes)
-    ordered = cells.transpose(other + axes)
-    return ordered.reshape([*(cells.shape[i] for i in other), -1]), axes
-
-
-def _reduction(name: str, instruction: str) -> None:
-    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, *rest):
-        _refuse_unless(not any(r is not None for r in rest), "an initial value or a dtype")
-        rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
-        return _reduced(lowering, step, instruction, rows)
-
-    RULES[name] = rule
-
-
-def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
-    value = lowering.value(step)
-    _refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
-    if value.dtype in WHOLES:
-        return _reduced_one_by_one(lowering, instruction, rows, value)
-    out = np.empty(rows.shape[:-1], np.int64)
-    for i in np.ndindex(out.shape):
-        out[i] = lowering.code.reduced(instruction, rows[i], value.dtype)
-    return out.reshape(np.shape(value))
-
-
-_OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-
-
-def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
-    """Of whole numbers, for which any order gives the same."""
-    _refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
-    found = rows[..., 0]
-    for i in range(1, rows.shape[-1]):
-        operands = [_cells(found), _cells(rows[..., i])]
-        found = np.asarray(lowering.code.elementwise(_OF_TWO[instruction], operands, found.shape, value.dtype))
-    return found.reshape(np.shape(value))
-
-
-MOST_WHOLES = 64
-"""Whole numbers that are summed one after the other."""
-
-_reduction("sum", "sum")
-_reduction("prod", "prod")
-_reduction("max", "max")
-_reduction("min", "min")
-
-
-@rule("mean")
-def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
-    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
-    total = _reduced(lowering, step, "sum", rows)
-    return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
-
-
-@rule("cumsum")
-def _cumsum(lowering: Lowering, step, x, axis=None, dtype=None):
-    cells = lowering.array(x, lowering.value(step).dtype)
-    cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
-    out, kind = np.empty(cells.shape, np.int64), lowering.value(step).dtype
-    for i, row in enumerate(cells):
-        out[i] = row if i == 0 else lowering.code.elementwise("add", [_cells(out[i - 1]), _cells(row)], row.shape, kind)
-    return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(lowering.value(step).shape)
-
-
-def _cells(at):
-    return at if np.ndim(at) else int(at)
-
-
-@rule("matmul")
-def _matmul(lowering: Lowering, step, x1, x2):
-    return _product(lowering, step, x1, x2)
-
-
-@rule("dot")
-def _dot(lowering: Lowering, step, x1, x2):
-    if not lowering.shape(x1) or not lowering.shape(x2):
-        return lowering.elementwise("multiply", (x1, x2), step)
-    return _product(lowering, step, x1, x2)
-
-
-def _product(lowering: Lowering, step, x1, x2):
-    value = lowering.value(step)
-    a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
-    _refuse_unless(value.dtype in FLOATS, f"dtype {value.dtype}")
-    _refuse_unless(a.ndim <= 2 and b.ndim <= 2, "a product of stacks of matrices")
-    rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
-    _refuse_unless(rows.shape[1] > 0, "a product over nothing")
-    _refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
-    out = np.empty((len(rows), len(columns)), np.int64)
-    for i, j in np.ndindex(out.shape):
-        out[i, j] = lowering.code.dot(rows[i], columns[j], value.dtype)
-    return out.reshape(np.shape(value))
-
-
-@rule("outer")
-def _outer(lowering: Lowering, step, x1, x2):
-    a, b = (lowering.array(x, lowering.value(step).dtype).reshape(-1) for x in (x1, x2))
-    return lowering.operation("multiply", [a.reshape(-1, 1), b], step)
-
-
-LARGEST_PRODUCT = 512
-"""Multiplications in a product that BLAS would do."""

@@ -1,0 +1,228 @@
+"""The native machine as LLVM's text, with names left open: what :mod:`.machine_source` fills in."""
+
+from __future__ import annotations
+
+MAIN = """
+@targets = internal constant [{table_size} x ptr] [{targets}]
+
+define i32 @run(ptr %code, ptr %memory, ptr %functions) {{
+entry:
+  %clear = load ptr, ptr %functions
+  call i32 %clear(i32 {exceptions})
+  br label %dispatch
+dispatch: ; LLVM copies it to the end of each operation
+  %at = phi ptr [%code, %entry], [%next.long, %vector.done], [%next.gather, %gather.done],
+    [%next.again, %again.back], [%next.unless, %unless.far], [%next.short, %short.done]{dispatched_from}
+  %op = load i32, ptr %at
+  %op.i = zext i32 %op to i64
+  %target.p = getelementptr ptr, ptr @targets, i64 %op.i
+  %target = load ptr, ptr %target.p
+  indirectbr ptr %target, [{labels}]
+end:
+  %test.at = getelementptr ptr, ptr %functions, i64 1
+  %test = load ptr, ptr %test.at
+  %raised = call i32 %test(i32 {exceptions})
+  ret i32 %raised
+unknown:
+  ret i32 -1
+failed:
+  ret i32 {failed}
+{scalar_blocks}
+{others}
+short.done:
+  %next.short = getelementptr i32, ptr %at, i64 {short}
+  br label %dispatch
+vector.op:
+{vector_words}
+  %vout.p = getelementptr double, ptr %memory, i64 %out
+  %va.p = getelementptr double, ptr %memory, i64 %a
+  %vb.p = getelementptr double, ptr %memory, i64 %b
+  %vc.p = getelementptr double, ptr %memory, i64 %c
+  %a.near = icmp eq i64 %sa, 1
+  %b.near = icmp eq i64 %sb, 1
+  %a.same = icmp eq i64 %sa, 0
+  %b.same = icmp eq i64 %sb, 0
+  %near = and i1 %a.near, %b.near
+  %number = and i32 %op, {numbers}
+  switch i32 %number, label %unknown [
+{vector_cases}
+    i32 {gather}, label %gather
+    i32 {load}, label %load
+    i32 {store}, label %store
+  ]
+{vector_blocks}
+one:
+  %v1 = phi double {reduced}
+  store double %v1, ptr %vout.p
+  br label %vector.done
+vector.done:
+  %next.long = getelementptr i32, ptr %at, i64 {long}
+  br label %dispatch
+
+gather:
+  %g.at = getelementptr i32, ptr %at, i64 {long}
+  br label %gather.loop
+gather.loop:
+  %gi = phi i64 [0, %gather], [%gi1, %gather.loop]
+  %gw.p = getelementptr i32, ptr %g.at, i64 %gi
+  %gw = load i32, ptr %gw.p
+  %gw.i = sext i32 %gw to i64
+  %gv.p = getelementptr double, ptr %memory, i64 %gw.i
+  %gv = load double, ptr %gv.p
+  %go.p = getelementptr double, ptr %vout.p, i64 %gi
+  store double %gv, ptr %go.p
+  %gi1 = add i64 %gi, 1
+  %gmore = icmp slt i64 %gi1, %n
+  br i1 %gmore, label %gather.loop, label %gather.done
+gather.done:
+  %next.gather = getelementptr i32, ptr %g.at, i64 %n
+  br label %dispatch
+
+load:
+  %load.n = load i64, ptr %vb.p
+  %load.o = mul i64 %load.n, %sa
+  %load.p = getelementptr double, ptr %va.p, i64 %load.o
+  br label %row
+store:
+  %store.n = load i64, ptr %vb.p
+  %store.o = mul i64 %store.n, %sa
+  %store.p = getelementptr double, ptr %vout.p, i64 %store.o
+  br label %row
+row:
+  %from = phi ptr [%load.p, %load], [%va.p, %store]
+  %to = phi ptr [%vout.p, %load], [%store.p, %store]
+  br label %row.loop
+row.loop:
+  %ri = phi i64 [0, %row], [%ri1, %row.loop]
+  %rv.p = getelementptr double, ptr %from, i64 %ri
+  %rv = load double, ptr %rv.p
+  %ro.p = getelementptr double, ptr %to, i64 %ri
+  store double %rv, ptr %ro.p
+  %ri1 = add i64 %ri, 1
+  %rmore = icmp slt i64 %ri1, %n
+  br i1 %rmore, label %row.loop, label %vector.done
+}}
+{metadata}
+"""
+
+OTHERS = """
+scalar.load:
+{load}
+  %l.from = getelementptr double, ptr %memory, i64 %l.a
+  %l.i.p = getelementptr double, ptr %memory, i64 %l.b
+  %l.i = load i64, ptr %l.i.p
+  %l.o = mul i64 %l.i, %l.c
+  %l.p = getelementptr double, ptr %l.from, i64 %l.o
+  %l.x = load double, ptr %l.p
+  %l.to = getelementptr double, ptr %memory, i64 %l.out
+  store double %l.x, ptr %l.to
+  br label %short.done
+scalar.store:
+{store}
+  %s.from = getelementptr double, ptr %memory, i64 %s.a
+  %s.x = load double, ptr %s.from
+  %s.i.p = getelementptr double, ptr %memory, i64 %s.b
+  %s.i = load i64, ptr %s.i.p
+  %s.o = mul i64 %s.i, %s.c
+  %s.to = getelementptr double, ptr %memory, i64 %s.out
+  %s.p = getelementptr double, ptr %s.to, i64 %s.o
+  store double %s.x, ptr %s.p
+  br label %short.done
+scalar.index:
+{index}
+  %i.p = getelementptr double, ptr %memory, i64 %i.a
+  %i.i = load i64, ptr %i.p
+  %i.negative = icmp slt i64 %i.i, 0
+  %i.end = select i1 %i.negative, i64 %i.b, i64 0
+  %i.at = add i64 %i.i, %i.end
+  %i.out.p = getelementptr double, ptr %memory, i64 %i.out
+  store i64 %i.at, ptr %i.out.p
+  %i.inside = icmp ult i64 %i.at, %i.b
+  br i1 %i.inside, label %short.done, label %failed
+scalar.checked:
+  br label %short.done
+scalar.require:
+{require}
+  %require.p = getelementptr double, ptr %memory, i64 %require.out
+  %require.x = load double, ptr %require.p
+  %require.true = fcmp une double %require.x, 0.0
+  br i1 %require.true, label %short.done, label %failed
+scalar.again:
+{again}
+  %again.p = getelementptr double, ptr %memory, i64 %again.out
+  %again.i = load i64, ptr %again.p
+  %again.done = icmp eq i64 %again.i, %again.c
+  br i1 %again.done, label %short.done, label %again.back
+again.back:
+  %again.i1 = add i64 %again.i, %again.b
+  store i64 %again.i1, ptr %again.p
+  %again.far = sub i64 0, %again.a
+  %next.again = getelementptr i32, ptr %at, i64 %again.far
+  br label %dispatch
+scalar.unless:
+{unless}
+  %unless.p = getelementptr double, ptr %memory, i64 %unless.out
+  %unless.x = load double, ptr %unless.p
+  %unless.true = fcmp une double %unless.x, 0.0
+  br i1 %unless.true, label %short.done, label %unless.far
+unless.far:
+  %next.unless = getelementptr i32, ptr %at, i64 %unless.a
+  br label %dispatch
+"""
+
+LOOP = """
+{label}:
+{before}
+  br label %{name}.loop
+{name}.loop:
+  %{name}.i = phi i64 [0, %{label}], [%{name}.i1, %{name}.loop]
+{loads}
+{body}
+  %{name}.o = getelementptr double, ptr %vout.p, i64 %{name}.i
+  store double %{name}.r, ptr %{name}.o, !llvm.access.group !0
+  %{name}.i1 = add i64 %{name}.i, 1
+  %{name}.more = icmp slt i64 %{name}.i1, %n
+  br i1 %{name}.more, label %{name}.loop, label %vector.done, !llvm.loop !{number}
+"""
+
+FOLD = """
+vector.{name}:
+  %{name}.first = load double, ptr %va.p
+  br label %{name}.loop
+{name}.loop:
+  %{name}.i = phi i64 [1, %vector.{name}], [%{name}.i1, %{name}.body]
+  %{name}.s = phi double [%{name}.first, %vector.{name}], [%{name}.r, %{name}.body]
+  %{name}.more = icmp slt i64 %{name}.i, %n
+  br i1 %{name}.more, label %{name}.body, label %one
+{name}.body:
+  %{name}.at = mul i64 %{name}.i, %sa
+  %{name}.p = getelementptr double, ptr %va.p, i64 %{name}.at
+  %{name}.x = load double, ptr %{name}.p
+{body}
+  %{name}.i1 = add i64 %{name}.i, 1
+  br label %{name}.loop
+"""
+
+SUM = """
+vector.sum:
+  %sum.s = call double @pairwise(ptr %va.p, i64 %n, i64 %sa)
+  br label %one
+vector.dot:
+  br label %dot.loop
+dot.loop:
+  %dot.i = phi i64 [0, %vector.dot], [%dot.i1, %dot.body]
+  %dot.s = phi double [0.0, %vector.dot], [%dot.s1, %dot.body]
+  %dot.more = icmp slt i64 %dot.i, %n
+  br i1 %dot.more, label %dot.body, label %one
+dot.body:
+  %dot.oa = mul i64 %dot.i, %sa
+  %dot.pa = getelementptr double, ptr %va.p, i64 %dot.oa
+  %dot.x = load double, ptr %dot.pa
+  %dot.ob = mul i64 %dot.i, %sb
+  %dot.pb = getelementptr double, ptr %vb.p, i64 %dot.ob
+  %dot.y = load double, ptr %dot.pb
+  %dot.xy = fmul double %dot.x, %dot.y
+  %dot.s1 = fadd double %dot.s, %dot.xy
+  %dot.i1 = add i64 %dot.i, 1
+  br label %dot.loop
+"""

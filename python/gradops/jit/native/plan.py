@@ -1,0 +1,154 @@
+"""Which steps of a program can be native, and which of them go together: judged before code is written."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..blocks import block_of, count
+from ..calls import Step
+from ..program import Program
+from .code import BOOL, FLOATS
+from .instructions import FUNCTIONS
+from .rules import LOOPS, MOVES, RULES
+from .whole import WHOLES
+
+LARGEST = 4096
+"""Elements of an array from which on NumPy's own loops are taken, which write over what they read."""
+
+LARGEST_CALL = 64
+"""The same for functions of the C library, as NumPy computes several elements at once."""
+
+LARGEST_TAKEN = 4096
+"""Elements of an array that is copied for the sake of a few of them."""
+
+LARGEST_CONSTANT = 1_000_000
+
+FEWEST = 6
+"""Steps of a run: with fewer, the call of the machine costs more than those of NumPy."""
+
+Groups = Sequence[Sequence[int]]
+
+_ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
+_CALLS = frozenset(FUNCTIONS) | {"sigmoid", "softplus", "logaddexp", "lgamma", "polygamma", "normal_cdf"}
+
+
+class Plan:
+    """What can be native, judged by ops, dtypes and sizes alone."""
+
+    def __init__(self, program: Program, reads: Groups):
+        self.value = program.value
+        self.constants = program.constants
+        self._reads = reads
+        self._is_native = bytearray(len(program.values))  # by place, whether a native step makes it
+
+    def take(self, places: Sequence[int]) -> None:
+        """Note that native steps make these places."""
+        for place in places:
+            self._is_native[place] = 1
+
+    @functools.cached_property
+    def _uses(self) -> Counter[int]:
+        """How often each array is read."""
+        return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
+
+    def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
+        """Why a step stays NumPy's; None where it does not."""
+        if step.name not in RULES and block_of(step) is None:
+            return "the machine has no such operation"
+        moves = step.name in MOVES
+        largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
+        for place in step.places:
+            value = self.value(place)
+            if value.__class__ is np.float64:
+                continue
+            if not _is_known(value.dtype):
+                return f"dtype {value.dtype}"
+            if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
+                return "truth values"
+            if value.size > self._most(step, reads, moves):
+                return _LARGE
+        for place in reads:
+            value = self.value(place)
+            if value.__class__ is np.float64:
+                continue
+            if place in self.constants:
+                if value.size > LARGEST_CONSTANT:
+                    return "a constant too large to be copied"
+            elif not _is_known(value.dtype):
+                return f"dtype {value.dtype}"
+            elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
+                return _LARGE
+        return None
+
+    def _most(self, step: Step, reads: Sequence[int], moves: bool) -> int:
+        if step.name in LOOPS:
+            return LARGEST_CONSTANT
+        if not moves:
+            return LARGEST_CALL if step.name in _CALLS else LARGEST
+        made_here = all(self._is_native[place] or place in self.constants for place in reads)
+        return LARGEST_CONSTANT if made_here else LARGEST
+
+    def _may_be_taken_from(self, place: int, value) -> bool:
+        """Whether an array may be copied for the sake of what is taken from it."""
+        return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
+
+
+_LARGE = "an array on which NumPy's own loops are as fast"
+
+
+def _is_known(dtype) -> bool:
+    return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
+
+
+def phases(steps: list[Step], reads: Groups, refused: dict[int, str]) -> list[int]:
+    """When each step runs: in each phase first the native ones, as one run, then the others."""
+    of_native: dict[int, int] = {}
+    of_others: dict[int, int] = {}
+    found = []
+    for i, step in enumerate(steps):
+        native, phase = i not in refused, 0
+        for place in reads[i]:
+            if place in of_native:
+                phase = max(phase, of_native[place])
+            elif place in of_others:
+                phase = max(phase, of_others[place] + native)
+        found.append(phase)
+        for place in step.places:
+            (of_native if native else of_others)[place] = phase
+    return found
+
+
+def by_phase(phases: list[int]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(max(phases, default=0) + 1)]
+    for i, phase in enumerate(phases):
+        found[phase].append(i)
+    return found
+
+
+def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> None:
+    """Leave to NumPy the runs that are too short."""
+    for phase in order:
+        native = [i for i in phase if i not in refused]
+        work = count([steps[i] for i in native if steps[i].name not in MOVES])
+        if work < FEWEST and not any(steps[i].name in LOOPS for i in native):
+            for i in native:
+                refused[i] = "too few steps that could run together"
+
+
+def needed_outside(
+    steps: list[Step], reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
+) -> set[int]:
+    """The places that are read outside of the run that makes them."""
+    run_of: dict[int, int] = {}
+    needed = set(wanted)
+    for number, phase in enumerate(order):
+        for i in phase:
+            here = -1 if i in refused else number
+            needed.update(place for place in reads[i] if here < 0 or run_of.get(place) != here)
+            for place in steps[i].places:
+                run_of[place] = here
+    return needed

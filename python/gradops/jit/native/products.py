@@ -1,0 +1,125 @@
+"""What the native machine does for reductions and products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .code import BOOL, FLOATS
+from .rules import RULES, refuse_unless, rule
+from .whole import WHOLES
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
+
+
+def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The cells of ``x`` with the reduced axes last, as one, and which they are."""
+    cells = lowering.array(x, dtype)
+    if axis is None:
+        axes = tuple(range(cells.ndim))
+    else:
+        axes = tuple(a % cells.ndim for a in (axis if isinstance(axis, tuple) else (axis,))) if cells.ndim else ()
+    other = tuple(i for i in range(cells.ndim) if i not in axes)
+    ordered = cells.transpose(other + axes)
+    return ordered.reshape([*(cells.shape[i] for i in other), -1]), axes
+
+
+def _reduction(name: str, instruction: str) -> None:
+    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, *rest):
+        refuse_unless(not any(r is not None for r in rest), "an initial value or a dtype")
+        rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
+        return _reduced(lowering, step, instruction, rows)
+
+    RULES[name] = rule
+
+
+def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
+    value = lowering.value(step)
+    refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
+    if value.dtype in WHOLES:
+        return _reduced_one_by_one(lowering, instruction, rows, value)
+    out = np.empty(rows.shape[:-1], np.int64)
+    for i in np.ndindex(out.shape):
+        out[i] = lowering.code.reduced(instruction, rows[i], value.dtype)
+    return out.reshape(np.shape(value))
+
+
+_OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
+    """Of whole numbers, for which any order gives the same."""
+    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
+    found = rows[..., 0]
+    for i in range(1, rows.shape[-1]):
+        operands = [_cells(found), _cells(rows[..., i])]
+        found = np.asarray(lowering.code.elementwise(_OF_TWO[instruction], operands, found.shape, value.dtype))
+    return found.reshape(np.shape(value))
+
+
+MOST_WHOLES = 64
+"""Whole numbers that are summed one after the other."""
+
+_reduction("sum", "sum")
+_reduction("prod", "prod")
+_reduction("max", "max")
+_reduction("min", "min")
+
+
+@rule("mean")
+def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
+    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    total = _reduced(lowering, step, "sum", rows)
+    return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
+
+
+@rule("cumsum")
+def _cumsum(lowering: Lowering, step, x, axis=None, dtype=None):
+    cells = lowering.array(x, lowering.value(step).dtype)
+    cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
+    out, kind = np.empty(cells.shape, np.int64), lowering.value(step).dtype
+    for i, row in enumerate(cells):
+        out[i] = row if i == 0 else lowering.code.elementwise("add", [_cells(out[i - 1]), _cells(row)], row.shape, kind)
+    return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(lowering.value(step).shape)
+
+
+def _cells(at):
+    return at if np.ndim(at) else int(at)
+
+
+@rule("matmul")
+def _matmul(lowering: Lowering, step, x1, x2):
+    return _product(lowering, step, x1, x2)
+
+
+@rule("dot")
+def _dot(lowering: Lowering, step, x1, x2):
+    if not lowering.shape(x1) or not lowering.shape(x2):
+        return lowering.elementwise("multiply", (x1, x2), step)
+    return _product(lowering, step, x1, x2)
+
+
+def _product(lowering: Lowering, step, x1, x2):
+    value = lowering.value(step)
+    a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
+    refuse_unless(value.dtype in FLOATS, f"dtype {value.dtype}")
+    refuse_unless(a.ndim <= 2 and b.ndim <= 2, "a product of stacks of matrices")
+    rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
+    refuse_unless(rows.shape[1] > 0, "a product over nothing")
+    refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
+    out = np.empty((len(rows), len(columns)), np.int64)
+    for i, j in np.ndindex(out.shape):
+        out[i, j] = lowering.code.dot(rows[i], columns[j], value.dtype)
+    return out.reshape(np.shape(value))
+
+
+@rule("outer")
+def _outer(lowering: Lowering, step, x1, x2):
+    a, b = (lowering.array(x, lowering.value(step).dtype).reshape(-1) for x in (x1, x2))
+    return lowering.operation("multiply", [a.reshape(-1, 1), b], step)
+
+
+LARGEST_PRODUCT = 512
+"""Multiplications in a product that BLAS would do."""
