@@ -73,7 +73,7 @@ class Traced:
         Raises:
             JitError: an argument, or an array that was closed over: a program does not write to what is not its own.
         """
-        if self.program.is_given(self):
+        if self.program.memories.is_given(self):
             raise JitError(
                 "a compiled function wrote in place to an argument, or to an array that it closes over.",
                 hint="write `x = x + y` for `x += y`; `ops.slice_update()` or `ops.scatter_update()` for `x[i] = y`; "
@@ -95,7 +95,7 @@ class Traced:
 
     def _superseded(self, result) -> None:
         """Let nobody read what shares memory with this array, as a program does not write to it: ``result`` is new."""
-        for other in self.program.sharing(self):
+        for other in self.program.memories.sharing(self):
             other.stale = (result.place, self.key)
 
     def refuse_stale(self, name: str = "", arguments: tuple = ()) -> None:

@@ -7,16 +7,14 @@ function of it.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from typing import Any
 
 import numpy as np
 
-from .._tree import items
-from ..autodiff.state import buffer
 from ..errors import JitError
 from .array import Place, Traced, frozen
 from .calls import Step, direct, holds_arrays, key_of, placed, values_of
+from .memory import Memories
 
 
 class Program:
@@ -39,6 +37,7 @@ class Program:
             what stands for each.
         scalars: the places of operations on single numbers that were written down in blocks, by operation and operands.
         blocks: what the tape has of these.
+        memories: which of its arrays share memory.
         current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
             that is done.
     """
@@ -59,8 +58,7 @@ class Program:
         self._folded: set[int] = set()
         self._known: dict[int, Step] = {}
         self.values: list[Any] = [None]
-        self._given: set[int] = set()
-        self._sharing: dict[int, list[weakref.ref]] = {}
+        self.memories = Memories()
         self._taken: dict[int, tuple] = {}
         self._written: dict[Any, Place] = {}
         self._literals: dict[bytes, int] = {}
@@ -88,7 +86,7 @@ class Program:
         """A traced array for an argument, which is the caller's unless ``given`` is False."""
         traced = self._place(value)
         if given:
-            self._given.add(self._shared(traced))
+            self.memories.note_given(traced)
         self.inputs.append(traced.place)
         return traced
 
@@ -116,7 +114,7 @@ class Program:
                 own = self.fold(outer.value) if self.parent.is_folded(outer) else self.constant(outer.value)
             else:
                 own = self._place(outer.value)
-                self._given.add(self._shared(own))
+                self.memories.note_given(own)
             self.lifted[place] = outer, own
         return self.lifted[place][1]
 
@@ -172,7 +170,7 @@ class Program:
         known = self._written.get(bits)
         traced = self._place(array) if known is None else self._traced(array, known)
         self._written[bits] = traced.place
-        self._given.add(self._shared(traced))
+        self.memories.note_given(traced)
         self.constants[traced.place] = array
         return traced
 
@@ -199,35 +197,11 @@ class Program:
         """Whether its value is the same for all arguments."""
         return traced.place in self._folded
 
-    # Writes in place: which traced arrays are views of one array, as they are outside of a trace.
-
     def _traced(self, value, place: Place, arguments=()):
         """A traced array; a view where its value is one of an argument's."""
         traced = Traced(value, self, place)
-        if value.__class__ is np.ndarray and _may_be_view(value, arguments):
-            owner = buffer(value)
-            viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
-            source = next(viewed, None) if isinstance(owner, np.ndarray) else None
-            if source is not None:
-                traced.memory = self._shared(source)
-                self._sharing[traced.memory].append(weakref.ref(traced))
+        self.memories.note_view(traced, arguments)
         return traced
-
-    def _shared(self, traced) -> int:
-        """The number of a traced array's memory, which others may come to share."""
-        if not traced.memory:
-            traced.memory = len(self._sharing) + 1
-            self._sharing[traced.memory] = [weakref.ref(traced)]
-        return traced.memory
-
-    def is_given(self, traced) -> bool:
-        """Whether the memory is an argument's or a constant's."""
-        return traced.memory in self._given
-
-    def sharing(self, traced) -> list:
-        """The other traced arrays on the same memory that somebody holds."""
-        found = [seen() for seen in self._sharing.get(traced.memory, ())]
-        return [x for x in found if x is not None and x is not traced]
 
     def call(self, name: str, kernel, arguments, values):
         """Write down ``kernel(*values)``, or find the same call that was written before.
@@ -292,7 +266,7 @@ class Program:
 
     def finish(self) -> None:
         """Let go of what tracing alone needs."""
-        for table in (self._known, self._sharing, self._taken, self._written, self._literals, self.scalars):
+        for table in (self._known, self.memories, self._taken, self._written, self._literals, self.scalars):
             table.clear()
 
     def forget(self) -> None:
@@ -329,13 +303,3 @@ def _bits(array: np.ndarray):
     if array.nbytes > _FEW:
         return id(array)
     return array.shape, array.dtype, array.tobytes()
-
-
-def _may_be_view(value: np.ndarray, arguments) -> bool:
-    """Whether an array may share an argument's memory; most results do not, and then there is nothing to look for."""
-    if value.base is not None:
-        return True
-    for x in arguments:
-        if x.__class__ is Traced and x.value is value or isinstance(x, (list, tuple)):
-            return True
-    return False
