@@ -1,5 +1,6 @@
 """Axes, shapes and whole numbers mean the same on every backend, and what is none of them is an error of ours."""
 
+import contextlib
 import datetime
 import fractions
 
@@ -8,7 +9,7 @@ import pytest
 from parity import BACKENDS, numpy, tensors
 
 from gradops import Variable, config, functional, gradient, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
 REDUCTIONS = (
@@ -51,6 +52,52 @@ def test_gradients_of_tensors_without_dimensions(backend):
     for name in ("sum", "mean", "max", "logsumexp", "cumsum", "cumprod", "prod", "flip", "nansum"):
         slope = grad(lambda x: ops.sum(getattr(ops, name)(x, axis=0)))(tensors(np.array(3.0), backend))  # noqa: B023
         np.testing.assert_array_equal(numpy(slope), 1.0, err_msg=name)
+
+
+@everywhere
+def test_nothing_is_taken_along_an_axis_that_is_none(backend):
+    """Positions along axis 0 of a number are an error, also of its gradient; without an axis it is one element."""
+    from gradops import grad
+
+    for f in (
+        lambda x: ops.take(x, [0], 0),
+        lambda x: ops.take(x, np.zeros(0, int), 0),
+        lambda x: ops.take_along_axis(x, np.array(0), 0),
+        lambda x: ops.swapaxes(x, 0, 0),
+    ):
+        with pytest.raises(ShapeError, match="`x` must have at least 1 dimensions"):
+            result(f, 3.0, backend)
+        with pytest.raises(ShapeError, match="`x` must have at least 1 dimensions"):
+            grad(lambda x: ops.sum(f(x)))(tensors(np.array(3.0), backend))  # noqa: B023
+    assert result(lambda x: ops.take(x, [0]), 3.0, backend) == [3.0]
+
+
+@everywhere
+def test_batches_of_none(backend):
+    """Where libraries fail, or leave memory as it was, in the operation or its gradient."""
+    from gradops import grad
+
+    rows, kernel = np.zeros((0, 5)), np.ones((2, 2, 3, 2))
+    for f in (
+        lambda x: ops.fft((x, x))[0],
+        lambda x: ops.rfft(x)[0],
+        lambda x: ops.rfft(x, 8)[1],
+        lambda x: ops.irfft((x, x)),
+        lambda x: ops.irfft((x, x), 3),
+        lambda x: ops.stft(ops.concatenate([x, x], 1), 4, 2, 4)[0],
+    ):
+        got = result(f, rows, backend)
+        assert got.shape == result(f, rows, "numpy").shape and got.shape[0] == 0
+        slope = grad(lambda x: ops.sum(f(x)))(tensors(rows, backend))  # noqa: B023
+        assert numpy(slope).shape == rows.shape
+    for strides in (1, 2):
+        f = lambda x, k: ops.sum(ops.depthwise_conv(x, k, strides) ** 2)  # noqa: E731, B023
+        images = np.zeros((0, 4, 4, 3))
+        slopes = grad(f, (0, 1))(tensors(images, backend), tensors(kernel, backend))
+        assert numpy(slopes[0]).shape == images.shape
+        np.testing.assert_array_equal(numpy(slopes[1]), np.zeros(kernel.shape))
+    with np.errstate(all="ignore"), pytest.warns(RuntimeWarning) if backend == "numpy" else contextlib.nullcontext():
+        assert np.isnan(result(ops.mean, np.zeros(0, complex), backend))
 
 
 @everywhere

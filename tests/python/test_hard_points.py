@@ -9,7 +9,7 @@ import math
 import flows
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import BACKENDS, native_gradient, numpy, tape_gradient, tape_second, tensors
 
 import gradops
 from gradops import Variable, autodiff, backends, ops
@@ -310,6 +310,32 @@ def test_all_derivatives_of_whole_powers_at_zero(backend, exponent):
         assert found == (math.factorial(order) if order == exponent else 0), order
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["prod", "nanprod", "cumprod", "nancumprod"])
+def test_products_beside_tiny_and_infinite_elements(name, backend):
+    """A rule that divides by the elements has no digits left in its second derivative, and none at infinity."""
+    f = lambda v: ops.reshape(getattr(ops, name)(v), (-1,))[-1]  # noqa: E731
+    for x in ([1e-30, 0.5, -2.0], *([[np.inf, 0.5, -2.0]] if "cum" not in name else [])):
+        value, slope, again = derivatives(f, [np.array(x)], backend)
+        np.testing.assert_array_equal(value, np.prod(x))
+        np.testing.assert_allclose(slope, [x[1] * x[2], x[0] * x[2], x[0] * x[1]], rtol=1e-12)
+        if np.isfinite(x).all():  # by the sum of the slopes
+            np.testing.assert_allclose(again, [x[1] + x[2], x[0] + x[2], x[0] + x[1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("f", [ops.abs, ops.angle])
+def test_complex_moduli_and_angles_at_0(f, backend):
+    """Their derivative is 0 there, and so is the derivative of that; beside 0 they have their own."""
+    z = np.array([0.0, 3 + 4j])
+    modulus = [0, (3 + 4j) / 5] if f is ops.abs else [0, (-4 + 3j) / 25]
+    loss = lambda v: ops.sum(f(v))  # noqa: E731
+    first = tape_gradient(loss, [z]) if backend == "numpy" else native_gradient(loss, [z], backend)
+    np.testing.assert_allclose(first[0], modulus, rtol=1e-12)
+    second = tape_second(loss, [z]) if backend == "numpy" else native_gradient(loss, [z], backend, second=True)
+    assert second[0][0] == 0 and np.isfinite(second[0][1])
+
+
 BASES = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -2.0, -2.0, -2.0, 1.5, 1.5, 1.5])
 EXPONENTS = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 2.0, 3.0, 0.0, 1.0, 2.5])
 COMPILED = [("torch", "func"), *((b, "compiled") for b in ("numpy", "jax", "tensorflow")), ("tensorflow", "inner")]
@@ -389,3 +415,32 @@ def test_gelu_by_tanh_far_from_0():
 
     assert third(Variable(np.array(40.0), requires_grad=True), autodiff.grad).data == 0
     assert torch.isnan(third(torch.tensor(40.0, dtype=torch.float64, requires_grad=True), torch.autograd.grad))
+
+
+def twice(g, x):
+    """The derivative of the sum of the slopes of ``g``, compiled by JAX."""
+    import jax
+
+    return jax.jit(jax.grad(lambda v: jax.grad(lambda v: g(v).sum())(v).sum()))(tensors(np.array(x), "jax"))
+
+
+IN_LOOPS = {
+    **{n: UNARY[n] for n in ("softplus", "log_sigmoid", "i0", "i1", "relu", "silu", "gelu", "sinc", "normal_cdf")}
+}
+IN_LOOPS |= {name: lambda x, f=BINARY[name]: f(x, 0.0 * x) for name in ("logaddexp", "logaddexp2", "maximum", "hypot")}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_second_derivatives_in_jaxs_loops(name):
+    """JAX drops a ``custom_jvp`` of a loop's body there, so that the function itself must have right derivatives."""
+    jax = pytest.importorskip("jax")
+    f, x = IN_LOOPS[name], [0.0, 0.05, -0.3, 2.0]
+    np.testing.assert_allclose(twice(lambda v: jax.lax.map(f, v), x), twice(f, x), rtol=1e-12, atol=1e-15)
+
+
+def test_second_derivatives_of_powers_in_jaxs_loops():
+    """The row of docs/differences.md that goes when this fails."""
+    jax = pytest.importorskip("jax")
+    f = lambda v: ops.power(v, tensors(np.array(1.0), "jax"))  # noqa: E731
+    np.testing.assert_array_equal(twice(f, [0.0, 2.0]), [0, 0])
+    np.testing.assert_array_equal(twice(lambda v: jax.lax.map(f, v), [0.0, 2.0]), [np.nan, 0])

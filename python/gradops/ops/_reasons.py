@@ -60,7 +60,7 @@ def _has_dimensions(op, x, **_):
     check_rank(op, x, 1)
 
 
-reasons["unstack"] = reasons["repeat"] = _has_dimensions
+reasons["unstack"] = reasons["repeat"] = reasons["swapaxes"] = _has_dimensions
 
 
 def _transpose(op, x, axes=None):

@@ -255,6 +255,8 @@ def _explain_key(op: str, x, key, **rest) -> None:
 
 
 def _explain_axis(op: str, x, indices, axis) -> None:
+    if axis is not None:
+        check_rank(op, x, 1)
     check_positions(op, indices, size(x) if axis is None else shape(x)[axis])
     if op == "take_along_axis" and axis is not None and len(shape(x)) != len(shape(indices)):
         raise ShapeError(

@@ -27,7 +27,6 @@ from ...ops import (
     logical_and,
     multiply,
     negative,
-    not_equal,
     power,
     real,
     real_sign,
@@ -137,15 +136,16 @@ def _is_complex(x) -> bool:
 
 
 def _direction(x, length):
-    """``x / abs(x)``, 0 at 0; differentiable where ``x`` is complex."""
+    """``x / abs(x)``, 0 at 0 with derivative 0; differentiable where ``x`` is complex."""
     if not _is_complex(x):
         return real_sign(x)
-    return divide(x, where(equal(length, 0), 1.0, length))
+    zero = equal(length, 0)
+    return where(zero, 0.0, divide(x, where(zero, 1.0, length)))
 
 
 def _angle(g, x):
     if not _is_complex(x):
         return multiply(g, 0.0)
     length = square(abs(x))
-    safe = where(not_equal(length, 0), length, 1.0)
-    return multiply(divide(g, safe), multiply(x, 1j))
+    zero = equal(length, 0)
+    return where(zero, 0.0, multiply(divide(g, where(zero, 1.0, length)), multiply(x, 1j)))

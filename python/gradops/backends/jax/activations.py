@@ -17,8 +17,12 @@ def normal_cdf(x):
     return jax.scipy.special.ndtr(x)
 
 
+@floating
 def softplus(x):
-    return jax.nn.softplus(floats(x))
+    """By formulas that have its derivatives: in second ones of loops JAX drops those of ``jax.nn.softplus``."""
+    above = x >= 0
+    y = jnp.log1p(jnp.exp(jnp.where(above, -x, x)))
+    return jnp.where(above, x + y, y)
 
 
 def softmax(x, axis=-1):
@@ -30,7 +34,10 @@ def log_softmax(x, axis=-1):
 
 
 silu = floating(jax.nn.silu)
-log_sigmoid = floating(jax.nn.log_sigmoid)
+
+
+def log_sigmoid(x):
+    return -softplus(-floats(x))
 
 
 def gelu(x, approximate=True):

@@ -100,14 +100,16 @@ _power_of_tensors.__wrapped__.defjvp(_tangent_of_power, symbolic_zeros=True)
 
 def abs(x):
     if not is_real(x):
-        return jnp.abs(x)
+        zero = x == 0  # where the library's second derivative is not 0
+        return jnp.where(zero, 0.0, jnp.abs(jnp.where(zero, 1.0, x)))
     return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
 
 
 @floating
 def angle(x):
     if x.dtype.kind == "c":
-        return jnp.angle(x)
+        zero = x == 0  # where the quotients of its derivatives have none
+        return jnp.where(zero, jnp.angle(jax.lax.stop_gradient(x)), jnp.angle(jnp.where(zero, 1.0, x)))
     return jnp.arctan2(jnp.zeros_like(x), jax.lax.stop_gradient(x))
 
 

@@ -24,15 +24,23 @@ def _with_slope(function, slope):
     return ours
 
 
-def _i1_over_x(x):
+def _near_0(x, series, function):
+    """``series(x**2)`` near 0, where derivatives of a ``function`` of the library's are wrong."""
     near = jnp.abs(x) < 0.1
-    far = jnp.where(near, 1.0, x)
-    series = _formulas.power_series(jnp.square(jnp.where(near, x, 0.0)), _formulas.I1_OVER_X)
-    return jnp.where(near, series, _i1(far) / far)
+    below = _formulas.power_series(jnp.square(jnp.where(near, x, 0.0)), series)
+    return jnp.where(near, below, function(jnp.where(near, 1.0, x)))
 
 
-_i0 = _with_slope(lambda x: jax.scipy.special.i0(x), lambda x: _i1(x))
-_i1 = _with_slope(lambda x: jax.scipy.special.i1(x), lambda x: _i0(x) - _i1_over_x(x))
+def _i1_over_x(x):
+    return _near_0(x, _formulas.I1_OVER_X, lambda x: _i1(x) / x)
+
+
+# By series, as JAX drops our derivatives, and differentiates the functions themselves, in second derivatives of loops.
+_i0 = _with_slope(lambda x: _near_0(x, _formulas.I0, jax.scipy.special.i0), lambda x: _i1(x))
+_i1 = _with_slope(
+    lambda x: x * _near_0(x, _formulas.I1_OVER_X, lambda x: jax.scipy.special.i1(x) / x),
+    lambda x: _i0(x) - _i1_over_x(x),
+)
 i0, i1 = floating(_i0), floating(_i1)
 
 

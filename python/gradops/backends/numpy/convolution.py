@@ -173,7 +173,7 @@ def _depthwise_inputs(y, kernel, sizes, strides, padding, dilation, channels):
             for tap in np.ndindex(*window):
                 here[(Ellipsis, *tap, slice(None))] += part * taps[tap]
         x = x[inside]
-    return x.reshape(*x.shape[:-1], channels, -1).sum(-1)
+    return x.reshape(*x.shape[:-1], channels, x.shape[-1] // channels).sum(-1)
 
 
 def _depthwise_kernel(x, y, sizes, strides, dilation):

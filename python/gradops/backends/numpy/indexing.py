@@ -17,6 +17,8 @@ def get_item(x, key):
 
 
 def take(x, indices, axis=None):
+    if axis is not None and not x.ndim:
+        raise IndexError("a 0-d array has no axis to take from")
     return np.take(x, indices, axis)
 
 

@@ -73,7 +73,8 @@ def _forward(x, kernel, strides, dilation, groups):
     if groups == 1:
         return _plain(x, kernel, strides, dilation)
     if kernel.shape[-2] == 1:
-        if len(strides) == 2 and strides[0] == strides[1] and all(d == 1 for d in dilation):
+        square = len(strides) == 2 and strides[0] == strides[1] and all(d == 1 for d in dilation)
+        if square and x.shape[0] != 0:  # of no images TensorFlow's gradient to the kernel is not initialised
             shape = [*kernel.shape[:2], groups, kernel.shape[-1] // groups]
             return tf.nn.depthwise_conv2d(x, tf.reshape(kernel, shape), [1, *strides, 1], "VALID")
         return _depthwise(x, kernel, strides, dilation)

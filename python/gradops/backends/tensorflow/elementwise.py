@@ -181,7 +181,8 @@ def imag(x):
 def angle(x):
     x = floats(x)
     if x.dtype.is_complex:
-        return tf.math.angle(x)
+        zero = tf.equal(x, 0)  # where the quotients of its derivatives have none
+        return tf.where(zero, tf.math.angle(tf.stop_gradient(x)), tf.math.angle(tf.where(zero, tf.ones_like(x), x)))
     return tf.math.atan2(tf.zeros_like(x), tf.stop_gradient(x))
 
 

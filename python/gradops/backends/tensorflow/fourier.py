@@ -31,12 +31,20 @@ def fft_complex(x, dimensions=1, inverse=False):
     return _TRANSFORMS[dimensions, bool(inverse)](_complex(x))
 
 
-# What is cut is cut before: TensorFlow's gradient of cutting fails.
+# What is cut is cut before: TensorFlow's gradient of cutting fails, as do those of transforms of nothing, which has
+# zeros put beside it; rows of them are taken off again.
 
 
 def rfft_complex(x, fft_length):
-    return tf.signal.rfft(_full(x)[..., :fft_length], [fft_length])
+    return _of_any(lambda x: tf.signal.rfft(x, [fft_length]), _full(x)[..., :fft_length])
 
 
 def irfft_complex(x, fft_length):
-    return tf.signal.irfft(_complex(x)[..., : fft_length // 2 + 1], [fft_length])
+    return _of_any(lambda x: tf.signal.irfft(x, [fft_length]), _complex(x)[..., : fft_length // 2 + 1])
+
+
+def _of_any(function, x):
+    if 0 not in x.shape:
+        return function(x)
+    y = function(tf.pad(x, [[0, int(n == 0)] for n in x.shape]))
+    return y[tuple(slice(0 if n == 0 else None) for n in x.shape[:-1])]

@@ -17,7 +17,10 @@ def mean(x, axis=None, keepdims=False):
     x, axis = floats(x), existing(x, axis)
     if x.dtype.size == 2:  # whose sum overflows
         return tf.cast(tf.reduce_mean(tf.cast(x, tf.float32), axis, keepdims), x.dtype)
-    return tf.reduce_mean(x, axis, keepdims)
+    if not x.dtype.is_complex:
+        return tf.reduce_mean(x, axis, keepdims)
+    y = tf.reduce_sum(x, axis, keepdims)  # TensorFlow's own mean of no complex numbers is 0
+    return y / tf.cast(tf.size(x) // tf.maximum(tf.size(y), 1), y.dtype)
 
 
 def _extreme(reduce, bound):

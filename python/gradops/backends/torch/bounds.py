@@ -17,8 +17,7 @@ def nextafter(x1, x2):
 
 def clip(x, x_min, x_max):
     """By one kernel where nothing is differentiated: on a bound ``torch.clamp``'s derivative is another."""
-    recorded = x.requires_grad and torch.is_grad_enabled() or transforms.active()
-    if x.dtype in (torch.float32, torch.float64) and not recorded and _small(x_min) and _small(x_max):
+    if x.dtype in (torch.float32, torch.float64) and not transforms.records(x) and _small(x_min) and _small(x_max):
         return x if x_min is x_max is None else torch.clamp(x, x_min, x_max)
     x = x if x_min is None else maximum(x, x_min)
     return x if x_max is None else minimum(x, x_max)

@@ -123,8 +123,10 @@ def negative(x):
 
 @floating
 def angle(x):
-    y = torch.angle(x)
-    return y if x.is_complex() else torch.where((x == 0) & torch.signbit(x), math.pi, y)
+    if not x.is_complex():
+        return torch.where((x == 0) & torch.signbit(x), math.pi, torch.angle(x))
+    zero = x == 0  # where the quotients of its derivatives have none
+    return torch.where(zero, torch.angle(x.detach()), torch.angle(torch.where(zero, 1.0, x)))
 
 
 def conj(x):

@@ -4,6 +4,7 @@ import torch
 
 from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
+from .reductions import product_by_halves
 
 _matrix = _matrices.in_full_precision(floats, cast, dtype_name)
 _system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
@@ -73,11 +74,7 @@ def _expanded_det(x):
     zeros, logs = (v.sum(-1)[..., None, None] - v[..., None, :] - v[..., :, None] for v in (zero.long(), logs))
     others = torch.where(zeros == 0, logs.exp(), 0.0)
     pairs = torch.triu(inner, 1) * torch.tril(inner, -1).mT * others
-    while diagonal.shape[-1] > 1:  # by halves: torch.prod's second derivative divides by elements near 0
-        half = diagonal.shape[-1] // 2
-        product = diagonal[..., :half] * diagonal[..., half : 2 * half]
-        diagonal = torch.cat([product, diagonal[..., 2 * half :]], -1)
-    return turn * (diagonal[..., 0] - pairs.sum((-2, -1)))
+    return turn * (product_by_halves(diagonal, -1) - pairs.sum((-2, -1)))
 
 
 @_matrix

@@ -2,6 +2,7 @@
 
 import torch
 
+from . import transforms
 from .base import axes_of, floats, torch_dtype
 
 
@@ -29,8 +30,18 @@ def mean(x, axis=None, keepdims=False):
 def prod(x, axis=None, keepdims=False, dtype=None):
     y = _widened(x) if dtype is None else x.to(torch_dtype(dtype))
     for a in sorted(axes_of(x, axis), reverse=True):
-        y = torch.prod(y, dim=a, keepdim=keepdims)
+        y = product_by_halves(y, a, keepdims) if transforms.records(y) else torch.prod(y, dim=a, keepdim=keepdims)
     return y if x.dtype is not torch.uint64 or dtype is not None else y.to(torch.uint64)
+
+
+def product_by_halves(x, axis, keepdims=False):
+    """Without the division by elements in torch's derivatives, which loses their digits near 0 and at infinity."""
+    if not x.shape[axis]:
+        return torch.prod(x, dim=axis, keepdim=keepdims)
+    while (size := x.shape[axis]) > 1:
+        first, second, rest = torch.split(x, [size // 2, size // 2, size % 2], axis)
+        x = torch.cat([first * second, rest], axis)
+    return x if keepdims else x.squeeze(axis)
 
 
 def _extreme(function, bound):
@@ -97,4 +108,17 @@ def _running(function):
 
 
 cumsum = _running(torch.cumsum)
-cumprod = _running(torch.cumprod)
+
+
+@_running
+def cumprod(x, dim, dtype=None):
+    """By doubled steps where it is differentiated, without torch's division by the elements."""
+    if not (x.ndim and transforms.records(x)):
+        return torch.cumprod(x, dim=dim, dtype=dtype)
+    x = _widened(x) if dtype is None else x.to(dtype)
+    size, step = x.shape[dim], 1
+    while step < size:
+        first, rest = torch.split(x, [step, size - step], dim)
+        x = torch.cat([first, rest * x.narrow(dim, 0, size - step)], dim)
+        step *= 2
+    return x

@@ -25,6 +25,11 @@ def active() -> bool:
     return _private.forward_level() >= 0 or bool(transforming())
 
 
+def records(x) -> bool:
+    """Whether what is computed from a tensor may be differentiated."""
+    return x.requires_grad and torch.is_grad_enabled() or active()
+
+
 def is_dual(x) -> bool:
     """Whether a tensor, or what it is a row of, has a tangent."""
     if _private.forward_level() < 0:
