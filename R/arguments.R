@@ -232,5 +232,8 @@ check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
 
 # What a value is, in a few words.
 friendly <- function(x) {
+  if (is.null(x)) { # which cli cannot say
+    return("NULL")
+  }
   cli::format_inline("{.obj_type_friendly {x}}")
 }

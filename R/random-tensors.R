@@ -105,7 +105,8 @@ random_categorical <- function(logits, num_samples, dtype = "int32", seed = NULL
 #' @rdname random_tensors
 #' @export
 random_dropout <- function(inputs, rate, noise_shape = NULL, seed = NULL) {
-  if (!is.numeric(rate) || length(rate) != 1L || is.na(rate) || rate < 0 || rate >= 1) {
+  check_number(rate)
+  if (rate < 0 || rate >= 1) {
     unsupported("rate", "must be a number from 0 up to 1.")
   }
   inputs <- op_convert_to_tensor(inputs)

@@ -8,7 +8,7 @@ from .. import backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, GradientError, Position, ShapeError, TypeOf
-from ..ops import conversion, creation, elementwise
+from ..ops import _checks, conversion, creation, elementwise
 from .reverse import _prepare, no_slope
 
 
@@ -101,8 +101,10 @@ class Point:
             )
         vectors = []
         for x, reference in zip(given, like):
+            if not _checks.is_numeric(x):
+                raise _checks.not_a_tensor(self.name, "v", x)
             if not isinstance(x, Variable) and backends.of(x) is not self.backend:
-                x = self.backend.convert(x)
+                x = conversion.convert_to_tensor(x) if isinstance(x, (list, tuple)) else self.backend.convert(x)
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(
                     f"`v` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",

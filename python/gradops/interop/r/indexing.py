@@ -13,14 +13,21 @@ import numpy as np
 
 from ... import backends, ops
 from ...autodiff import Variable
-from ...errors import ArgumentTypeError, AxisError, JitError
+from ...errors import ArgumentTypeError, AxisError, Given, JitError
 from ...ops._checks import known
+
+
+def _tensor(x):
+    if x is None:
+        raise ArgumentTypeError(
+            "`x` must be a tensor or numbers; got {value}.", argument="x", value=Given("None", None)
+        )
+    return x if hasattr(x, "shape") else ops.convert_to_tensor(x)
 
 
 def subset(x, indices: list, drop: bool = True):
     """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions."""
-    if not hasattr(x, "shape"):
-        x = ops.convert_to_tensor(x)
+    x = _tensor(x)
     if not tuple(x.shape):
         x = ops.reshape(x, (1,))
     shape = tuple(x.shape)
@@ -63,8 +70,7 @@ def _gather(x, axis: int, positions, drop: bool):
 
 def assign(x, indices: list, value):
     """A copy of ``x`` with ``value``, recycled, at the places that :func:`subset` would take."""
-    if not hasattr(x, "shape"):
-        x = ops.convert_to_tensor(x)
+    x = _tensor(x)
     shape = tuple(x.shape)
     places = np.arange(int(np.prod(shape))).reshape(shape)
     if len(indices) == 1 and isinstance(indices[0], (Variable, *_tensor_types(indices[0]))):
