@@ -211,6 +211,7 @@ compiling <- function() {
 
 # The variables outside packages that `f` and the functions it calls read: where they are, and what they hold.
 captured <- function(f) {
+  attached <- Filter(Negate(is_of_package), lapply(search(), as.environment)[-1L])
   found <- list()
   seen <- list()
   visit <- function(f) {
@@ -219,7 +220,7 @@ captured <- function(f) {
     }
     seen <<- c(seen, list(f))
     for (name in free_names(f)) {
-      env <- holder(name, environment(f))
+      env <- holder(name, environment(f), attached)
       if (!is.null(env)) {
         value <- get(name, env)
         found[[length(found) + 1]] <<- list(name = name, env = env, value = value)
@@ -240,21 +241,30 @@ changed <- function(watched) {
   FALSE
 }
 
-# The environment below the packages in which a variable is found.
-holder <- function(name, env) {
+# The environment below the packages in which a variable is found. On the search path look first among what is
+# `attached` there and no package, where few names are.
+holder <- function(name, env, attached) {
+  is_in <- function(env) exists(name, envir = env, inherits = FALSE)
   while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
-    if (exists(name, env, inherits = FALSE)) {
-      of_package <- startsWith(attr(env, "name") %||% "", "package:")
-      return(if (!of_package && !bindingIsActive(name, env)) env)
+    if (is_in(env)) {
+      return(if (!is_of_package(env) && !bindingIsActive(name, env)) env)
+    }
+    if (identical(env, globalenv()) && !any(vapply(attached, is_in, NA))) {
+      return(NULL)
     }
     env <- parent.env(env)
   }
+}
+
+is_of_package <- function(env) {
+  startsWith(attr(env, "name") %||% "", "package:") || identical(env, baseenv())
 }
 
 # The names that a function reads before it assigns them, apart from those that it assigns outside, with `<<-`. (To
 # codetools a name that is assigned anywhere is local, also the `k` of `k <- k + 1`.)
 free_names <- function(f) {
   free <- outside <- character()
+  is_missing <- rlang::is_missing
   read <- function(code, own) { # gives the names assigned so far
     if (is.symbol(code)) {
       if (!as.character(code) %in% own) free <<- c(free, as.character(code))
@@ -264,7 +274,7 @@ free_names <- function(f) {
     own
   }
   read_all <- function(parts, own) {
-    for (part in parts) if (!rlang::is_missing(part)) own <- read(part, own)
+    for (part in parts) if (!is_missing(part)) own <- read(part, own)
     own
   }
   read_call <- function(code, own) {

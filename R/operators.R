@@ -36,8 +36,7 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
-    scalar <- if (!is.null(state$scalars) && !missing(e2)) scalar_operation(operator, e1, e2)
-    if (!is.null(scalar)) {
+    if (!is.null(state$scalars) && !missing(e2) && !is.null(scalar <- scalar_operation(operator, e1, e2))) {
       scalar
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))

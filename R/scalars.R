@@ -10,51 +10,22 @@
 # The result of an operation on two numbers; NULL where Python must do it.
 scalar_operation <- function(op, x, y) {
   log <- state$scalars
-  if (is.null(log)) {
-    return(NULL)
+  if (!is.environment(log)) {
+    is <- function(operand) is.environment(operand) && is_scalar(operand)
+    log <- if (is(x)) begin_scalars(x) else if (is(y)) begin_scalars(y)
   }
-  first <- if (is.environment(x)) .subset2(x, "gradops_scalar")
-  second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
-  like <- if (!is.null(first)) x else if (!is.null(second)) y else return(NULL)
-  if (!is.environment(log) && is.null(log <- begin_scalars(like))) {
-    return(NULL)
-  }
-  code <- log$codes[[op]]
-  if (is.null(first) || !identical(.subset2(x, "gradops_scalars"), log)) {
-    operand <- log$operand(x, like)
-    code <- code + 4 * operand[1L]
-    first <- operand[2L]
-  } else {
-    code <- code + 4
-  }
-  if (is.null(second) || !identical(.subset2(y, "gradops_scalars"), log)) {
-    operand <- log$operand(y, like)
-    code <- code + operand[1L]
-    second <- operand[2L]
-  } else {
-    code <- code + 1
-  }
-  if (length(code) == 0L) {
-    return(NULL)
-  }
-  result <- log$add(c(code, first, second), like)
-  unnamed <- is.null(attr(x, "gradops_names", TRUE)) && is.null(attr(y, "gradops_names", TRUE))
-  if (unnamed) result else keep_names(result, x, y)
+  if (!is.null(log)) log$operation(op, x, y)
 }
 
 # The same of one number.
 scalar_function <- function(op, x) {
   force(x) # which may begin the log
   log <- state$scalars
-  if (is.null(log) || !is.environment(x) || is.null(number <- .subset2(x, "gradops_scalar"))) {
+  if (is.null(log) || !is.environment(x) || !is_scalar(x)) {
     return(NULL)
   }
-  if (!is.environment(log) && is.null(log <- begin_scalars(x))) {
-    return(NULL)
-  }
-  operand <- if (identical(.subset2(x, "gradops_scalars"), log)) c(1, number) else log$operand(x, x)
-  code <- log$codes[[op]] + 4 * operand[1L]
-  if (length(code) > 0L) log$add(c(code, operand[2L], 0), x)
+  if (!is.environment(log)) log <- begin_scalars(x)
+  if (!is.null(log)) log$operation(op, x)
 }
 
 # `x[i]` of one position in a vector.
@@ -67,11 +38,8 @@ scalar_element <- function(x, place) {
   if (!is.numeric(place) || length(place) != 1L || is.object(place) || !is.null(dim(place)) || !isTRUE(place >= 1)) {
     return(NULL)
   }
-  if (!is.environment(log) && is.null(log <- begin_scalars(x))) {
-    return(NULL)
-  }
-  input <- log$input(x)
-  if (place < input[2L] + 1) log$add(c(0, input[1L], trunc(place) - 1), x)
+  if (!is.environment(log)) log <- begin_scalars(x)
+  if (!is.null(log)) log$element(x, trunc(place) - 1)
 }
 
 is_scalar <- function(x) {
@@ -106,11 +74,12 @@ scalars_together <- function(parts) {
 
 # The log -------------------------------------------------------------------------------------------------------------
 
-# Where something is compiled; gives what was before.
+# Where something is compiled; gives what was before, for afterwards. A log does not go on after another one: its
+# numbers would no more be the highest.
 with_scalars <- function(possible = FALSE) {
   before <- state$scalars
   state$scalars <- possible
-  before
+  if (is.environment(before)) FALSE else before
 }
 
 # Code begins or ends for which the log is not: with other modes and scopes, or in another function of Python's.
@@ -123,7 +92,7 @@ leave_scalars <- function() {
 }
 
 begin_scalars <- function(x) {
-  if (is.na(state$scalars)) {
+  if (is.null(state$scalars) || is.na(state$scalars)) {
     return(NULL)
   }
   if (is_scalar(x)) x <- scalar_whole(x)
@@ -133,35 +102,87 @@ begin_scalars <- function(x) {
     return(NULL)
   }
   state$pending <- TRUE
-  state$scalars <- scalar_log(python)
+  state$scalars <- scalar_log(python, oldClass(x))
 }
 
 most_logged <- 5000
 
-scalar_log <- function(python) {
+# Numbers are counted on from log to log.
+scalar_log <- function(python, classes) {
   force(python)
-  entries <- inputs <- list()
-  count <- written <- 0
+  force(classes)
+  words <- numeric(3 * most_logged)
+  used <- 0 # of these
+  inputs <- list()
   known_inputs <- 0
+  count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
-  add <- function(entry, like) {
-    if (count - written >= most_logged) write() # R's own search for garbage would visit each entry
-    entries[[count - written + 1]] <<- entry
-    handle <- new.env(hash = FALSE, parent = emptyenv())
-    makeActiveBinding("pyobj", function() .subset2(scalar_whole(handle), "pyobj"), handle)
-    handle[["convert"]] <- FALSE
-    handle[["gradops_scalar"]] <- count
-    handle[["gradops_scalars"]] <- log
-    attr(handle, "class") <- oldClass(like)
-    count <<- count + 1
-    handle
+  # NULL where Python must do it.
+  operation <- function(op, x, y) {
+    code <- codes[[op]]
+    first <- if (is.environment(x)) .subset2(x, "gradops_scalar")
+    if (is.null(first) || first < begun) {
+      is <- operand(x)
+      code <- code + 4 * is[1L]
+      first <- is[2L]
+    } else {
+      code <- code + 4
+      first <- first - begun
+    }
+    if (missing(y)) {
+      return(if (length(code) > 0L) add(code, first, 0))
+    }
+    second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
+    if (is.null(second) || second < begun) {
+      is <- operand(y)
+      code <- code + is[1L]
+      second <- is[2L]
+    } else {
+      code <- code + 1
+      second <- second - begun
+    }
+    if (length(code) == 0L) {
+      return(NULL)
+    }
+    result <- add(code, first, second)
+    unnamed <- is.null(attr(x, "gradops_names", TRUE)) && is.null(attr(y, "gradops_names", TRUE))
+    if (unnamed) result else keep_names(result, x, y)
   }
 
+  # The element after `place` others; NULL where Python must find it.
+  element <- function(x, place) {
+    input <- input(x)
+    if (place < input[2L]) add(0, input[1L], place)
+  }
+
+  add <- function(code, first, second) {
+    if (used == length(words)) write() # R's own search for garbage would visit each handle of a longer one
+    words[used + 1] <<- code
+    words[used + 2] <<- first
+    words[used + 3] <<- second
+    used <<- used + 3
+    made <- handle()
+    count <<- count + 1
+    made
+  }
+
+  # R's handle of the next number: the environment of this call.
+  handle <- function() {
+    gradops_scalar <- count
+    gradops_scalars <- log
+    convert <- FALSE
+    this <- environment()
+    makeActiveBinding(pyobj, function() .subset2(scalar_whole(this), "pyobj"), this)
+    attr(this, "class") <- classes
+    this
+  }
+  pyobj <- as.name("pyobj")
+
   # What an operand is, and the number or where it is found; NULL of none.
-  operand <- function(x, like) {
+  operand <- function(x) {
     if (is.environment(x)) {
-      input <- if (identical(oldClass(x), oldClass(like))) input(x)
+      input <- input(x)
       if (identical(input[2L], 0)) c(2, input[1L])
     } else if (is_literal(x)) {
       c(0, x)
@@ -173,7 +194,10 @@ scalar_log <- function(python) {
     known <- .subset2(x, "gradops_input")
     if (is.null(known) || !identical(known$log, log)) {
       tensor <- if (is_scalar(x)) scalar_whole(x) else x
-      size <- py_to_r(py_call(core$takes_scalars %||% load_bridge("takes_scalars"), python, tensor))
+      size <- -1
+      if (identical(oldClass(x), classes)) {
+        size <- py_to_r(py_call(core$takes_scalars %||% load_bridge("takes_scalars"), python, tensor))
+      }
       known <- list(log = log, is = c(known_inputs, as.double(size)))
       if (size >= 0) {
         inputs <<- c(inputs, list(tensor))
@@ -195,14 +219,16 @@ scalar_log <- function(python) {
 
   # Write down what is logged; the tensor of a result, or of several, if they are asked for.
   write <- function(numbers = NULL) {
-    if (is.null(numbers) && length(entries) == 0) {
+    if (is.null(numbers) && used == 0) {
       return()
     }
-    words <- base::unlist(entries)
-    new <- inputs
-    entries <<- inputs <<- list()
-    written <<- count
-    answer(py_call(core$write_scalars %||% load_bridge("write_scalars"), python, words, new, numbers), parent.frame())
+    new <- words[seq_len(used)]
+    given <- inputs
+    inputs <<- list()
+    used <<- 0
+    state$scalar_count <- count
+    if (!is.null(numbers)) numbers <- numbers - begun
+    answer(py_call(core$write_scalars %||% load_bridge("write_scalars"), python, new, given, numbers), parent.frame())
   }
 
   codes <- scalar_codes()

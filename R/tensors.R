@@ -9,8 +9,7 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  scalar <- if (!is.null(state$scalars) && !missing(e2)) scalar_operation(.Generic, e1, e2)
-  if (!is.null(scalar)) {
+  if (!is.null(state$scalars) && !missing(e2) && !is.null(scalar <- scalar_operation(.Generic, e1, e2))) {
     return(scalar)
   }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
@@ -130,7 +129,9 @@ math <- list(
 
 Math_tensor <- function(x, ...) {
   f <- math[[.Generic]]
-  if (.Generic == "log" && "x" %in% names(sys.call())[-(1:2)]) {
+  if (.Generic == "log" && nargs() == 1L) {
+    f <- "log"
+  } else if (.Generic == "log" && "x" %in% names(sys.call())[-(1:2)]) {
     # Of `log(base = 10, x = x)`, R (4.2 at least) hands over the right expressions with the values exchanged.
     written <- as.list(match.call())[-1]
     return(do.call(f, lapply(written, eval, parent.frame())))

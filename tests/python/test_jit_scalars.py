@@ -158,7 +158,10 @@ def test_all_rules_are_of_single_numbers_to_the_third_derivative():
             for active in product((False, True), repeat=numbers):
                 exponents = [None, 2.0, 0.5, -1.0, 1.0, 0.0] if what.name == "power" and not active[1] else [None]
                 for exponent in exponents:
-                    new |= {inner for inner, _ in template(what, active, exponent).operations}
+                    rule = template(what, active, exponent)
+                    calls: list[tuple] = []
+                    rule.play(calls.append, lambda operand: operand, range(3), 0, rule.constants)
+                    new |= {call[0] for call in calls}
         seen |= wave
         wave = new
     assert len(seen) > 30

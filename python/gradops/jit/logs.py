@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -51,31 +52,31 @@ class Log:
         self._check()
         self._inputs += inputs
         block = Scalars(self.program)
-        inputs_here: dict = {}
-        number: Any
-        for at in range(0, len(words), 3):
-            what, kinds = divmod(int(words[at]), 16)
-            entry = OPERATIONS[what]
-            if entry is None:
-                vector, position = self._inputs[int(words[at + 1])], int(words[at + 2])
-                self._found.append((block, block.input(ops.get_item(vector, position))))
+        start, here = len(self._found), []
+        outside: dict = {}
+
+        def number(kind: int, x: float) -> int:
+            if kind == 0:
+                return block.literal(np.float64(x))
+            known = outside.get((kind, x))
+            if known is None:
+                known = block.take(*self._from_outside(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
+                outside[kind, x] = known
+            return known
+
+        add = block.add
+        for word, x, y in zip(words[::3], words[1::3], words[2::3]):
+            entry, first, second, count = _decoded(word)
+            if count == 0:
+                here.append(block.input(ops.get_item(self._inputs[int(x)], int(y))))
                 continue
-            operands = []
-            for kind, x in zip((kinds >> 2, kinds & 3)[: len(entry.pattern)], words[at + 1 : at + 3]):
-                if kind == 0:
-                    number = block.literal(np.float64(x))
-                elif kind == 1:
-                    owner, number = self._found[int(x)]
-                    if owner is not block:
-                        number = inputs_here.get((1, x))
-                        if number is None:
-                            number = inputs_here[1, x] = block.take(*self._from_outside(int(x)))
-                else:
-                    number = inputs_here.get((2, x))
-                    if number is None:
-                        number = inputs_here[2, x] = block.input(self._inputs[int(x)])
-                operands.append(number)
-            self._found.append((block, block.add(entry, operands)))
+            x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
+            if count == 2:
+                y = here[int(y) - start] if second == 1 and y >= start else number(second, y)
+                here.append(add((entry, x, y)))
+            else:
+                here.append(add((entry, x)))
+        self._found += [(block, result) for result in here]
         block.close()
 
     def vector(self, indices: list[int]):
@@ -138,6 +139,14 @@ def log(x) -> Log | None | bool:
         return None
     data = data_of(x)
     return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
+
+
+@functools.cache
+def _decoded(word: float) -> tuple[Operation | None, int, int, int]:
+    """The operation that a word means, the kinds of its operands, and how many there are; 0 of an element's."""
+    what, kinds = divmod(int(word), 16)
+    entry = OPERATIONS[what]
+    return entry, kinds >> 2, kinds & 3, 0 if entry is None else len(entry.pattern)
 
 
 def _operation(name: str, count: int = 1) -> Operation:

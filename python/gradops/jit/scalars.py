@@ -9,7 +9,7 @@ operations: what an op's own rule does with one number is traced once (:mod:`.te
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,70 @@ from .array import Place, Traced
 from .blocks import Block, Operation, operation
 from .bodies import data_of, is_active
 from .program import Program
-from .templates import Template, template
+from .templates import template
 
 
-class Scalars:
-    """Some operations on single numbers, with what the tape needs to go back through them.
+class Numbers:
+    """Operations on single numbers, written down to a program; each number is known by its place there."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._known, self._values = program.scalars, program.values
+        self._written: list[tuple[tuple, int]] = []
+
+    def literal(self, value) -> int:
+        """A number that is the same at each call."""
+        return self.program.literal(value, value.tobytes())
+
+    def input(self, x) -> int:
+        """A traced number, or the variable of one."""
+        return self.take(self.program.written(data_of(x)).place.index, (x._node or x) if is_active(x) else None)
+
+    def take(self, place: int, edge) -> int:
+        """What stands at a place, and where its gradient goes."""
+        return place
+
+    def add(self, call: tuple) -> int:
+        """The result of an operation, which comes with its operands."""
+        same = self._times_one(call) if call[0].name == "multiply" else 0
+        return call[same] if same else self._place(call)
+
+    def close(self) -> None:
+        """Write the operations down."""
+        if self._written:
+            self.program.steps.append(Block(self._written).step())
+            self._written = []
+
+    def result(self, number: int, seen: bool = False):
+        """A number as a traced one."""
+        return Traced(self._values[number], self.program, Place(number))
+
+    def _place(self, call: tuple) -> int:
+        """Where the result of an operation on what stands at places is."""
+        place = self._known.get(call)
+        if place is None:
+            values = self._values
+            if len(call) == 3:
+                what, x, y = call
+                value = what.compute(values[x], values[y])
+            else:
+                value = call[0].compute(*[values[p] for p in call[1:]])
+            place = self._known[call] = self.program.new(value)
+            self._written.append((call, place))
+        return place
+
+    def _times_one(self, call: tuple) -> int:
+        """Which operand is the product, as the other is 1 at each call, as gradients start with; 0 for neither."""
+        constants = self.program.constants
+        for one, other in ((1, 2), (2, 1)):
+            factor = constants.get(call[one])
+            if factor is not None and factor == 1.0 and self._values[call[other]].dtype == np.float64:
+                return other
+        return 0
+
+
+class Scalars(Numbers):
+    """The same with what the tape needs to go back through them.
 
     Each number has a number of its own here: literals, what comes from outside, and results, in the order in which they
     came. One place of the program may have several, as the same value may have different gradients.
@@ -40,16 +99,14 @@ class Scalars:
     """
 
     def __init__(self, program: Program):
-        self.program = program
-        self._known, self._values = program.scalars, program.values
+        super().__init__(program)
         self.places: list[int] = []
         self.active: list[bool] = []
-        self._operations: list[tuple[Operation, int, tuple[int, ...]]] = []  # those that a gradient goes through
-        self._written: list[tuple[tuple, int]] = []
+        # Those that a gradient goes through: the operation, its result and operands, and which of these are active.
+        self._operations: list[tuple[Operation, int, tuple[int, ...], tuple[bool, ...]]] = []
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
         self._edges: dict[int, Any] = {}  # of what comes from outside
-        self._ones: set[int] = set()
         self._picks: dict[int, Node] = {}  # of results that something outside uses
         self._pieces: list[Piece] = []
         self._first = 0
@@ -58,7 +115,6 @@ class Scalars:
     # What there is.
 
     def literal(self, value) -> int:
-        """A number that is the same at each call."""
         key = value.tobytes()
         found = self._of_literals.get(key)
         if found is None:
@@ -66,71 +122,39 @@ class Scalars:
             self.literals[found] = value
         return found
 
-    def input(self, x) -> int:
-        """A traced number, or the variable of one."""
-        return self.take(self.program.written(data_of(x)).place.index, (x._node or x) if is_active(x) else None)
-
     def take(self, place: int, edge) -> int:
-        """What stands at a place, and where its gradient goes."""
         number = self._new(place, edge is not None)
         if edge is not None:
             self._edges[number] = edge
         return number
 
-    def add(self, what: Operation, operands: Sequence[int]) -> int:
-        """The result of an operation."""
-        if self._ones and what.name == "multiply":
-            same = self._times_one(*operands)
-            if same is not None:
-                return same
-        places = self.places
-        at = [places[i] for i in operands]
-        key = (what, *at)
-        place = self._known.get(key)
-        if place is None:
-            values = self._values
-            place = self._known[key] = self.program.new(what.compute(*[values[p] for p in at]))
-            self._written.append((key, place))
-        number, on = len(places), False
-        if self._edges:
-            active = self.active
-            for i in operands:
-                if active[i]:
-                    on = True
-            if on:
-                self._operations.append((what, number, tuple(operands)))
-        places.append(place)
-        self.active.append(on)
+    def add(self, call: tuple) -> int:
+        places, active = self.places, self.active
+        if len(call) == 3:
+            what, x, y = call
+            at, flags = (what, places[x], places[y]), (active[x], active[y])
+        else:
+            what, *operands = call
+            at, flags = (what, *[places[i] for i in operands]), tuple([active[i] for i in operands])
+        same = self._times_one(at) if what.name == "multiply" else 0
+        if same:
+            return call[same]
+        on = True in flags
+        number = self._new(self._place(at), on)
+        if on:
+            self._operations.append((what, number, call[1:], flags))
         return number
-
-    def play(self, rule: Template, local: list) -> list:
-        """The gradients that an op's rule gives, of the numbers in its slots; None where there is none."""
-        add = self.add
-        for what, refs in rule.operations:
-            local.append(add(what, [local[r] for r in refs]))
-        return [None if r is None else local[r] for r in rule.gradients]
 
     def _new(self, place: int, active: bool) -> int:
-        number = len(self.places)
         self.places.append(place)
         self.active.append(active)
-        known = self.program.constants.get(place)
-        if known is not None and known == 1.0:
-            self._ones.add(number)
-        return number
-
-    def _times_one(self, x: int, y: int) -> int | None:
-        """The other factor where one is 1 at each call, as gradients start with."""
-        other = y if x in self._ones else x if y in self._ones else None
-        return other if other is not None and self._values[self.places[other]].dtype == np.float64 else None
+        return len(self.places) - 1
 
     # Written down.
 
     def close(self) -> None:
         """Write the operations down, and record them on the tape."""
-        if self._written:
-            self.program.steps.append(Block(self._written).step())
-            self._written = []
+        super().close()
         if self._edges and recording.get():
             self._first = clock()
             for _ in range(2 * len(self.places) + 1):
@@ -150,8 +174,7 @@ class Scalars:
         Args:
             seen: whether a caller gets hold of it, who may ask for its own gradient; all of that then comes to it.
         """
-        place = self.places[number]
-        traced = Traced(self.program.values[place], self.program, Place(place))
+        traced = super().result(self.places[number])
         edge = self.edge(number)
         if edge is None:
             return traced
@@ -178,17 +201,16 @@ class Scalars:
     def vjp(self, piece: Piece, g: Cotangents) -> list:
         """The gradients of what a piece takes from outside of it."""
         made = Derivative(self)
-        out, active = made.out, self.active
+        out = made.out
         cotangents = {i: out.input(ct) for i, ct in g.items()}
-        for what, result, operands in reversed(self._operations[piece.start : piece.stop]):
+        for what, result, operands, flags in reversed(self._operations[piece.start : piece.stop]):
             ct = cotangents.pop(result, None)
             if ct is None:
                 continue
-            flags = tuple([active[i] for i in operands])
             for i, found in zip(operands, made.through(what, result, operands, flags, ct)):
                 if found is not None:
                     before = cotangents.get(i)
-                    cotangents[i] = found if before is None else out.add(_ADD, (before, found))
+                    cotangents[i] = found if before is None else out.add((_ADD, before, found))
         out.close()
         return [made.tensor(cotangents.get(i)) for i in piece.takes]
 
@@ -197,14 +219,14 @@ class Scalars:
         made = Derivative(self)
         out = made.out
         found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
-        for what, result, operands in self._operations[piece.start : piece.stop]:
+        for what, result, operands, _ in self._operations[piece.start : piece.stop]:
             for at, i in enumerate(operands):
                 if i in found:
                     flags = tuple([other == at for other in range(len(operands))])
                     moved = made.through(what, result, operands, flags, found[i])[at]
                     if moved is not None:
                         before = found.get(result)
-                        found[result] = moved if before is None else out.add(_ADD, (before, moved))
+                        found[result] = moved if before is None else out.add((_ADD, before, moved))
         out.close()
         return Tangents(made, found)
 
@@ -223,13 +245,13 @@ class Scalars:
         piece = self._piece_of(number)
         middle = bisect_right(self._operations, number, key=_result_of)
         if not self._last_use:
-            self._last_use = {i: at for at, (_, _, used) in enumerate(self._operations) for i in used}
+            self._last_use = {i: at for at, (_, _, used, _) in enumerate(self._operations) for i in used}
         if self._last_use.get(number, -1) < middle:
             return
-        later = {i for _, _, operands in self._operations[middle : piece.stop] for i in operands if self.active[i]}
+        later = {i for _, _, operands, _ in self._operations[middle : piece.stop] for i in operands if self.active[i]}
         earlier = Piece(self, piece.start, middle, piece.takes, piece.node.edges)
         self._pieces.insert(self._pieces.index(piece), earlier)
-        mine = {result for _, result, _ in self._operations[piece.start : middle]}
+        mine = {result for _, result, _, _ in self._operations[piece.start : middle]}
         for i in mine & self._picks.keys():
             self._picks[i].edges = (earlier.node,)
         crossing = sorted(later & mine)
@@ -272,21 +294,22 @@ class Derivative:
                 "the derivative of a compiled function's numbers was taken in a function that it calls.",
                 hint="take it outside of `scan()`, `cond()` and their like",
             )
-        self.of, self.out = of, Scalars(of.program)
+        self.of = of
         self._recorded = recording.get()
+        self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
+        self._number = self._taken if self._recorded else of.places.__getitem__
         self._here: dict[int, int] = {}
-        self._rules: dict[tuple, tuple[Template, list[int]]] = {}
+        self._rules: dict[tuple, tuple[Callable, list[int]]] = {}
 
-    def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> list:
+    def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> Sequence:
         """What an operation's rule gives for the operands that have a flag; None for one without a gradient."""
         exponent = self.of.literals.get(operands[1]) if what.name == "power" else None
         known = self._rules.get((what, flags, exponent))
         if known is None:
             rule = template(what, flags, exponent)
-            known = self._rules[what, flags, exponent] = rule, list(map(self.out.literal, rule.constants))
-        rule, constants = known
-        local: list = [self._number(i) if used else None for i, used in zip((*operands, result), rule.uses)]
-        return self.out.play(rule, [*local, g, *constants])
+            known = self._rules[what, flags, exponent] = rule.play, list(map(self.out.literal, rule.constants))
+        play, constants = known
+        return play(self.out.add, self._number, (*operands, result), g, constants)
 
     def tensor(self, number: int | None):
         """A gradient or tangent, as a variable where the pass is recorded."""
@@ -295,14 +318,14 @@ class Derivative:
         found = self.out.result(number, seen=True)
         return wrap(found) if self._recorded and isinstance(found, Traced) else found
 
-    def _number(self, i: int) -> int:
+    def _taken(self, i: int) -> int:
         found = self._here.get(i)
         if found is None:
             known = self.of.literals.get(i)
-            if known is not None:
-                found = self.out.literal(known)
+            if known is None:
+                found = self.out.take(self.of.places[i], self.of.edge(i))
             else:
-                found = self.out.take(self.of.places[i], self.of.edge(i) if self._recorded else None)
+                found = self.out.literal(known)
             self._here[i] = found
         return found
 

@@ -22,22 +22,17 @@ from .program import Program
 
 
 class Template(NamedTuple):
-    """The rule of an op as operations on the numbers in its slots.
-
-    The slots are those of the op's operands, of its result and of the upstream gradient, then those of constants, and
-    then those of results.
+    """The rule of an op as operations on single numbers.
 
     Attributes:
-        operations: each with the slots of its operands.
-        constants: numbers.
-        gradients: for each operand the slot of its gradient, or None.
-        uses: which of the operands and the result are used.
+        play: does them for some numbers, ``play(add, number, operands, g, constants)``, and gives of each operand the
+            gradient or None: ``add(call)`` is the result of an operation, and ``number(operand)`` what stands for one
+            of the op's operands or, the last of these, its result.
+        constants: numbers that it takes.
     """
 
-    operations: list[tuple[Operation, tuple[int, ...]]]
+    play: Callable[..., tuple]
     constants: list
-    gradients: list[int | None]
-    uses: list[bool]
 
 
 def template(what: Operation, active: tuple[bool, ...], exponent: Any = None) -> Template:
@@ -77,55 +72,55 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
     given = [*variables[:-1], float(exponent)] if exponent is not None else variables
     y = registry[what.name].call(*what.arguments(given))
     if not getattr(y, "requires_grad", False):
-        return Template([], [], [None] * len(active), [False] * (len(active) + 1))
+        return Template(_player([], [None] * len(active)), [])
     result = y.data
     leaves = [x for x, on in zip(variables, active) if on]
     before = len(program.steps)
     found = engine.run([y], [g], False, False, leaves)
     gradients = [found.get(key(x), (None, None))[1] if on else None for x, on in zip(variables, active)]
 
-    slots = {x.place.index: i for i, x in enumerate((*operands, result, g))}
+    names = {x.place.index: f"number(operands[{i}])" for i, x in enumerate((*operands, result))}
+    names[g.place.index] = "g"
     constants: list = []
-    operations: list[tuple[Operation, tuple[int, ...]]] = []
+    operations: list[tuple[str, Operation, list[str]]] = []
 
-    def constant(value) -> int:
+    def constant(value) -> str:
         constants.append(np.float64(value) if not isinstance(value, np.bool_) else value)
-        return -len(constants)  # known by its slot once their number is
+        return f"constants[{len(constants) - 1}]"
 
-    def slot(place: int) -> int:
-        if place not in slots:
-            slots[place] = constant(program.constants[place])
-        return slots[place]
+    def name(place: int) -> str:
+        if place not in names:
+            names[place] = constant(program.constants[place])
+        return names[place]
 
-    steps = program.steps[before:]
-    for i, step in enumerate(steps):
+    for step in program.steps[before:]:
         value = program.value(step.places[0])
         if step.several or np.ndim(value) or value.dtype not in (np.float64, np.bool_):
             raise TypeError(f"the rule of `{what.name}` takes `{step.name}`, which is of no single numbers")
-        pattern, refs = [], []
+        pattern, taken = [], []
         numbers = registry[step.name].positions
         for at, x in enumerate(step.arguments):
             if isinstance(x, Place):
-                refs.append(slot(x.index))
+                taken.append(name(x.index))
             elif at in numbers and isinstance(x, (int, float, np.float64)):
-                refs.append(constant(float(x)))
+                taken.append(constant(float(x)))
             else:
                 pattern.append(x)
                 continue
             pattern.append(None)
-        slots[step.places[0]] = len(active) + 2 + i  # without the constants before it, as yet
-        operations.append((operation(step.name, tuple(pattern), step.kernel), tuple(refs)))
-    ends = [None if x is None else slot(x.place.index) if isinstance(x, Traced) else constant(x) for x in gradients]
+        own = names[step.places[0]] = f"s{len(operations)}"
+        operations.append((own, operation(step.name, tuple(pattern), step.kernel), taken))
+    ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in gradients]
+    return Template(_player(operations, ends), constants)
 
-    def final(ref: int) -> int:
-        own = len(active) + 2
-        return own - 1 - ref if ref < 0 else ref + len(constants) if ref >= own else ref
 
-    done = [(what, tuple(map(final, refs))) for what, refs in operations]
-    used = {ref for _, refs in done for ref in refs} | {final(x) for x in ends if x is not None}
-    return Template(
-        done, constants, [None if x is None else final(x) for x in ends], [i in used for i in range(len(active) + 1)]
-    )
+def _player(operations: list[tuple[str, Operation, list[str]]], gradients: list[str | None]) -> Callable:
+    """A function that does operations, each with the name of its result and the sources of its operands."""
+    scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
+    lines = [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
+    lines.append(f"    return ({', '.join(map(str, gradients))},)\n")
+    exec("def play(add, number, operands, g, constants):\n" + "".join(lines), scope)
+    return scope["play"]
 
 
 def kernel_of(name: str, count: int) -> Callable:

@@ -122,6 +122,19 @@ class Code:
         self.words.extend((number, out, *operands, *last))
         return out
 
+    def numbers(self, name: str, *operands: np.ndarray) -> np.ndarray:
+        """The cells of one operation's results on many single numbers, in turn: an operand may be an earlier result."""
+        number, last = self.form(name)
+        count = len(operands[0])
+        words = np.empty((count, SHORT), np.intc)
+        words[:] = [number, 0, *(0 for _ in operands), *last]
+        out = words[:, 1] = np.arange(self.size, self.size + count)
+        for i, cells in enumerate(operands):
+            words[:, 2 + i] = cells
+        self.size += count
+        self.words.frombytes(words.tobytes())
+        return out
+
     def form(self, name: str) -> tuple[int, list[int]]:
         """The number of an operation on single numbers, and what follows its operands."""
         form = self._forms.get(name)
@@ -299,8 +312,7 @@ class Code:
         if flat.size == 1:
             return first, 0
         stride = int(flat[1]) - first
-        steps = np.diff(flat)
-        return (first, stride) if (steps == stride).all() else (self._gathered(flat), 1)
+        return (first, stride) if _is_progression(flat, stride) else (self._gathered(flat), 1)
 
     def _gathered(self, flat: np.ndarray) -> int:
         out = self.size
@@ -313,8 +325,12 @@ class Code:
         if flat.size <= _FEW:
             for i, cell in enumerate(flat.tolist()):
                 self._write(NUMBERS["copy"], out + i, [cell], [])
-        elif (np.diff(flat) == 1).all():
+        elif _is_progression(flat, 1):
             self._write_vector(NUMBERS["copy"], out, [int(flat[0])], flat.size, (1,))
         else:
             self._write_vector(NUMBERS["gather"], out, [], flat.size, ())
             self.words.extend(flat.tolist())
+
+
+def _is_progression(flat: np.ndarray, stride: int) -> bool:
+    return bool((flat[1:] - flat[:-1] == stride).all())

@@ -96,7 +96,7 @@ class Lowering:
     def __init__(self, program: Program, code: Code):
         self.program = program
         self.code = code
-        self._names: list[str] = []
+        self._names: Counter[str] = Counter()
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
         self._whole: dict[int, Any] = {}
@@ -112,7 +112,7 @@ class Lowering:
             self._lower_block(block)
             return
         result = RULES[step.name](self, step, *step.arguments)
-        self._names.append(step.name)
+        self._names[step.name] += 1
         if result.__class__ is int and self.program.values[step.places[0]].__class__ is np.float64:
             self._cells[step.places[0]] = result
             return
@@ -134,21 +134,25 @@ class Lowering:
                 words.clear()
                 self.lower(single(call, place))
                 continue
-            found = []
+            number, last = form
+            words.append(number)
+            out = len(words)
+            words.append(0)  # the cell of the result, which comes after those of constants
             for p in call[1:]:
                 cell = known.get(p)
-                found.append(self.cells(Place(p)) if cell is None else cell)
-            number, last = form
-            out = known[place] = code.size
-            code.size = out + 1
-            words += (number, out, *found, *last)
-            self._names.append(call[0].name)
+                words.append(self.cells(Place(p)) if cell is None else cell)
+            words += last
+            words[out] = known[place] = code.size
+            code.size += 1
         code.words.extend(words)
+        for what, times in Counter([call[0] for call, _ in block.operations]).items():
+            if what in forms:
+                self._names[what.name] += times
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
         results = [(self.code.side_by_side(self.cells(Place(p))), self.program.value(p)) for p in outputs]
-        run = Run(self.code, list(self._inputs.values()), results, Counter(self._names))
+        run = Run(self.code, list(self._inputs.values()), results, self._names)
         return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
 
     def take(self, place: int, cells) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..array import Place
 from ..blocks import block_of, count
 from ..calls import Step
 from ..program import Program
@@ -57,7 +58,9 @@ class Plan:
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
         """Why a step stays NumPy's; None where it does not."""
-        if step.name not in RULES and block_of(step) is None:
+        if block_of(step) is not None:
+            return None  # it is of single numbers
+        if step.name not in RULES:
             return "the machine has no such operation"
         moves = step.name in MOVES
         largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
@@ -88,9 +91,17 @@ class Plan:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not moves:
-            return LARGEST_CALL if step.name in _CALLS else LARGEST
+            return LARGEST_CALL if step.name in _CALLS and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST
+
+    def _is_square(self, step: Step) -> bool:
+        if step.name != "power":
+            return False
+        exponent = step.arguments[1]
+        if isinstance(exponent, Place):
+            exponent = self.constants.get(exponent.index)
+        return exponent is not None and not np.ndim(exponent) and bool(exponent == 2)
 
     def _may_be_taken_from(self, place: int, value) -> bool:
         """Whether an array may be copied for the sake of what is taken from it."""

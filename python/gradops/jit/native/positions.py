@@ -76,11 +76,23 @@ def _add_at(lowering: Lowering, step, x, key, updates):
         cells[key] = added(at if np.shape(at) else int(at), updates)
         return cells
     positions = np.arange(cells.size).reshape(cells.shape)[key]
-    one = (lambda to, update: code.number("add", [to, update])) if dtype == FLOATS[0] else added
-    found = cells.ravel().tolist()
-    for i, update in zip(positions.ravel().tolist(), np.broadcast_to(updates, positions.shape).ravel().tolist()):
-        found[i] = one(found[i], update)
-    return np.array(found, cells.dtype).reshape(cells.shape)
+    found, updates = cells.ravel(), np.broadcast_to(updates, positions.shape).ravel()
+    if dtype == FLOATS[0]:
+        return _added_in_turn(code, found, positions.ravel(), updates).reshape(cells.shape)
+    for i, update in zip(positions.ravel().tolist(), updates.tolist()):
+        found[i] = added(int(found[i]), update)
+    return found.reshape(cells.shape)
+
+
+def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """The cells after updates of single numbers, of which several may be at one position."""
+    by_position = np.argsort(positions, kind="stable")
+    again = np.diff(positions[by_position]) == 0
+    to = cells[positions]
+    to[by_position[1:][again]] = code.size + by_position[:-1][again]
+    last = by_position[np.append(~again, True)] if len(positions) else by_position
+    cells[positions[last]] = code.numbers("add", to, updates)[last]
+    return cells
 
 
 def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = None) -> np.ndarray:
