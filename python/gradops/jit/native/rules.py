@@ -58,6 +58,7 @@ def rule(name: str):
 
     def register(function: Callable) -> Callable:
         RULES[name] = function
+        ELEMENTWISE.pop(name, None)
         return function
 
     return register
