@@ -55,6 +55,7 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL, zero_i
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; -inf for empty segments (the
 #'   smallest number of an integer dtype).
 #' @section Errors:
+#' - `gradops_error_type`: a complex `data`, which has no order.
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
 #' - `gradops_error_argument`: no `num_segments` inside a trace.
 #' @section Gradient:
@@ -79,6 +80,7 @@ op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; inf for empty segments (the
 #'   largest number of an integer dtype).
 #' @section Errors:
+#' - `gradops_error_type`: a complex `data`, which has no order.
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
 #' - `gradops_error_argument`: no `num_segments` inside a trace.
 #' @section Gradient:

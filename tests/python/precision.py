@@ -154,6 +154,8 @@ def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str
                 continue
             name, wide_name = ops.dtype(g), ops.dtype(w)
             expected = {"float64": real, "complex128": both}.get(wide_name, wide_name)
+            if case.op == "eig" and precision != "complex64" and expected == real and order == 0:
+                expected = "float32"  # the real part of complex64, which is what eigenvalues come in
             if name != expected and case.using is None and "dtype" not in arguments:
                 wrong.append(f"order {order}: {name}, not {expected}")
             a, b = wide(g), wide(w)

@@ -24,3 +24,11 @@ def test_extremes_and_rounding(name, backend):
     z = Variable(Z) if backend == "variable" else tensors(Z, backend)
     with pytest.raises(ArgumentTypeError, match=f"`{name}`: `x` must be real"):
         getattr(ops, name)(z)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "variable"])
+@pytest.mark.parametrize("name", ["segment_max", "segment_min"])
+def test_extremes_of_segments(name, backend):
+    z = Variable(Z) if backend == "variable" else tensors(Z, backend)
+    with pytest.raises(ArgumentTypeError, match=f"`{name}`: `data` must be real"):
+        getattr(ops, name)(z, np.array([0, 0]))

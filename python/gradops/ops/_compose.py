@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from .. import config, dtypes
+import numpy as np
+
+from .. import backends, config, dtypes
 from .conversion import cast, dtype
 
 NUMBERS = (bool, int, float, complex)
+_CONSTANTS = (*NUMBERS, np.ndarray, np.generic)
 
 
 def as_float(x):
@@ -27,7 +30,21 @@ def promoted(*xs, floating: bool = False) -> list:
             found = dtypes.promote_number(found or "bool", type(x), config.floatx())
     if floating and not dtypes.is_floating(found):
         found = config.floatx()
-    return [cast(x, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
+    like = next((x for x in xs if not isinstance(x, _CONSTANTS)), None)
+    return [beside(x, like, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
+
+
+def beside(value, like, name: str | None = None):
+    """A number, or NumPy's array, as a tensor of ``like``'s library, on its device and, without a name, of its dtype.
+
+    A dtype that NumPy lacks could not be had otherwise. Tensors are cast.
+    """
+    if isinstance(value, _CONSTANTS):
+        data = like.data if hasattr(like, "_node") else like
+        owner = backends.of(data)
+        if owner is not None:
+            value = owner.convert(value, like=data)
+    return cast(value, name or dtype(like))
 
 
 def is_complex(x) -> bool:

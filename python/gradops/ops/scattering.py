@@ -15,14 +15,14 @@ from .. import backends
 from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, Position, ShapeError
 from . import _checks, reductions
-from ._checks import broadcast_shapes, check_positions, check_rank, integer, known
+from ._checks import broadcast_shapes, check_kind, check_positions, check_rank, integer, known
 from ._dispatch import op
 from ._precision import check_fits
 from ._sizes import counting
 from .conversion import cast, dtype
 from .conversion import shape as shape_of
 from .creation import zeros_like
-from .elementwise import maximum
+from .elementwise import equal, maximum
 from .indexing import add_at, get_item, set_at, take, where
 from .joining import concatenate, unstack
 from .properties import fits, unknown
@@ -271,6 +271,11 @@ def _segments(op, data, segment_ids, num_segments, sorted) -> None:
         )
 
 
+def _ordered_segments(op, data, segment_ids, num_segments, sorted) -> None:
+    _segments(op, data, segment_ids, num_segments, sorted)
+    check_kind(op.name, data, (0, 1, 2), "real", "data")
+
+
 def _count(segment_ids, num_segments) -> int:
     if num_segments is not None:
         return int(num_segments)
@@ -317,7 +322,7 @@ def segment_sum(
     return total if room == count else total[:count]
 
 
-@op(check=_segments)
+@op(check=_ordered_segments)
 def segment_max(
     data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
 ) -> Tensor:
@@ -331,6 +336,7 @@ def segment_max(
         smallest number of an integer dtype).
 
     Raises:
+        ArgumentTypeError: a complex ``data``, which has no order.
         ShapeError: ids that are no vector as long as ``data``.
         ArgumentError: no ``num_segments`` inside a trace.
 
@@ -340,7 +346,7 @@ def segment_max(
     ...
 
 
-@op(check=_segments)
+@op(check=_ordered_segments)
 def segment_min(
     data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
 ) -> Tensor:
@@ -354,6 +360,7 @@ def segment_min(
         largest number of an integer dtype).
 
     Raises:
+        ArgumentTypeError: a complex ``data``, which has no order.
         ShapeError: ids that are no vector as long as ``data``.
         ArgumentError: no ``num_segments`` inside a trace.
 
@@ -423,5 +430,5 @@ def _running_products(data, ids, room: int):
         step *= 2
     segments = np.arange(room)
     last = searchsorted(ids, segments, "right") - 1
-    there = (last >= 0) & (take(ids, maximum(last, 0), 0) == segments) if rows else np.zeros(room, bool)
+    there = (last >= 0) & equal(take(ids, maximum(last, 0), 0), segments) if rows else np.zeros(room, bool)
     return take(concatenate([data, one], 0), where(there, last, rows), 0)

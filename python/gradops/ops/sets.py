@@ -12,7 +12,7 @@ from ..annotations import Axis, Integer, Operand, Tensor
 from ..dtypes import is_floating
 from ..errors import ArgumentError
 from ._checks import check_axis, check_rank, integer, known
-from ._compose import promoted
+from ._compose import beside, promoted
 from ._dispatch import op
 from ._lines import lines
 from .conversion import cast, dtype, shape
@@ -103,7 +103,7 @@ def unique(
     flat, along = lines("unique", x, axis)
     y = take(flat, index, along)
     if valid is not None and fill_value is not None:
-        y = where(reshape(valid, [-1 if i == along else 1 for i in range(len(y.shape))]), y, cast(fill_value, dtype(x)))
+        y = where(reshape(valid, [-1 if i == along else 1 for i in range(len(y.shape))]), y, beside(fill_value, x))
     wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
     results = (y, *(value for asked, value in wanted if asked))
     return results if len(results) > 1 else y

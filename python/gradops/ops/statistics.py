@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations import Axes, Axis, Integer, Operand, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
-from ._compose import as_float, is_complex, promoted
+from ._compose import as_float, beside, is_complex, promoted
 from ._dispatch import op
 from ._sizes import multiples
 from .bounds import clip, nextafter
@@ -167,7 +167,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
     x = reshape(as_float(x), (-1,))
     if ndim(bins):
         check_rank("histogram", bins, (1,), "bins")
-        edges, values = cast(bins, dtype(x)), known(bins)
+        edges, values = beside(bins, x), known(bins)
         if values is not None and (np.diff(values) < 0).any():
             raise ArgumentError("`histogram`: `bins` must ascend.", argument="bins")
     else:
@@ -188,9 +188,9 @@ def _edges(x, bins: int, range):
         low, high = (float(v) for v in range)
         if not (low <= high and math.isfinite(low) and math.isfinite(high)):
             raise ArgumentError(f"`histogram`: `range` must ascend and be finite; got {range}.", argument="range")
-        low, high = (cast(v, dtype(x)) for v in (low, high))
+        low, high = (beside(v, x) for v in (low, high))
     elif is_empty(shape(x)):
-        low, high = (cast(v, dtype(x)) for v in (0.0, 1.0))
+        low, high = (beside(v, x) for v in (0.0, 1.0))
     else:
         values = known(x)
         if values is not None and not np.isfinite(values).all():

@@ -103,14 +103,15 @@ def with_options(inputs, **options):
 # What does not depend on the choice of vectors: weighted projections and products.
 
 
-def ramp(o, n):
-    return np.arange(1.0, n + 1)
+def ramp(o, n, like):
+    """1, ..., n for the columns of matrices, of their dtype, so that a product has that too."""
+    return o.cumsum(o.ones_like(like[..., :1, :n]), -1)
 
 
 def through_eigh(o, result, given):
     w, v = result
     vh = o.conj(o.swapaxes(v, -1, -2))
-    return [w, o.matmul(o.multiply(v, ramp(o, w.shape[-1])), vh)]
+    return [w, o.matmul(o.multiply(v, ramp(o, w.shape[-1], v)), vh)]
 
 
 def through_eig(o, result, given):
@@ -128,7 +129,7 @@ def through_svd(o, result, given):
     u, s, vh = result
     uh, v = o.conj(o.swapaxes(u, -1, -2)), o.conj(o.swapaxes(vh, -1, -2))
     k = s.shape[-1]
-    weights = ramp(o, k)
+    weights = ramp(o, k, u)
     return [
         s,
         o.matmul(o.multiply(u[..., :k], weights), uh[..., :k, :]),
@@ -142,7 +143,7 @@ def through_svd(o, result, given):
 def through_qr(o, result, given):
     q, r = result
     k = min(given["x"].shape[-2:])
-    weights = ramp(o, k)
+    weights = ramp(o, k, q)
     qh, rh = o.conj(o.swapaxes(q, -1, -2)), o.conj(o.swapaxes(r, -1, -2))
     return [
         o.matmul(o.multiply(q[..., :k], weights), qh[..., :k, :]),
@@ -168,7 +169,7 @@ def reference_through(through, function):
 class numpy_ops:
     """NumPy under the names that the functions above use."""
 
-    conj, swapaxes, matmul, multiply, square, abs, sum, exp, real, expand_dims = (
+    conj, swapaxes, matmul, multiply, square, abs, sum, exp, real, expand_dims, ones_like, cumsum = (
         np.conj,
         np.swapaxes,
         np.matmul,
@@ -179,6 +180,8 @@ class numpy_ops:
         np.exp,
         np.real,
         np.expand_dims,
+        np.ones_like,
+        np.cumsum,
     )
     inv = np.linalg.inv
 

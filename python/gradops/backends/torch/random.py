@@ -1,5 +1,7 @@
 """PyTorch kernels: random numbers. A graph would go on with its generator at each call, so it gets them as they are."""
 
+import contextlib
+
 import torch
 
 from . import _private
@@ -7,6 +9,19 @@ from . import _private
 
 def _generator(like, seed):
     return torch.Generator(like.device).manual_seed(seed)
+
+
+@contextlib.contextmanager
+def _seeded(device, seed):
+    """A scope in which a device's own generator begins at a seed; those of other devices go on where they are."""
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng([device] if on_gpu else []):
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        else:
+            torch.default_generator.manual_seed(seed)
+        yield
 
 
 def random_uniform(like, shape, seed):
@@ -20,9 +35,7 @@ def random_normal(like, shape, seed):
 
 
 def random_gamma(like, alpha, shape, seed):
-    devices = [like.device] if like.device.type == "cuda" else []
-    with _private.untraced(), torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+    with _private.untraced(), _seeded(like.device, seed):
         alpha = alpha.to(like.dtype).expand(tuple(shape))
         return torch.distributions.Gamma(alpha, torch.ones_like(alpha)).sample()
 

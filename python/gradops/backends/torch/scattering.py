@@ -10,8 +10,9 @@ def _segments(reduce, smallest):
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = torch.where(inside, segment_ids, num_segments).to(torch.int64)
         ids = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)
-        start = torch.full((num_segments + 1, *data.shape[1:]), _extreme(data.dtype, smallest), dtype=data.dtype)
-        return start.to(data.device).scatter_reduce(0, ids, data, reduce)[:num_segments]
+        extreme = _extreme(data.dtype, smallest)
+        start = torch.full((num_segments + 1, *data.shape[1:]), extreme, dtype=data.dtype, device=data.device)
+        return start.scatter_reduce(0, ids, data, reduce)[:num_segments]
 
     return kernel
 

@@ -65,7 +65,10 @@ class TorchPlan(Plan):
     @contextlib.contextmanager
     def recomputing(self):
         # some kernels (of LSTMs) give what a backward pass needs in grad mode alone; nothing here requires a gradient
-        with torch.enable_grad(), torch.amp.autocast("cpu", enabled=False):
+        with torch.enable_grad(), contextlib.ExitStack() as stack:
+            for kind in ("cpu", "cuda", "xpu"):
+                if torch.is_autocast_enabled(kind):  # what was noted is already cast
+                    stack.enter_context(torch.amp.autocast(kind, enabled=False))
             yield
 
     def source(self, t, reads: bool) -> Source:

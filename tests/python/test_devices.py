@@ -1,0 +1,131 @@
+"""Tensors of a device other than the CPU stay there: on PyTorch's `meta`, which has shapes and dtypes but no values.
+
+What an op makes for itself, positions, windows, identities, must be on its arguments' device, forward and backward; a
+tensor of the CPU beside one of `meta` is PyTorch's error, as beside one of a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import precision
+import pytest
+from parity import flat
+from test_parity import CASES
+
+import gradops
+from gradops import backends, ops
+from gradops.ops import random
+
+torch = pytest.importorskip("torch")
+
+VALUES = re.compile(
+    "no data|nonzero|Tensor.item|values of `segment_ids`|inside a trace|one known number|"
+    "meta device type tensor to numpy"
+)
+"""What an op says that needs its arguments' values."""
+FEW = ("segment_prod", "unique-filled", "histogram-range", "logspace", "stft", "cholesky", "image.resize")
+
+
+def on_meta(value):
+    return precision.each_array(value, lambda x: backends.by_name("torch").convert(x).to("meta"))
+
+
+def total(tensors):
+    found = [x for x in tensors if isinstance(x, torch.Tensor) and x.requires_grad]
+    return sum(x.real.sum() if x.is_complex() else x.sum() for x in found) if found else None
+
+
+def check(case) -> list[str]:
+    """Where the results and gradients of a case are, to the second order, that are not where its arguments are."""
+    given = {k: on_meta(v) for k, v in precision.example(case).items()}
+    leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
+    if not any(isinstance(x, torch.Tensor) for v in given.values() for x in (v if isinstance(v, list) else [v])):
+        return []
+    for x in leaves:
+        x.requires_grad_()
+    results = flat(case.function()(**given))
+    elsewhere = [str(x.device) for x in results if isinstance(x, torch.Tensor) and x.device.type != "meta"]
+    elsewhere += ["NumPy" for x in results if isinstance(x, np.ndarray)]
+    y = total(results)
+    for _ in range(2):
+        if y is None:
+            break
+        y = total(torch.autograd.grad(y, leaves, create_graph=True, allow_unused=True))
+    return elsewhere
+
+
+def tried(case) -> str:
+    """What came of a case: nothing, where all went well or a value was needed."""
+    try:
+        return ", ".join(check(case))
+    except (RuntimeError, ValueError, TypeError) as error:
+        return "" if VALUES.search(str(error)) else f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_some_ops_stay_on_their_device(name):
+    case = next(c for c in CASES if name in (c.id, c.op))
+    try:
+        assert check(case) == []
+    except gradops.errors.GradopsError as error:
+        assert name == "unique-filled" and VALUES.search(str(error))
+
+
+@pytest.mark.long
+def test_every_op_stays_on_its_device():
+    found = {case.id: wrong for case in CASES if (wrong := tried(case))}
+    assert not found
+
+
+def test_a_gradient_function_stays_on_its_device():
+    """Also where it gives a number, or NumPy's array."""
+    for gradient in (lambda upstream: upstream * 2, lambda upstream: 2.0, lambda upstream: np.ones(3)):
+        x = torch.ones(3, device="meta", requires_grad=True)
+        y = gradops.custom_gradient(lambda x, gradient=gradient: (ops.exp(x), gradient))(x)
+        assert torch.autograd.grad(y.sum(), x)[0].device.type == "meta"
+    for flow in (
+        gradops.stop_gradient,
+        lambda x: gradops.scaled_gradient(x, -0.5),
+        lambda x: gradops.scaled_gradient_ext(x, scale=2.0, shift=1.0, scale_shift_by_sum_over_axis=0),
+        gradops.checkpoint(ops.exp),
+    ):
+        x = torch.ones(3, device="meta", requires_grad=True)
+        y = flow(x) * x
+        y.sum().backward()
+        assert y.device.type == x.grad.device.type == "meta"
+
+
+def test_tensors_of_two_devices_are_pytorchs_error():
+    x, y = torch.ones(3), torch.ones(3, device="meta")
+    for name in ("add", "where", "matmul", "concatenate", "logaddexp"):
+        arguments = {"where": (x > 0, x, y), "concatenate": ([x, y],)}.get(name, (x, y))
+        with pytest.raises(gradops.errors.GradopsError, match=f"`{name}`.*device"):
+            getattr(ops, name)(*arguments)
+
+
+def test_the_random_numbers_of_other_devices_go_on(monkeypatch):
+    """`torch.manual_seed` would set those of every GPU."""
+    seeded = []
+    monkeypatch.setattr(torch, "manual_seed", seeded.append)
+    before = torch.get_rng_state()
+    alpha = torch.full((3,), 2.0)
+    first, again = (random.random_gamma(alpha, alpha, (3,), 4) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not seeded and torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
+    """A backward pass inside of ``autocast``: what the scope noted is what was computed."""
+    from gradops.flow.checkpoint.torch_plan import TorchPlan
+
+    before = torch.is_autocast_enabled(kind)
+    torch.set_autocast_enabled(kind, True)
+    try:
+        with TorchPlan(lambda: None).recomputing():
+            assert not torch.is_autocast_enabled(kind)
+        assert torch.is_autocast_enabled(kind)
+    finally:
+        torch.set_autocast_enabled(kind, before)
