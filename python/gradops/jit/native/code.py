@@ -6,12 +6,13 @@ the operand's elements have.
 
 from __future__ import annotations
 
+import contextlib
 from array import array as words_of
 from collections.abc import Callable
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, SHORT, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
 from .machine import Machine
 from .whole import WHOLES, named
 
@@ -24,7 +25,7 @@ _ROUNDED = {FLOATS[1]: "single", WHOLES[1]: "narrow"}
 """The operation that brings a result to a dtype's precision."""
 
 _FEW = 4
-"""Numbers that are copied by an instruction each."""
+"""Numbers that are copied by an instruction each, and in loops computed."""
 
 
 class NotNative(Exception):
@@ -62,6 +63,7 @@ class Code:
         checks: those among them that may end the program, by number.
         by_position: cells of arrays that are read or written where values say.
         size: how many numbers the memory has.
+        few: up to how many numbers an array is computed by an instruction each.
         initial: what stands in it at first: positions and values.
     """
 
@@ -69,6 +71,7 @@ class Code:
         self.machine = machine
         self.words = words_of("i")
         self.size = 0
+        self.few = 1
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
         self.checks: list[Checked] = []
         self.by_position: list[range] = []
@@ -169,8 +172,9 @@ class Code:
         flat = [self._flat(x, shape) for x in operands]
         out = self.new(shape)
         count = out.size
-        if count == 1:
-            self._write(number, int(out.flat[0]), [x if type(x) is int else int(x[0]) for x in flat], last)
+        if count <= self.few:
+            for i, cell in enumerate(out.ravel().tolist()):
+                self._write(number, cell, [x if type(x) is int else int(x[i]) for x in flat], last)
         elif count:
             starts, strides = zip(*map(self._progression, flat))
             self._write_vector(number, int(out.flat[0]), [*starts, *last], count, strides)
@@ -212,6 +216,15 @@ class Code:
 
     # Positions, loops and branches.
 
+    @contextlib.contextmanager
+    def looping(self):
+        """A scope in which instructions run many times: fewer words are quicker, and can be made fewer still."""
+        before, self.few = self.few, _FEW
+        try:
+            yield
+        finally:
+            self.few = before
+
     def here(self) -> int:
         """The place of the next instruction."""
         return len(self.words)
@@ -227,8 +240,9 @@ class Code:
 
     def _rows(self, name: str, out: int, a: int, counter: int, size: int, stride: int | None) -> None:
         stride = size if stride is None else stride
-        if size == 1:
-            self.words.extend((NUMBERS[name], out, a, counter, stride))
+        short = f"{name}{'' if size == 1 else size}"
+        if short in ROWS:
+            self.words.extend((NUMBERS[short], out, a, counter, stride))
         elif size:
             self._write_vector(NUMBERS[name], out, [a, counter], size, (stride,))
 

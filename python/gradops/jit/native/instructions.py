@@ -196,7 +196,12 @@ FUNCTIONS: dict[str, Function] = {
 CALLS = ("c1", "c2", "scipy1")
 """The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
 
-OTHERS = ("dot", "gather", "load", "store", "again", "unless", "index", "checked", "require")
+ROWS: dict[str, tuple[str, int]] = {
+    f"{name}{'' if n == 1 else n}": (name, n) for name in ("load", "store") for n in (1, 2, 3, 4)
+}
+"""Loads and stores of few numbers that lie side by side: which of the two, and how many."""
+
+OTHERS = ("dot", "gather", *ROWS, "again", "unless", "index", "checked", "require")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
 
 Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .code import BOOL, FLOATS, NotNative
+from .code import BOOL, FLOATS, Code, NotNative
 from .lowering import Lowering
 from .plan import Plan
 from .rules import rule
@@ -23,26 +23,26 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
         raise NotNative("a loop that an interrupt must be able to end")
     counter = code.copied(code.whole(loop.order[0]))
     current, whole = _state(lowering, state)
-    sources = [code.side_by_side(lowering.array(x)) for x in rows]
-    here = [code.new(lowering.shape(x)[1:]) for x in rows]
+    loads, here = _rows(code, [lowering.array(x) for x in rows])
     inner.give([*current, *here, *map(lowering.cells, held)])
     after = [code.new((loop.count, *shape)) for shape, _ in loop.of_row]
-    before = [code.new((loop.count, *x.shape)) for x in current] if loop.kept else []
+    before = code.new((loop.count, whole.size)) if loop.kept else np.empty((loop.count, 0), int)
 
     top = code.here()
-    for source, x in zip(sources, here):
-        code.load(x, source, counter)
-    for x, room in zip(current, before):
-        code.store(x, _first(room), counter)
+    for cells, source, stride in loads:
+        code.load(cells, source, counter, stride)
+    if before.size:
+        code.store(whole, _first(before), counter)
     begin, known = code.here(), len(code.by_position)
-    new, results = inner.lowered(body)
+    with code.looping():
+        new, results = inner.lowered(body)
     for y, room in zip(results, after):
         code.store(y, _first(room), counter)
     following = _flat(new)
     left = tightened(code.words, begin, following, whole, code.by_position[known:])
     code.move(following[left], whole[left])
     code.again(top, counter, loop.order)
-    return [*current, *after, *before]
+    return [*current, *after, *(_columns(before, [x.shape for x in current]) if loop.kept else [])]
 
 
 @rule("while_loop")
@@ -59,9 +59,10 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
     body.give([*current, *map(lowering.cells, held)])
 
     top = code.here()
-    ((holds,),) = condition.lowered(loop.condition)
-    leave = code.skip_unless(int(holds))
-    (new,) = body.lowered(loop.body)
+    with code.looping():
+        ((holds,),) = condition.lowered(loop.condition)
+        leave = code.skip_unless(int(holds))
+        (new,) = body.lowered(loop.body)
     code.move(_flat(new), whole)
     code.again(top, counter, range(loop.bound))
     code.lands(leave)
@@ -101,6 +102,30 @@ def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
     whole = lowering.code.new((sum(x.size for x in starts),))
     lowering.code.move(_flat(starts), whole)
     return _parts(whole, [x.shape for x in starts]), whole
+
+
+def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, int, int]], list[np.ndarray]]:
+    """What brings a row of each array to cells of its own, and these cells; those of all rows where they are one.
+
+    Returns:
+        Cells, where those of row 0 come from, and how far apart rows are: arrays whose rows lie side by side together.
+    """
+    loads: list[tuple[np.ndarray, int, int]] = []
+    here = []
+    for x in rows:
+        lines = x.reshape(len(x), -1)
+        if not lines.size or (lines == lines[0]).all():
+            here.append(x[0])
+            continue
+        source, stride = int(lines[0, 0]), int(lines[1, 0] - lines[0, 0])
+        if (lines != source + stride * np.arange(len(x))[:, None] + np.arange(lines.shape[1])).any():
+            source, stride = code.side_by_side(x), lines.shape[1]
+        cells = code.new((lines.shape[1],))
+        here.append(cells.reshape(x.shape[1:]))
+        if loads and (source, stride) == (loads[-1][1] + loads[-1][0].size, loads[-1][2]):
+            cells, source = np.concatenate([loads[-1][0], cells]), loads.pop()[1]
+        loads.append((cells, source, stride))
+    return loads, here
 
 
 def _first(cells) -> int:
@@ -144,6 +169,12 @@ class Inner(Lowering):
         for step in body.steps:
             self.lower(step)
         return [[self.cells(p, np.asarray(self.example(p)).dtype) for p in group] for group in body.outputs]
+
+
+def _columns(cells: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
+    """The cells of arrays whose rows stand in those of ``cells``, one after the other."""
+    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
+    return [part.reshape(len(cells), *shape) for part, shape in zip(np.split(cells, ends[:-1], 1), shapes)]
 
 
 def _parts(cells: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from . import machine_blocks, machine_helpers
-from .instructions import CALLS, END, FAILED, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, SIDE_BY_SIDE, VECTOR
+from .instructions import (
+    CALLS,
+    END,
+    FAILED,
+    FUSED,
+    LONG,
+    NUMBERS,
+    OPERATIONS,
+    REDUCTIONS,
+    ROWS,
+    SHORT,
+    SIDE_BY_SIDE,
+    VECTOR,
+)
 
 _OPERANDS = "xyz"
 _WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "sc": 8}
@@ -18,7 +31,8 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         exp, log1p: the numbers of these functions in the table.
     """
     elementwise = [*OPERATIONS, *CALLS]
-    short = ("load", "store", "index", "again", "unless", "checked", "require")
+    rows = [name for name in ROWS if name not in ("load", "store")]
+    short = ("load", "store", "index", "again", "unless", "checked", "require", *rows)
     loops = _Loops()
     of_vectors = [name for name in elementwise if name not in FUSED]
     blocks = [loops.of(name) for name in of_vectors]
@@ -38,7 +52,12 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
         vector_cases=_cases([*of_vectors, *REDUCTIONS, "dot"], "vector"),
-        others=machine_blocks.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+        others="\n".join(
+            [
+                machine_blocks.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+                *map(_row_block, rows),
+            ]
+        ),
         short=SHORT,
         failed=FAILED,
         **{name: NUMBERS[name] for name in ("gather", "load", "store")},
@@ -47,6 +66,25 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         metadata=loops.metadata(),
     )
     return machine_helpers.text(exceptions, exp, log1p) + main
+
+
+def _row_block(name: str) -> str:
+    """A load or store of a few numbers side by side."""
+    kind, count = ROWS[name]
+    p = f"%{name}."
+    far, near = ("a", "out") if kind == "load" else ("out", "a")
+    lines = [f"scalar.{name}:", _words(name), f"{p}i.p = getelementptr double, ptr %memory, i64 {p}b"]
+    lines += [f"{p}i = load i64, ptr {p}i.p", f"{p}o = mul i64 {p}i, {p}c", f"{p}far = add i64 {p}{far}, {p}o"]
+    source, target = (f"{p}far", f"{p}{near}") if kind == "load" else (f"{p}{near}", f"{p}far")
+    lines.append(f"{p}from = getelementptr double, ptr %memory, i64 {source}")
+    lines.append(f"{p}to = getelementptr double, ptr %memory, i64 {target}")
+    for k in range(count):
+        lines.append(f"{p}from{k} = getelementptr double, ptr {p}from, i64 {k}")
+        lines.append(f"{p}x{k} = load double, ptr {p}from{k}")
+    for k in range(count):
+        lines.append(f"{p}to{k} = getelementptr double, ptr {p}to, i64 {k}")
+        lines.append(f"store double {p}x{k}, ptr {p}to{k}")
+    return "\n".join([*lines, "br label %short.done"])
 
 
 _PREFIXES = {"load": "l", "store": "s", "index": "i"}

@@ -13,7 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from .code import Checked
-from .instructions import CALLS, END, FIRST_FUNCTION, FUNCTIONS, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, VECTOR
+from .instructions import (
+    CALLS,
+    END,
+    FIRST_FUNCTION,
+    FUNCTIONS,
+    LONG,
+    NUMBERS,
+    OPERATIONS,
+    REDUCTIONS,
+    ROWS,
+    SHORT,
+    VECTOR,
+)
 
 _NAMES = list(NUMBERS)
 _FUNCTIONS = list(FUNCTIONS.values())
@@ -41,10 +53,10 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
             memory[out : out + count] = memory[code[at : at + count]]
             at += count
             continue
-        if name in ("load", "store"):
-            row = int(whole[b]) * (sa if is_vector else c)
-            here, there = (out, a + row) if name == "load" else (out + row, a)
-            memory[here : here + (count or 1)] = memory[there : there + (count or 1)]
+        if name in ROWS:
+            row, (kind, few) = int(whole[b]) * (sa if is_vector else c), ROWS[name]
+            here, there = (out, a + row) if kind == "load" else (out + row, a)
+            memory[here : here + (count or few)] = memory[there : there + (count or few)]
             continue
         if name == "index":
             position = int(whole[a])

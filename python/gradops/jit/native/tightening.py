@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .instructions import CALLS, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, SHORT, VECTOR
+from .instructions import CALLS, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
 
 LARGEST = 5_000
 """Words of a body."""
@@ -45,7 +45,7 @@ class _Instruction:
     def __init__(self, words: list[int]):
         self.words = words
         self.name = _NAMES[words[0] % VECTOR]
-        self.simple = words[0] < VECTOR
+        self.simple = words[0] < VECTOR and ROWS.get(self.name, ("", 1))[1] == 1
 
     @property
     def is_known(self) -> bool:
@@ -60,23 +60,27 @@ class _Instruction:
         words = self.words
         if self.simple:
             return [words[i] for i in _OPERANDS[self.name]]
+        if self.name in ROWS:
+            _, _, a, b, *_ = words
+            return [b] if ROWS[self.name][0] == "load" else [b, *range(a, a + self._count)]
         _, _, a, b, c, n, *strides = words[:LONG]
         if self.name == "gather":
             return words[LONG:]
-        if self.name == "load":
-            return [b]
-        if self.name == "store":
-            return [b, *range(a, a + n)]
         count = 2 if self.name == "dot" else 1 if self.name in REDUCTIONS else len(_OPERANDS[self.name])
         return [start + stride * i for start, stride in zip((a, b, c)[:count], strides) for i in range(n)]
 
     @property
     def writes(self) -> Iterable[int]:
-        if self.name == "store":
+        if self.name in ROWS and ROWS[self.name][0] == "store":
             return ()
         out = self.words[1]
         is_one = self.simple or self.name == "dot" or self.name in REDUCTIONS
-        return (out,) if is_one else range(out, out + self.words[5])
+        return (out,) if is_one else range(out, out + self._count)
+
+    @property
+    def _count(self) -> int:
+        """Of how many numbers one is that is not simple."""
+        return self.words[5] if self.words[0] >= VECTOR else ROWS[self.name][1]
 
     def read_instead(self, cell: int, other: int) -> None:
         for i in _OPERANDS[self.name]:
