@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
@@ -26,6 +28,23 @@ def on(backend, value):
 
 def energy(x):
     return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
+
+
+def test_memory_while_a_step_is_compiled():
+    def f(x):
+        for _ in range(1000):
+            x = ops.sin(x * 0.999)
+        return x
+
+    compiled = jit(value_and_grad(f))
+    jit(value_and_grad(lambda x: ops.sin(x * 0.999)))(np.float64(0.5))  # what is made once
+    tracemalloc.start()
+    try:
+        compiled(np.float64(0.5))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 700 * compiled.program(np.float64(0.5)).steps
 
 
 def test_same_numbers_without_calling_f_again(backend):

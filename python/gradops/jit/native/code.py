@@ -218,7 +218,10 @@ class Code:
 
     @contextlib.contextmanager
     def looping(self):
-        """A scope in which instructions run many times: fewer words are quicker, and can be made fewer still."""
+        """A scope for what runs many times: small arrays are computed number by number.
+
+        That is quicker than as vectors, and leaves :mod:`.tightening` more to do.
+        """
         before, self.few = self.few, _FEW
         try:
             yield
