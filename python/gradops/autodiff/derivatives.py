@@ -112,9 +112,12 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [creation.zeros_like(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
-        nested = outside and (any(x.requires_grad for x in tracked) or reaches_others(y, inputs))
+        others = _other_leaves(y, inputs)
+        nested = outside and any(x.requires_grad for x in tracked)
+        nested = nested or outside and not all(hasattr(x, "gradops_done") for x in others)
         if not nested:
-            found = gradients.grad(y, inputs, materialize_grads=True)
+            alone = not others and all(x._node is None for x in inputs)
+            found = gradients.of_leaves(y, inputs) if alone else gradients.grad(y, inputs, materialize_grads=True)
             if tracked:
                 return wrap(y.data), list(found)
             (value,) = owned([y.data], {id(x.data) for x in inputs})
@@ -154,16 +157,21 @@ def fresh(x) -> Variable:
 
 def reaches_others(y: Variable, inputs: list) -> bool:
     """Whether ``y`` also depends on variables that ``f`` closed over."""
-    known = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
-    stack, seen = [y._node], set()
+    return any(not hasattr(x, "gradops_done") for x in _other_leaves(y, inputs))
+
+
+def _other_leaves(y: Variable, inputs: list) -> list:
+    """The leaves that ``y`` depends on by other ways than through ``inputs``."""
+    seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
+    found, stack = [], [(y._node,)]
     while stack:
-        edge = stack.pop()
-        if edge is None or id(edge) in known or id(edge) in seen:
-            continue
-        seen.add(id(edge))
-        if not isinstance(edge, Node):
-            if not hasattr(edge, "gradops_done"):
-                return True
-            continue
-        stack.extend(edge.edges)
-    return False
+        for edge in stack.pop():
+            place = id(edge)
+            if edge is None or place in seen:
+                continue
+            seen.add(place)
+            if edge.__class__ is Node:
+                stack.append(edge.edges)
+            else:
+                found.append(edge)
+    return found

@@ -557,7 +557,11 @@ def _words(roles) -> str | None:
 
 def differentiable(data) -> bool:
     """Whether data of its dtype has gradients: floating and complex numbers, and text."""
-    return getattr(data, "dtype", None) in state.special or dtypes.is_floating(conversion.dtype(data))
+    dtype = getattr(data, "dtype", None)
+    return dtype is _FLOAT64 or dtype in state.special or dtypes.is_floating(conversion.dtype(data))
+
+
+_FLOAT64 = np.dtype("float64")
 
 
 def _array_text(owner, data) -> str:
