@@ -25,7 +25,11 @@ def padded(x, padding, value=0):
         key = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape[1:], padding)]
         x = x[(slice(None), *key)]
     around = [[0, 0], *([max(b, 0), max(a, 0)] for b, a in padding), [0, 0]]
-    return tf.pad(x, around, constant_values=value) if any(map(any, around)) else x
+    if not any(map(any, around)):
+        return x
+    if value and not tf.executing_eagerly():  # `tf.vectorized_map` pads with 0, whatever the constant
+        return tf.where(tf.pad(tf.ones_like(x, tf.bool), around), tf.pad(x, around), tf.constant(value, x.dtype))
+    return tf.pad(x, around, constant_values=value)
 
 
 def _dilated(kernel, dilation):

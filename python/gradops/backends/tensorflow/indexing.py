@@ -183,6 +183,8 @@ def set_at(x, key, updates):
         flat = flat.reshape(-1)
         last = last_of_each(flat)
         flat, updates = flat[last][:, None], tf.gather(updates, last)
+    if not tf.executing_eagerly():  # of which `tf.vectorized_map` wants 32 bits
+        flat = tf.cast(flat, tf.int32)
     return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
 
 

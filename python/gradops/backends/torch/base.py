@@ -84,6 +84,10 @@ def place(x, device) -> torch.Tensor:
 
 
 def to_numpy(x) -> np.ndarray:
+    if _private.transforms_active() and not _private.is_wrapped(x) and not compiling():
+        # a tensor from outside of torch.func's transformations, in which NumPy cannot have its memory
+        array = np.array(x.tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
+        return array.reshape(tuple(x.shape))
     x = x.detach()
     if reading():
         return x.numpy()

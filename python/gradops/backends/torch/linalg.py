@@ -102,6 +102,8 @@ def pinv(x, rcond=None):
 
 @_system
 def solve(a, b):
+    rank = max(a.ndim, b.ndim)  # torch.func.vmap pairs rows with other dimensions where the ranks differ
+    a, b = (x if x.ndim == rank else x[(None,) * (rank - x.ndim)] for x in (a, b))
     try:
         return torch.linalg.solve(a, b)
     except torch.linalg.LinAlgError:
