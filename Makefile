@@ -19,7 +19,8 @@ quick:
 test-long: export GRADOPS_LONG ?= 1
 test-long: setup
 	$(python) -m pytest -q -n 2 -p no:benchmark -m long -rA
-	NOT_CRAN=true RETICULATE_PYTHON=$(CURDIR)/$(python) GRADOPS_BACKEND=numpy Rscript -e 'library(gradops); testthat::test_file("tests/testthat/test-random-arguments.R", package = "gradops", load_package = "installed", stop_on_failure = TRUE)'
+	status=0; for backend in numpy torch tensorflow jax; do for theme in random-arguments leaks; do \
+	  NOT_CRAN=true RETICULATE_PYTHON=$(CURDIR)/$(python) GRADOPS_BACKEND=$$backend Rscript -e 'library(gradops); testthat::test_file(sprintf("tests/testthat/test-%s.R", commandArgs(TRUE)), package = "gradops", load_package = "installed", stop_on_failure = TRUE)' $$theme || status=1; done; done; exit $$status
 
 # The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
 # with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.

@@ -70,6 +70,8 @@ def test_nothing_is_taken_along_an_axis_that_is_none(backend):
         with pytest.raises(ShapeError, match="`x` must have at least 1 dimensions"):
             grad(lambda x: ops.sum(f(x)))(tensors(np.array(3.0), backend))  # noqa: B023
     assert result(lambda x: ops.take(x, [0]), 3.0, backend) == [3.0]
+    for x in (np.array(3.0), np.zeros((0, 4))):
+        assert result(lambda x: ops.get_item(x, True), x, backend).shape == (1, *x.shape)
 
 
 @everywhere

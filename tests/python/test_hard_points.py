@@ -394,6 +394,31 @@ def test_powers_of_numbers(way, base):
             np.testing.assert_allclose(got, base ** np.array([1.0, 2.0, 3.0]) * log**order, rtol=1e-12)
 
 
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+def test_powers_of_complex_0(backend):
+    """The row of docs/differences.md: the variables' answer, or NaN, never another number."""
+    base, exponent = np.zeros(4, complex), np.array([2.0, 1.0, 0.0, 1.5 + 0.5j])
+
+    def loss(y):
+        return ops.sum(ops.real(y) + 2 * ops.imag(y))
+
+    differs = 0
+    with np.errstate(all="ignore"):
+        want = ops.power(base, exponent)
+        np.testing.assert_array_equal(want, [0, 0, 1, 0])
+        found = [(numpy(ops.power(tensors(base, backend), tensors(exponent, backend))), want)]
+        for x, f in (
+            (base, lambda v: loss(ops.power(v, flows.constant(v, exponent)))),
+            (exponent, lambda v: loss(ops.power(flows.constant(v, base), v))),
+        ):
+            found.append((native_gradient(f, [x], backend)[0], tape_gradient(f, [x])[0]))
+            found.append((native_gradient(f, [x], backend, second=True)[0], tape_second(f, [x])[0]))
+        for got, wanted in found:
+            differs += np.isnan(got).sum() - np.isnan(wanted).sum()
+            np.testing.assert_allclose(np.where(np.isnan(got), wanted, got), wanted, rtol=1e-10)
+    assert differs > 0
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_higher_derivatives_of_bessel_functions(backend):
     """``1 + x**2 / 4 + x**4 / 64`` and ``x / 2 + x**3 / 16``."""

@@ -97,8 +97,9 @@ def test_determinant_of_singular_matrices(x):
     np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-6)
 
 
-def test_determinant_of_singular_matrices_on_torch():
-    """PyTorch's own gradient is 0 for them."""
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+def test_determinant_of_singular_matrices_elsewhere(backend):
+    """PyTorch's own gradient is 0 for them, TensorFlow's an error."""
     for x in (
         SINGULAR,
         np.diag([0.0, 3.0, 0.0]),
@@ -107,10 +108,20 @@ def test_determinant_of_singular_matrices_on_torch():
         np.diag([0, 3 + 1j, 0]),
         (1 + 1j) * SINGULAR,
     ):
-        f, g = (scalar_function(Case("det", None, gradients=["x"]), {"x": x}, b) for b in ("numpy", "torch"))
-        np.testing.assert_allclose(native_gradient(g, [x], "torch")[0], tape_gradient(f, [x])[0], atol=1e-8)
-        second = native_gradient(g, [x], "torch", second=True)[0]
+        f, g = (scalar_function(Case("det", None, gradients=["x"]), {"x": x}, b) for b in ("numpy", backend))
+        np.testing.assert_allclose(native_gradient(g, [x], backend)[0], tape_gradient(f, [x])[0], atol=1e-8)
+        second = native_gradient(g, [x], backend, second=True)[0]
         np.testing.assert_allclose(second, tape_second(f, [x])[0], atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_logarithms_of_singular_determinants_have_no_gradient(backend):
+    """NaN or infinite, by library, never a finite number."""
+    case = Case("slogdet", None, gradients=["x"])
+    with np.errstate(all="ignore"):
+        f = scalar_function(case, {"x": SINGULAR}, backend)
+        found = tape_gradient(f, [SINGULAR]) if backend == "numpy" else native_gradient(f, [SINGULAR], backend)
+    assert not np.isfinite(found[0]).any()
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])

@@ -118,3 +118,61 @@ print(json.dumps({"grown": now() - start, "hooks": left[0], "written": left[1]})
 """)
     assert found["grown"] < 4 << 20, found
     assert found["hooks"] <= 0 and found["written"] <= 0, found
+
+
+@pytest.mark.long
+def test_ten_thousand_scopes_left_by_errors():
+    """Every scope ends where its block fails, and leaves nothing: no mode, no memory, no entry in a list of ends."""
+    found = run("""
+from gradops import config, gradient_checkpoint_scope, stop_gradient_scope
+from gradops.autodiff import detect_anomaly, enable_grad, inference_mode, is_grad_enabled, profiler, set_grad_enabled
+scopes = [no_grad, enable_grad, inference_mode, lambda: set_grad_enabled(False), stop_gradient_scope, detect_anomaly,
+    gradient_checkpoint_scope, lambda: config.use_backend("numpy"), profiler.profile]
+x = Variable(np.ones(100), requires_grad=True)
+def fail(i):
+    try:
+        with scopes[i % len(scopes)](), scopes[i // len(scopes) % len(scopes)]():
+            ops.reshape(ops.exp(x), (7, 7))
+    except ValueError:
+        return
+    raise AssertionError("no error")
+for i in range(1_000):
+    fail(i)
+gc.collect()
+start, objects = now(), len(gc.get_objects())
+for i in range(10_000):
+    fail(i)
+gc.collect()
+y = ops.sum(x * 2)
+print(json.dumps({"grown": now() - start, "objects": len(gc.get_objects()) - objects,
+    "on": is_grad_enabled() and y.requires_grad, "backend": config.backend()}))
+""")
+    assert found["grown"] < 8 << 20 and found["objects"] < 200, found
+    assert found["on"] and found["backend"] == "numpy"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("library", ["numpy", "jax", "torch"])
+def test_a_thousand_compilations(library):
+    """Of functions that are made anew, and dropped with their programs."""
+    pytest.importorskip(library)
+    found = run(f"""
+import gradops
+from gradops import backends
+x = backends.by_name("{library}").convert(np.linspace(0.1, 1, 5))
+def compiled(i):
+    a = float(i)
+    f = gradops.jit(gradops.value_and_grad(lambda x: ops.sum(ops.sin(x * a) * x)))
+    value, slope = f(x)
+    np.testing.assert_allclose(ops.convert_to_numpy(slope)[0], np.sin(0.1 * a) + 0.1 * a * np.cos(0.1 * a), rtol=1e-5)
+sizes = []
+for part in range(4):
+    for i in range({250 if library == "numpy" else 50}):
+        compiled(part * 1000 + i)
+    {"import jax; jax.clear_caches()" if library == "jax" else ""}
+    gc.collect()
+    sizes.append(now())
+print(json.dumps({{"sizes": sizes}}))
+""")
+    first, *rest = found["sizes"]
+    assert rest[-1] - rest[0] < 24 << 20, found

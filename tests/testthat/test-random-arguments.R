@@ -78,6 +78,7 @@ test_each("random arguments give a value or a condition of gradops", {
 
 test_each("mistakes are named in R's words", {
   m <- op_convert_to_tensor(matrix(1:4 / 4, 2))
+  x <- parameter(c(1, 2))
   expect_error(op_concatenate(m, m), class = "gradops_error_type")
   expect_no_match(conditionMessage(expect_error(op_concatenate(m, m))), "-2|0-based|None|IndexError")
   expect_error(m[["nothing"]], "no field `nothing`", class = "gradops_error_argument")
@@ -100,6 +101,10 @@ test_each("mistakes are named in R's words", {
   expect_error(op_subset_set(NULL, 1, value = 2), "got NULL", class = "gradops_error_type")
   expect_error(random_dropout(c(1, 2), m), "`rate` must be a number", class = "gradops_error_type")
   expect_error(random_dropout(c(1, 2), NULL), "got NULL", class = "gradops_error_type")
+  expect_error(jit(exp, static_argnums = exp), "`static_argnums` must be positions", class = "gradops_error")
+  expect_error(parameter(1:2), "floating", class = "gradops_error_type")
+  expect_error(set_requires_gradient(variable(1:2)), "floating", class = "gradops_error_type")
+  expect_error(value(x) <- exp, class = "gradops_error_type")
   expect_error(hvp(exp, 1, c("a", "b")), "`v` must be a number", class = "gradops_error_type")
   expect_error(text_descent(exp, NULL, prompts = list(NULL)), class = "gradops_error")
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")

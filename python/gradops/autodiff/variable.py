@@ -205,11 +205,7 @@ class Variable:
                 )
             return self
         if requires_grad and not differentiable(self.data):
-            raise ArgumentTypeError(
-                f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {self.dtype}.",
-                argument="requires_grad",
-                hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
-            )
+            raise without_gradients(self.dtype)
         self._active = bool(requires_grad)
         return self
 
@@ -572,3 +568,12 @@ def _array_text(owner, data) -> str:
         body = f"<traced, shape {tuple(data.shape)}>"
     suffix = "" if owner.yields else f", backend={owner.name!r}"
     return f"{body}, dtype={name}{suffix}"
+
+
+def without_gradients(dtype) -> ArgumentTypeError:
+    """The error for a tensor of a dtype that has no gradients, of which they are asked."""
+    return ArgumentTypeError(
+        f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {dtype}.",
+        argument="requires_grad",
+        hint='cast it first, e.g. with `gradops.ops.cast(x, "float64")`',
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.variable import Variable, differentiable, without_gradients, wrap
 from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
@@ -130,6 +130,7 @@ def set_requires_gradient(x) -> None:
 
     Raises:
         GradientError: a NumPy or JAX array, which cannot be marked: make it a ``Variable``.
+        ArgumentTypeError: an integer or bool dtype.
     """
     if isinstance(x, Variable):
         x.requires_grad_()
@@ -144,6 +145,8 @@ def set_requires_gradient(x) -> None:
             variable=VARIABLE,
             x=TypeOf(x),
         )
+    if not differentiable(x):
+        raise without_gradients(backend.dtype_name(x))
     backend.derivatives.require(x)
 
 

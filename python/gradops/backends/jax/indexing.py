@@ -20,7 +20,13 @@ def native_key(x, key):
     parts = parts_of(key)
     dim = 0
     for part in expanded(parts, x.ndim):
-        if isinstance(part, int) or is_array(part) and not is_mask(part) and not isinstance(part, jax.core.Tracer):
+        if (
+            isinstance(part, int)
+            and not isinstance(part, bool)
+            or is_array(part)
+            and not is_mask(part)
+            and not isinstance(part, jax.core.Tracer)
+        ):
             values = np.asarray(part)
             if values.size and not (-x.shape[dim] <= values.min() and values.max() < x.shape[dim]):
                 raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {x.shape[dim]}")

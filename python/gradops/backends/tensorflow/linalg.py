@@ -1,6 +1,8 @@
 """TensorFlow kernels: linear algebra, with tf.linalg."""
 
 import builtins
+import itertools
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -63,17 +65,49 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    return _det(x)
+    y = _det(x)
+    if not tf.executing_eagerly():
+        return y
+    singular = tf.equal(y, 0)
+    return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular))) if tf.reduce_any(singular) else y
 
 
 @tf.custom_gradient
 def _det(x):
-    """The determinant; TensorFlow's own gradient lacks a conjugate."""
+    """The determinant; TensorFlow's own gradient lacks a conjugate. NaN for singular matrices."""
 
     def gradient(g):
-        return (g * tf.math.conj(_det(x)))[..., None, None] * tf.linalg.inv(x, adjoint=True)
+        y = _det(x)
+        return (g * tf.math.conj(y))[..., None, None] * _inverse_adjoint(x, tf.equal(y, 0))
 
     return tf.linalg.det(x), gradient
+
+
+def _regular_ones(x, singular):
+    """``x`` with the identity for singular matrices."""
+    return tf.where(singular[..., None, None], tf.eye(x.shape[-1], dtype=x.dtype), x)
+
+
+def _inverse_adjoint(x, singular):
+    inverse = tf.linalg.inv(_regular_ones(x, singular), adjoint=True)
+    return tf.where(singular[..., None, None], tf.cast(float("nan"), x.dtype), inverse)
+
+
+def _expanded_det(x):
+    """The determinant up to second order around ``x``, in the basis of its singular vectors, which is a constant.
+
+    There a matrix is diagonal, and its determinant the product of the diagonal, less the pairs of elements across from
+    each other times the rest of the diagonal: its gradient is right where the matrix is singular.
+    """
+    s, u, v = tf.linalg.svd(tf.stop_gradient(x))
+    turn = tf.linalg.det(u) * tf.math.conj(tf.linalg.det(v))
+    inner = tf.linalg.matmul(tf.linalg.matmul(u, x, adjoint_a=True), v)
+    diagonal = tf.unstack(tf.linalg.diag_part(inner), axis=-1)
+    product, others = math.prod(diagonal), tf.unstack(s, axis=-1)
+    for i, j in itertools.combinations(range(len(diagonal)), 2):
+        rest = math.prod((other for k, other in enumerate(others) if k not in (i, j)), start=tf.ones_like(others[0]))
+        product -= inner[..., i, j] * inner[..., j, i] * tf.cast(rest, x.dtype)
+    return turn * product
 
 
 @_matrix
@@ -90,7 +124,7 @@ def _slogdet(x):
         if x.dtype.is_complex:
             turn = tf.math.imag(tf.math.conj(g_sign) * _slogdet(x)[0])
             factor -= tf.complex(tf.zeros_like(turn), turn)
-        return factor[..., None, None] * tf.linalg.inv(x, adjoint=True)
+        return factor[..., None, None] * _inverse_adjoint(x, tf.equal(sign, 0))
 
     sign, log = tf.linalg.slogdet(x)
     return (sign, tf.math.real(log)), gradient

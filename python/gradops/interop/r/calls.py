@@ -165,7 +165,9 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
         owner = backends.of(data)
         if owner is not None and owner.derivatives.own_tape:
             leaf = data.detach().clone()
-            return leaf.requires_grad_() if requires_grad else leaf
+            if requires_grad:
+                gradops.set_requires_gradient(leaf)
+            return leaf
         if isinstance(data, np.ndarray):
             data = data.copy(order="K")  # R's matrices by column
     return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import backends, text
+from ... import backends, ops, text
 from ...autodiff import Variable, no_grad
 from ...errors import ArgumentError, ArgumentTypeError, TypeOf
 
@@ -27,7 +27,7 @@ def set_value(x, value) -> None:
     if owner is None or not owner.derivatives.own_tape:
         raise ArgumentTypeError("`x` must be a variable; got {x}.", argument="x", x=TypeOf(x))
     with no_grad():
-        x.copy_(owner.convert(value))
+        x.copy_(ops.broadcast_to(ops.cast(value, owner.dtype_name(x)), tuple(x.shape)))
 
 
 def backward_each(threads: int, progress: bool, columns) -> None:
