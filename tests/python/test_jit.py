@@ -44,7 +44,7 @@ def test_memory_while_a_step_is_compiled():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 700 * compiled.program(np.float64(0.5)).steps
+    assert peak < 600 * compiled.program(np.float64(0.5)).steps
 
 
 def test_same_numbers_without_calling_f_again(backend):

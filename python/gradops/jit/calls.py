@@ -18,15 +18,21 @@ class Step:
         uses: the numbers of the places among the arguments, each once.
     """
 
-    __slots__ = ("name", "kernel", "arguments", "places", "several", "uses")
+    __slots__ = ("name", "kernel", "arguments", "_places", "several", "uses")
 
     def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[Any, ...], several: Any):
         self.name = name
         self.kernel = kernel
         self.arguments = arguments
-        self.places = places
+        self._places = places if len(places) != 1 else places[0]  # without the tuple, to save memory
         self.several = several
         self.uses = distinct(arguments)
+
+    @property
+    def places(self) -> tuple[Any, ...]:
+        """Where its results go."""
+        places = self._places
+        return places if places.__class__ is tuple else (places,)
 
 
 def values_of(value):

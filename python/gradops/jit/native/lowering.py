@@ -48,7 +48,7 @@ def lowered(
     found: list[Step] = []
     needed = needed_outside(steps, reads, order, refused, wanted) if refused else wanted
     for run, phase in zip(runs, order):
-        native = [i for i in phase if i not in refused]
+        native = [i for i in phase if i not in refused] if refused else phase
         if native:
             found.append(run.step([p for i in native for p in steps[i].places if p in needed]))
         found += [steps[i] for i in phase if i in refused]

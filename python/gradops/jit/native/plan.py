@@ -143,7 +143,7 @@ def by_phase(phases: list[int]) -> list[list[int]]:
 def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> None:
     """Leave to NumPy the runs that are too short."""
     for phase in order:
-        native = [i for i in phase if i not in refused]
+        native = [i for i in phase if i not in refused] if refused else phase
         work = count([steps[i] for i in native if steps[i].name not in MOVES])
         if work < FEWEST and not any(steps[i].name in LOOPS for i in native):
             for i in native:
