@@ -129,3 +129,23 @@ def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
         assert torch.is_autocast_enabled(kind)
     finally:
         torch.set_autocast_enabled(kind, before)
+
+
+def test_products_are_as_precise_as_the_user_says():
+    """TF32 and its like are settings of PyTorch's and JAX's: gradops has none of its own, and changes none."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        x = torch.ones((2, 2), requires_grad=True)
+        ops.sum(ops.matmul(x, ops.solve(x + torch.eye(2), x))).backward()
+        assert torch.get_float32_matmul_precision() == "high" and torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.set_float32_matmul_precision(before)
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.ones((2, 2), "float32")
+    for name, f in {"matmul": jax.numpy.matmul, "dot": jax.numpy.dot, "tensordot": jax.numpy.tensordot}.items():
+        with jax.default_matmul_precision("tensorfloat32"):
+            mine, own = (
+                str(jax.make_jaxpr(jax.grad(lambda x, g=g: g(x, x).sum()))(x)) for g in (getattr(ops, name), f)
+            )
+        assert "HIGH" in own and mine.count("HIGH") == own.count("HIGH"), name

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import surrogates
 from scipy.optimize import minimize
 
 import gradops
@@ -83,7 +84,6 @@ def test_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.engine("scikit-learn: an estimator's loss", flows=["custom"])
 def test_estimates_are_those_of_its_own_logistic_regression():
     X, y = data()
     mine, own = Classifier(alpha=0.5).fit(X, y), LogisticRegression(C=2.0, tol=1e-10).fit(X, y)
@@ -92,6 +92,50 @@ def test_estimates_are_those_of_its_own_logistic_regression():
     np.testing.assert_array_equal(mine.predict(X), own.predict(X))
     far = Classifier(alpha=0.5).fit(1e4 * X, y)  # where exp() overflows on the way
     assert np.all(np.isfinite(far.coef_))
+
+
+class Descended(Classifier):
+    """The same by a number of steps along gradients, of which a rule of its own need not be the slope of anything."""
+
+    def fit(self, X, y):
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        sign, beta = 2.0 * index - 1.0, np.full(X.shape[1] + 1, 0.1)
+        gradient = self.loss.gradient_of(X, sign)
+        for _ in range(20):
+            beta = beta - 0.02 / len(X) * np.asarray(gradient(beta))
+        self.coef_, self.intercept_, self.n_iter_ = beta[1:], beta[0], 20
+        return self
+
+
+class Through:
+    """A loss by way of a flow, with its gradient by gradops; by PyTorch's own for the flow's twin."""
+
+    def __init__(self, flow, twin=False):
+        self.flow, self.twin = flow, twin
+
+    def gradient_of(self, X, sign):
+        if not self.twin:
+            flow = surrogates.FLOWS[self.flow]
+            return gradops.grad(lambda beta: ops.sum(ops.softplus(-sign * flow(ops.matmul(X, beta[1:]) + beta[0]))))
+        torch = pytest.importorskip("torch")
+        flow = surrogates.twins(torch, torch.Tensor.detach)[self.flow]
+        X, sign = torch.tensor(X), torch.tensor(sign)
+
+        def loss(beta):
+            return torch.nn.functional.softplus(-sign * flow(X @ beta[1:] + beta[0])).sum()
+
+        return lambda beta: torch.func.grad(loss)(torch.tensor(beta)).numpy()
+
+
+@pytest.mark.engine("scikit-learn: an estimator's loss")
+@pytest.mark.parametrize("flow", surrogates.FLOWS)
+def test_flows_in_a_loss(flow):
+    X, y = data()
+    mine, other = (make_pipeline(StandardScaler(), Descended(Through(flow, twin))).fit(X, y) for twin in (False, True))
+    np.testing.assert_allclose(mine[-1].coef_, other[-1].coef_, rtol=1e-9)
+    np.testing.assert_array_equal(mine.predict(X), other.predict(X))
+    assert np.any(np.abs(mine[-1].coef_ - 0.1) > 1e-3)
 
 
 def test_clone_pickle_pipelines_and_searches():

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import surrogates
 from parity import BACKENDS
 
 import gradops
@@ -151,13 +152,31 @@ def of_bags():
     return bag.from_sequence(SHARDS, npartitions=4)
 
 
-@pytest.mark.engine("Dask: a sum over shards", flows=["custom"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("held", [delayed, of_bags])
 def test_dask(held, backend):
     shards = held()
     with gradops.config.use_backend(backend), dask().config.set(scheduler="threads", num_workers=2):
         check(functional.objective(loss, shards), ops.convert_to_tensor)
+
+
+def through(flow: str):
+    """A loss by way of a flow, and its gradient over all data by PyTorch's own, of the flow's twin."""
+
+    def loss(x, shard):
+        return ops.sum(surrogates.FLOWS[flow](x * shard))
+
+    torch = pytest.importorskip("torch")
+    twin = surrogates.twins(torch, torch.Tensor.detach)[flow]
+    return loss, torch.func.grad(lambda x: twin(x * torch.tensor(DATA)).sum())(torch.tensor(0.3, dtype=torch.float64))
+
+
+@pytest.mark.engine("Dask: a sum over shards")
+@pytest.mark.parametrize("flow", surrogates.FLOWS)
+def test_flows_on_dask(flow):
+    loss, want = through(flow)
+    with dask().config.set(scheduler="threads", num_workers=2):
+        np.testing.assert_allclose(functional.objective(loss, delayed()).grad(0.3), want, rtol=1e-12)
 
 
 def test_dask_names_what_fails():
@@ -229,7 +248,7 @@ def test_dask_distributed(monkeypatch):
 # On Ray ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.engine("Ray: a sum over shards", flows=["custom"])
+@pytest.mark.engine("Ray: a sum over shards", flows=surrogates.FLOWS)
 @pytest.mark.long
 def test_ray(monkeypatch):
     ray = pytest.importorskip("ray", reason="needs `tools/setup --engines`")
@@ -242,6 +261,9 @@ def test_ray(monkeypatch):
         shards = [ray.put(shard) for shard in SHARDS]
         check(functional.objective(loss, shards))
         check(functional.objective(loss, [ray.put(shard) for shard in np.split(DATA, 10)]))  # a tree of sums
+        for flow in surrogates.FLOWS:
+            through_flow, want = through(flow)
+            np.testing.assert_allclose(functional.objective(through_flow, shards).grad(0.3), want, rtol=1e-12)
         with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
             functional.objective(fails, shards)(1.0)
         with pytest.raises(ShardError, match=r"Ray has lost `data\[4\]`: WorkerCrashedError") as found:
