@@ -31,6 +31,8 @@ def energy(x):
 
 
 def test_memory_while_a_step_is_compiled():
+    pytest.importorskip("llvmlite")  # without native code each step is source
+
     def f(x):
         for _ in range(1000):
             x = ops.sin(x * 0.999)

@@ -76,6 +76,12 @@ test_each("random arguments give a value or a condition of gradops", {
   )
 })
 
+# The count that docs/differences.md and docs/trust.md have.
+test_that("how many functions there are", {
+  skip_if(getRversion() >= "4.4", "base R has more names")
+  expect_length(public(), 417)
+})
+
 test_each("mistakes are named in R's words", {
   m <- op_convert_to_tensor(matrix(1:4 / 4, 2))
   x <- parameter(c(1, 2))
