@@ -47,7 +47,9 @@ def compiled(case, arguments: dict):
         return function(**{k: tensors.get(k, v) for k, v in given.items()})
 
     torch._dynamo.reset()
-    return run(dynamic), torch.compile(run, fullgraph=True, backend="eager")(dynamic)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="(?s).*lru_cache")  # Dynamo's, of functions that it does not look into
+        return run(dynamic), torch.compile(run, fullgraph=True, backend="eager")(dynamic)
 
 
 def check(case):
