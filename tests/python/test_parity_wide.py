@@ -44,6 +44,9 @@ UNLIKE = [  # beginnings of cases, kinds, libraries (all if none is named), why
     (LINEAR, MAGNITUDES, (), "singular matrices and their like have tests of their own: test_linalg"),
     (("norm-2-",), (*MAGNITUDES, "ties"), (), "by singular values that are equal or 0"),
     (("log-complex", "sqrt-complex", "rsqrt-complex", "reciprocal-complex"), ("zero",), (), "poles and branch points"),
+    (("lgamma", "polygamma"), ("zero", "infinite"), (), "poles"),
+    (("svd", "qr"), ("empty",), ("jax",), "docs/differences.md: JAX has no derivative of full matrices"),
+    (("extract_sequences", "get_item-int beside"), ("empty",), ("tensorflow",), "docs/differences.md"),
     (("sparsemax", "correlate", "nan_to_num"), ("infinite",), (), "differences of infinities, sums that overflow"),
     (("arctan2",), ("zero",), (), "docs/differences.md"),
     (("window_max", "scatter_update", "segment_m"), ("infinite",), ("torch", "tensorflow"), "docs/differences.md"),
@@ -154,7 +157,8 @@ def compare(got: list, want: list, xs: list, case, kind: str) -> None:
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         order = 0 if i == 0 else 1 if i <= count else 2
         assert (g.shape, g.dtype) == (w.shape, w.dtype), (kind, order)
-        if order == 1 and np.isnan(want[0]) or order == 2 and not all(np.isfinite(v).all() for v in want[: 1 + count]):
+        before = [] if order < 2 else [*xs, *want[: 1 + count]]
+        if order == 1 and np.isnan(want[0]) or not all(np.isfinite(v).all() for v in before):
             continue
         scale = largest(w)
         if order == 2:  # of what cancels in a second derivative digits are left, of the first by the argument
@@ -191,6 +195,8 @@ def test_hard_points(case, backend):
             warnings.simplefilter("ignore")
             want = outcome(of_the_tape, scalar_function(case, arguments, "numpy"), xs)
             got = outcome(derivatives, f, xs)
+        if isinstance(want, GradopsError) and backend == "jax" and not case.by_value:
+            continue  # a program does not know the values that are refused
         if isinstance(want, GradopsError) or isinstance(got, GradopsError):
             assert isinstance(want, GradopsError) and isinstance(got, GradopsError), (kind, want, got)
         else:
