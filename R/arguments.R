@@ -237,3 +237,11 @@ friendly <- function(x) {
   }
   cli::format_inline("{.obj_type_friendly {x}}")
 }
+
+# Positions of a function's arguments, as integers.
+argument_positions <- function(x, name = rlang::caller_arg(x), call = parent.frame()) {
+  if (!is.numeric(x) || is.object(x) || !all(is.finite(x))) {
+    unsupported(name, "must be positions of arguments, counted from 1.", call = call)
+  }
+  as.integer(x)
+}

@@ -87,7 +87,7 @@ grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 #' @export
 value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
-  argnums <- as.integer(argnums)
+  argnums <- argument_positions(argnums)
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
   derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, flag(has_aux))
@@ -116,7 +116,7 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 #' @export
 hessian_fn <- function(f, argnums = 1L) {
   check_function(f)
-  argnums <- as.integer(argnums)
+  argnums <- argument_positions(argnums)
   function(...) {
     arguments <- positional(f, list(...), argnums)
     hessian(function(x) do.call(tensor_aware(f), replace(arguments, argnums, list(x))), arguments[[argnums]])

@@ -24,10 +24,7 @@
 #' @export
 jit <- function(f, static_argnums = integer()) {
   check_function(f)
-  if (!is.numeric(static_argnums) || is.object(static_argnums) || !all(is.finite(static_argnums))) {
-    unsupported("static_argnums", "must be positions of arguments, counted from 1.")
-  }
-  static <- as.integer(static_argnums)
+  static <- argument_positions(static_argnums)
   run <- compiled_calls(f, function(f, here) {
     call_core("jit", callback(differentiated(f, here), owner = here), as.list(static - 1L))
   })

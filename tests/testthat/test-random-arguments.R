@@ -108,6 +108,8 @@ test_each("mistakes are named in R's words", {
   expect_error(random_dropout(c(1, 2), m), "`rate` must be a number", class = "gradops_error_type")
   expect_error(random_dropout(c(1, 2), NULL), "got NULL", class = "gradops_error_type")
   expect_error(jit(exp, static_argnums = exp), "`static_argnums` must be positions", class = "gradops_error")
+  expect_error(hessian_fn(exp, list(NULL)), "`argnums` must be positions", class = "gradops_error")
+  expect_error(grad_fn(exp, "a"), "`argnums` must be positions", class = "gradops_error")
   expect_error(parameter(1:2), "floating", class = "gradops_error_type")
   expect_error(set_requires_gradient(variable(1:2)), "floating", class = "gradops_error_type")
   expect_error(value(x) <- exp, class = "gradops_error_type")
