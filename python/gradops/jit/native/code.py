@@ -325,10 +325,10 @@ class Code:
         """First position and stride; elements at other positions are put together first."""
         if type(flat) is int:
             return flat, 0
-        first = int(flat[0])
-        if flat.size == 1:
+        first, *second = flat[:2].tolist()
+        if not second:
             return first, 0
-        stride = int(flat[1]) - first
+        stride = second[0] - first
         return (first, stride) if _is_progression(flat, stride) else (self._gathered(flat), 1)
 
     def _gathered(self, flat: np.ndarray) -> int:
@@ -350,4 +350,7 @@ class Code:
 
 
 def _is_progression(flat: np.ndarray, stride: int) -> bool:
-    return bool((flat[1:] - flat[:-1] == stride).all())
+    if flat.size > _FEW:
+        return bool((flat[1:] - flat[:-1] == stride).all())
+    few = flat.tolist()  # NumPy's calls would take longer
+    return all([after - before == stride for before, after in zip(few, few[1:])])

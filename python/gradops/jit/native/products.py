@@ -109,10 +109,9 @@ def _product(lowering: Lowering, step, x1, x2):
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
     refuse_unless(rows.shape[1] > 0, "a product over nothing")
     refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
-    out = np.empty((len(rows), len(columns)), np.int64)
-    for i, j in np.ndindex(out.shape):
-        out[i, j] = lowering.code.dot(rows[i], columns[j], value.dtype)
-    return out.reshape(np.shape(value))
+    dot = lowering.code.dot
+    out = [dot(row, column, value.dtype) for row in rows for column in columns]
+    return np.array(out, np.int64).reshape(np.shape(value))
 
 
 @rule("outer")
