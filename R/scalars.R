@@ -122,6 +122,14 @@ scalar_log <- function(python, classes) {
   operation <- function(op, x, y) {
     code <- codes[[op]]
     first <- if (is.environment(x)) .subset2(x, "gradops_scalar")
+    if (missing(y)) {
+      is <- if (is.null(first) || first < begun) operand(x) else c(1, first - begun)
+      return(if (length(code <- code + 4 * is[1L]) > 0L) add(code, is[2L], 0))
+    }
+    second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
+    if (is.null(code) || is.null(first) && is.null(second)) {
+      return(NULL)
+    }
     if (is.null(first) || first < begun) {
       is <- operand(x)
       code <- code + 4 * is[1L]
@@ -130,10 +138,6 @@ scalar_log <- function(python, classes) {
       code <- code + 4
       first <- first - begun
     }
-    if (missing(y)) {
-      return(if (length(code) > 0L) add(code, first, 0))
-    }
-    second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
     if (is.null(second) || second < begun) {
       is <- operand(y)
       code <- code + is[1L]
