@@ -353,4 +353,4 @@ def _is_progression(flat: np.ndarray, stride: int) -> bool:
     if flat.size > _FEW:
         return bool((flat[1:] - flat[:-1] == stride).all())
     few = flat.tolist()  # NumPy's calls would take longer
-    return all([after - before == stride for before, after in zip(few, few[1:])])
+    return all(after - before == stride for before, after in zip(few, few[1:]))
