@@ -194,8 +194,11 @@ pair_caller <- function(compiled) {
 as_operands <- function(arguments) {
   for (i in seq_along(arguments)) {
     x <- arguments[[i]]
-    dim <- if (!is.null(attributes(x))) dim(x)
-    attributes(x) <- NULL
+    dim <- NULL
+    if (!is.null(attributes(x))) {
+      dim <- dim(x)
+      attributes(x) <- NULL
+    }
     if (length(x) != 1L || !is.null(dim)) dim(x) <- if (is.null(dim)) length(x) else dim
     arguments[[i]] <- x
   }
@@ -209,9 +212,10 @@ compiling <- function() {
 
 # What functions close over --------------------------------------------------------------------------------------------
 
-# The variables outside packages that `f` and the functions it calls read: where they are, and what they hold.
+# The variables that `f` and the functions it calls read, but for the functions of packages: where they are looked for,
+# and what they hold.
 captured <- function(f) {
-  attached <- Filter(Negate(is_of_package), lapply(search(), as.environment)[-1L])
+  attached <- lapply(base::which(!startsWith(search(), "package:"))[-1L], as.environment)
   found <- list()
   seen <- list()
   visit <- function(f) {
@@ -219,11 +223,12 @@ captured <- function(f) {
       return()
     }
     seen <<- c(seen, list(f))
+    home <- environment(f)
     for (name in free_names(f)) {
-      env <- holder(name, environment(f), attached)
+      env <- holder(name, home, attached)
       if (!is.null(env)) {
         value <- get(name, env)
-        found[[length(found) + 1]] <<- list(name = name, env = env, value = value)
+        found[[length(found) + 1]] <<- list(name = name, env = home, value = value, is_there = identical(env, home))
         visit(value)
       }
     }
@@ -232,44 +237,50 @@ captured <- function(f) {
   found
 }
 
+# Whether a variable holds something else, also as a nearer one has its name now.
 changed <- function(watched) {
   for (variable in watched) {
-    if (!identical(variable$env[[variable$name]], variable$value)) {
+    env <- variable$env
+    value <- if (variable$is_there) env[[variable$name]] else get0(variable$name, envir = env)
+    if (!identical(value, variable$value)) {
       return(TRUE)
     }
   }
   FALSE
 }
 
-# The environment below the packages in which a variable is found. On the search path look first among what is
-# `attached` there and no package, where few names are.
+# The environment in which a variable is found; none of an active binding, of a function of a package, and of all that
+# a package's own code reads.
 holder <- function(name, env, attached) {
   is_in <- function(env) exists(name, envir = env, inherits = FALSE)
   while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
-    if (is_in(env)) {
-      return(if (!is_of_package(env) && !bindingIsActive(name, env)) env)
+    if (identical(env, globalenv()) && !is_in(env) && !any(vapply(attached, is_in, NA))) { # so it is a package's
+      packages <- parent.env(env)
+      return(if (!is.function(get0(name, envir = packages) %||% is.function)) packages)
     }
-    if (identical(env, globalenv()) && !any(vapply(attached, is_in, NA))) {
-      return(NULL)
+    if (is_in(env)) {
+      is_function_of_package <- startsWith(attr(env, "name") %||% "", "package:") && is.function(env[[name]])
+      return(if (!is_function_of_package && !bindingIsActive(name, env)) env)
     }
     env <- parent.env(env)
   }
-}
-
-is_of_package <- function(env) {
-  startsWith(attr(env, "name") %||% "", "package:") || identical(env, baseenv())
 }
 
 # The names that a function reads before it assigns them, apart from those that it assigns outside, with `<<-`. (To
 # codetools a name that is assigned anywhere is local, also the `k` of `k <- k + 1`.)
 free_names <- function(f) {
   free <- outside <- character()
+  with_meaning <- base::c("<-", "=", "<<-", "for", "if", "function", "$", "@", "::", ":::")
   is_missing <- rlang::is_missing
   read <- function(code, own) { # gives the names assigned so far
     if (is.symbol(code)) {
       if (!as.character(code) %in% own) free <<- c(free, as.character(code))
     } else if (is.call(code)) {
-      return(read_call(code, own))
+      names <- all.names(code, unique = TRUE)
+      if (any(with_meaning %in% names)) {
+        return(read_call(code, own))
+      }
+      free <<- c(free, names[!names %in% own]) # which is quicker
     }
     own
   }

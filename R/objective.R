@@ -74,8 +74,14 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
     result <- both(arguments)
-    value <- drop_vector(result$value)
-    derivative <- derivative_like(result, arguments[[1]])
+    value <- result$value
+    derivative <- result$derivative
+    x <- arguments[[1L]]
+    bare <- is.null(attributes(x)) && is.null(attributes(value)) && is.null(attributes(derivative))
+    if (!bare || length(value) != 1L || is.list(x)) { # what the rest takes is a tenth of a short call
+      value <- drop_vector(value)
+      derivative <- derivative_like(result, x)
+    }
     last$value <- value
     last$derivative <- derivative
     last$arguments <- arguments

@@ -110,9 +110,9 @@ judged <- function(x) {
 #' @export
 text_descent <- function(params, model, memory = 0, constraints = character(), prompts = NULL) {
   check_number(memory)
-  params <- if (is_tensor(params)) list(params) else unname(as.list(params))
+  params <- if (is_tensor(params)) list(params) else unname(listed(params))
   optimizer <- call_core(
-    "text.Descent", lapply(params, operand), model_operand(model), whole(memory), operand(as.list(constraints)),
+    "text.Descent", lapply(params, operand), model_operand(model), whole(memory), operand(listed(constraints)),
     other_prompts(prompts)
   )
   method <- function(name, ...) {
@@ -134,6 +134,11 @@ text_descent <- function(params, model, memory = 0, constraints = character(), p
   )
 }
 
+# Elements as a list. A function is one: a list of it would hold its arguments, some without a value.
+listed <- function(x) {
+  if (is.function(x)) list(x) else as.list(x)
+}
+
 # A whole number as an integer; of the rest Python says what is wrong.
 whole <- function(x) {
   if (is.numeric(x) && isTRUE(x == round(x) && abs(x) < 2^31)) as.integer(x) else x
@@ -141,7 +146,7 @@ whole <- function(x) {
 
 # Other prompts, a list or a vector with names.
 other_prompts <- function(prompts) {
-  if (length(prompts) > 0) operand(as.list(prompts), "prompts")
+  if (length(prompts) > 0) operand(listed(prompts), "prompts")
 }
 
 #' @export

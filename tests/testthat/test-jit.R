@@ -107,6 +107,46 @@ test_each("random numbers and branches on values are errors", {
   expect_error(jit("f"), class = "gradops_error_type")
 })
 
+test_each("what a function reads is looked for again where it may be another", {
+  model <- local({
+    scale <- 2
+    function(x) sum(x * later) * scale
+  }, envir = list2env(list(later = 3), parent = globalenv()))
+  outer <- environment(model)
+  f <- jit(model)
+  expect_equal(as.numeric(f(c(1, 1))), 12)
+  outer$later <- 4
+  expect_equal(as.numeric(f(c(1, 1))), 16)
+
+  home <- new.env(parent = outer) # where a nearer variable of the name comes up
+  environment(model) <- home
+  f <- jit(model)
+  expect_equal(as.numeric(f(c(1, 1))), 16)
+  home$later <- 10
+  expect_equal(as.numeric(f(c(1, 1))), 40)
+
+  of_package <- new.env(parent = globalenv())
+  heights <- function(x) sum((women$height - x)^2) + pi
+  environment(heights) <- of_package
+  o <- objective(heights, jit = TRUE)
+  expect_equal(o$fn(60), sum((women$height - 60)^2) + pi)
+  of_package$women <- data.frame(height = c(61, 62))
+  expect_equal(o$fn(60), 5 + pi)
+  of_package$pi <- 0
+  expect_equal(o$fn(60), 5)
+
+  weights <- list2env(list(hidden_weight = 2))
+  attach(weights, name = "weights", warn.conflicts = FALSE)
+  withr::defer(detach("weights", character.only = TRUE))
+  weighted <- function(x) sum(x) * hidden_weight
+  environment(weighted) <- globalenv()
+  o <- objective(weighted, jit = TRUE)
+  expect_equal(o$fn(3), 6)
+  detach("weights", character.only = TRUE)
+  attach(list(hidden_weight = 5), name = "weights", warn.conflicts = FALSE)
+  expect_equal(o$fn(3), 15)
+})
+
 test_each("static arguments", {
   noted <- counting(\(x, power, name) sum(x^power) * nchar(name))
   f <- jit(noted$f, static_argnums = 2:3)

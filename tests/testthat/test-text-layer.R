@@ -174,6 +174,9 @@ test_that("the optimiser says what it is and keeps its state", {
   expect_error(text_descent(list(), function(prompt) "b"), "empty", class = "gradops_error_argument")
   expect_null(text_descent(list(a = p), function(prompt) "b", prompts = c(rewrite = "{text}"))$step())
   expect_error(text_descent(variable("a"), function(prompt) "b"), class = "gradops_error_type")
+  expect_error(text_descent(function(x) 1, function(prompt) "b"), "got function", class = "gradops_error_type")
+  expect_error(text_descent(p, function(prompt) "b", constraints = function(x) 1), class = "gradops_error_type")
+  expect_error(text_descent(p, function(prompt) "b", prompts = function(x) 1), class = "gradops_error")
 })
 
 test_that("recordings, budgets and scripts", {

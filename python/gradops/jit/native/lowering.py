@@ -120,15 +120,19 @@ class Lowering:
             self.take(place, cells)
 
     def _lower_block(self, block: Block) -> None:
-        known, code = self._cells, self.code
+        known, code, literals = self._cells, self.code, self.program.constants
         forms = {
             what: code.form(ELEMENTWISE[what.name])
             for what in block.kinds
             if what.is_plain and what.name in ELEMENTWISE
         }
+        product = code.form("multiply")
         words: list[int] = []
         for call, place in block.operations:
             form = forms.get(call[0])
+            if form is None and call[0].name == "power" and literals.get(call[2]) == 2:
+                form, call = product, (call[0], call[1], call[1])
+                self._names["power"] += 1
             if form is None:
                 code.words.extend(words)
                 words.clear()
