@@ -47,13 +47,13 @@ def fit(g, edge):
 
 def sum_to(g, shape: tuple):
     """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
-    axes = _summed(tuple(g.shape), shape)
+    is_numpy = g.__class__ is np.ndarray
+    axes = _summed_before(g.shape, shape) if is_numpy else _summed(tuple(g.shape), shape)
     if axes:
-        g = np.add.reduce(g, axes) if g.__class__ is np.ndarray else reductions.sum(g, axes)
+        g = np.add.reduce(g, axes) if is_numpy else reductions.sum(g, axes)
     return g if axes is None or g.shape == shape else shaping.reshape(g, shape)
 
 
-@functools.lru_cache(maxsize=1024)
 def _summed(have: tuple, shape: tuple) -> tuple | None:
     """The axes along which ``shape`` was broadcast to ``have``; None where a size is unknown."""
     extra = len(have) - len(shape)
@@ -66,6 +66,10 @@ def _summed(have: tuple, shape: tuple) -> tuple | None:
         if size != have[i + extra]:
             axes.append(i + extra)
     return tuple(axes)
+
+
+_summed_before = functools.lru_cache(maxsize=1024)(_summed)
+"""The same, known from before; torch.compile warns of such functions."""
 
 
 def materialize(g: Cotangents, node: Node):

@@ -99,10 +99,12 @@ _power_of_tensors.__wrapped__.defjvp(_tangent_of_power, symbolic_zeros=True)
 
 
 def abs(x):
-    if not is_real(x):
-        zero = x == 0  # where the library's second derivative is not 0
-        return jnp.where(zero, 0.0, jnp.abs(jnp.where(zero, 1.0, x)))
-    return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
+    if is_real(x):
+        return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
+    if x.dtype.kind != "c":
+        return jnp.abs(x)
+    zero = x == 0  # where the library's second derivative is not 0
+    return jnp.where(zero, 0.0, jnp.abs(jnp.where(zero, 1.0, x)))
 
 
 @floating

@@ -184,15 +184,53 @@ def solve_triangular(a, b, lower=False):
     return tf.linalg.triangular_solve(*_same_batch(a, b), lower=lower)
 
 
+# TensorFlow's own derivatives of vectors add 1e-20 to the squares of gaps between values: those of matrices with small
+# elements, or with gaps below 1e-9, would be others. These are the rules of the tape.
+
+
 @_matrix
 def eig(x):
-    return tuple(tf.linalg.eig(_finite(x)))
+    return tuple(_eig(_finite(x)))
+
+
+@tf.custom_gradient
+def _eig(x):
+    def gradient(g_w, g_v):
+        w, v = _eig(x)
+        vh = tf.linalg.adjoint(v)
+        inner = vh @ g_v
+        lengths = tf.cast(tf.math.real(tf.linalg.diag_part(inner)), v.dtype)
+        inner -= vh @ (v * lengths[..., None, :])
+        inner = inner * tf.math.conj(_inverse_gaps(w)) + tf.linalg.diag(g_w)
+        y = tf.linalg.solve(vh, inner @ vh)
+        return y if x.dtype.is_complex else tf.math.real(y)
+
+    return tuple(tf.linalg.eig(x)), gradient
 
 
 @_matrix
 def eigh(x):
-    w, v = tf.linalg.eigh(_symmetric(_finite(x)))
+    w, v = _eigh(_symmetric(_finite(x)))
     return tf.math.real(w), v
+
+
+@tf.custom_gradient
+def _eigh(x):
+    def gradient(g_w, g_v):
+        w, v = _eigh(x)
+        vh = tf.linalg.adjoint(v)
+        y = v @ ((vh @ g_v) * _inverse_gaps(w) + tf.linalg.diag(g_w)) @ vh
+        return (y + tf.linalg.adjoint(y)) / 2
+
+    return tuple(tf.linalg.eigh(x)), gradient
+
+
+def _inverse_gaps(w):
+    """``1 / (w_j - w_i)`` at row i and column j, 0 where the two count as equal."""
+    gaps = w[..., None, :] - w[..., None]
+    largest = tf.reduce_max(tf.abs(w), -1, keepdims=True)[..., None]
+    apart = tf.abs(gaps) > 10 * float(np.finfo(w.dtype.as_numpy_dtype).eps) * largest
+    return tf.math.divide_no_nan(tf.cast(apart, w.dtype), gaps)
 
 
 @_matrix
@@ -277,21 +315,29 @@ def qr(x, mode="reduced"):
 
 @_matrix
 def svd(x, full_matrices=True, compute_uv=True):
-    if x.dtype.is_complex and compute_uv:
-        y = _complex_svd(_finite(x), full_matrices)
-    else:
-        y = tf.linalg.svd(_finite(x), full_matrices=full_matrices, compute_uv=compute_uv)
-    return (y[1], y[0], tf.linalg.adjoint(y[2])) if compute_uv else y
+    if not compute_uv:
+        return _singular_values(_finite(x))
+    s, u, v = _svd(_finite(x), full_matrices)
+    return u, s, tf.linalg.adjoint(v)
 
 
-def _complex_svd(x, full_matrices):
-    """``tf.linalg.svd`` of complex matrices by Wan & Zhang's derivative (2019): its own second one is wrong."""
+@tf.custom_gradient
+def _singular_values(x):
+    def gradient(g):
+        _, u, v = _svd(x, False)
+        return u @ (tf.cast(g, x.dtype)[..., None] * tf.linalg.adjoint(v))
+
+    return tf.linalg.svd(x, compute_uv=False), gradient
+
+
+def _svd(x, full_matrices):
+    """``tf.linalg.svd`` by Wan & Zhang's derivative (2019): of complex matrices its own second one is wrong, too."""
 
     @tf.custom_gradient
     def factors(x):
         def gradient(g_s, g_u, g_v):
-            s, u, v = _complex_svd(x, full_matrices)
-            rank = s.shape[-1]
+            s, u, v = _svd(x, full_matrices)
+            rank = tf.shape(s)[-1] if s.shape[-1] is None else s.shape[-1]
             (u, g_u), (v, g_v) = _own_span(u, g_u, rank), _own_span(v, g_v, rank)
             vh = tf.linalg.adjoint(v)
             u_part, v_part = tf.linalg.adjoint(u) @ g_u, vh @ g_v
@@ -302,8 +348,10 @@ def _complex_svd(x, full_matrices):
             gaps = tf.math.divide_no_nan(apart, (row - column) * (row + column))
             inner = (u_part - tf.linalg.adjoint(u_part)) * tf.cast(gaps * row, x.dtype)
             inner += (v_part - tf.linalg.adjoint(v_part)) * tf.cast(gaps * column, x.dtype)
-            phases = tf.math.imag(tf.linalg.diag_part(u_part)) - tf.math.imag(tf.linalg.diag_part(v_part))
-            inner += tf.linalg.diag(tf.complex(g_s, phases * inverse / 2))
+            if x.dtype.is_complex:
+                phases = tf.math.imag(tf.linalg.diag_part(u_part)) - tf.math.imag(tf.linalg.diag_part(v_part))
+                g_s = tf.complex(g_s, phases * inverse / 2)
+            inner += tf.linalg.diag(g_s)
             y = u @ inner @ vh
             scale = tf.cast(inverse, x.dtype)[..., None, :]
             beside = g_u * scale
