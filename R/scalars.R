@@ -108,7 +108,7 @@ begin_scalars <- function(x) {
 most_logged <- 5000
 
 # Numbers are counted on from log to log.
-scalar_log <- function(python, classes) {
+scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functions in it are counted as one.
   force(python)
   force(classes)
   words <- numeric(3 * most_logged)

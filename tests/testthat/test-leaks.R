@@ -66,10 +66,11 @@ test_each("a hundred thousand calls of R functions from Python leave nothing beh
   skip_if(!nzchar(Sys.getenv("GRADOPS_LONG")), "long: GRADOPS_LONG is not set")
   skip_if(backend != "numpy", "the calls are the same on every backend")
   calls <- 0
-  step <- function() op_fori_loop(0, 1000, function(i, x) {
+  count <- function(i, x) {
     calls <<- calls + 1
     x + 1
-  }, 0)
+  }
+  step <- function() op_fori_loop(0, 1000, count, 0)
   expect_equal(as.numeric(step()), 1000)
   expect_no_growth(step, 50)
   expect_gte(calls, 1e5)
