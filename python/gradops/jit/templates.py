@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _source
 from ..autodiff import engine
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import key
@@ -117,10 +119,13 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
 def _player(operations: list[tuple[str, Operation, list[str]]], gradients: list[str | None]) -> Callable:
     """A function that does operations, each with the name of its result and the sources of its operands."""
     scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
-    lines = [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
+    lines = ["def play(add, number, operands, g, constants):\n"]
+    lines += [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
     lines.append(f"    return ({', '.join(map(str, gradients))},)\n")
-    exec("def play(add, number, operands, g, constants):\n" + "".join(lines), scope)
-    return scope["play"]
+    return _source.function("".join(lines), "play", f"rule {next(_numbers)}", scope)
+
+
+_numbers = itertools.count(1)
 
 
 def kernel_of(name: str, count: int) -> Callable:

@@ -344,8 +344,7 @@ def _svd(x, full_matrices):
             row, column = s[..., None, :], s[..., None]
             rounding = 10 * float(np.finfo(s.dtype.as_numpy_dtype).eps) * tf.reduce_max(s, -1, keepdims=True)
             inverse = tf.math.divide_no_nan(tf.cast(s > rounding, s.dtype), s)
-            apart = tf.cast(tf.abs(row - column) > rounding[..., None], s.dtype)
-            gaps = tf.math.divide_no_nan(apart, (row - column) * (row + column))
+            gaps = tf.math.divide_no_nan(_inverse_gaps(s), row + column)
             inner = (u_part - tf.linalg.adjoint(u_part)) * tf.cast(gaps * row, x.dtype)
             inner += (v_part - tf.linalg.adjoint(v_part)) * tf.cast(gaps * column, x.dtype)
             if x.dtype.is_complex:
