@@ -234,6 +234,14 @@ class Derivatives(_Contract):
             GradientError: ``run`` uses a tensor that needs a gradient and is no input.
         """
 
+    def eager(self) -> bool:
+        """Whether what runs now is recorded as it runs, and by nothing else, so that ``attach`` does for ``custom``."""
+        return False
+
+    def attach(self, values: list, pull: Callable, inputs) -> list:
+        """``values`` that were computed from the ``inputs``, with ``pull`` as their derivative: see ``custom``."""
+        raise NotImplementedError
+
     @required
     def value_and_grad(self, run: Callable, leaves: list) -> tuple:
         """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.

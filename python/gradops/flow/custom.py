@@ -19,6 +19,7 @@ from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.state import version
 from ..autodiff.variable import Variable
+from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops import conversion
 from ..ops._symbolic import in_model
@@ -100,8 +101,8 @@ class _Custom:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
     def __call__(self, *args, **kwargs):
-        if not kwargs and args and (backend := _owner(args)) is not None:  # tensors of one library and nothing else
-            return self._apply(backend, args, args)
+        if not kwargs and args and (found := _owner(args)) is not None:
+            return self._of_tensors(*found, args)
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
@@ -114,49 +115,81 @@ class _Custom:
         inputs = [leaves[i] for i in places]
         kinds = {type(x.data if isinstance(x, Variable) else x) for x in inputs}
         found = backends.beside_text(kinds, "custom_gradient")
-        return self._apply(found, inputs, leaves, places, form)
-
-    def _apply(self, backend, inputs, leaves=(), places=(), form=None):
-        """The value of a call whose arguments are the ``inputs``; with a ``form`` the leaves, of which these."""
         structure: Any = _tree.LEAF
 
         def run(*xs):
             nonlocal structure
-            a, k = (xs, {}) if form is None else _tree.unflatten(form, _filled(leaves, places, xs))
-            value, gradient = self._parts(a, k)
-            compiling = backends.compiling()
-            wants = self._form or self._form_of(gradient, compiling)
-            if is_tensor(value):
-                values, parts = [value], _tree.LEAF
-            else:
-                values, parts = _tree.flatten(value)
-                values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
-            structure = parts
-            alone = wants.alone and parts is _tree.LEAF and not k
-            read = () if compiling else _read_by(gradient, () if alone or not wants.takes_inputs(len(values)) else xs)
-
-            def pull(upstreams):
-                for x, state, before, _ in read:
-                    if state(x) != before:
-                        raise _stale(x)
-                if alone:
-                    result = gradient(upstreams[0])
-                else:
-                    upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
-                    result = wants.call(gradient, upstream, a, k)
-                if form is None and len(xs) == 1 and is_tensor(result):
-                    return [fit(result, xs[0])]
-                found = by_leaf(result, a, k, self.arguments.names)
-                return [fit(g, x) for g, x in zip(found if form is None else [found[i] for i in places], xs)]
-
+            given = _tree.unflatten(form, _filled(leaves, places, xs))
+            values, structure, pull = self._rule(found, xs, *self._parts(*given), *given, places)
             return values, pull
 
-        values = derivatives_of(backend, inputs).custom(run, inputs)
+        values = derivatives_of(found, inputs).custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
+
+    def _of_tensors(self, backend, derivatives, inputs):
+        """The value of a call whose arguments are tensors of one library."""
+        structure: Any = _tree.LEAF
+        if derivatives.eager():
+            value, gradient = self._parts(inputs, {})
+            if (self._form or self._form_of(gradient)).alone and backends.owner(type(value)) is backend:
+                return derivatives.attach([value], self._alone(gradient, inputs), inputs)[0]
+            values, structure, pull = self._rule(backend, inputs, value, gradient, inputs, {})
+            values = derivatives.attach(values, pull, inputs)
+        else:
+
+            def run(*xs):
+                nonlocal structure
+                values, structure, pull = self._rule(backend, xs, *self._parts(xs, {}), xs, {})
+                return values, pull
+
+            values = derivatives.custom(run, inputs)
+        return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
+
+    def _rule(self, backend, xs, value, gradient, args, kwargs, places=None):
+        """What a call returned as a list of values, their structure, and a function of upstream gradients to those of ``xs``.
+
+        Args:
+            places: which leaves of ``args`` and ``kwargs`` the tensors ``xs`` are; None where they are the ``args``.
+        """
+        compiling = backends.compiling()
+        wants = self._form or (Form(gradient, False, self.arguments) if compiling else self._form_of(gradient))
+        if is_tensor(value):
+            values, parts = [value], _tree.LEAF
+            if wants.alone and places is None:
+                return values, parts, self._alone(gradient, xs, compiling)
+        else:
+            values, parts = _tree.flatten(value)
+            values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
+        read = () if compiling else _read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
+
+        def pull(upstreams):
+            for x, state, before, _ in read:
+                if state(x) != before:
+                    raise _stale(x)
+            upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
+            found = by_leaf(wants.call(gradient, upstream, args, kwargs), args, kwargs, self.arguments.names)
+            return [fit(g, x) for g, x in zip(found if places is None else [found[i] for i in places], xs)]
+
+        return values, parts, pull
+
+    def _alone(self, gradient, xs, compiling=False):
+        """The same of a function of one upstream gradient, where the arguments are the tensors ``xs``."""
+        read = () if compiling else _read_by(gradient)
+
+        def pull(upstreams):
+            for x, state, before, _ in read:
+                if state(x) != before:
+                    raise _stale(x)
+            result = gradient(upstreams[0])
+            if len(xs) == 1 and is_tensor(result):
+                return (fit(result, xs[0]),)
+            return [fit(g, x) for g, x in zip(by_leaf(result, xs, {}, self.arguments.names), xs)]
+
+        return pull
 
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
-        result = self.f(*args, **kwargs)
+        result = self.f(*args, **kwargs) if kwargs else self.f(*args)
         if self.gradient is not None:
             return result, self.gradient
         if type(result) is tuple and len(result) == 2 and callable(result[1]):
@@ -182,26 +215,28 @@ class _Custom:
             self._arguments = Arguments(self.f)
         return self._arguments
 
-    def _form_of(self, gradient: Callable, compiling: bool) -> Form:
+    def _form_of(self, gradient: Callable) -> Form:
         """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
-        if code is None or compiling:
-            return Form(gradient, False, self.arguments)
         known = self._forms.get(id(code))
         if known is None:
-            known = self._forms[id(code)] = code, Form(gradient, False, self.arguments)
+            known = code, Form(gradient, False, self.arguments)
+            if code is not None:
+                self._forms[id(code)] = known
         return known[1]
 
 
-def _owner(args: tuple):
-    """The backend of tensors and variables, if it is one."""
-    found = None
+def _owner(args: tuple) -> tuple | None:
+    """The one backend of tensors and variables, and how it differentiates them; None where there is no such."""
+    first, derivatives = None, None
     for x in args:
-        backend = backends.owner(type(x.data if isinstance(x, Variable) else x))
-        if backend is None or found is not None and backend is not found:
+        found = backends.owner(type(x))
+        if found is None and isinstance(x, Variable):
+            found, derivatives = backends.owner(type(x.data)), tape
+        if found is None or found is not first is not None:
             return None
-        found = backend
-    return found
+        first = found
+    return first, derivatives or first.derivatives
 
 
 def _filled(leaves, places, xs) -> list:
@@ -212,12 +247,12 @@ def _filled(leaves, places, xs) -> list:
     return filled
 
 
-def _read_by(gradient: Callable, inputs) -> list[tuple]:
+def _read_by(gradient: Callable, inputs=()) -> list[tuple]:
     """The tensors whose values a gradient function reads: its inputs, and what it closes over.
 
     Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
     """
-    found = list(inputs)
+    found = [*inputs]
     for cell in getattr(gradient, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)
@@ -225,14 +260,13 @@ def _read_by(gradient: Callable, inputs) -> list[tuple]:
             pass
     read: list[tuple] = []
     for x in found:
-        if isinstance(x, Variable) or not hasattr(type(x), "_version"):
-            if is_tensor(x) and getattr(x, "dtype", None) is not str:
-                read.append((x, _written, _written(x), _memory(x)))
-        elif is_tensor(x):
-            try:
-                read.append((x, _torch_version, x._version, None))
-            except RuntimeError:  # torch's inference tensors count nothing
-                pass
+        if backends.owner(x.__class__) is None:
+            if isinstance(x, Variable) and x.dtype is not str:
+                read.append((x, _written, _written(x), x.data))
+        elif hasattr(x, "_version"):  # not so torch's inference tensors, which count nothing
+            read.append((x, _torch_version, x._version, None))
+        else:
+            read.append((x, _written, _written(x), x))
     return read
 
 

@@ -12,7 +12,7 @@ from ..ops.creation import full
 
 
 def is_tensor(value) -> bool:
-    return isinstance(value, Variable) or backends.of(value) is not None
+    return backends.owner(type(value)) is not None or isinstance(value, Variable)
 
 
 def by_leaf(result, args: tuple, kwargs: dict, names: list[str]) -> list:

@@ -40,8 +40,11 @@ tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
 
 
 def outside_of_transforms(function: type[torch.autograd.Function]) -> Callable:
-    """``function.apply`` without what it does, at each call, for the transformations of ``torch.func``."""
+    """``function.apply`` without what it, and the backward pass, do at each call for ``torch.func`` and for old names."""
     direct: Callable = getattr(super(torch.autograd.Function, function), "apply", function.apply)
+    backward = getattr(function, "_backward_cls", None)
+    if backward is not None:
+        backward.apply = function.backward  # PyTorch's looks, at each call, which of two names the function has
     return direct
 
 
@@ -54,6 +57,11 @@ private.find(FORWARD, "torch.autograd.forward_ad._current_level")
 def forward_level() -> int:
     """The level of forward mode that is open; -1 without."""
     return forward_ad._current_level
+
+
+def transforming() -> bool:
+    """Whether a transformation of ``torch.func`` runs, or a level of forward mode is open."""
+    return forward_ad._current_level >= 0 or bool(transforms_active())
 
 
 CHECKPOINT = "gradient_checkpoint_scope"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from operator import attrgetter
 
 import numpy as np
 import torch
@@ -90,9 +91,23 @@ def custom(run, inputs: list) -> list:
     if active and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return transforms.custom(run, inputs, reaches_others)
     values, pull = run(*inputs)
-    values = [v.clone() if _handed_through(v, inputs) else v for v in values]
+    values = attach(values, pull, inputs)
     if active and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
+    return values
+
+
+def eager() -> bool:
+    return not (torch.compiler.is_compiling() or transforms.active())
+
+
+def attach(values: list, pull, inputs) -> list:
+    for i, v in enumerate(values):
+        whole = _base(v)
+        for x in inputs:
+            if v is x or whole is not None and (whole is x or whole is _base(x)):  # an input, or a view of one
+                values[i] = v.clone()
+                break
     if not torch.is_grad_enabled():
         return values
     if reaches_others(values, inputs):
@@ -104,13 +119,7 @@ def custom(run, inputs: list) -> list:
     return values
 
 
-def _handed_through(v, inputs: list) -> bool:
-    """Whether a result is an input, or a view of one."""
-    base = _private.base(v)
-    for x in inputs:
-        if v is x or base is not None and (base is x or base is _private.base(x)):
-            return True
-    return False
+_base = _private.base
 
 
 def _custom_compiled(run, inputs: list) -> list:
@@ -286,7 +295,7 @@ def _in_transform(leaves: list) -> bool:
 
 def reaches_others(ys, inputs) -> bool:
     """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
-    seen = {x.grad_fn for x in inputs}
+    seen = set(map(_node, inputs))
     found = []  # it grows as it is gone through
     for y in ys:
         node = y.grad_fn
@@ -305,6 +314,9 @@ def reaches_others(ys, inputs) -> bool:
         if not further and (leaf := getattr(node, "variable", None)) is not None and _another(leaf, inputs):
             return True
     return False
+
+
+_node = attrgetter("grad_fn")
 
 
 def _another(leaf, inputs) -> bool:

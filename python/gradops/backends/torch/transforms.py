@@ -18,11 +18,7 @@ from ...errors import GradientError
 from . import _private
 
 wrapped, transforming, without_dead = _private.is_wrapped, _private.transforms_active, _private.without_dead
-
-
-def active() -> bool:
-    """Whether a transformation of ``torch.func`` runs, or a level of forward mode is open."""
-    return _private.forward_level() >= 0 or bool(transforming())
+active = _private.transforming
 
 
 def records(x) -> bool:
