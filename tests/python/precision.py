@@ -7,6 +7,7 @@ are the case's own or, for ops without a complex case, its real ones turned roun
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
@@ -15,7 +16,7 @@ from parity import loss as loss_of_one
 
 import gradops
 from gradops import backends, ops
-from gradops.errors import ArgumentTypeError
+from gradops.errors import ArgumentTypeError, JitError
 
 KINDS = {  # precision: its real and its complex dtype, and how far results, gradients and second gradients may be
     "float16": ("float16", "complex64", (2e-2, 4e-2, 1e-1)),
@@ -110,10 +111,30 @@ def outcome(case: Case, arguments: dict, backend: str, names: dict, orders: int 
         found = gradients(*values)
         return loss(found, weights(found, seed=11))
 
-    values = results(*leaves)
-    first = gradients(*leaves) if orders and leaves else []
-    second = list(gradops.grad(again, argnums=tuple(range(len(leaves))))(*leaves)) if orders > 1 and leaves else []
-    return values, first, second
+    def all_orders(*values):
+        first = gradients(*values) if orders and values else []
+        second = list(gradops.grad(again, argnums=tuple(range(len(values))))(*values)) if orders > 1 and values else []
+        return results(*values), first, second
+
+    return as_one_program(all_orders, leaves) if backend == "jax" and leaves else all_orders(*leaves)
+
+
+def as_one_program(f: Callable, leaves: list):
+    """``f`` compiled by JAX, which would compile each operation by itself; op by op where values decide."""
+    import jax
+
+    others: list = []
+
+    def tensors(*values):
+        found, form = jax.tree_util.tree_flatten(f(*values))
+        others[:] = [[None if backends.of(x) is not None else x for x in found], form]
+        return [x for x in found if backends.of(x) is not None]
+
+    try:
+        found = iter(jax.jit(tensors)(*leaves))
+    except (JitError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        return f(*leaves)
+    return jax.tree_util.tree_unflatten(others[1], [next(found) if x is None else x for x in others[0]])
 
 
 def loss(results: list, ws: list):

@@ -11,20 +11,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
 from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
-from ..autodiff.state import version
 from ..autodiff.variable import Variable
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
-from ..ops import conversion
 from ..ops._symbolic import in_model
 from .returned import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
+from .written import check_unwritten, read_by
 
 
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
@@ -101,8 +99,8 @@ class _Custom:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
     def __call__(self, *args, **kwargs):
-        if not kwargs and args and (found := _owner(args)) is not None:
-            return self._of_tensors(*found, args)
+        if not kwargs and args and (owner := _owner(args)) is not None:
+            return self._of_tensors(*owner, args)
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         leaves, form = _tree.flatten((args, kwargs))
@@ -114,13 +112,13 @@ class _Custom:
             return self._parts(args, kwargs)[0]
         inputs = [leaves[i] for i in places]
         kinds = {type(x.data if isinstance(x, Variable) else x) for x in inputs}
-        found = backends.beside_text(kinds, "custom_gradient")
+        found: Any = backends.beside_text(kinds, "custom_gradient")
         structure: Any = _tree.LEAF
 
         def run(*xs):
             nonlocal structure
-            given = _tree.unflatten(form, _filled(leaves, places, xs))
-            values, structure, pull = self._rule(found, xs, *self._parts(*given), *given, places)
+            a, k = _tree.unflatten(form, _filled(leaves, places, xs))
+            values, structure, pull = self._rule(found, xs, self._parts(a, k), a, k, places)
             return values, pull
 
         values = derivatives_of(found, inputs).custom(run, inputs)
@@ -130,27 +128,29 @@ class _Custom:
         """The value of a call whose arguments are tensors of one library."""
         structure: Any = _tree.LEAF
         if derivatives.eager():
-            value, gradient = self._parts(inputs, {})
+            returned = value, gradient = self._parts(inputs, {})
             if (self._form or self._form_of(gradient)).alone and backends.owner(type(value)) is backend:
                 return derivatives.attach([value], self._alone(gradient, inputs), inputs)[0]
-            values, structure, pull = self._rule(backend, inputs, value, gradient, inputs, {})
+            values, structure, pull = self._rule(backend, inputs, returned, inputs, {})
             values = derivatives.attach(values, pull, inputs)
         else:
 
             def run(*xs):
                 nonlocal structure
-                values, structure, pull = self._rule(backend, xs, *self._parts(xs, {}), xs, {})
+                values, structure, pull = self._rule(backend, xs, self._parts(xs, {}), xs, {})
                 return values, pull
 
             values = derivatives.custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
-    def _rule(self, backend, xs, value, gradient, args, kwargs, places=None):
-        """What a call returned as a list of values, their structure, and a function of upstream gradients to those of ``xs``.
+    def _rule(self, backend, xs, returned, args, kwargs, places=None):
+        """The values of a call in a list, their structure, and a function of upstream gradients to those of ``xs``.
 
         Args:
+            returned: the value and the gradient function.
             places: which leaves of ``args`` and ``kwargs`` the tensors ``xs`` are; None where they are the ``args``.
         """
+        value, gradient = returned
         compiling = backends.compiling()
         wants = self._form or (Form(gradient, False, self.arguments) if compiling else self._form_of(gradient))
         if is_tensor(value):
@@ -160,12 +160,10 @@ class _Custom:
         else:
             values, parts = _tree.flatten(value)
             values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
-        read = () if compiling else _read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
+        read = () if compiling else read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
 
         def pull(upstreams):
-            for x, state, before, _ in read:
-                if state(x) != before:
-                    raise _stale(x)
+            check_unwritten(read)
             upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
             found = by_leaf(wants.call(gradient, upstream, args, kwargs), args, kwargs, self.arguments.names)
             return [fit(g, x) for g, x in zip(found if places is None else [found[i] for i in places], xs)]
@@ -174,12 +172,10 @@ class _Custom:
 
     def _alone(self, gradient, xs, compiling=False):
         """The same of a function of one upstream gradient, where the arguments are the tensors ``xs``."""
-        read = () if compiling else _read_by(gradient)
+        read = () if compiling else read_by(gradient)
 
         def pull(upstreams):
-            for x, state, before, _ in read:
-                if state(x) != before:
-                    raise _stale(x)
+            check_unwritten(read)
             result = gradient(upstreams[0])
             if len(xs) == 1 and is_tensor(result):
                 return (fit(result, xs[0]),)
@@ -226,9 +222,10 @@ class _Custom:
         return known[1]
 
 
-def _owner(args: tuple) -> tuple | None:
+def _owner(args: tuple) -> tuple[Any, Any] | None:
     """The one backend of tensors and variables, and how it differentiates them; None where there is no such."""
-    first, derivatives = None, None
+    first: Any = None
+    derivatives = None
     for x in args:
         found = backends.owner(type(x))
         if found is None and isinstance(x, Variable):
@@ -245,51 +242,6 @@ def _filled(leaves, places, xs) -> list:
     for i, x in zip(places, xs):
         filled[i] = x
     return filled
-
-
-def _read_by(gradient: Callable, inputs=()) -> list[tuple]:
-    """The tensors whose values a gradient function reads: its inputs, and what it closes over.
-
-    Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
-    """
-    found = [*inputs]
-    for cell in getattr(gradient, "__closure__", None) or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # a name that is bound later
-            pass
-    read: list[tuple] = []
-    for x in found:
-        if backends.owner(x.__class__) is None:
-            if isinstance(x, Variable) and x.dtype is not str:
-                read.append((x, _written, _written(x), x.data))
-        elif hasattr(x, "_version"):  # not so torch's inference tensors, which count nothing
-            read.append((x, _torch_version, x._version, None))
-        else:
-            read.append((x, _written, _written(x), x))
-    return read
-
-
-_torch_version = attrgetter("_version")
-
-
-def _memory(x):
-    return x.data if isinstance(x, Variable) else x
-
-
-def _written(x) -> tuple[int, int]:
-    """What changes where a tensor is written in place: its memory, and how often that was written."""
-    data = _memory(x)
-    return id(data), version(data)
-
-
-def _stale(x) -> GradientError:
-    return GradientError(
-        f"a gradient function reads a tensor of shape {conversion.shape(x)} that was written in place after the "
-        "operation: the gradient would be that of other values.",
-        argument="f",
-        hint="write to a `clone()`, or have the gradient function close over one",
-    )
 
 
 def _output(backend, value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from contextvars import ContextVar
 
 import jax
@@ -46,15 +47,37 @@ def custom(run, inputs: list) -> list:
         return _staged(run, inputs)
 
     try:
-        return list(_eager(jax.tree_util.Partial(run), *inputs))
+        return list(_eager(len(inputs))(jax.tree_util.Partial(run), *inputs))
     except jax.errors.UnexpectedTracerError as error:
         raise _closed_over() from error
 
 
-@jax.custom_vjp
-def _eager(run, *xs):
-    """The values of ``run``: one function for all, as JAX looks at the signature of each that it has not seen."""
-    return _values(run.func, xs)[0]
+@functools.cache
+def _eager(count: int):
+    """A function of ``run`` and ``count`` inputs to the values of ``run``: one for all, as JAX keeps what it traced.
+
+    JAX asks for the signature of each part at each call; one that is known takes less time than one to be found out.
+    """
+
+    def values(run, *xs):
+        return _values(run.func, xs)[0]
+
+    def forward(run, *xs):
+        return _eager_forward(run, xs)
+
+    def backward(residuals, upstreams):
+        return (None, *residuals.func.gradients(residuals.args, upstreams))
+
+    inputs = ["run", *(f"x{i}" for i in range(count))]
+    values.__signature__ = forward.__signature__ = _signature(inputs)
+    backward.__signature__ = _signature(["residuals", "upstreams"])
+    function = jax.custom_vjp(values)
+    function.defvjp(forward, backward)
+    return function
+
+
+def _signature(names: list[str]) -> inspect.Signature:
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names])
 
 
 def _values(run, xs) -> tuple:
@@ -63,7 +86,7 @@ def _values(run, xs) -> tuple:
     return [jnp.copy(v) if traces.is_tracer(v) else v for v in values], pull
 
 
-def _eager_forward(run, *xs):
+def _eager_forward(run, xs):
     xs = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]  # JAX hands on Python's numbers as they are
     values, pull = _values(run.func, xs)
     if not traces.tracing():
@@ -80,14 +103,7 @@ def _eager_forward(run, *xs):
 
     closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
     residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
-    return _eager(run, *xs), residuals  # derivatives around see the rule
-
-
-def _eager_backward(residuals, upstreams):
-    return (None, *residuals.func.gradients(residuals.args, upstreams))
-
-
-_eager.defvjp(_eager_forward, _eager_backward)
+    return _eager(len(xs))(run, *xs), residuals  # derivatives around see the rule
 
 
 def _closed_over() -> GradientError:

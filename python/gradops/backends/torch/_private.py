@@ -40,7 +40,7 @@ tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
 
 
 def outside_of_transforms(function: type[torch.autograd.Function]) -> Callable:
-    """``function.apply`` without what it, and the backward pass, do at each call for ``torch.func`` and for old names."""
+    """``function.apply`` without what it does at each call for ``torch.func``, and the backward pass for old names."""
     direct: Callable = getattr(super(torch.autograd.Function, function), "apply", function.apply)
     backward = getattr(function, "_backward_cls", None)
     if backward is not None:
