@@ -38,7 +38,7 @@ def test_vector_jacobian_product():
     np.testing.assert_allclose(x.grad.data, [6, 48])
     with pytest.raises(RuntimeError, match="non-scalar"):
         (x * x).backward()
-    with pytest.raises(ShapeError, match=r"shape \(2,\); got \(3,\)"):
+    with pytest.raises(ShapeError, match=r"shape \(2,\) of `variables`; got \(3,\)"):
         (x * x).backward(np.ones(3))
     (x * x)[:1].backward()
 

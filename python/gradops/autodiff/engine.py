@@ -13,12 +13,13 @@ from heapq import heappop, heappush
 import numpy as np
 
 from .. import backends
-from ..errors import GradientError, ShapeError
+from ..errors import GradientError
 from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
 from .modes import recording
 from .passes import Pass, broken_off
+from .seeds import NAMES, check
 from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
 from .variable import Variable, attach, attach_new, wrap
 
@@ -26,26 +27,20 @@ FLOAT64 = np.dtype("float64")
 """The usual dtype, known at a glance."""
 
 
-def seed(root: Variable, given, create_graph: bool, name: str = "grad_variables"):
+def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAMES):
     """The gradient of ``root`` that a pass starts from: the given one, or 1."""
     if root.dtype in special:
         return special[root.dtype].seed(root, given)
     if given is None:
-        if root._data.__class__ is not np.float64 and conversion.size(root._data) != 1:
-            raise GradientError(
-                f"`{name}` is needed for a non-scalar of shape {root.shape}.",
-                argument=name,
-                hint="reduce it to a scalar, or pass the gradient to start from",
-            )
-        given = np.array(1.0) if root._data.__class__ is np.float64 else creation.ones_like(root._data)
+        if root._data.__class__ is np.float64:  # the usual loss, known at a glance
+            given = np.array(1.0)
+        else:
+            check(root._data, None, names)
+            given = creation.ones_like(root._data)
         return wrap(given) if create_graph else given
     if not isinstance(given, Variable) and backends.of(given) is None:
         given = backends.of(root.data).convert(given, conversion.dtype(root.data))
-    if tuple(given.shape) != root.shape:
-        raise ShapeError(
-            f"`{name}` must have the variable's shape {root.shape}; got {tuple(given.shape)}.",
-            argument=name,
-        )
+    check(root, given, names)
     if create_graph:
         return given if isinstance(given, Variable) else wrap(given)
     return given.data if isinstance(given, Variable) else given

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from .. import backends
 from ..errors import VARIABLE, ArgumentError, GradientError, Item, TypeOf
 from ..ops import creation
-from . import engine, torch_tape
+from . import engine, seeds, torch_tape
 from .graph import key
 from .variable import Variable, method, wrap
 
@@ -37,9 +37,9 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
         torch_tape.backward(roots, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
         return
     wanted = None if inputs is None else _leaves(inputs)
-    seeds = _seeds(roots, given, create_graph)
+    starts = _seeds(roots, given, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
-    gradients = engine.run(roots, seeds, retain, create_graph, wanted)
+    gradients = engine.run(roots, starts, retain, create_graph, wanted)
     undelivered = held_back.get()
     if undelivered is None:
         deliver(gradients, create_graph)
@@ -102,9 +102,9 @@ def grad(
     for i, target in enumerate(targets):
         if not isinstance(target, Variable) or not target.requires_grad:
             raise GradientError("{item} does not require a gradient.", argument="inputs", item=Item("inputs", i))
-    seeds = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
+    starts = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
-    ends = engine.run(roots, seeds, retain, create_graph, targets)
+    ends = engine.run(roots, starts, retain, create_graph, targets)
     return tuple(_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets))
 
 
@@ -138,15 +138,7 @@ def _leaves(inputs) -> list:
     return leaves
 
 
-def _seeds(roots: list, given: list | None, create_graph: bool, names=("variables", "grad_variables")) -> list:
-    if not roots:
-        raise ArgumentError(f"`{names[0]}` must not be empty.", argument=names[0])
-    given = [None] * len(roots) if given is None else given
-    if len(given) != len(roots):
-        raise ArgumentError(
-            f"`{names[1]}` must have one entry for each of `{names[0]}`: expected {len(roots)}, got {len(given)}.",
-            argument=names[1],
-        )
+def _seeds(roots: list, given: list | None, create_graph: bool, names: tuple[str, str] = seeds.NAMES) -> list:
     for root in roots:
         if not isinstance(root, Variable):
             raise GradientError(
@@ -156,9 +148,8 @@ def _seeds(roots: list, given: list | None, create_graph: bool, names=("variable
                 variable=VARIABLE,
                 root=TypeOf(root),
             )
-        if not root.requires_grad:
-            raise GradientError("the variable does not require a gradient and has no `grad_fn`.", argument=names[0])
-    return [engine.seed(root, g, create_graph, names[1]) for root, g in zip(roots, given)]
+    pairs = zip(roots, seeds.pair(roots, given, names))
+    return [engine.seed(root, g, create_graph, names) for root, g in pairs]
 
 
 def _sequence(value) -> list:

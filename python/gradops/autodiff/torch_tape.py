@@ -8,67 +8,47 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
+from ..errors import ArgumentTypeError, GradientError, TypeOf
+from . import seeds
 
 
 def backward(tensors: list, gradients: list | None, **settings) -> None:
     """``torch.autograd.backward``."""
     import torch
 
-    gradients = _as_tensors(gradients, tensors)
-    _check(tensors, gradients, "variables", "grad_variables")
-    _run(torch.autograd.backward, tensors, gradients, **settings)
+    _run(torch.autograd.backward, tensors, _starts(tensors, gradients), **settings)
 
 
 def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tuple:
     """``torch.autograd.grad``."""
     import torch
 
-    gradients = _as_tensors(gradients, tensors)
-    _check(tensors, gradients, "outputs", "grad_outputs")
-    return _run(torch.autograd.grad, tensors, inputs, gradients, **settings)
+    starts = _starts(tensors, gradients, ("outputs", "grad_outputs"))
+    return _run(torch.autograd.grad, tensors, inputs, starts, **settings)
 
 
-def _check(tensors: list, gradients: list | None, name: str, given: str) -> None:
-    """What torch's engine raises of its own before it starts."""
-    for x, g in zip(tensors, gradients or [None] * len(tensors)):
-        if not getattr(x, "requires_grad", True):
-            raise GradientError(
-                f"`{name}` does not require a gradient: nothing it was computed from does.", argument=name
-            )
-        if g is None and hasattr(x, "numel") and x.numel() != 1:
-            raise GradientError(
-                f"`{given}` is needed for a non-scalar of shape {tuple(x.shape)}.",
-                argument=given,
-                hint="reduce it to a scalar, or pass the gradient to start from",
-            )
-        if hasattr(g, "shape") and hasattr(x, "shape") and tuple(g.shape) != tuple(x.shape):
-            raise ShapeError(
-                f"`{given}` must have the shape {tuple(x.shape)} of `{name}`; got {tuple(g.shape)}.", argument=given
-            )
-
-
-def _as_tensors(gradients: list | None, tensors: list) -> list | None:
-    """Numbers and lists of them as tensors of torch's, which takes nothing else.
+def _starts(tensors: list, given: list | None, names: tuple[str, str] = seeds.NAMES) -> list:
+    """For each tensor the gradient that a pass starts from, or None; torch takes tensors and nothing else.
 
     Raises:
-        ArgumentTypeError: what is none of these.
+        ArgumentTypeError: what is neither tensor nor number.
     """
-    if gradients is None or len(gradients) != len(tensors):
-        return gradients
+    import torch
 
     def converted(g, like):
-        if g is None or backends.of(g) is not None or backends.of(like) is None:
-            return g
         owner = backends.of(like)
-        try:
-            return owner.convert(g, owner.dtype_name(like), like=like)
-        except (TypeError, ValueError) as error:
-            raise ArgumentTypeError(
-                "`grad_variables` must be tensors or numbers; got {g}.", argument="grad_variables", g=TypeOf(g)
-            ) from error
+        if g is not None and backends.of(g) is None and owner is not None:
+            try:
+                g = owner.convert(g, owner.dtype_name(like), like=like)
+            except (TypeError, ValueError) as error:
+                raise ArgumentTypeError(
+                    f"`{names[1]}` must be tensors or numbers; got {{g}}.", argument=names[1], g=TypeOf(g)
+                ) from error
+        if isinstance(like, torch.Tensor):
+            seeds.check(like, g, names)
+        return g
 
-    return [converted(g, like) for g, like in zip(gradients, tensors)]
+    return [converted(g, like) for g, like in zip(seeds.pair(tensors, given, names), tensors)]
 
 
 def loaded() -> Any:

@@ -166,10 +166,10 @@ class Body:
             if x is not None and ct is not None
         ]
         roots = [x for x, _ in flat]
-        seeds = [engine.seed(x, ct, create_graph) for x, ct in flat]
+        starts = [engine.seed(x, ct, create_graph) for x, ct in flat]
         wanted = [x for group, which in zip(self._inputs, active) for x, on in zip(group, which) if on]
         targets = [*wanted, *(SimpleNamespace(_node=node) for node in self.aliases)]
-        found = engine.run(roots, seeds, True, create_graph, targets) if roots and targets else {}
+        found = engine.run(roots, starts, True, create_graph, targets) if roots and targets else {}
         gradients = {place: g for place, (_, g) in found.items()}
         if create_graph:
             gradients = self._rejoined(gradients, arguments, start, now)

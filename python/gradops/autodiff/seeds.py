@@ -1,0 +1,54 @@
+"""What a backward pass may start from, the tape's and torch's: results, and for each its gradient, or None."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..ops import conversion
+
+NAMES = ("variables", "grad_variables")
+
+
+def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> list:
+    """A gradient, or None, for each of ``roots``: variables or torch tensors.
+
+    Args:
+        names: what the caller's arguments are called.
+
+    Raises:
+        ArgumentError: no roots, or another number of gradients.
+        GradientError: a root that requires no gradient.
+    """
+    if not roots:
+        raise ArgumentError(f"`{names[0]}` must not be empty.", argument=names[0])
+    given = [None] * len(roots) if given is None else given
+    if len(given) != len(roots):
+        raise ArgumentError(
+            f"`{names[1]}` must have one entry for each of `{names[0]}`: expected {len(roots)}, got {len(given)}.",
+            argument=names[1],
+        )
+    for root in roots:
+        if not getattr(root, "requires_grad", True):
+            raise GradientError(
+                f"`{names[0]}` does not require a gradient: nothing it was computed from does.", argument=names[0]
+            )
+    return given
+
+
+def check(root, given, names: tuple[str, str] = NAMES) -> None:
+    """The tensor ``root`` is one number, or ``given`` a tensor of its shape.
+
+    Raises:
+        GradientError: several numbers, and no gradient for them.
+        ShapeError: a gradient of another shape.
+    """
+    if given is None and conversion.size(root) != 1:
+        raise GradientError(
+            f"`{names[1]}` is needed for a non-scalar of shape {tuple(root.shape)}.",
+            argument=names[1],
+            hint="reduce it to a scalar, or pass the gradient to start from",
+        )
+    if given is not None and tuple(given.shape) != tuple(root.shape):
+        raise ShapeError(
+            f"`{names[1]}` must have the shape {tuple(root.shape)} of `{names[0]}`; got {tuple(given.shape)}.",
+            argument=names[1],
+        )
