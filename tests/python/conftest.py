@@ -26,6 +26,21 @@ def pytest_sessionfinish():
         engines.write()
 
 
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture
+def jax():
+    return pytest.importorskip("jax")
+
+
 @pytest.fixture(autouse=True)
 def settings_restored():
     """Whatever a test sets, the next one finds the defaults."""

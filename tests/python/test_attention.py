@@ -4,14 +4,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 from cases.attention import attention
 from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
 
-from gradops import backends, ops
+from gradops import ops
 from gradops.errors import ShapeError
 
-backends.by_name("jax").prepare("float64")
 random = np.random.default_rng(0)
 
 
@@ -77,7 +75,7 @@ def test_logits_are_never_all_in_memory():
     assert peak < 32 * 2**20
 
 
-def test_torch_fuses_where_nothing_is_differentiated():
+def test_torch_fuses_where_nothing_is_differentiated(torch):
     q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
     with torch.no_grad():
         plain = ops.dot_product_attention(q, q, q)
@@ -85,7 +83,7 @@ def test_torch_fuses_where_nothing_is_differentiated():
     torch.testing.assert_close(plain, ops.dot_product_attention(q, q, q, flash_attention=False).detach())
 
 
-def test_fused_attention_is_differentiated_once():
+def test_fused_attention_is_differentiated_once(torch):
     """A row of docs/differences.md. Without ``flash_attention=True`` there is a second derivative."""
     q = torch.tensor(some(1, 8, 2, 4), requires_grad=True)
     for flash in (True, None):
@@ -99,7 +97,7 @@ def test_fused_attention_is_differentiated_once():
 
 
 @pytest.mark.parametrize("how", ["plain", "causal", "shared", "one without gradient"])
-def test_torch_fuses_where_it_differentiates(how):
+def test_torch_fuses_where_it_differentiates(how, torch):
     """The fused kernel's values and gradients, the formula's second and third derivatives, and no graph besides."""
     random = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn((2, 5, 3, 4), generator=random, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -129,7 +127,7 @@ def test_torch_fuses_where_it_differentiates(how):
     assert not got[-1].requires_grad
 
 
-def test_vmap_in_torch():
+def test_vmap_in_torch(torch):
     q = torch.tensor(some(3, 1, 4, 2, 4))
     together = torch.func.vmap(lambda q: ops.dot_product_attention(q, q, q))(q)
     torch.testing.assert_close(together, torch.stack([ops.dot_product_attention(x, x, x) for x in q]))

@@ -1009,9 +1009,7 @@ def test_scopes_in_checkpoints_in_scopes_to_second_order(inner, outer):
 # --- beside an active GradientTape
 
 
-def test_torch_and_variables_beside_an_active_tape():
-    import tensorflow as tf
-
+def test_torch_and_variables_beside_an_active_tape(tf):
     a, b, c = torch_leaves()
     (v,) = variables(X)
     with tf.GradientTape(), gradient_checkpoint_scope():

@@ -4,21 +4,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import torch
 from parity import BACKENDS, numpy, tensors
 
 from gradops import Variable, autodiff, backends, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-backends.by_name("jax").prepare("float64")
 random = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("size", [5, 6, 7])
 @pytest.mark.parametrize("window", [1, 2, 3, 5])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_same_is_tensorflows_same(size, window, stride):
+def test_same_is_tensorflows_same(size, window, stride, tf):
     x, k = random.standard_normal((1, size, 2)), random.standard_normal((window, 2, 3))
     want = tf.nn.conv1d(x, k, stride, "SAME").numpy()
     np.testing.assert_allclose(ops.conv(x, k, stride, "same"), want)
@@ -27,7 +24,7 @@ def test_same_is_tensorflows_same(size, window, stride):
 
 
 @pytest.mark.parametrize("extra", [None, 0, 1])
-def test_valid_transpose_is_torchs(extra):
+def test_valid_transpose_is_torchs(extra, torch):
     x, k = random.standard_normal((2, 4, 3)), random.standard_normal((3, 2, 3))
     want = torch.nn.functional.conv_transpose1d(
         torch.tensor(x).transpose(1, 2), torch.tensor(k).permute(2, 1, 0), stride=2, output_padding=extra or 0

@@ -1,16 +1,12 @@
 """Connectionist temporal classification: beside the frameworks', long, infeasible, traced, and with bad input."""
 
-import jax
 import numpy as np
 import pytest
-import tensorflow as tf
-import torch
 from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
 
-from gradops import backends, ops
+from gradops import ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 
-backends.by_name("jax").prepare("float64")
 random = np.random.default_rng(0)
 
 
@@ -24,7 +20,7 @@ def problem(batch=3, steps=30, classes=6, labels=5):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_loss_is_torchs(dtype):
+def test_loss_is_torchs(dtype, torch):
     given = problem()
     logs = torch.log_softmax(torch.tensor(given["output"]), -1).transpose(0, 1)
     rest = [torch.tensor(given[name]) for name in ("target", "output_length", "target_length")]
@@ -60,18 +56,50 @@ def test_nothing_to_say(backend):
     assert (numpy(labels) == -1).all() and numpy(scores) == [[0.0]]
 
 
-def test_beams_are_tensorflows():
-    """A narrow beam too; TensorFlow's mask is the last class."""
-    inputs = 2 * random.standard_normal((3, 20, 5)).astype("float32")
-    lengths = np.array([20, 15, 1])
-    for width in (3, 50):
-        want, logs = tf.nn.ctc_beam_search_decoder(inputs.swapaxes(0, 1), lengths, width, 1)
-        labels, scores = ops.ctc_decode(inputs, lengths, "beam_search", width, mask_index=-1)
-        dense = np.full((3, 20), -1)
-        found = tf.sparse.to_dense(want[0], -1).numpy()
-        dense[:, : found.shape[1]] = found
-        np.testing.assert_array_equal(labels[0], dense)
+def slow_beams(logs, width: int, mask: int) -> list:
+    """Beginnings and their two probabilities in a dictionary: of ending in the mask, and of ending in the label."""
+    beginnings = {(): (0.0, -np.inf)}
+    for log in logs:
+        longer: dict = {}
+
+        def add(path, masked, labelled, longer=longer):
+            before = longer.get(path, (-np.inf, -np.inf))
+            longer[path] = np.logaddexp(before[0], masked), np.logaddexp(before[1], labelled)
+
+        for path, (masked, labelled) in beginnings.items():
+            whole = np.logaddexp(masked, labelled)
+            add(path, whole + log[mask], labelled + log[path[-1]] if path else -np.inf)
+            for label in set(range(len(log))) - {mask}:
+                add((*path, label), -np.inf, (masked if path[-1:] == (label,) else whole) + log[label])
+        best = sorted(longer, key=lambda path: -np.logaddexp(*longer[path]))[:width]
+        beginnings = {path: longer[path] for path in best}
+    return [(path, np.logaddexp(*ends)) for path, ends in beginnings.items()]
+
+
+@pytest.mark.parametrize("width", [1, 3, 50])
+def test_beams(width):
+    for seed in range(5):
+        inputs = 2 * np.random.default_rng(seed).standard_normal((2, 12, 5))
+        labels, scores = ops.ctc_decode(inputs, np.array([12, 7]), "beam_search", width, mask_index=3)
+        for b, length in enumerate((12, 7)):
+            logs = np.asarray(ops.log_softmax(inputs[b, :length]))
+            path, score = slow_beams(logs, width, 3)[0]
+            np.testing.assert_array_equal(labels[0, b], [*path, *[-1] * (12 - len(path))])
+            np.testing.assert_allclose(scores[b], score)
+
+
+def test_beams_are_tensorflows(tf):
+    """Where no beginning is left out: it drops them within a step. Its mask is the last class."""
+    for seed in range(5):
+        inputs = 2 * np.random.default_rng(seed).standard_normal((3, 6, 4)).astype("float32")
+        lengths = np.array([6, 4, 1])
+        want, logs = tf.nn.ctc_beam_search_decoder(inputs.swapaxes(0, 1), lengths, 3**7, 3)
+        labels, scores = ops.ctc_decode(inputs, lengths, "beam_search", 3**7, 3, mask_index=-1)
         np.testing.assert_allclose(scores, logs.numpy(), rtol=1e-5)
+        for got, found in zip(labels, want):
+            dense = np.full((3, 6), -1)
+            dense[:, : found.dense_shape[1]] = tf.sparse.to_dense(found, -1).numpy()
+            np.testing.assert_array_equal(got, dense)
 
 
 def test_more_answers_than_there_are():
@@ -80,7 +108,7 @@ def test_more_answers_than_there_are():
     np.testing.assert_allclose(scores[0, :2], np.log(0.5))
 
 
-def test_traced():
+def test_traced(tf, jax):
     given = problem(2, 6, 4, 2)
     want = ops.ctc_loss(**given)
     np.testing.assert_allclose(jax.jit(lambda x: ops.ctc_loss(**{**given, "output": x}))(given["output"]), want)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
-from gradops import Variable, autodiff, backends, ops
+from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-backends.by_name("jax").prepare("float64")
 rng = np.random.default_rng(3)
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from parity import BACKENDS, numpy, tensors
 
 from gradops import Variable, config, functional, ops
 
+torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(0)
 SQUARE, PAIR = RNG.random((2, 2)), (RNG.random(2), RNG.random(2))
 LARGE, VECTOR, UPSTREAM = RNG.random((4, 4)), RNG.random((4, 4)), np.ones(4)

@@ -26,7 +26,12 @@ def made(name: str, values: np.ndarray):
 
 
 def address(x) -> int:
-    return np.from_dlpack(x).ctypes.data
+    if not hasattr(x, "__dlpack__"):
+        pytest.skip(f"tensors of this {backends.of(x).name} speak no DLPack")
+    try:
+        return np.from_dlpack(x).ctypes.data
+    except BufferError as error:  # NumPy before 2.1 shares nothing that is read only, as JAX's memory is
+        pytest.skip(str(error))
 
 
 @pairs
@@ -81,6 +86,12 @@ def test_a_variable_speaks_dlpack(name, other):
         elif other == "tensorflow":
             tf = pytest.importorskip("tensorflow")
             received[other] = lambda x: tf.experimental.dlpack.from_dlpack(x.__dlpack__())
+        if not hasattr(v.data, "__dlpack__"):
+            with pytest.raises(errors.BackendError, match="without DLPack"):
+                received[other](v)
+            return
+        if (name, other) == ("jax", "numpy"):
+            address(v.data)
         y = received[other](v)
     assert address(y) == address(v.data) or other == "jax" and address(v.data) % 64
     np.testing.assert_array_equal(np.asarray(y), np.arange(4.0))

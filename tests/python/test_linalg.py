@@ -18,10 +18,9 @@ from parity import (
 )
 
 import gradops
-from gradops import Variable, autodiff, backends, ops
+from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
-backends.by_name("jax").prepare("float64")
 rng = np.random.default_rng(1)
 GENERAL = rng.uniform(-1, 1, (3, 3))
 POSITIVE = GENERAL @ GENERAL.T + np.eye(3)

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
-from gradops import Variable, autodiff, backends, ops
+from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
-
-backends.by_name("jax").prepare("float64")
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

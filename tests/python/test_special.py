@@ -33,7 +33,7 @@ def test_second_gradient_of_hypot_at_a_tie(backend):
         return ops.hypot(a, b)
 
     got = tape_second(f, x) if backend == "numpy" else native_gradient(f, x, backend, second=True)
-    want = native_gradient(lambda a, b: ops.sqrt(a * a + b * b), x, "torch", second=True)
+    want = tape_second(lambda a, b: ops.sqrt(a * a + b * b), x)
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_no_gradient_where_the_answer_is_put_in(backend):
 def test_sinc_at_zero_to_second_order(backend):
     x = [np.array(0.0)]
     second = tape_second(ops.sinc, x) if backend == "numpy" else native_gradient(ops.sinc, x, backend, second=True)
-    weight = native_gradient(lambda v: ops.square(v), x, "torch", second=True)[0] / 2
+    weight = tape_second(ops.square, x)[0] / 2
     np.testing.assert_allclose(second[0], -(np.pi**2) / 3 * weight)
 
 

@@ -91,13 +91,21 @@ def _dlpack(self: Variable, **arguments):
 
     Raises:
         GradientError: a variable that requires a gradient, as PyTorch's tensors do.
+        BackendError: its library's tensors speak no DLPack, as of an old TensorFlow.
     """
     if self.requires_grad:
         raise _recorded(self)
-    return self.data.__dlpack__(**arguments)
+    return _speaking_dlpack(self).__dlpack__(**arguments)
 
 
 @method("__dlpack_device__")
 def _dlpack_device(self: Variable):
     """The kind and number of the device that the data is on, as DLPack numbers them."""
-    return self.data.__dlpack_device__()
+    return _speaking_dlpack(self).__dlpack_device__()
+
+
+def _speaking_dlpack(variable: Variable):
+    if not hasattr(variable.data, "__dlpack__"):
+        name = backends.of(variable.data).name
+        raise BackendError(f"this version of {name} has tensors without DLPack.", hint='give `gradops.to(v, "numpy")`')
+    return variable.data

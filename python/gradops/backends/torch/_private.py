@@ -111,10 +111,26 @@ def results_of(node) -> tuple:
     return _metadata(node) if hasattr(node, "_input_metadata") else ()
 
 
+def _tracing():
+    """The module of ``make_fx``, which traces nothing before it is imported, or None."""
+    return sys.modules.get("torch.fx.experimental.proxy_tensor")
+
+
+def graph_in_progress():
+    """The mode in which ``make_fx`` writes operations down, or None."""
+    tracing = _tracing()
+    return tracing and tracing.get_innermost_proxy_mode()
+
+
+def is_traced(x) -> bool:
+    """Whether a graph is being traced in which ``x`` is no constant."""
+    mode = graph_in_progress()
+    return mode is not None and _tracing().get_proxy_slot(x, mode.tracer, None) is not None
+
+
 def untraced():
     """A scope in which ``make_fx`` writes nothing down: what is made there is a constant to its graphs."""
-    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    return getattr(tracing, "disable_proxy_modes_tracing", contextlib.nullcontext)()
+    return getattr(_tracing(), "disable_proxy_modes_tracing", contextlib.nullcontext)()
 
 
 ATTENTION = "fused attention that can be differentiated twice, on the CPU"

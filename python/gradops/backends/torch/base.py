@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import torch
 
@@ -91,7 +89,7 @@ def to_numpy(x) -> np.ndarray:
     x = x.detach()
     if reading():
         return x.numpy()
-    if _is_traced(x):
+    if _private.is_traced(x):
         raise looked_at_a_value()
     if x.dtype is torch.bfloat16:
         x = x.float()
@@ -105,16 +103,9 @@ def looked_at_a_value() -> JitError:
     )
 
 
-def _is_traced(x) -> bool:
-    """Whether a graph is being traced in which ``x`` is no constant."""
-    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    mode = proxies and proxies.get_innermost_proxy_mode()
-    return mode is not None and proxies.get_proxy_slot(x, mode.tracer, None) is not None
-
-
 def has_values(x) -> bool:
     """Whether a tensor's values can be looked at: not in a trace or a transformation."""
-    return not (compiling() or _private.is_wrapped(x) or _is_traced(x))
+    return not (compiling() or _private.is_wrapped(x) or _private.is_traced(x))
 
 
 def cast(x, dtype):

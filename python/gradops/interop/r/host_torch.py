@@ -6,7 +6,6 @@ import itertools
 import weakref
 
 import torch
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from ...backends.torch import _private, convert
 
@@ -14,7 +13,7 @@ from ...backends.torch import _private, convert
 def call_back(program, tensors: list) -> list | None:
     if any(isinstance(t, torch.Tensor) and _private.is_wrapped(t) for t in tensors):
         return list(Call.apply(program, *map(torch.as_tensor, tensors)))
-    if get_proxy_mode() is not None:
+    if _private.graph_in_progress() is not None:
         return recorded(program, list(map(torch.as_tensor, tensors)))
     return None
 
@@ -49,7 +48,7 @@ _numbers = itertools.count()
 
 def recorded(program, tensors: list) -> list:
     """The call as an operation of the graph that ``make_fx`` records."""
-    with torch.fx.experimental.proxy_tensor.disable_proxy_modes_tracing():
+    with _private.untraced():
         program(*tensors)
     number = next(_numbers)
     _programs[number] = program
@@ -57,7 +56,7 @@ def recorded(program, tensors: list) -> list:
     return _host(number, tensors)
 
 
-@torch.library.custom_op("gradops::host", mutates_args=())
+@torch.library.custom_op("gradops::host", mutates_args=(), schema="(int number, Tensor[] tensors) -> Tensor[]")
 def _host(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     program = _programs[number]
     return _tensors(program, program.cast(*tensors), tensors)
