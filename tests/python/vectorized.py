@@ -47,12 +47,16 @@ def check(case, way: str) -> None:
     library, backend = way.partition(".")[0], BACKEND[way.partition(".")[0]]
     backends.by_name(backend).prepare("float64")
     run, moving = parts_of(case, precision.example(case), backend)
+    once = precision.as_one_program if library == "jax" else lambda f, values: f(*values)
     convert = lambda v: precision.converted(v, backend, {})  # noqa: E731
     if way.endswith("jvp"):
-        return _forward(run, {k: convert(v) for k, v in moving.items()}, library)
-    both = {k: rows_of(v) for k, v in moving.items()}
-    want = [run({k: convert(row(v, i)) for k, v in both.items()}) for i in range(2)]
-    got = _mapped(way)(run, {k: convert(v) for k, v in both.items()})
+        return _forward(run, {k: convert(v) for k, v in moving.items()}, library, once)
+
+    def all_ways(both):
+        singles = [run({k: row(v, i) for k, v in both.items()}) for i in range(2)]
+        return _mapped(way)(run, both), *singles
+
+    got, *want = once(all_ways, [{k: convert(rows_of(v)) for k, v in moving.items()}])
     assert len(got) == len(want[0])
     for g, *singles in zip(got, *want):
         rtol = 1e-9 if ops.dtype(g) in ("float64", "complex128") else 1e-5
@@ -75,37 +79,41 @@ def _mapped(way: str):
     return lambda f, xs: vmap(f, randomness="same")(xs)
 
 
-def _forward(run, moving: dict, library: str) -> None:
+def _forward(run, moving: dict, library: str, once) -> None:
     """Forward mode against the transpose: for random ``w``, ``<w, J t>`` is ``<J' w, t>``."""
     names = list(moving)
     leaves = [x for k in names for x in (moving[k] if isinstance(moving[k], list) else [moving[k]])]
-    rng = np.random.default_rng(7)
-    tangents = [backends.of(x).convert(rng.normal(size=tuple(x.shape)).astype(ops.dtype(x))) for x in leaves]
+    tangents = weights_for(leaves, 7)
 
     def of_leaves(*xs):
         queue = list(xs)
         filled = {k: [queue.pop(0) for _ in moving[k]] if isinstance(moving[k], list) else queue.pop(0) for k in names}
         return tuple(r for r in run(filled) if "float" in ops.dtype(r) or "complex" in ops.dtype(r))
 
-    if library == "jax":
-        import jax
+    def both_ways(*xs):
+        if library == "jax":
+            from jax import jvp
+        else:
+            from torch.func import jvp
+        values, pushed = jvp(of_leaves, xs, tuple(tangents))
+        ws = weights_for(values, 8)
 
-        values, pushed = jax.jvp(of_leaves, tuple(leaves), tuple(tangents))
-    else:
-        from torch.func import jvp
+        def weighted(*xs):
+            return sum(ops.sum(ops.real(ops.multiply(ops.conj(w), y))) for w, y in zip(ws, of_leaves(*xs)))
 
-        values, pushed = jvp(of_leaves, tuple(leaves), tuple(tangents))
-    ws = [backends.of(v).convert(rng.normal(size=tuple(v.shape)).astype(ops.dtype(v))) for v in values]
-
-    def weighted(*xs):
-        return sum(ops.sum(ops.real(ops.multiply(ops.conj(w), y))) for w, y in zip(ws, of_leaves(*xs)))
-
-    pulled = gradops.grad(weighted, argnums=tuple(range(len(leaves))))(*leaves)
+        return ws, pushed, gradops.grad(weighted, argnums=tuple(range(len(xs))))(*xs)
 
     def inner(xs, ys):
-        return sum(np.sum(np.real(np.conj(numpy(x)) * numpy(y))) for x, y in zip(xs, ys))
+        return sum(np.sum(np.real(np.conj(numpy(x)) * numpy(y))) for x, y in zip(xs, ys, strict=True))
 
+    ws, pushed, pulled = once(both_ways, leaves)
     np.testing.assert_allclose(inner(ws, pushed), inner(pulled, tangents), rtol=1e-6, atol=1e-8)
+
+
+def weights_for(tensors, seed: int) -> list:
+    """Random tensors of the same shapes and dtypes."""
+    rng = np.random.default_rng(seed)
+    return [backends.of(x).convert(rng.normal(size=tuple(x.shape)).astype(ops.dtype(x))) for x in tensors]
 
 
 def tried(way: str) -> dict[str, str]:
