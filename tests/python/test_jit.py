@@ -30,23 +30,62 @@ def energy(x):
     return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
 
 
-def test_memory_while_a_step_is_compiled():
+@pytest.mark.parametrize("derivative, bytes_of_a_step", [(lambda f: f, 230), (value_and_grad, 330)])
+def test_memory_while_a_step_is_compiled(derivative, bytes_of_a_step):
+    """Operations on single numbers are whole numbers in an array; with a gradient the tape's nodes are added."""
     pytest.importorskip("llvmlite")  # without native code each step is source
 
     def f(x):
-        for _ in range(1000):
+        for _ in range(10_000):
             x = ops.sin(x * 0.999)
         return x
 
-    compiled = jit(value_and_grad(f))
-    jit(value_and_grad(lambda x: ops.sin(x * 0.999)))(np.float64(0.5))  # what is made once
+    compiled = jit(derivative(f))
+    jit(derivative(lambda x: ops.sin(x * 0.999)))(np.float64(0.5))  # what is made once
     tracemalloc.start()
     try:
         compiled(np.float64(0.5))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 600 * compiled.program(np.float64(0.5)).steps
+    assert peak < bytes_of_a_step * compiled.program(np.float64(0.5)).steps
+
+
+def test_what_no_result_needs_is_left_out():
+    def f(x, n):
+        unused = x
+        for i in range(n):
+            unused = ops.exp(-unused) + i
+            x = ops.sin(x) + ops.cos(unused) * 0.0 if i < 2 else ops.sin(x)
+        return x
+
+    short, long = (jit(lambda x, n=n: f(x, n)) for n in (3, 30))
+    for n, compiled in ((3, short), (30, long)):
+        np.testing.assert_array_equal(compiled(np.float64(0.5)), f(np.float64(0.5), n))
+    steps = [compiled.program(np.float64(0.5)).steps for compiled in (short, long)]
+    assert steps[1] - steps[0] == 27  # a sine each
+
+
+def test_numbers_between_calls_of_numpy():
+    """Results of arrays in operations on numbers, of which others are made, which NumPy's loops are for."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(5, 5000))
+
+    def f(p):
+        a, b = p[0], p[1]
+        total = a * 0.0
+        for row in y:
+            c = ops.exp(a) * b + total * 0.1  # needs what NumPy did
+            inner = ops.sum(ops.square(row - c))
+            d = ops.where(inner > 1.0, inner, 0.5) * ops.maximum(c, 0.25)
+            total = total + ops.log(d) + ops.power(c, 2) - (c > 0) * 0.5 + ops.minimum(3, a)
+        return total
+
+    p = np.array([0.2, -0.7])
+    compiled = jit(value_and_grad(f))
+    for found, expected in zip(compiled(p), value_and_grad(f)(p)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert "native" in compiled.explain()
 
 
 def test_same_numbers_without_calling_f_again(backend):

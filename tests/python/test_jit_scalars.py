@@ -16,6 +16,7 @@ from gradops.jit.logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.templates import template
 
 BINARY, UNARY = NAMES[:5], NAMES[5:]
+blocks = importlib.import_module("gradops.jit.blocks")
 
 
 class Logged:
@@ -352,6 +353,16 @@ def check_random(seed: int, steps: int):
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed):
     check_random(seed, 25)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_of_any_length(seed, monkeypatch):
+    """What is done with many operations at a time is the same for few: short blocks, and operations soon forgotten."""
+    monkeypatch.setattr(blocks, "LONGEST", 3)
+    monkeypatch.setattr(blocks, "_RECENT", 5)
+    monkeypatch.setattr(importlib.import_module("gradops.jit.native.lowering"), "FEW", 1)
+    monkeypatch.setattr(importlib.import_module("gradops.jit.scalars"), "LONGEST", 2)
+    check_random(500 + seed, 25)
 
 
 @pytest.mark.long

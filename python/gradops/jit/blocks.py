@@ -1,19 +1,32 @@
-"""Many operations on single numbers as one step of a program."""
+"""Many operations on single numbers as one step of a program.
+
+A loop over observations is thousands of them, so they are no objects: five whole numbers each, in one array.
+"""
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..ops._dispatch import registry
 from .array import Place
-from .calls import Step
+from .calls import Step, direct
+from .values import Values
 
 NAME = "scalars"
 """What such a step is called."""
+
+WIDTH = 5
+"""Words of an operation: its number, the place of its result, and those of up to three operands, 0 for none."""
+
+LONGEST = 1 << 16
+"""Operations of a block: what is done with all of a block at once takes so much memory and no more."""
 
 
 class Operation:
@@ -24,16 +37,25 @@ class Operation:
         pattern: its arguments: None for each number, and settings.
         kernel: NumPy's function of these.
         is_plain: whether there are no settings.
-        compute: the kernel as a function of the numbers alone; of Python's operators, which do it to the same bits,
-            where it is one.
+        operands: how many numbers it takes.
+        number: what it is called in the words of a block.
+        compute: the kernel as a function of the numbers alone, NumPy's or Python's; where it is an operator, Python's,
+            which does it to the same bits.
     """
 
-    __slots__ = ("name", "pattern", "kernel", "is_plain", "compute")
+    __slots__ = ("name", "pattern", "kernel", "is_plain", "operands", "number", "compute")
+    known: list[Operation] = []
 
     def __init__(self, name: str, pattern: tuple, kernel: Callable):
         self.name, self.pattern, self.kernel = name, pattern, kernel
-        self.is_plain = all(x is None for x in pattern)
-        self.compute = _OPERATORS.get(kernel, kernel) if self.is_plain else self._with_settings
+        self.operands = sum(x is None for x in pattern)
+        self.is_plain = self.operands == len(pattern)
+        if self.operands > WIDTH - 2:
+            raise TypeError(f"`{name}` takes {self.operands} numbers; a block has room for {WIDTH - 2}")
+        of_floats = kernel if isinstance(kernel, np.ufunc) else self._of_numpys
+        self.compute = _OPERATORS.get(kernel, of_floats) if self.is_plain else self._of_numpys
+        self.number = len(self.known)
+        self.known.append(self)
 
     def arguments(self, numbers) -> tuple:
         """The arguments with numbers in their places."""
@@ -42,15 +64,20 @@ class Operation:
         rest = iter(numbers)
         return tuple([next(rest) if x is None else x for x in self.pattern])
 
-    def _with_settings(self, *numbers) -> Any:
-        return self.kernel(*self.arguments(numbers))
+    def _of_numpys(self, *numbers) -> Any:
+        """For kernels that ask for dtypes."""
+        return self.kernel(*self.arguments([np.float64(x) if x.__class__ is float else x for x in numbers]))
+
+
+def _divide(x: float, y: float):
+    return x / y if y else np.true_divide(x, y)
 
 
 _OPERATORS: dict[Callable, Callable] = {
     np.add: operator.add,
     np.subtract: operator.sub,
     np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
+    np.true_divide: _divide,
     np.negative: operator.neg,
 }
 
@@ -61,55 +88,199 @@ def operation(name: str, pattern: tuple, kernel: Callable) -> Operation:
     return Operation(name, pattern, kernel)
 
 
-class Block:
-    """The operations of one step.
+@functools.cache
+def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
+    """What an op does with single numbers; None where it takes anything else, or gives it."""
+    entry = registry.get(name)
+    if entry is None or entry.family not in ELEMENTWISE or entry.tensors != entry.parameters or count > WIDTH - 2:
+        return None
+    examples = [np.float64(0.5)] * count
+    with np.errstate(all="ignore"):
+        try:
+            result = kernel(*examples)
+        except (TypeError, ValueError):
+            return None
+    return operation(name, (None,) * count, direct(kernel, examples)) if is_number(result) else None
 
-    Attributes:
-        operations: of each a tuple with the operation and the places of its operands, and the place of its result.
-        kinds: the operations, each once.
+
+def is_number(value) -> bool:
+    """Whether a value is a single float64 number or truth value."""
+    return isinstance(value, (np.generic, np.ndarray)) and not value.ndim and value.dtype in (np.float64, np.bool_)
+
+
+ELEMENTWISE = ("bounds", "comparison", "elementwise", "special")
+"""The families of ops whose results' elements come of the same elements of arguments."""
+
+
+class Block:
+    """Operations among a program's steps, whose results come one after the other.
+
+    Args:
+        words: of the operations, as :data:`WIDTH` says.
+        start, stop: which of them.
     """
 
-    def __init__(self, operations: list[tuple[tuple, int]]):
-        self.operations = operations
-        self.kinds: set[Operation] = {call[0] for call, _ in operations}
+    name = NAME
+    several = True
 
-    def step(self) -> Step:
-        """It as a step of a program."""
-        own = {place for _, place in self.operations}
-        uses = {place: None for call, _ in self.operations for place in call[1:] if place not in own}
-        return Step(NAME, self._refuse, (self, *map(Place, uses)), tuple([place for _, place in self.operations]), True)
+    def __init__(self, words: array, start: int, stop: int):
+        self._words, self._start, self._stop = words, start, stop
 
-    def steps(self) -> list[Step]:
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @property
+    def rows(self) -> np.ndarray:
+        """A row of each operation."""
+        return np.frombuffer(self._words, np.intc).reshape(-1, WIDTH)[self._start : self._stop]
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where the results go, in rising order."""
+        return self.rows[:, 1]
+
+    @functools.cached_property
+    def uses(self) -> tuple[Place, ...]:
+        """The places of what it takes from outside of it."""
+        rows = self.rows
+        operands = np.unique(rows[:, 2:])
+        return tuple(map(Place, np.setdiff1d(operands[operands > 0], rows[:, 1], assume_unique=True).tolist()))
+
+    @property
+    def kinds(self) -> list[Operation]:
+        """The operations, each once."""
+        return [Operation.known[i] for i in np.unique(self.rows[:, 0]).tolist()]
+
+    def names(self) -> Counter[str]:
+        """The names of its ops, with their number."""
+        found: Counter[str] = Counter()
+        for number, times in enumerate(np.bincount(self.rows[:, 0]).tolist()):
+            if times:
+                found[Operation.known[number].name] += times
+        return found
+
+    def needed(self, is_needed: bytearray) -> Block | None:
+        """Those of its operations that are needed, None for none.
+
+        Args:
+            is_needed: of each place whether what follows needs it; what the operations need is added.
+        """
+        rows = self.rows
+        _, places, *operands = rows.T.tolist()
+        for place, x, y, z in zip(places[::-1], *[column[::-1] for column in operands]):
+            if is_needed[place]:
+                is_needed[x] = is_needed[y] = is_needed[z] = 1
+        rows = rows[np.frombuffer(is_needed, bool)[rows[:, 1]]]
+        if len(rows) == len(self):
+            return self
+        return Block(array("i", rows.tobytes()), 0, len(rows)) if len(rows) else None
+
+    def steps(self) -> Iterator[Step]:
         """The same operations, each as a step."""
-        return [single(call, place) for call, place in self.operations]
-
-    @staticmethod
-    def _refuse(*_):
-        raise AssertionError("a block runs as native code, or as its single steps")
+        return steps_of(self.rows)
 
 
-def single(call: tuple, place: int) -> Step:
-    """One operation of a block as a step."""
-    what, *operands = call
-    return Step(what.name, what.kernel, what.arguments(map(Place, operands)), (place,), False)
+def among(places: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At which of a block's results places are, and whether they are among them."""
+    first = results[0]
+    position = np.full(results[-1] - first + 1, -1, np.intc)
+    position[results - first] = np.arange(len(results))
+    at = places - first
+    at[(at < 0) | (at >= len(position))] = 0
+    at = position[at]
+    return at, (at >= 0) & (results[at] == places)
 
 
-def block_of(step: Step) -> Block | None:
-    """The block that a step is; None of another."""
-    return step.arguments[0] if step.name == NAME else None
+def steps_of(rows: np.ndarray) -> Iterator[Step]:
+    """Operations of a block, each as a step."""
+    for number, place, *operands in rows.tolist():
+        what = Operation.known[number]
+        yield Step(what.name, what.kernel, what.arguments(map(Place, operands[: what.operands])), (place,), False)
 
 
-def count(steps: list[Step]) -> int:
+class Operations:
+    """Operations on single numbers while they are written down, none twice among the last of them.
+
+    Args:
+        values: of the places of a program.
+    """
+
+    def __init__(self, values: Values):
+        self._values = values
+        self._first = len(values)  # nothing before it comes of an operation that is in no block
+        self._words = array("i", [0] * WIDTH)
+        self._begun = 1  # the first operation that is in no block
+        self._recent: dict[tuple, int] = {}
+        self._older: dict[tuple, int] = {}
+
+    def place(self, call: tuple) -> int:
+        """Where the result of an operation is; ``call`` has it and the places of its operands."""
+        recent, older = self._recent, self._older
+        known = recent.get(call)
+        if known is None and older:
+            known = older.get(call)
+        if known is not None:
+            return known
+        values = self._values
+        numbers = values.numbers
+        if len(call) == 3:
+            what, x, y = call
+            z = 0
+            value = what.compute(numbers[x], numbers[y])
+        else:
+            what, x, y, z = (*call, 0, 0)[:4]
+            value = what.compute(*[numbers[p] for p in call[1:]])
+        if value.__class__ is float:  # the most frequent case of `values.new()`
+            place = len(numbers)
+            numbers.append(value)
+        else:
+            place = values.new(value[()] if value.__class__ is np.ndarray else value)
+        recent[call] = place
+        self._words.extend((what.number, place, x, y, z))
+        if len(recent) == _RECENT:
+            self._older, self._recent = recent, {}
+        return place
+
+    def are_used_by(self, places: tuple) -> bool:
+        """Whether there may be results among some places of what is in no block yet."""
+        first, others = self._first, self._values.others
+        for place in places:
+            if place >= first and (place not in others or not np.ndim(others[place])):
+                return len(self._words) > self._begun * WIDTH
+        return False
+
+    def blocks(self) -> list[Block]:
+        """What is in no block yet."""
+        start, self._begun = self._begun, len(self._words) // WIDTH
+        self._first = len(self._values)
+        return [Block(self._words, i, min(i + LONGEST, self._begun)) for i in range(start, self._begun, LONGEST)]
+
+    def finish(self) -> None:
+        """Let go of what finds an operation again."""
+        self._recent.clear()
+        self._older.clear()
+
+
+_RECENT = 1 << 15
+"""How many operations are recent; those before them are found again while as many follow."""
+
+
+def count(steps: list) -> int:
     """How many steps there are, with those of blocks."""
-    return sum(len(step.places) if step.name == NAME else 1 for step in steps)
+    return sum(len(step) if step.__class__ is Block else 1 for step in steps)
 
 
-def expanded(steps: list[Step], unless: Callable = lambda block: False) -> list[Step]:
+def names(step: Step | Block) -> Counter[str]:
+    """The names of the ops of a step, with their number."""
+    return step.names() if isinstance(step, Block) else Counter((step.name,))
+
+
+def expanded(steps: list, unless: Callable = lambda block: False) -> list:
     """Steps with blocks, but for those that ``unless`` holds of, as their single steps."""
-    if not any(step.name == NAME for step in steps):
-        return steps
-    found: list[Step] = []
+    found: list = []
     for step in steps:
-        block = block_of(step)
-        found += [step] if block is None or unless(block) else block.steps()
+        if isinstance(step, Block) and not unless(step):
+            found += step.steps()
+        else:
+            found.append(step)
     return found

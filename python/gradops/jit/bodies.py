@@ -65,7 +65,7 @@ class Body:
         inner.finish()
         self.held = [x for x, _ in inner.held]
         inner.inputs += [own.place.index for _, own in inner.held]
-        self.steps = emission.needed_steps(inner.steps, {p.index for group in self.outputs for p in group})
+        self.steps = emission.needed_steps(inner, {p.index for group in self.outputs for p in group})
         self._emitted: Any = None
         self._record([list(group) for group in results])
         self._in_use = 0

@@ -259,7 +259,7 @@ def _uncollected():
 
 def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     register()
-    program = Program()
+    program = Program(in_blocks=True)
     token = recorder.set(Recorder(program, unrolled=analyse is not None))
     try:
         result = f(*[program.input(np.asarray(x)) for x in tensors])

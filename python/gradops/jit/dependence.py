@@ -19,6 +19,7 @@ import numpy as np
 from ..backends._keys import plain
 from ..ops._dispatch import registry
 from .array import Place
+from .blocks import ELEMENTWISE, expanded
 from .calls import Step, places
 from .emission import last_uses, needed_steps
 from .program import Program
@@ -75,7 +76,7 @@ def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.n
         analysis.found[place] = _singles(start, math.prod(shape)).reshape(shape)
         start += math.prod(shape)
     wanted = {p.index for p in outputs if isinstance(p, Place)}
-    steps = needed_steps(program.steps, wanted)
+    steps = expanded(needed_steps(program, wanted))
     last = last_uses(steps)
     for i, step in enumerate(steps):
         analysis.take(step)
@@ -158,10 +159,7 @@ def _array(sets) -> np.ndarray:
 
 def _is_elementwise(name: str) -> bool:
     entry = registry.get(name)
-    return entry is not None and entry.family in _ELEMENTWISE and entry.tensors == entry.parameters
-
-
-_ELEMENTWISE = ("bounds", "comparison", "elementwise", "special")
+    return entry is not None and entry.family in ELEMENTWISE and entry.tensors == entry.parameters
 
 
 def _elementwise(analysis: Analysis, step: Step, *xs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from .. import _source
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
-from .blocks import count, expanded
+from .blocks import Block, count, expanded
 from .calls import Step, places
 from .program import Program
 
@@ -29,7 +29,7 @@ def function(program: Program, outputs: list) -> Any:
         A function with its ``source``, its number of ``steps`` and what is ``native`` of it.
     """
     wanted = {o.index for o in outputs if isinstance(o, Place)}
-    needed = needed_steps(program.steps, wanted)
+    needed = needed_steps(program, wanted)
     steps, explained = native.lowered(program, needed, wanted)
     steps = expanded(steps)
     last = last_uses(steps)
@@ -43,13 +43,20 @@ def function(program: Program, outputs: list) -> Any:
 # Liveness.
 
 
-def needed_steps(steps: list[Step], wanted: set[int]) -> list[Step]:
+def needed_steps(program: Program, wanted: Iterable[int]) -> list:
     """The steps that the wanted places need, in order."""
-    needed, found = set(wanted), []
-    for step in reversed(steps):
-        if not needed.isdisjoint(step.places):
+    is_needed, found = bytearray(len(program.values)), []
+    for place in wanted:
+        is_needed[place] = 1
+    for step in reversed(program.steps):
+        if isinstance(step, Block):
+            block = step.needed(is_needed)
+            if block is not None:
+                found.append(block)
+        elif any(is_needed[place] for place in step.places):
             found.append(step)
-            needed.update(step.uses)
+            for place in step.uses:
+                is_needed[place] = 1
     return found[::-1]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from array import array
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -31,13 +33,15 @@ class Log:
         self.program = program
         self.variables = variables
         self._inputs: list = []
-        self._found: list[tuple[Scalars, int]] = []
+        self._count = 0
+        self._starts: list[int] = []  # of the results in each of these
+        self._parts: list[tuple[Scalars, array]] = []
         self._seen: dict[int, Any] = {}
-        program.blocks.append(self)
+        program.logs.append(self)
 
     def forget(self) -> None:
         """Let go of what was written down: R may hold this for long."""
-        for table in (self._inputs, self._found, self._seen):
+        for table in (self._inputs, self._starts, self._parts, self._seen):
             table.clear()
 
     def record(self, words: list[float], inputs: list) -> None:
@@ -52,7 +56,7 @@ class Log:
         self._check()
         self._inputs += inputs
         block = Scalars(self.program)
-        start, here = len(self._found), []
+        start, here = self._count, array("i")
         outside: dict = {}
 
         def number(kind: int, x: float) -> int:
@@ -76,7 +80,9 @@ class Log:
                 here.append(add((entry, x, y)))
             else:
                 here.append(add((entry, x)))
-        self._found += [(block, result) for result in here]
+        self._starts.append(start)
+        self._parts.append((block, here))
+        self._count += len(here)
         block.close()
 
     def vector(self, indices: list[int]):
@@ -84,7 +90,7 @@ class Log:
         self._check()
         parts = []
         for index in indices:
-            block, number = self._found[index]
+            block, number = self._found(index)
             parts.append(block.result(number))
         if self.variables and not any(isinstance(x, Variable) for x in parts):
             parts[0] = wrap(parts[0])
@@ -95,9 +101,15 @@ class Log:
         if writing is None or writing.program.root is not self.program:
             raise JitError("a number of a function that is no more traced was used.")
 
+    def _found(self, index: int) -> tuple[Scalars, int]:
+        """What a result is a number of, and which."""
+        at = bisect_right(self._starts, index) - 1
+        block, numbers = self._parts[at]
+        return block, numbers[index - self._starts[at]]
+
     def _from_outside(self, index: int) -> tuple[int, Any]:
         """The place of a result of an earlier block, and its edge."""
-        block, number = self._found[index]
+        block, number = self._found(index)
         return block.places[number], block.edge(number)
 
     def takes(self, x) -> int:
@@ -117,7 +129,7 @@ class Log:
         self._check()
         found = self._seen.get(index)
         if found is None:
-            block, number = self._found[index]
+            block, number = self._found(index)
             found = block.result(number, seen=True)
             if self.variables and isinstance(found, Traced):
                 found = wrap(found)

@@ -13,8 +13,10 @@ import numpy as np
 
 from ..errors import JitError
 from .array import Place, Traced, frozen
+from .blocks import Operations, is_number, of_numbers
 from .calls import Step, direct, holds_arrays, key_of, placed, values_of
 from .memory import Memories
+from .values import Values
 
 
 class Program:
@@ -22,51 +24,49 @@ class Program:
 
     Args:
         parent: the program of the function in which this one is called, whose arrays it may use.
+        in_blocks: whether operations on single numbers go into blocks, as those of long loops.
 
     Attributes:
         steps: what ran, in order.
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and what is the same for all
             arguments, by place.
-        values: what stands at each place for the arguments that the function was traced with, from 1 on.
+        values: what stands at each place for the arguments that the function was traced with.
         root: the program of the function that is compiled.
         bodies: of that one all the functions that were traced within it.
         lifted: the arrays of ``parent`` that it uses, by their place there, and what they are here.
         replayed: programs that were done here, and what stands at each of their places here.
         passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
             what stands for each.
-        scalars: the places of operations on single numbers that were written down in blocks, by operation and operands.
-        blocks: what the tape has of these.
+        operations: operations on single numbers; of blocks what is in none yet.
+        logs: what the tape has of these.
         memories: which of its arrays share memory.
         current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
             that is done.
     """
 
-    def __init__(self, parent: Program | None = None) -> None:
+    def __init__(self, parent: Program | None = None, in_blocks: bool = False) -> None:
         self.parent = parent
         self.root: Program = self if parent is None else parent.root
         self.bodies: list[Any] = []
         self.lifted: dict[int, tuple[Any, Any]] = {}
         self.replayed: dict[Program, dict[int, Any]] = {}
         self.passed: dict[int, tuple[Any, Any]] = {}
-        self.scalars: dict[tuple, int] = {}
-        self.blocks: list[Any] = []
+        self.logs: list[Any] = []
         self.current: Program | None = self
         self.inputs: list[int] = []
-        self.steps: list[Step] = []
+        self.steps: list[Any] = []
         self.constants: dict[int, Any] = {}
         self._folded: set[int] = set()
         self._known: dict[int, Step] = {}
-        self.values: list[Any] = [None]
+        self.values = Values()
+        self.new = self.values.new
+        self.in_blocks = in_blocks
+        self.operations = Operations(self.values)
         self.memories = Memories()
         self._taken: dict[int, tuple] = {}
         self._written: dict[Any, Place] = {}
         self._literals: dict[bytes, int] = {}
-
-    def new(self, value) -> int:
-        """The place of a new value."""
-        self.values.append(value)
-        return len(self.values) - 1
 
     def _place(self, value, arguments=()):
         return self._traced(value, Place(self.new(value)), arguments)
@@ -210,6 +210,10 @@ class Program:
             arguments: traced arrays, and whatever else the kernel takes.
             values: the same with the value of each traced array.
         """
+        if self.in_blocks:
+            place = self._of_numbers(name, kernel, arguments, values)
+            if place:
+                return Traced(self.values[place], self, Place(place))
         spec = placed(arguments)
         key = key_of(name, spec)
         known = None if key is None else self._known.get(hash(key))
@@ -226,10 +230,51 @@ class Program:
         several = list if isinstance(result, list) else tuple if isinstance(result, tuple) else None
         places = tuple([Place(self.new(value)) for value in (result if several else [result])])
         step = Step(name, kernel, spec, places, several)
+        if self.operations.are_used_by(step.uses):
+            self._close()
         self.steps.append(step)
         if key is not None:
             self._known[hash(key)] = step
         return self._results(step, arguments)
+
+    def _of_numbers(self, name: str, kernel, arguments, values) -> int:
+        """The place of an operation's result where it is one on single numbers; 0 where it is not."""
+        what = of_numbers(name, kernel, len(arguments))
+        if what is None:
+            return 0
+        call: list = [what]
+        floats = literals = False
+        for x, value in zip(arguments, values):
+            if x.__class__ is Traced:
+                if value.__class__ is not np.float64 and not is_number(value):
+                    return 0
+                floats = floats or value.dtype == np.float64
+                call.append(x.place)
+            elif x.__class__ is float or x.__class__ is np.float64 or x.__class__ is int and abs(x) < _EXACT:
+                literals = True
+                number = np.float64(x)
+                call.append(self.literal(number, number.tobytes()))
+            else:
+                return 0
+        return self.operate(tuple(call)) if floats or not literals else 0
+
+    def operate(self, call: tuple) -> int:
+        """The place of the result of an :class:`.Operation`, which comes with the places of single numbers."""
+        same = self.times_one(call) if call[0].name == "multiply" else 0
+        return call[same] if same else self.operations.place(call)
+
+    def times_one(self, call: tuple) -> int:
+        """Which operand is the product, as the other is 1 at each call, as gradients start with; 0 for neither."""
+        constants = self.constants
+        for one, other in ((1, 2), (2, 1)):
+            factor = constants.get(call[one])
+            if factor is not None and factor == 1.0 and self.values.is_number(call[other]):
+                return other
+        return 0
+
+    def _close(self) -> None:
+        """Let what was done on single numbers come before the steps that are written from here on."""
+        self.steps += self.operations.blocks()
 
     def _results(self, step: Step, arguments):
         """What a step gives: each time arrays of their own, as a write to the one is none to the other."""
@@ -266,7 +311,9 @@ class Program:
 
     def finish(self) -> None:
         """Let go of what tracing alone needs."""
-        for table in (self._known, self.memories, self._taken, self._written, self._literals, self.scalars):
+        self._close()
+        self.operations.finish()
+        for table in (self._known, self.memories, self._taken, self._written, self._literals):
             table.clear()
 
     def forget(self) -> None:
@@ -274,11 +321,11 @@ class Program:
         self.values.clear()
         self.bodies.clear()
         for step in self.steps:
-            if hasattr(step.arguments[0], "forget"):  # a loop or branch, with programs of its own
+            if isinstance(step, Step) and hasattr(step.arguments[0], "forget"):  # a loop or branch, with programs
                 step.arguments[0].forget()
-        for block in self.blocks:
-            block.forget()
-        self.blocks.clear()
+        for log in self.logs:
+            log.forget()
+        self.logs.clear()
         if self.root is self:
             self.steps.clear()
             del self.root
@@ -293,6 +340,9 @@ def _are_ones(x) -> bool:
         return x == 1
     return isinstance(x, (np.ndarray, np.generic)) and x.size > 0 and x.flat[0] == 1 and bool(np.all(x == 1))
 
+
+_EXACT = 2**53
+"""Smaller whole numbers are floats."""
 
 _FEW = 16
 """How many bytes a constant may have to be found again by them; a larger one is found by its identity."""

@@ -8,8 +8,10 @@ operations: what an op's own rule does with one number is traced once (:mod:`.te
 
 from __future__ import annotations
 
+import functools
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from ..autodiff.variable import attach, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Place, Traced
-from .blocks import Block, Operation, operation
+from .blocks import LONGEST, WIDTH, Operation, operation
 from .bodies import data_of, is_active
 from .program import Program
 from .templates import template
@@ -32,8 +34,6 @@ class Numbers:
 
     def __init__(self, program: Program):
         self.program = program
-        self._known, self._values = program.scalars, program.values
-        self._written: list[tuple[tuple, int]] = []
 
     def literal(self, value) -> int:
         """A number that is the same at each call."""
@@ -49,41 +49,14 @@ class Numbers:
 
     def add(self, call: tuple) -> int:
         """The result of an operation, which comes with its operands."""
-        same = self._times_one(call) if call[0].name == "multiply" else 0
-        return call[same] if same else self._place(call)
+        return self.program.operate(call)
 
     def close(self) -> None:
-        """Write the operations down."""
-        if self._written:
-            self.program.steps.append(Block(self._written).step())
-            self._written = []
+        """Nothing more is written down."""
 
     def result(self, number: int, seen: bool = False):
         """A number as a traced one."""
-        return Traced(self._values[number], self.program, Place(number))
-
-    def _place(self, call: tuple) -> int:
-        """Where the result of an operation on what stands at places is."""
-        place = self._known.get(call)
-        if place is None:
-            values = self._values
-            if len(call) == 3:
-                what, x, y = call
-                value = what.compute(values[x], values[y])
-            else:
-                value = call[0].compute(*[values[p] for p in call[1:]])
-            place = self._known[call] = self.program.new(value)
-            self._written.append((call, place))
-        return place
-
-    def _times_one(self, call: tuple) -> int:
-        """Which operand is the product, as the other is 1 at each call, as gradients start with; 0 for neither."""
-        constants = self.program.constants
-        for one, other in ((1, 2), (2, 1)):
-            factor = constants.get(call[one])
-            if factor is not None and factor == 1.0 and self._values[call[other]].dtype == np.float64:
-                return other
-        return 0
+        return Traced(self.program.values[number], self.program, Place(number))
 
 
 class Scalars(Numbers):
@@ -100,17 +73,17 @@ class Scalars(Numbers):
 
     def __init__(self, program: Program):
         super().__init__(program)
-        self.places: list[int] = []
-        self.active: list[bool] = []
-        # Those that a gradient goes through: the operation, its result and operands, and which of these are active.
-        self._operations: list[tuple[Operation, int, tuple[int, ...], tuple[bool, ...]]] = []
+        self._place = program.operations.place
+        self.places = array("i")
+        self.active = bytearray()
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
         self._edges: dict[int, Any] = {}  # of what comes from outside
         self._picks: dict[int, Node] = {}  # of results that something outside uses
         self._pieces: list[Piece] = []
         self._first = 0
-        self._last_use: dict[int, int] = {}  # positions of operations
+        # Those that a gradient goes through: the operation, its result, and its operands.
+        self._operations = array("i")
 
     # What there is.
 
@@ -132,17 +105,19 @@ class Scalars(Numbers):
         places, active = self.places, self.active
         if len(call) == 3:
             what, x, y = call
-            at, flags = (what, places[x], places[y]), (active[x], active[y])
+            z = 0
+            at, on = (what, places[x], places[y]), active[x] or active[y]
+            same = self.program.times_one(at) if what.name == "multiply" else 0
+            if same:
+                return call[same]
         else:
-            what, *operands = call
-            at, flags = (what, *[places[i] for i in operands]), tuple([active[i] for i in operands])
-        same = self._times_one(at) if what.name == "multiply" else 0
-        if same:
-            return call[same]
-        on = True in flags
-        number = self._new(self._place(at), on)
+            what, x, y, z = (*call, 0, 0)[:4]
+            at, on = (what, *[places[i] for i in call[1:]]), True in [active[i] for i in call[1:]]
+        number = len(places)
+        places.append(self._place(at))
+        active.append(on)
         if on:
-            self._operations.append((what, number, call[1:], flags))
+            self._operations.extend((what.number, number, x, y, z))
         return number
 
     def _new(self, place: int, active: bool) -> int:
@@ -153,14 +128,24 @@ class Scalars(Numbers):
     # Written down.
 
     def close(self) -> None:
-        """Write the operations down, and record them on the tape."""
-        super().close()
+        """Record the operations on the tape."""
         if self._edges and recording.get():
             self._first = clock()
             for _ in range(2 * len(self.places) + 1):
                 clock()
-            self._pieces = [Piece(self, 0, len(self._operations), list(self._edges), tuple(self._edges.values()))]
-            self.program.blocks.append(self)
+            self._pieces = [Piece(self, 0, self._count(), list(self._edges), tuple(self._edges.values()))]
+            self.program.logs.append(self)
+
+    def _count(self) -> int:
+        return len(self._operations) // WIDTH
+
+    def _through(self, start: int, stop: int, step: int) -> Iterator[tuple[Operation, int, tuple[int, ...]]]:
+        """Operations that a gradient goes through, with their results and operands."""
+        known, rows = Operation.known, self._rows()[start:stop][::step]
+        for first in range(0, len(rows), LONGEST):
+            for number, result, x, y, z in rows[first : first + LONGEST].tolist():
+                what = known[number]
+                yield what, result, (x, y) if what.operands == 2 else (x, y, z)[: what.operands]
 
     def forget(self) -> None:
         """Let go of the graph, which leads back here."""
@@ -203,10 +188,12 @@ class Scalars(Numbers):
         made = Derivative(self)
         out = made.out
         cotangents = {i: out.input(ct) for i, ct in g.items()}
-        for what, result, operands, flags in reversed(self._operations[piece.start : piece.stop]):
+        active = self.active
+        for what, result, operands in self._through(piece.start, piece.stop, -1):
             ct = cotangents.pop(result, None)
             if ct is None:
                 continue
+            flags = tuple([active[i] for i in operands])
             for i, found in zip(operands, made.through(what, result, operands, flags, ct)):
                 if found is not None:
                     before = cotangents.get(i)
@@ -219,7 +206,7 @@ class Scalars(Numbers):
         made = Derivative(self)
         out = made.out
         found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
-        for what, result, operands, _ in self._operations[piece.start : piece.stop]:
+        for what, result, operands in self._through(piece.start, piece.stop, 1):
             for at, i in enumerate(operands):
                 if i in found:
                     flags = tuple([other == at for other in range(len(operands))])
@@ -232,8 +219,15 @@ class Scalars(Numbers):
 
     # Gradients of results that a caller got hold of.
 
+    def _result_of(self, at: int) -> int:
+        return self._operations[WIDTH * at + 1]
+
+    def _rows(self) -> np.ndarray:
+        """A row of each operation that a gradient goes through; for what is no operand 0, which is no result."""
+        return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
+
     def _piece_of(self, number: int) -> Piece:
-        at = bisect_left(self._operations, number, key=_result_of)
+        at = bisect_left(range(self._count()), number, key=self._result_of)
         return next(piece for piece in self._pieces if at < piece.stop)
 
     def _split(self, number: int) -> None:
@@ -242,24 +236,32 @@ class Scalars(Numbers):
         What comes before it, and it, becomes a piece of its own; the rest takes it, and all else that it uses of that
         piece, from there.
         """
-        piece = self._piece_of(number)
-        middle = bisect_right(self._operations, number, key=_result_of)
-        if not self._last_use:
-            self._last_use = {i: at for at, (_, _, used, _) in enumerate(self._operations) for i in used}
-        if self._last_use.get(number, -1) < middle:
+        piece, rows = self._piece_of(number), self._rows()
+        middle = bisect_right(range(self._count()), number, key=self._result_of)
+        if self._last_uses[number] < middle:
             return
-        later = {i for _, _, operands, _ in self._operations[middle : piece.stop] for i in operands if self.active[i]}
+        active = np.frombuffer(self.active, bool)
+        operands = np.unique(rows[middle : piece.stop, 2:])
         earlier = Piece(self, piece.start, middle, piece.takes, piece.node.edges)
         self._pieces.insert(self._pieces.index(piece), earlier)
-        mine = {result for _, result, _, _ in self._operations[piece.start : middle]}
-        for i in mine & self._picks.keys():
+        mine = rows[piece.start : middle, 1]
+        for i in set(mine.tolist()) & self._picks.keys():
             self._picks[i].edges = (earlier.node,)
-        crossing = sorted(later & mine)
+        crossing = np.intersect1d(operands[active[operands]], mine).tolist()
         piece.begin(middle, [*earlier.takes, *crossing], (*earlier.node.edges, *map(self.edge, crossing)))
+
+    @functools.cached_property
+    def _last_uses(self) -> np.ndarray:
+        """Of each number the last operation that uses it; -1 where none does."""
+        found = np.full(len(self.places), -1, np.intc)
+        rows = self._rows()
+        for at in range(2, WIDTH):
+            np.maximum.at(found, rows[:, at], np.arange(len(rows), dtype=np.intc))
+        return found
 
     def begins(self, start: int) -> int:
         """The time of a piece."""
-        return self.time_of(self._operations[start][1]) if self._operations else self._first
+        return self.time_of(self._result_of(start)) if self._operations else self._first
 
 
 class Piece:
@@ -338,10 +340,6 @@ class Tangents:
 
     def __getitem__(self, number: int):
         return self._made.tensor(self._numbers.get(number))
-
-
-def _result_of(entry: tuple) -> int:
-    return entry[1]
 
 
 _ADD = operation("add", (None, None), np.add)

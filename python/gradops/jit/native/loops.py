@@ -143,12 +143,12 @@ def _inside(lowering: Lowering, body) -> Inner:
         NotNative: one of them is none.
     """
     plan = Plan(body.program, [step.uses for step in body.steps])
-    plan.take(body.program.inputs)
+    plan.given(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
         if reason is not None:
             raise NotNative(f"`{step.name}` in the loop: {reason}")
-        plan.take(step.places)
+        plan.take(step)
     for place in body.program.inputs:
         dtype = np.asarray(body.program.value(place)).dtype
         if dtype not in FLOATS and dtype not in WHOLES and dtype != BOOL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +12,15 @@ import numpy as np
 
 from ... import config
 from ..array import Place
-from ..blocks import Block, Operation, block_of, expanded, single
+from ..blocks import Block, Operation, among, expanded, names, steps_of
 from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS, Code, NotNative
 from .machine import Machine
-from .plan import Plan, by_phase, needed_outside, phases, refuse_short
-from .rules import ELEMENTWISE, RULES
+from .plan import Plan, by_phase, needed_outside, phases, refuse_short, results_among
+from .rules import RULES
 from .run import Run
+from .together import Forms, Made, MadeIn
 from .whole import WHOLES, named
 
 
@@ -37,22 +39,22 @@ def lowered(
     for i, step in enumerate(steps):
         reason = plan.why_not(step, reads[i])
         if reason is None:
-            plan.take(step.places)
+            plan.take(step)
         else:
             refused[i] = reason
     runs: list[Lowering] = []
     while len(runs) == 0:
-        order = by_phase(phases(steps, reads, refused)) if refused else [range(len(steps))]
+        order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
         runs = _written(program, steps, order, refused, machine)
     found: list[Step] = []
-    needed = needed_outside(steps, reads, order, refused, wanted) if refused else wanted
+    is_needed = needed_outside(program, steps, reads, order, refused, wanted)
     for run, phase in zip(runs, order):
         native = [i for i in phase if i not in refused] if refused else phase
         if native:
-            found.append(run.step([p for i in native for p in steps[i].places if p in needed]))
-        found += [steps[i] for i in phase if i in refused]
-    return found, Counter((steps[i].name, reason) for i, reason in refused.items())
+            found.append(run.step([p for i in native for p in results_among(steps[i], is_needed)]))
+        found += expanded([steps[i] for i in phase if i in refused])
+    return found, Counter((name, reason) for i, reason in refused.items() for name in names(steps[i]).elements())
 
 
 @functools.cache
@@ -90,6 +92,10 @@ def _written(
     return found if len(refused) == before else []
 
 
+FEW = 12
+"""Operations that are written one by one, as a few are no quicker together."""
+
+
 class Lowering:
     """The code of one run, or of a loop in it, while it is written, with what rules need to know."""
 
@@ -100,58 +106,58 @@ class Lowering:
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
         self._whole: dict[int, Any] = {}
+        self._made = Made()
 
-    def lower(self, step: Step) -> None:
+    def lower(self, step: Step | Block) -> None:
         """Write the code of a step.
 
         Raises:
             NotNative: it cannot be native.
         """
-        block = block_of(step)
-        if block is not None:
-            self._lower_block(block)
-            return
+        if isinstance(step, Block):
+            self._lower_block(step)
+        else:
+            self._lower_step(step)
+        self._names += names(step)
+
+    def _lower_step(self, step: Step) -> None:
         result = RULES[step.name](self, step, *step.arguments)
-        self._names[step.name] += 1
-        if result.__class__ is int and self.program.values[step.places[0]].__class__ is np.float64:
+        if result.__class__ is int and self.program.values.is_number(step.places[0]):
             self._cells[step.places[0]] = result
             return
         for place, cells in zip(step.places, result if step.several else [result]):
             self.take(place, cells)
 
     def _lower_block(self, block: Block) -> None:
-        known, code, literals = self._cells, self.code, self.program.constants
-        forms = {
-            what: code.form(ELEMENTWISE[what.name])
-            for what in block.kinds
-            if what.is_plain and what.name in ELEMENTWISE
-        }
-        product = code.form("multiply")
-        words: list[int] = []
-        for call, place in block.operations:
-            form = forms.get(call[0])
-            if form is None and call[0].name == "power" and literals.get(call[2]) == 2:
-                form, call = product, (call[0], call[1], call[1])
-                self._names["power"] += 1
-            if form is None:
-                code.words.extend(words)
-                words.clear()
-                self.lower(single(call, place))
+        """Those that are one instruction each, which are most, many at a time; the others as steps."""
+        rows = block.rows
+        forms = Forms(self.code, block.kinds)
+        rows = forms.squared(rows, self.program.constants)
+        made = MadeIn(rows[:, 1].copy())
+        self._made.append(made)
+        together = forms.are_single(rows)
+        cuts = [0, *(np.flatnonzero(together[1:] != together[:-1]) + 1).tolist(), len(rows)]
+        for start, stop in itertools.pairwise(cuts):
+            part = rows[start:stop]
+            if together[start] and stop - start >= FEW:
+                self._lower_together(forms, part, made, start)
                 continue
-            number, last = form
-            words.append(number)
-            out = len(words)
-            words.append(0)  # the cell of the result, which comes after those of constants
-            for p in call[1:]:
-                cell = known.get(p)
-                words.append(self.cells(Place(p)) if cell is None else cell)
-            words += last
-            words[out] = known[place] = code.size
-            code.size += 1
-        code.words.extend(words)
-        for what, times in Counter([call[0] for call, _ in block.operations]).items():
-            if what in forms:
-                self._names[what.name] += times
+            for i, step in enumerate(steps_of(part), start):
+                self._lower_step(step)
+                made.cells[i] = self._cells.pop(step.places[0])
+
+    def _lower_together(self, forms: Forms, rows: np.ndarray, made: MadeIn, start: int) -> None:
+        code, operands = self.code, rows[:, 2:]
+        at, is_made = among(operands, made.places)
+        outside = np.unique(operands[~is_made])
+        cells = self._made.cells(outside)
+        cells[cells < 0] = [self.cells(Place(p)) if p else 0 for p in outside[cells < 0].tolist()]
+        results = np.arange(code.size, code.size + len(rows), dtype=np.intc)
+        code.size += len(rows)
+        made.cells[start : start + len(rows)] = results
+        found = made.cells[at]
+        found[~is_made] = cells[np.searchsorted(outside, operands[~is_made])]
+        code.words.frombytes(forms.words(rows, results, found).tobytes())
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""
@@ -208,6 +214,8 @@ class Lowering:
         wants_whole = is_whole if dtype is None else dtype in WHOLES
         known = self._whole if wants_whole else self._cells
         found = known.get(x.index)
+        if found is None and not is_whole and not wants_whole and self._made:
+            found = self._made.cell(x.index)
         if found is not None:
             return found
         if x.index in self.program.constants:
@@ -251,13 +259,13 @@ class Lowering:
 
     def elementwise(self, name: str, operands: tuple, step: Step):
         """The cells of an operation on arguments, of the shape and dtype of a step's result."""
-        value = self.program.values[step.places[0]]
-        if value.__class__ is np.float64:  # the most frequent case
+        if self.program.values.is_number(step.places[0]):  # the most frequent case
             known, found = self._cells, []
             for x in operands:
                 cell = known.get(x.index) if x.__class__ is Place else None
                 found.append(self.cells(x, FLOATS[0]) if cell is None else cell)
             return self.code.number(name, found)
+        value = self.value(step)
         if value.dtype == BOOL:
             dtype = self._met(operands)
             if dtype in WHOLES:

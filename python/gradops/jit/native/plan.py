@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+from array import array as words_of
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..array import Place
-from ..blocks import block_of, count
+from ..blocks import Block, count
 from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS
@@ -46,10 +48,14 @@ class Plan:
         self._reads = reads
         self._is_native = bytearray(len(program.values))  # by place, whether a native step makes it
 
-    def take(self, places: Sequence[int]) -> None:
-        """Note that native steps make these places."""
+    def given(self, places: Sequence[int]) -> None:
+        """Note what stands in native memory before the steps."""
         for place in places:
             self._is_native[place] = 1
+
+    def take(self, step: Step | Block) -> None:
+        """Note that a step is native."""
+        note(self._is_native, step, 1)
 
     @functools.cached_property
     def _uses(self) -> Counter[int]:
@@ -58,7 +64,7 @@ class Plan:
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
         """Why a step stays NumPy's; None where it does not."""
-        if block_of(step) is not None:
+        if isinstance(step, Block):
             return None  # it is of single numbers
         if step.name not in RULES:
             return "the machine has no such operation"
@@ -115,21 +121,35 @@ def _is_known(dtype) -> bool:
     return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 
-def phases(steps: list[Step], reads: Groups, refused: dict[int, str]) -> list[int]:
+def note(table: Any, step: Step | Block, value: int) -> None:
+    """Let a table by place, of an :mod:`array` or of bytes, have a value at the places of a step's results."""
+    if isinstance(step, Block):
+        np.frombuffer(table, "b" if isinstance(table, bytearray) else table.typecode)[step.places] = value
+        return
+    for place in step.places:
+        table[place] = value
+
+
+def results_among(step: Step | Block, is_chosen: bytearray) -> list[int]:
+    """The places of a step's results that are chosen."""
+    if isinstance(step, Block):
+        return step.places[np.frombuffer(is_chosen, bool)[step.places]].tolist()
+    return [place for place in step.places if is_chosen[place]]
+
+
+def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]) -> list[int]:
     """When each step runs: in each phase first the native ones, as one run, then the others."""
-    of_native: dict[int, int] = {}
-    of_others: dict[int, int] = {}
+    of_native, of_others = (words_of("i", [-1]) * len(program.values) for _ in range(2))
     found = []
     for i, step in enumerate(steps):
         native, phase = i not in refused, 0
         for place in reads[i]:
-            if place in of_native:
+            if of_native[place] >= 0:
                 phase = max(phase, of_native[place])
-            elif place in of_others:
+            elif of_others[place] >= 0:
                 phase = max(phase, of_others[place] + native)
         found.append(phase)
-        for place in step.places:
-            (of_native if native else of_others)[place] = phase
+        note(of_native if native else of_others, step, phase)
     return found
 
 
@@ -151,15 +171,18 @@ def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> N
 
 
 def needed_outside(
-    steps: list[Step], reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
-) -> set[int]:
-    """The places that are read outside of the run that makes them."""
-    run_of: dict[int, int] = {}
-    needed = set(wanted)
-    for number, phase in enumerate(order):
+    program: Program, steps: list, reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
+) -> bytearray:
+    """Of each place whether it is read outside of the run that makes it."""
+    run_of = words_of("i", [-2]) * len(program.values)
+    is_needed = bytearray(len(program.values))
+    for place in wanted:
+        is_needed[place] = 1
+    for number, phase in enumerate(order if refused else ()):
         for i in phase:
             here = -1 if i in refused else number
-            needed.update(place for place in reads[i] if here < 0 or run_of.get(place) != here)
-            for place in steps[i].places:
-                run_of[place] = here
-    return needed
+            for place in reads[i]:
+                if here < 0 or run_of[place] != here:
+                    is_needed[place] = 1
+            note(run_of, steps[i], here)
+    return is_needed

@@ -29,7 +29,8 @@ class Run:
         self.__name__ = "native"
         self._machine = code.machine
         self._checks = code.checks
-        self._words = np.append(np.asarray(code.words), np.int32(END))
+        code.words.append(END)
+        self._words = np.frombuffer(code.words, np.intc)
         self._template = code.template()
         self._inputs = [_slot(start, value) for start, value in inputs]
         self._outputs = [
