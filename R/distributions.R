@@ -45,9 +45,16 @@ holds <- function(test) {
   if (is_tensor(test)) test else test & !is.na(test)
 }
 
-# a * log(x), 0 where both are 0.
+# a * log(x), 0 where both are 0. Of a number of R's without comparisons, so that in a compiled loop it can be logged.
 times_log <- function(a, x) {
-  a * log(x + (holds(x == 0) & holds(a == 0)))
+  none <- holds(a == 0)
+  if (!is_tensor(none) && !any(none)) {
+    a * log(x)
+  } else if (!is_tensor(none) && length(none) == 1L) {
+    a * log(x + (1 - abs(sign(x))))
+  } else {
+    a * log(x + (holds(x == 0) & none))
+  }
 }
 
 # What no count is; what is missing may be one.

@@ -45,17 +45,26 @@ read_pending <- function(x, places) {
   } else if (entry > 0L) {
     written_part(log$entries[[entry]], cells, log$from[cells] == entry)
   } else if (isTRUE(all(log$from[cells] == 0L))) {
-    call_core("interop.r.subset", log$base, lapply(places, place_operand), TRUE)
+    element_at(log$base, cells) %||% call_core("interop.r.subset", log$base, lapply(places, place_operand), TRUE)
   }
 }
 
 written_part <- function(entry, cells, is_here) {
   if (length(cells) == 1L) {
-    at <- list(match(cells, entry$cells))
-    if (length(entry$cells) == 1L) entry$part else call_core("interop.r.subset", entry$part, at, TRUE)
+    at <- match(cells, entry$cells)
+    if (length(entry$cells) == 1L) {
+      entry$part
+    } else {
+      element_at(entry$part, at) %||% call_core("interop.r.subset", entry$part, list(at), TRUE)
+    }
   } else if (isTRUE(all(is_here)) && identical(as.vector(cells), entry$cells)) {
     if (is.null(dim(cells))) entry$part else fill(entry$part, dim(cells))
   }
+}
+
+# One element by its position, in a function that is compiled.
+element_at <- function(x, cells) {
+  if (length(cells) == 1L && !is.null(state$scalars)) scalar_element(x, as.vector(cells))
 }
 
 is_pending <- function(x) {

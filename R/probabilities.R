@@ -35,7 +35,7 @@ plogis <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE)
 plogis_tensor <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
   z <- (q - location) / scale
   if (!lower.tail) z <- -z
-  if (log.p) op_log_sigmoid(z) else op_sigmoid(z)
+  if (log.p) -op_softplus(-z) else op_sigmoid(z)
 }
 
 #' @rdname tensor_distributions

@@ -47,8 +47,8 @@ subset_tensor <- function(x, ..., drop = TRUE) {
     }
   }
   names <- names_tensor(x)
-  if (is.null(names) && ...length() == 1L && !is.null(state$scalars)) {
-    part <- if (!missing(..1)) scalar_element(x, ..1)
+  if (is.null(names) && !is.null(state$scalars) && (isTRUE(drop) || ...length() == 1L)) {
+    part <- single_element(x, ...)
     if (!is.null(part)) {
       return(part)
     }
@@ -62,6 +62,34 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- scalar_element(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
+}
+
+# `x[i]` and `x[i, j]` of one position in each dimension, in a function that is compiled; NULL where Python must find it.
+single_element <- function(x, ...) {
+  if (...length() == 1L) {
+    return(if (!missing(..1)) scalar_element(x, ..1))
+  }
+  if (...length() == 0L || missing(..1) || missing(..2) || !is.null(dimnames_tensor(x)) || is_scalar(x)) {
+    return(NULL)
+  }
+  places <- if (...length() == 2L) list(..1, ..2) else places_of(...)
+  dim <- .subset2(x, "gradops_extent")
+  if (is.null(dim)) {
+    dim <- dim_tensor(x)
+    assign("gradops_extent", dim, envir = x)
+  }
+  if (length(places) != length(dim)) {
+    return(NULL)
+  }
+  before <- 0
+  for (k in length(dim):1) {
+    place <- places[[k]]
+    if (!is.numeric(place) || length(place) != 1L || is.object(place) || !isTRUE(place >= 1 && place < dim[k] + 1)) {
+      return(NULL)
+    }
+    before <- before * dim[k] + trunc(place) - 1
+  }
+  scalar_element(x, before + 1)
 }
 
 # Indices of a matrix whose rows and columns have names.
@@ -87,7 +115,7 @@ element_tensor <- function(x, ...) {
     return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
   }
   part <- if (is_pending(x)) read_pending(x, single(places_of(...)))
-  if (is.null(part) && ...length() == 1L && !is.null(state$scalars)) part <- scalar_element(x, ..1)
+  if (is.null(part) && !is.null(state$scalars)) part <- single_element(x, ...)
   part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
 

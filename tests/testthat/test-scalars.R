@@ -57,7 +57,9 @@ test_each("each function of R's on a number", {
     function(x) -x, function(x) x^2, function(x) 2^x, function(x) x^x, function(x) x - 1L, function(x) 3 / x,
     function(x) log(x, 3), function(x) x %% 0.3, function(x) round(x), function(x) digamma(x), function(x) +x,
     function(x) max(x, 0.2), function(x) pmin(x, 0.2), function(x) sum(x, x), function(x) op_exp(x),
-    function(x) as.numeric(x)^2, function(x) dnorm(0.3, x, exp(x), log = TRUE)
+    function(x) as.numeric(x)^2, function(x) dnorm(0.3, x, exp(x), log = TRUE), sign, plogis, pnorm,
+    function(x) plogis(x, log.p = TRUE), function(x) dpois(0, x, log = TRUE), function(x) dpois(3, x),
+    function(x) dbinom(2, 2, plogis(x), log = TRUE)
   )
   for (f in functions) {
     g <- function(p) f(p[1]) * p[2] + f(p[2])
@@ -207,4 +209,37 @@ test_that("random functions of numbers, compiled and not", {
     compiled <- jit(value_and_grad_fn(f))(x)
     expect_equal(compiled$gradient, gradient(f, x))
   }
+})
+
+test_each("what is read of a vector between operations on numbers and on vectors", {
+  f <- function(p) {
+    a <- p[1] * 2
+    v <- exp(p)
+    w <- a * v
+    b <- w[2] * 3
+    v[1] * b + w[3]
+  }
+  found <- jit(value_and_grad_fn(f))(start)
+  expect_equal(found$value, f(start))
+  expect_equal(found$gradient, numeric_gradient(f, start), tolerance = 1e-6)
+})
+
+test_each("elements of matrices and arrays", {
+  x <- (1:12) / 10
+  weights <- matrix(1:12, 3)
+  f <- function(p) {
+    m <- matrix(p, 3)
+    total <- 0
+    for (i in 1:3) for (j in 1:4) total <- total + exp(m[i, j] * weights[i, j] / 10) * m[[i, j]] + m[(j - 1) * 3 + i]^2
+    cube <- array(p, c(3, 2, 2))
+    filled <- matrix(0, 3, 2)
+    filled[, 1] <- p[1:3]
+    for (i in 2:3) filled[i, 2] <- filled[i - 1, 1] * total
+    total + cube[2, 1, 2] * cube[1, 2, 1] - sum(m[1, 2, drop = FALSE]) + sum(filled)
+  }
+  found <- jit(value_and_grad_fn(f))(x)
+  expect_equal(found$value, f(x))
+  expect_equal(found$gradient, numeric_gradient(f, x), tolerance = 1e-6)
+  expect_identical(jit(function(p) dim(outer(p, p)[1, 1, drop = FALSE]) + 0 * p)(c(1, 2)), c(1, 1))
+  expect_error(jit(function(p) outer(p, p)[3, 1])(c(1, 2)), "2 elements", class = "gradops_error_axis")
 })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from array import array
 from bisect import bisect_right
 from typing import Any
@@ -72,7 +73,8 @@ class Log:
         for word, x, y in zip(words[::3], words[1::3], words[2::3]):
             entry, first, second, count = _decoded(word)
             if count == 0:
-                here.append(block.input(ops.get_item(self._inputs[int(x)], int(y))))
+                given = self._inputs[int(x)]
+                here.append(block.input(ops.get_item(given, _position(given.shape, int(y)))))
                 continue
             x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
             if count == 2:
@@ -113,10 +115,10 @@ class Log:
         return block.places[number], block.edge(number)
 
     def takes(self, x) -> int:
-        """The size of a vector whose elements are taken, 0 of a number that is; -1 of anything else."""
-        if not self.has_floats(x) or x.ndim > 1 or data_of(x).stale or 0 in x.shape:
+        """The size of an array whose elements are taken, 0 of a number that is; -1 of anything else."""
+        if not self.has_floats(x) or data_of(x).stale or 0 in x.shape:
             return -1
-        return x.shape[0] if x.ndim else 0
+        return math.prod(x.shape) if x.ndim else 0
 
     def has_floats(self, x) -> bool:
         """Whether ``x`` is a tensor of the same function whose elements are such numbers."""
@@ -153,6 +155,17 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
 
 
+def _position(shape: tuple, place: int) -> int | tuple[int, ...]:
+    """The position of the element after ``place`` others, in R's order: by column."""
+    if len(shape) == 1:
+        return place
+    position = []
+    for size in shape:
+        place, here = divmod(place, size)
+        position.append(here)
+    return tuple(position)
+
+
 @functools.cache
 def _decoded(word: float) -> tuple[Operation | None, int, int, int]:
     """The operation that a word means, the kinds of its operands, and how many there are; 0 of an element's."""
@@ -166,16 +179,16 @@ def _operation(name: str, count: int = 1) -> Operation:
 
 
 _BINARY = "add subtract multiply divide power".split()
-_UNARY = (
-    "negative exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh lgamma abs".split()
-)
+_UNARY = """negative abs sign exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh
+sigmoid softplus lgamma erf erfc""".split()
+_OF_REALS = {"sign": "real_sign"}
 
 OPERATIONS: list[Operation | None] = [
     None,
     *(_operation(name, 2) for name in _BINARY),
-    *(_operation(name) for name in _UNARY),
+    *(_operation(_OF_REALS.get(name, name)) for name in _UNARY),
 ]
-"""What a log takes, by number; None: to read an element of a vector."""
+"""What a log takes, by number; None: to read an element of an array."""
 
 NAMES = [*_BINARY, *_UNARY]
 """The names of those after the first."""

@@ -6,7 +6,7 @@ from ...jit import logs as _logs
 from .errors import Failure
 
 scalar_names = _logs.NAMES
-"""The operations by number, from 1; 0 reads an element of a vector."""
+"""The operations by number, from 1; 0 reads an element of an array."""
 
 
 def scalars(x):
@@ -15,7 +15,7 @@ def scalars(x):
 
 
 def takes_scalars(log: _logs.Log, x) -> int:
-    """The size of a vector whose elements a log takes, 0 of a number that it takes; -1 of anything else."""
+    """The size of an array whose elements a log takes, 0 of a number that it takes; -1 of anything else."""
     return log.takes(x)
 
 
@@ -24,10 +24,10 @@ def floats_of_scalars(log: _logs.Log, x) -> bool:
     return log.has_floats(x)
 
 
-def write_scalars(log: _logs.Log, words: list[float] | None, inputs: list, numbers: float | list[float] | None):
+def write_scalars(log: _logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None):
     """Write operations down; the tensor of a result, or of several, by number."""
     try:
-        if words:
+        if words or inputs:  # inputs come once, also where there is no operation on them
             log.record(words, inputs)
         if isinstance(numbers, list):
             return log.vector([int(number) for number in numbers])
