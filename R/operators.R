@@ -36,7 +36,8 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
-    if (!is.null(state$scalars) && !missing(e2) && !is.null(scalar <- scalar_operation(operator, e1, e2))) {
+    log <- scalar_operation()
+    if (!is.null(log) && !missing(e2) && !is.null(scalar <- log(operator, e1, e2))) {
       scalar
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))

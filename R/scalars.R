@@ -7,21 +7,24 @@
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
 # where nothing is compiled.
 
-# The result of an operation on two numbers; NULL where Python must do it.
-scalar_operation <- function(op, x, y) {
+# What gives the result of an operation on two numbers, NULL where Python must do it; NULL where nothing is compiled.
+scalar_operation <- function() {
   log <- state$scalars
-  if (!is.environment(log)) {
-    is <- function(operand) is.environment(operand) && is_scalar(operand)
-    log <- if (is(x)) begin_scalars(x) else if (is(y)) begin_scalars(y)
-  }
+  if (is.environment(log)) log$operation else if (!is.null(log)) first_operation
+}
+
+# The same where no log has begun.
+first_operation <- function(op, x, y) {
+  is <- function(operand) is.environment(operand) && is_scalar(operand)
+  log <- if (is(x)) begin_scalars(x) else if (is(y)) begin_scalars(y)
   if (!is.null(log)) log$operation(op, x, y)
 }
 
-# The same of one number.
+# The result of a function of one number.
 scalar_function <- function(op, x) {
   force(x) # which may begin the log
   log <- state$scalars
-  if (is.null(log) || !is.environment(x) || !is_scalar(x)) {
+  if (is.null(log) || !is.environment(x) || is.null(.subset2(x, "gradops_scalar"))) {
     return(NULL)
   }
   if (!is.environment(log)) log <- begin_scalars(x)
@@ -118,40 +121,54 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
-  # NULL where Python must do it.
+  # NULL where Python must do it. What is a number of this log, and what is R's own, is looked at here, as `operand()`
+  # would take half as long again.
   operation <- function(op, x, y) {
     code <- codes[[op]]
-    first <- if (is.environment(x)) .subset2(x, "gradops_scalar")
-    if (missing(y)) {
-      is <- if (is.null(first) || first < begun) operand(x) else c(1, first - begun)
-      return(if (length(code <- code + 4 * is[1L]) > 0L) add(code, is[2L], 0))
-    }
-    second <- if (is.environment(y)) .subset2(y, "gradops_scalar")
-    if (is.null(code) || is.null(first) && is.null(second)) {
+    if (is.null(code)) {
       return(NULL)
     }
-    if (is.null(first) || first < begun) {
-      is <- operand(x)
-      code <- code + 4 * is[1L]
-      first <- is[2L]
+    if (is.environment(x)) {
+      first <- .subset2(x, "gradops_scalar")
+      if (is.null(first) || first < begun) {
+        is <- operand(x)
+        code <- code + 4 * is[1L]
+        first <- is[2L]
+      } else {
+        code <- code + 4
+        first <- first - begun
+      }
+      names <- attr(x, "gradops_names", TRUE)
     } else {
-      code <- code + 4
-      first <- first - begun
+      if (missing(y) || !is.environment(y) || !is_literal(x)) {
+        return(NULL)
+      }
+      first <- x
+      names <- NULL
     }
-    if (is.null(second) || second < begun) {
-      is <- operand(y)
-      code <- code + is[1L]
-      second <- is[2L]
+    if (missing(y)) {
+      second <- 0
+    } else if (is.environment(y)) {
+      second <- .subset2(y, "gradops_scalar")
+      if (is.null(second) || second < begun) {
+        is <- operand(y)
+        code <- code + is[1L]
+        second <- is[2L]
+      } else {
+        code <- code + 1
+        second <- second - begun
+      }
+      if (is.null(names)) names <- attr(y, "gradops_names", TRUE)
+    } else if (is_literal(y)) {
+      second <- y
     } else {
-      code <- code + 1
-      second <- second - begun
+      return(NULL)
     }
     if (length(code) == 0L) {
       return(NULL)
     }
     result <- add(code, first, second)
-    unnamed <- is.null(attr(x, "gradops_names", TRUE)) && is.null(attr(y, "gradops_names", TRUE))
-    if (unnamed) result else keep_names(result, x, y)
+    if (is.null(names)) result else keep_names(result, x, if (!missing(y)) y)
   }
 
   # The element after `place` others; NULL where Python must find it.
@@ -183,14 +200,10 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
   }
   pyobj <- as.name("pyobj")
 
-  # What an operand is, and the number or where it is found; NULL of none.
+  # What a tensor is as an operand, and where it is found; NULL of none.
   operand <- function(x) {
-    if (is.environment(x)) {
-      input <- input(x)
-      if (identical(input[2L], 0)) c(2, input[1L])
-    } else if (is_literal(x)) {
-      c(0, x)
-    }
+    input <- input(x)
+    if (identical(input[2L], 0)) c(2, input[1L])
   }
 
   # Which input a tensor is, and its size: 0 of a single number, less than 0 of what is none.

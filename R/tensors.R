@@ -9,7 +9,8 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  if (!is.null(state$scalars) && !missing(e2) && !is.null(scalar <- scalar_operation(.Generic, e1, e2))) {
+  log <- scalar_operation()
+  if (!is.null(log) && !missing(e2) && !is.null(scalar <- log(.Generic, e1, e2))) {
     return(scalar)
   }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
@@ -137,7 +138,7 @@ Math_tensor <- function(x, ...) {
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   if (is.character(f)) {
-    keep_names(call_op(f, x), x)
+    scalar_function(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
     keep_names(f(x, ...), x)
   } else {
