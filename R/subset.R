@@ -47,8 +47,8 @@ subset_tensor <- function(x, ..., drop = TRUE) {
     }
   }
   names <- names_tensor(x)
-  if (is.null(names) && !is.null(state$scalars) && (isTRUE(drop) || ...length() == 1L)) {
-    part <- single_element(x, ...)
+  if (is.null(names) && !is.null(state$scalars)) {
+    part <- single_element(x, ..., drop = drop)
     if (!is.null(part)) {
       return(part)
     }
@@ -64,32 +64,41 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
 
-# `x[i]` and `x[i, j]` of one position in each dimension, in a function that is compiled; NULL where Python must find it.
-single_element <- function(x, ...) {
+# `x[i]` and `x[i, j]` of one position for each dimension, in a function that is compiled; NULL where Python must find
+# it.
+single_element <- function(x, ..., drop = TRUE) {
   if (...length() == 1L) {
-    return(if (!missing(..1)) scalar_element(x, ..1))
+    if (!missing(..1)) scalar_element(x, ..1)
+  } else if (isTRUE(drop) && ...length() > 1L && !missing(..1) && !missing(..2) && is.null(dimnames_tensor(x))) {
+    place <- place_in(places_of(...), known_dim(x))
+    if (!is.null(place)) scalar_element(x, place)
   }
-  if (...length() == 0L || missing(..1) || missing(..2) || !is.null(dimnames_tensor(x)) || is_scalar(x)) {
+}
+
+# The position in R's order, by column, of the element at a place for each dimension; NULL where it is not one element.
+place_in <- function(places, dim) {
+  if (length(places) != length(dim)) {
     return(NULL)
   }
-  places <- if (...length() == 2L) list(..1, ..2) else places_of(...)
+  before <- 0
+  for (k in rev(seq_along(dim))) {
+    place <- places[[k]]
+    if (!is_position(place) || is.object(place) || place >= dim[k] + 1) {
+      return(NULL)
+    }
+    before <- before * dim[k] + trunc(place) - 1
+  }
+  before + 1
+}
+
+# Dimensions, asked for once.
+known_dim <- function(x) {
   dim <- .subset2(x, "gradops_extent")
   if (is.null(dim)) {
     dim <- dim_tensor(x)
     assign("gradops_extent", dim, envir = x)
   }
-  if (length(places) != length(dim)) {
-    return(NULL)
-  }
-  before <- 0
-  for (k in length(dim):1) {
-    place <- places[[k]]
-    if (!is.numeric(place) || length(place) != 1L || is.object(place) || !isTRUE(place >= 1 && place < dim[k] + 1)) {
-      return(NULL)
-    }
-    before <- before * dim[k] + trunc(place) - 1
-  }
-  scalar_element(x, before + 1)
+  dim
 }
 
 # Indices of a matrix whose rows and columns have names.

@@ -15,13 +15,14 @@ complex result a rule is taken as that of a holomorphic function, unless ``compl
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 from numpy import ndarray
 
-from .. import backends
+from .. import _source, backends
 from ..errors import GradientError
 from ..ops import _dispatch, conversion
 from .graph import PICK, RESULT, Node, Rule
@@ -113,8 +114,7 @@ def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
             needed.add(position)
             given.append(f"saved[{position}]")
     call = f"{{rule}}({', '.join(given)})"
-    function = _written(f"lambda rule: lambda g, saved, edge: {call.format(rule='rule', edge='edge')}")(rule)
-    return _Vjp(function, call, rule, needed)
+    return _Vjp(_calling(("rule",), "edge", call.format(rule="rule", edge="edge"))(rule), call, rule, needed)
 
 
 _OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
@@ -122,15 +122,20 @@ _OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
 
 
 @cache
-def _written(source: str) -> Callable:
-    return eval(source, {"__name__": __name__})
+def _calling(rules: tuple[str, ...], edges: str, calls: str) -> Callable:
+    """A function of rules, which gives the function of ``(g, saved, edges)`` that calls them."""
+    source = f"def calling({', '.join(rules)}):\n    return lambda g, saved, {edges}: {calls}\n"
+    return _source.function(source, "calling", f"calls of rules {next(_numbers)}", {"__name__": __name__})
+
+
+_numbers = itertools.count(1)
 
 
 def _together(vjps: list[_Vjp]) -> Callable:
     """What ``pull`` of a :class:`.graph.Rule` is for these rules of its edges; without one None goes back."""
     calls = "".join(vjp.call.format(rule=f"rule{i}", edge=f"edges[{i}]") + ", " for i, vjp in enumerate(vjps))
-    names = ", ".join(f"rule{i}" for i in range(len(vjps)))
-    return _written(f"lambda {names}: lambda g, saved, edges: ({calls})")(*[vjp.rule for vjp in vjps])
+    names = tuple(f"rule{i}" for i in range(len(vjps)))
+    return _calling(names, "edges", f"({calls})")(*[vjp.rule for vjp in vjps])
 
 
 _NO_VJP = _Vjp(lambda g, saved, edge: None, "None", None, set())

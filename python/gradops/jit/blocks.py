@@ -53,7 +53,8 @@ class Operation:
         if self.operands > WIDTH - 2:
             raise TypeError(f"`{name}` takes {self.operands} numbers; a block has room for {WIDTH - 2}")
         of_floats = kernel if isinstance(kernel, np.ufunc) else self._of_numpys
-        self.compute = _OPERATORS.get(kernel, of_floats) if self.is_plain else self._of_numpys
+        _, plain = OPERATORS.get(kernel, ("", of_floats))
+        self.compute = plain if self.is_plain else self._of_numpys
         self.number = len(self.known)
         self.known.append(self)
 
@@ -73,13 +74,14 @@ def _divide(x: float, y: float):
     return x / y if y else np.true_divide(x, y)
 
 
-_OPERATORS: dict[Callable, Callable] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: _divide,
-    np.negative: operator.neg,
+OPERATORS: dict[Callable, tuple[str, Callable]] = {
+    np.add: ("+", operator.add),
+    np.subtract: ("-", operator.sub),
+    np.multiply: ("*", operator.mul),
+    np.true_divide: ("/", _divide),
+    np.negative: ("-", operator.neg),
 }
+"""Ufuncs that an operator of Python's does some times faster on single numbers, to the same bits: its sign, and it."""
 
 
 @functools.cache

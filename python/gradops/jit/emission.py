@@ -12,7 +12,7 @@ from .. import _source
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
-from .blocks import Block, count, expanded
+from .blocks import OPERATORS, Block, count, expanded
 from .calls import Step, places
 from .program import Program
 
@@ -104,9 +104,6 @@ def _fits(operand, result) -> bool:
 
 # Lines.
 
-OPERATORS = {np.add: " + ", np.subtract: " - ", np.multiply: " * ", np.true_divide: " / ", np.negative: "-"}
-"""Ufuncs that Python's operators do some times faster on single numbers, to the same bits."""
-
 
 def emit(
     program: Program, steps: list[Step], outputs: list, last: dict[int, int], over: dict[int, int], own: Collection[int]
@@ -119,9 +116,9 @@ def emit(
     for i, step in enumerate(steps):
         call = [_source_of(a, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
         target = ", ".join(f"v{p}" for p in step.places) + ("," if step.several else "")
-        sign = OPERATORS.get(step.kernel) if isinstance(step.kernel, np.ufunc) else None
-        if sign is not None and _of_numbers(program, step):
-            lines.append(f"{target} = {sign.join(call) if len(call) > 1 else sign + call[0]}")
+        if isinstance(step.kernel, np.ufunc) and step.kernel in OPERATORS and _of_numbers(program, step):
+            sign, _ = OPERATORS[step.kernel]
+            lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")
         else:
             scope[f"k{i}"] = step.kernel
             if i in over:
