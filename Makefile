@@ -15,12 +15,16 @@ test:
 quick:
 	tools/test --quick
 
-# The random and long tests, which report their seeds: GRADOPS_LONG=<factor> makes them longer.
+# The random and long tests: GRADOPS_LONG=<factor> makes them longer; GRADOPS_SEED=<number> gives a run's seeds again, which
+# what fails is said with.
+long_r = $(patsubst tests/testthat/test-%.R,%,$(shell grep -l GRADOPS_LONG tests/testthat/test-*.R))
 test-long: export GRADOPS_LONG ?= 1
+test-long: export GRADOPS_SEED ?= $(shell date +%s)
+test-long: export NOT_CRAN = true
+test-long: export RETICULATE_PYTHON = $(CURDIR)/$(python)
 test-long: setup
-	$(python) -m pytest -q -n 2 -p no:benchmark -m long -rA
-	status=0; for backend in numpy torch tensorflow jax; do for theme in random-arguments leaks; do \
-	  NOT_CRAN=true RETICULATE_PYTHON=$(CURDIR)/$(python) GRADOPS_BACKEND=$$backend Rscript -e 'library(gradops); testthat::test_file(sprintf("tests/testthat/test-%s.R", commandArgs(TRUE)), package = "gradops", load_package = "installed", stop_on_failure = TRUE)' $$theme || status=1; done; done; exit $$status
+	status=0; echo "GRADOPS_SEED=$$GRADOPS_SEED"; $(python) -m pytest -q -n 2 -p no:benchmark -m long || status=1; \
+	  Rscript tools/test.R --only=$$(echo $(long_r) | tr ' ' ,) numpy torch tensorflow jax || status=1; exit $$status
 
 # The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
 # with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.

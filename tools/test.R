@@ -1,10 +1,10 @@
 # Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own;
-# what failed is said again at the end.
+# what failed is said again at the end. --only=NAME,NAME: test-NAME.R alone.
 
-run_tests <- function() {
+run_tests <- function(only) {
   results <- testthat::test_dir(
-    "tests/testthat",
-    reporter = "summary", package = "gradops", load_package = "installed", stop_on_failure = FALSE
+    "tests/testthat", filter = only, reporter = "summary",
+    package = "gradops", load_package = "installed", stop_on_failure = FALSE
   )
   counts <- as.data.frame(results)
   list(
@@ -30,11 +30,11 @@ counts_line <- function(label, counts) {
 }
 
 # The tests on one backend, in a process of its own: what it says, counts and what failed.
-run_on <- function(backend) {
+run_on <- function(backend, only) {
   found <- tempfile()
   said <- tempfile()
   status <- system2(
-    "Rscript", c("tools/test.R", "--to", found),
+    "Rscript", c("tools/test.R", "--to", found, shQuote(only)),
     env = paste0("GRADOPS_BACKEND=", backend), stdout = said, stderr = said
   )
   cat(c(sprintf("R tests, %s backend", backend), readLines(said, warn = FALSE)), sep = "\n")
@@ -49,9 +49,13 @@ run_on <- function(backend) {
 
 arguments <- commandArgs(TRUE)
 if (arguments[1] == "--to") {
-  saveRDS(run_tests(), arguments[2])
+  saveRDS(run_tests(arguments[3]), arguments[2])
 } else {
-  found <- parallel::mclapply(arguments, run_on, mc.cores = 2, mc.preschedule = FALSE)
+  is_only <- startsWith(arguments, "--only=")
+  names <- gsub(",", "|", sub("--only=", "", arguments[is_only]))
+  only <- if (length(names)) sprintf("^(%s)$", names) else "."
+  arguments <- arguments[!is_only]
+  found <- parallel::mclapply(arguments, run_on, only, mc.cores = 2, mc.preschedule = FALSE)
   for (i in seq_along(arguments)) {
     cat(sprintf("Failed on %s: %s\n", arguments[i], found[[i]]$failures), sep = "")
   }

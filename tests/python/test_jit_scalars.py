@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 import gradops
 from gradops import autodiff, flow, functional, jit, ops
@@ -366,6 +367,6 @@ def test_blocks_of_any_length(seed, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_many_random_programs(seed):
-    check_random(1000 + seed, 10 + seed % 60)
+    check_random(seed, 10 + seed % 60)

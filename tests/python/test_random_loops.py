@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from random_loops import Loops
+from seeds import seeds
 
 from gradops import functional, value_and_grad
 from gradops.jit import jit
-
-LONG = round(300 * float(os.environ.get("GRADOPS_LONG") or 1))
 
 
 def check(loops: Loops) -> None:
@@ -33,6 +30,6 @@ def test_loops(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(1000, 1000 + LONG))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_many_loops(seed):
     check(Loops(seed))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from parity import numpy, tensors
 from random_programs import Program
+from seeds import seeds
 
 from gradops import value_and_grad
 from gradops.jit import jit
-
-LONG = round(300 * float(os.environ.get("GRADOPS_LONG") or 1))
 
 
 def derivative(program: Program):
@@ -59,7 +56,7 @@ def test_compiled(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(1000, 1000 + LONG))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_many_compiled(seed):
     check_compiled(Program(seed))
 
@@ -102,7 +99,7 @@ def test_elsewhere(library, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2000, 2000 + LONG // 3))
+@pytest.mark.parametrize("seed", seeds(100))
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_many_elsewhere(library, seed):
     check_elsewhere(library, Program(seed))

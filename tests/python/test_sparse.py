@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from parity import tensors
 from random_programs import Program
+from seeds import seeds
 
 import gradops
 from gradops import Variable, ops
@@ -101,7 +102,7 @@ def test_random_programs(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 300))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_many_random_programs(seed):
     test_random_programs(seed)
 
