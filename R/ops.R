@@ -19,6 +19,7 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   check_number(start)
   check_number(end)
   check_number(step)
+  flag(include_end)
   steps <- (end - start) / step
   count <- max(0, if (include_end) floor(steps + 1e-10) + 1 else ceiling(steps - 1e-10))
   whole <- is.integer(start) && is.integer(end) && is.integer(step)

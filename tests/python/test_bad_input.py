@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS
 
-from gradops import Variable, backends, config, ops
+from gradops import Variable, backends, config, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
 A = np.arange(6.0).reshape(2, 3)
@@ -135,3 +135,25 @@ def test_more_elements_than_can_be_counted(backend):
         ):
             with pytest.raises(GradopsError):
                 make()
+
+
+X = np.array([0.5, -1.0, 2.0])
+
+
+def test_functions_that_take_another_number_of_arguments():
+    for call in (
+        lambda f: ops.map(lambda: 1, X),
+        lambda f: ops.scan(f, 0.0, X),
+        lambda f: ops.associative_scan(f, X),
+        lambda f: ops.fori_loop(0, 2, f, 0.0),
+    ):
+        with pytest.raises(ArgumentTypeError, match=r"must be a function of (one argument|2 arguments)\."):
+            call(lambda x: x)
+    np.testing.assert_array_equal(ops.associative_scan(np.add, X), np.cumsum(X))
+
+
+@pytest.mark.parametrize("name", ["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
+def test_flags_of_derivatives(name):
+    for value in ([], "yes", np.zeros((0, 2)), None):
+        with pytest.raises(ArgumentTypeError, match=f"`{name}`: `strict` must be True or False"):
+            getattr(functional, name)(ops.sum, X, strict=value)

@@ -467,6 +467,14 @@ def test_masks_that_are_known_or_written_by_are_compiled():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_sequences_of_numbers_in_a_trace(backend):
+    """JAX makes a number in a trace a tracer, whose value is not known."""
+    with config.use_backend(backend):
+        compiled = jit(lambda x: ops.add(ops.multiply(x, ops.arange(3)), ops.arange(1.0, 4.0, 1)))
+        np.testing.assert_allclose(numpy(compiled(on(backend, [5.0, 5.0, 5.0]))), [1, 7, 13])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_value_dependent_control_flow_is_compiled_but_on_torch(backend):
     def f(x):
         return ops.cond(ops.sum(x) > 0, lambda: x, lambda: -x)

@@ -49,6 +49,7 @@ test_each("ops agree with R's functions", {
   expect_equal(value(op_arange(3)), c(1, 2, 3))
   expect_equal(value(op_arange(0, 1, 0.25)), seq(0, 1, 0.25))
   expect_equal(value(op_arange(1L, 9L, 2L, include_end = FALSE)), c(1L, 3L, 5L, 7L))
+  expect_error(op_arange(2, include_end = c(NA, TRUE)), "`include_end` must be TRUE or FALSE", class = "gradops_error_type")
   expect_equal(value(op_linspace(0, 1, 5)), seq(0, 1, length.out = 5))
   expect_equal(as.array(op_eye(2)), diag(2))
   expect_equal(value(op_get_item(m, list(NULL, -1))), m[, 3])

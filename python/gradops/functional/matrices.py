@@ -66,6 +66,7 @@ def jacobian(
     """
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
+    _checks.check_flags("jacobian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
     at = Point(func, inputs, "jacobian", real=True)
     if sparse:
         return sparse_jacobian(at, jvp, vjp, create_graph, strict, strategy)
@@ -105,6 +106,7 @@ def hessian(
         As of :func:`jacobian`.
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
+    _checks.check_flags("hessian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
     at = Point(func, inputs, "hessian")
     if sparse:
         return sparse_hessian(at, hvp, create_graph, strict)
@@ -133,6 +135,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ShapeError: ``v`` of another shape than the output.
         ArgumentError: no ``v`` for an output that is not a scalar.
     """
+    _checks.check_flags("vjp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vjp")
     return at.derivatives.vjp(at, v, create_graph, strict)
 
@@ -153,6 +156,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ShapeError: ``v`` of another shape than the inputs.
         ArgumentError: no ``v`` for an input of more than one element.
     """
+    _checks.check_flags("jvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "jvp")
     return at.derivatives.jvp(at, v, create_graph, strict)
 
@@ -167,6 +171,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ``(value, product)``, the product in the form of ``inputs``. It costs a few gradients, whatever
         the number of inputs.
     """
+    _checks.check_flags("hvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "hvp")
     found = at.derivatives.hvp(at, v, create_graph, strict)
     return found if found is not NotImplemented else _second_order(jvp, at, v, create_graph, strict)
@@ -178,6 +183,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
     Args, errors and results: as of :func:`hvp`, which has the same numbers.
     """
+    _checks.check_flags("vhp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vhp")
     found = at.derivatives.vhp(at, v, create_graph, strict)
     return found if found is not NotImplemented else _second_order(vjp, at, tuple(at.tangents(v)), create_graph, strict)

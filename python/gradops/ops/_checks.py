@@ -291,6 +291,14 @@ def choice(op: str, value, options, name: str):
     return value
 
 
+def check_flags(op: str, **flags) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise ArgumentTypeError(
+                f"`{op}`: `{name}` must be {{True}} or {{False}}; got {{value}}.", argument=name, value=describe(value)
+            )
+
+
 def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
     """Raise unless the kind of ``x``'s dtype (``dtypes.kind``) is one of ``kinds``."""
     try:

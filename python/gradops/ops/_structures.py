@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -174,7 +175,8 @@ def traceable(function: Callable) -> Callable:
     return traced
 
 
-def check_functions(op: str, **functions) -> None:
+def check_functions(op: str, takes: int | None = None, **functions) -> None:
+    """Functions, of which each can be called with ``takes`` arguments, if that is given."""
     for name, function in functions.items():
         if not callable(function):
             raise ArgumentTypeError(
@@ -182,6 +184,19 @@ def check_functions(op: str, **functions) -> None:
                 argument=name,
                 function=_checks.describe(function),
             )
+        if takes is not None and not backends.compiling() and not _can_take(function, takes):
+            counted = "one argument" if takes == 1 else f"{takes} arguments"
+            raise ArgumentTypeError(f"`{op}`: `{name}` must be a function of {counted}.", argument=name)
+
+
+def _can_take(function: Callable, count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except ValueError:  # it does not say what it takes
+        return True
+    except TypeError:
+        return False
+    return True
 
 
 def scalar(op: str, x, name: str):

@@ -165,7 +165,7 @@ def scan(
     Gradient:
         Through every step, to ``init``, ``xs`` and what ``f`` closes over.
     """
-    check_functions("scan", f=f)
+    check_functions("scan", 2, f=f)
     rows, row_structure, count, owner = rows_of("scan", xs, "xs")
     if not rows:
         if length is None:
@@ -336,7 +336,7 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
         Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX and in ``jit`` on NumPy, bounds
         that are traced make a loop without reverse-mode derivative.)
     """
-    check_functions("fori_loop", body_fun=body_fun)
+    check_functions("fori_loop", 2, body_fun=body_fun)
     start, stop = (_bound(value, name) for value, name in ((lower, "lower"), (upper, "upper")))
     owner = owner_of("fori_loop", *_tree.leaves_of(init_val), *(v for v in (lower, upper) if not isinstance(v, int)))
     state = State("fori_loop", init_val, owner, "init_val")

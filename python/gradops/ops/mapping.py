@@ -39,7 +39,7 @@ def map(f: Function, xs: Structure) -> Structure:
     Gradient:
         Through every call, to ``xs`` and what ``f`` closes over.
     """
-    check_functions("map", f=f)
+    check_functions("map", 1, f=f)
     if not _tree.leaves_of(xs):
         raise ArgumentError("`map`: `xs` must have at least one tensor.", argument="xs")
     return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
@@ -218,7 +218,7 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
     Gradient:
         Through every call, to ``elems`` and what ``f`` closes over.
     """
-    check_functions("associative_scan", f=f)
+    check_functions("associative_scan", 2, f=f)
     leaves, structure = _tree.flatten(elems)
     if leaves and all(type(x) in NUMBERS for x in leaves):
         leaves, structure = [elems], _tree.LEAF

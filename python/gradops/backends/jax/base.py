@@ -66,7 +66,11 @@ def convert(value, dtype=None, like=None):
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return jnp.array(_numpy.convert(value), dtype=jnp.bfloat16)
     array = _numpy.convert(value, dtype) if not _is_bfloat16(value) else value
-    return jnp.array(array, dtype=jax_dtype(array.dtype))
+    found = jnp.array(array, dtype=jax_dtype(array.dtype))
+    if isinstance(found, jax.core.Tracer) and array.ndim == 0:  # a number has its value in a trace, too
+        with jax.ensure_compile_time_eval():
+            found = jnp.array(array, dtype=jax_dtype(array.dtype))
+    return found
 
 
 def _is_bfloat16(value) -> bool:
