@@ -327,6 +327,20 @@ def test_python_numbers_under_jax_grad():
         assert float(compile(jax.grad(jax.grad(triple)))(2.0)) == 3.0
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_closure_with_a_tangent_is_refused(recorded):
+    """Whether or not the argument is recorded for a backward pass."""
+    torch = pytest.importorskip("torch")
+    from torch.autograd import forward_ad
+
+    x = torch.tensor(2.0, requires_grad=recorded)
+    with forward_ad.dual_level():
+        c = forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        f = custom_gradient(lambda x: (x * c, lambda upstream: upstream * 3.0))
+        with pytest.raises(GradientError, match="is not an argument"):
+            f(x)
+
+
 def test_closures_in_jax_programs():
     import jax
     import jax.numpy as jnp

@@ -91,10 +91,9 @@ def custom(run, inputs: list) -> list:
     if active and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return transforms.custom(run, inputs, reaches_others)
     values, pull = run(*inputs)
-    values = attach(values, pull, inputs)
     if active and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
-    return values
+    return attach(values, pull, inputs)
 
 
 def eager() -> bool:
