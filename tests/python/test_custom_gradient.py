@@ -327,6 +327,17 @@ def test_python_numbers_under_jax_grad():
         assert float(compile(jax.grad(jax.grad(triple)))(2.0)) == 3.0
 
 
+def test_inference_tensors():
+    """They have no counter of writes to ask for."""
+    torch = pytest.importorskip("torch")
+    with torch.inference_mode():
+        c = torch.tensor(3.0)
+        assert custom_gradient(lambda x: 2 * x, lambda x, upstream: upstream * x)(c) == 6
+    x = torch.tensor(1.0, requires_grad=True)
+    custom_gradient(lambda x: (2 * x, lambda upstream: upstream * c.clone()))(x).backward()
+    assert x.grad == 3
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_closure_with_a_tangent_is_refused(recorded):
     """Whether or not the argument is recorded for a backward pass."""

@@ -30,8 +30,11 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
         if backends.owner(type(x)) is None:
             if isinstance(x, Variable) and x.dtype is not str:
                 read.append((x, _written, _written(x), x.data))
-        elif hasattr(x, "_version"):  # not so torch's inference tensors, which count nothing
-            read.append((x, _torch_version, x._version, None))
+        elif hasattr(type(x), "_version"):
+            try:
+                read.append((x, _torch_version, x._version, None))
+            except RuntimeError:  # torch's inference tensors count nothing
+                pass
         elif isinstance(x, np.ndarray):
             read.append((x, _written, _written(x), x))
     return read
