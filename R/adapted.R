@@ -164,10 +164,32 @@ generic_aware <- function(f) {
 }
 
 overload_of <- function(found, name) {
-  overload <- if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
-  is_bases <- is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")
-  if (!is.null(overload) && is_bases) overload
+  if (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")) {
+    name <- own_name(found, name)
+    if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
+  }
 }
+
+# What a function of R's is called at home, where it may be found under another name: `link <- plogis`.
+own_name <- function(found, name) {
+  home <- environment(found)
+  if (inherits(found, "genericFunction")) {
+    as.character(attr(found, "generic"))
+  } else if (is.null(home) || nzchar(name) && identical(home[[name]], found)) {
+    name
+  } else {
+    recently(
+      renamed,
+      function(known) identical(known$f, found),
+      function() {
+        own <- Filter(function(own) identical(home[[own]], found), names(overloads()))
+        list(f = found, name = if (length(own) > 0) own[1] else name)
+      }
+    )$name
+  }
+}
+
+renamed <- new.env(parent = emptyenv())
 
 # The package whose own function `f` is.
 package_of <- function(f) {

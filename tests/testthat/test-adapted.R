@@ -206,3 +206,17 @@ test_each("what is filled is a tensor where it is read: in scopes, in functions 
     sum(h)
   }, x), "as many elements as are replaced", class = "gradops_error_axis")
 })
+
+test_each("functions of R's under names of the user's", {
+  density_with <- function(link, density) function(p) sum(link(p)) - density(0.3, p[1], log = TRUE)
+  links <- list(plogis, normal = stats::pnorm, exp)
+  for (link in links) {
+    f <- density_with(link, stats::dnorm)
+    expect_equal(gradient(f, c(0.1, 0.2)), numeric_gradient(f, c(0.1, 0.2)), tolerance = 1e-6)
+  }
+  f <- function(p) sum(links[[2]](p)) * links$normal(p[1])
+  expect_equal(gradient(f, c(0.1, 0.2)), numeric_gradient(f, c(0.1, 0.2)), tolerance = 1e-6)
+  dnorm <- stats::pnorm # not what it is called
+  f <- function(p) sum(dnorm(p))
+  expect_equal(gradient(f, c(0.1, 0.2)), stats::dnorm(c(0.1, 0.2)))
+})
