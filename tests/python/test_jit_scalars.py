@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -278,6 +279,30 @@ def test_a_log_of_another_function_is_an_error():
     with pytest.raises(gradops.errors.JitError, match="no more traced"):
         s.op("exp", x)
         s.tensor(s.op("exp", x))
+
+
+def test_memory_of_a_logged_operation():
+    """The operations and the tape's record of them are whole numbers in arrays."""
+    pytest.importorskip("llvmlite")  # without native code each step is source
+
+    def f(s, p):
+        x = s.read(0)
+        for i in range(10_000):
+            x = s.op("sin", s.op("multiply", x, 0.999))
+            if i % 1000 == 999:  # as R, which writes so many at a time
+                s.log.record(s.words, s.new)
+                s.words, s.new = [], []
+        return s.tensor(x)
+
+    compiled = jit(gradops.value_and_grad(lambda p: f(Logged(p), p)))
+    x = np.array([0.5])
+    tracemalloc.start()
+    try:
+        compiled(x)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 230 * compiled.program(x).steps
 
 
 # Random programs.
