@@ -37,7 +37,9 @@ config_set_backend <- function(backend) {
 #' @rdname config_backend
 #' @export
 use_backend <- function(backend, ...) {
-  packages <- c(numpy = "numpy", torch = "torch", tensorflow = "tensorflow", jax = "jax")
+  packages <- c(
+    numpy = "numpy>=1.26", torch = "torch>=2.12", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.10.1"
+  )
   if (!rlang::is_string(backend, names(packages))) {
     abort(
       sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(packages))),

@@ -28,7 +28,7 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
 
 # There are no tensors before.
 reticulate_loaded <- function(...) {
-  reticulate::py_require(c("numpy", "scipy", native_requirement))
+  reticulate::py_require(c("numpy>=1.26", "scipy>=1.11.1", native_requirement))
   register_tensor_methods()
   register_object_methods()
   await_neighbours()

@@ -2,10 +2,15 @@
 
 import pathlib
 import re
+import sys
+import types
+import warnings
 
 import pytest
 from test_parity import CASES
 from test_random_arguments import functions
+
+from gradops.backends import OLDEST, _warn_if_old
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "trust.md").read_text()
@@ -34,3 +39,20 @@ def test_its_figures():
     assert f"{len(CASES)} cases" in PAGE
     assert f"{sum(bool(c.gradients) for c in CASES)} cases" in PAGE
     assert f"{len(functions())} functions of Python" in PAGE
+
+
+@pytest.mark.parametrize("name", OLDEST)
+def test_the_lowest_versions_are_the_same_everywhere(name):
+    for file in ("pyproject.toml", "R/config.R"):
+        assert f'"{name}>={OLDEST[name]}"' in (ROOT / file).read_text(), file
+
+
+@pytest.mark.parametrize("version, warns", [("2.11.9", True), ("2.12.0a1+cpu", False), ("3.0", False)])
+def test_an_older_version_is_warned_of(version, warns, monkeypatch):
+    library = types.ModuleType("torch")
+    library.__version__ = version
+    monkeypatch.setitem(sys.modules, "torch", library)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        _warn_if_old("torch")
+    assert [str(w.message).count("torch 2.12 and later; this is 2.11.9") for w in seen] == [1] * warns

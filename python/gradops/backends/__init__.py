@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
+import warnings
 from typing import Any
 
 from ..errors import BackendError, Code, MixedBackendsError
@@ -86,6 +88,25 @@ def _load(name: str) -> None:
             install=Code(f"pip install 'gradops[{name}]'", f'call `use_backend("{name}")` in a fresh R session'),
         )
     register(name, importlib.import_module(f"{__name__}.{name}"))
+    _warn_if_old(name)
+
+
+OLDEST = {"numpy": "1.26", "torch": "2.12", "tensorflow": "2.16.1", "jax": "0.10.1"}
+"""The lowest versions that pass the tests; gradients of older ones were seen to be wrong without a word."""
+
+
+def _warn_if_old(name: str) -> None:
+    version = getattr(sys.modules[name], "__version__", "")
+    if _numbers(version) < _numbers(OLDEST[name]):
+        warnings.warn(
+            f"gradops passes its tests with {name} {OLDEST[name]} and later; this is {version}, with which derivatives "
+            "may be wrong. Update it.",
+            stacklevel=2,
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)[:3]]
 
 
 def embedded() -> Backend:
