@@ -20,7 +20,6 @@ once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health
 
 BY_VALUE = {
     "bincount": "its length is the largest value, without `minlength`",
-    "convert_to_numpy": "NumPy's arrays are tensors in a graph",
     "ctc_beams": "a search on the host",
     "ctc_decode": "a search on the host, but `greedy`",
     "image.elastic_transform": "it draws its numbers on the host",
