@@ -67,7 +67,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   } else {
     sharded_evaluators(f, data, jit, cluster)
   }
-  both <- evaluators$both
+  both <- if (jit && is.null(data)) of_lists(f, evaluators$both) else evaluators$both
   second <- evaluators$second
   evaluations <- 0
   last <- new.env()
@@ -78,7 +78,9 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
     derivative <- result$derivative
     x <- arguments[[1L]]
     bare <- is.null(attributes(x)) && is.null(attributes(value)) && is.null(attributes(derivative))
-    if (!bare || length(value) != 1L || is.list(x)) { # what the rest takes is a tenth of a short call
+    if (isTRUE(result$arranged)) {
+      # as it is
+    } else if (!bare || length(value) != 1L || is.list(x)) { # what the rest takes is a tenth of a short call
       value <- drop_vector(value)
       derivative <- derivative_like(result, x)
     }
@@ -130,6 +132,65 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
     run(arguments)
   }
   structure(evaluate, explain = attr(run, "explain"))
+}
+
+# What evaluates a compiled `f`: parameters that are a list of vectors and arrays go as one vector, as only vectors have
+# the short way into Python; `general` does all else.
+of_lists <- function(f, general) {
+  layout <- joined <- NULL
+  several <- FALSE # values of `f`
+  evaluate <- function(arguments) {
+    x <- arguments[[1L]]
+    if (several || !is.list(x) || !are_vectors(x) && !are_vectors(x <- as_doubles(x))) {
+      return(general(arguments))
+    }
+    new <- list(names = names(x), sizes = lengths(x, use.names = FALSE), attributes = lapply(unname(x), attributes))
+    if (!identical(new, layout)) {
+      layout <<- new
+      joined <<- evaluator("interop.r.objective", function(v, ...) f(arranged(v, new), ...), TRUE, pair_caller)
+    }
+    arguments[[1L]] <- as.double(unlist(x, use.names = FALSE))
+    result <- joined(arguments)
+    if (length(result$value) != 1L) {
+      several <<- TRUE
+      layout <<- NULL
+      return(general(c(list(x), arguments[-1L])))
+    }
+    derivative <- arranged(as.vector(result$derivative), layout)
+    list(value = drop_vector(result$value), derivative = derivative, arranged = TRUE)
+  }
+  explain <- function() attr(if (is.null(layout)) general else joined, "explain")()
+  structure(evaluate, explain = explain)
+}
+
+are_vectors <- function(x) {
+  if (is.object(x) || length(x) == 0L) {
+    return(FALSE)
+  }
+  for (part in x) if (!is.double(part) || is.object(part) || length(part) == 0L) return(FALSE)
+  TRUE
+}
+
+# The parts of a vector, R's own or a tensor, as a list of `layout`.
+arranged <- function(v, layout) {
+  ends <- cumsum(layout$sizes)
+  found <- vector("list", length(ends))
+  for (i in seq_along(ends)) {
+    size <- layout$sizes[i]
+    part <- if (size == 1L) v[ends[i]] else v[(ends[i] - size + 1):ends[i]]
+    attributes <- layout$attributes[[i]]
+    if (is.null(attributes)) {
+      # a vector without names
+    } else if (!is_tensor(v)) {
+      attributes(part) <- attributes
+    } else {
+      if (!is.null(attributes$dim)) part <- op_transpose(op_reshape(part, rev(attributes$dim)))
+      part <- with_names(part, attributes$names)
+    }
+    found[[i]] <- part
+  }
+  names(found) <- layout$names
+  found
 }
 
 # A gradient in the form of the parameters; of several values the matrix of their gradients.

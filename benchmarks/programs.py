@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 from timing import table
@@ -80,6 +81,16 @@ def made(f, start) -> tuple:
     return compiled, seconds(compiled, start)
 
 
+def peak(f, start) -> int:
+    """The memory that Python and NumPy take at most until the first result."""
+    tracemalloc.start()
+    try:
+        jit(f)(start)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def sparse_hessian(f, x):
     return hessian(f, x, sparse=True)
 
@@ -102,9 +113,10 @@ def loops() -> None:
             again = seconds(compiled, start, times=5)
             eager = seconds(value_and_grad(loss), start)
             steps = next(iter(compiled.programs.values())).steps
-            cells = [f"{1e3 * first:.0f}", f"{1e6 * first / steps:.1f}", f"{first / forward:.1f}"]
+            memory = peak(value_and_grad(loss), start) / steps
+            cells = [f"{1e3 * first:.0f}", f"{1e6 * first / steps:.1f}", f"{first / forward:.1f}", f"{memory:.0f}"]
             rows.append([f"{name}, {n}", str(steps), *cells, f"{1e3 * eager:.0f}", f"{1e3 * again:.2f}"])
-    header = ["", "steps", "first, ms", "us a step", "over the value's alone", "eager, ms", "again, ms"]
+    header = ["", "steps", "first, ms", "us a step", "over the value's alone", "bytes a step", "eager, ms", "again, ms"]
     table(header, rows)
 
 

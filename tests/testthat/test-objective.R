@@ -78,6 +78,47 @@ test_each("compiled values and gradients are the caller's, of any length and for
   for (i in 1:2) expect_equal(list(rows$fn(c(2, 5)), rows$gr(c(2, 5))), list(c(2, 4), cbind(c(1, 2), 0)))
 })
 
+test_each("parameters as a list of vectors and arrays are compiled as one vector", {
+  y <- c(0.3, -1.2, 0.8)
+  f <- function(p, k = 1) {
+    spread <- exp(p$spread) * length(p$spread)
+    named <- p$slopes[["b"]] * 3 + sum(p$slopes * seq_along(p$slopes))
+    k * sum((y - p$mean - p$m[2, 1] * named)^2) / spread + p$spread + sum((p$m %*% c(1, 2, 3))^2) + sum(p$m[, 2])
+  }
+  m <- matrix((1:6) / 7, 2, dimnames = list(NULL, 1:3))
+  x <- list(mean = 0.3, m = m, slopes = c(a = 0.1, b = 0.2), spread = -0.2)
+  o <- objective(f, jit = TRUE)
+  plain <- objective(f)
+  agrees <- function(x, ...) {
+    expect_equal(o$fn(x, ...), f(x, ...))
+    expect_equal(o$gr(x, ...), plain$gr(x, ...))
+    expect_equal(o$gr(x, ...), gradient(function(q) f(q, ...), x))
+  }
+  agrees(x)
+  agrees(x, 2)
+  agrees(x[c("spread", "slopes", "m", "mean")])
+  y <- c(5, 6, 7) # what the function closes over
+  agrees(x)
+  x$mean <- 2L
+  agrees(x)
+  x$slopes <- c(b = 1, a = 2, c = 3)
+  agrees(x)
+  expect_equal(o$he(x), plain$he(x))
+  expect_error(o$fn(replace(x, "mean", "a")), class = "gradops_error")
+  expect_match(paste(format(o), collapse = "\n"), "compiled by|float64\\[11\\]")
+
+  unnamed <- objective(function(p) sum(p[[1]]) * p[[2]], jit = TRUE)
+  expect_identical(unnamed$gr(list(c(1, 2), 3)), list(c(3, 3), 3))
+  nested <- objective(function(p) p$a * sum(p$b$c), jit = TRUE)
+  expect_equal(nested$gr(list(a = 2, b = list(c = c(1, 2)))), list(a = 3, b = list(c = c(2, 2))))
+  rows_of <- function(p) p$a * c(1, 2) + p$b
+  rows <- objective(rows_of, jit = TRUE)
+  for (i in 1:2) {
+    expect_equal(rows$fn(list(a = 2, b = 1)), c(3, 5))
+    expect_equal(rows$gr(list(a = 2, b = 1)), objective(rows_of)$gr(list(a = 2, b = 1)))
+  }
+})
+
 test_each("nlm() gets its attributes", {
   o <- objective(banana, hessian = TRUE)
   value <- o$nlm(c(-1.2, 1))
