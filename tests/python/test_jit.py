@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -64,6 +65,40 @@ def test_what_no_result_needs_is_left_out():
         np.testing.assert_array_equal(compiled(np.float64(0.5)), f(np.float64(0.5), n))
     steps = [compiled.program(np.float64(0.5)).steps for compiled in (short, long)]
     assert steps[1] - steps[0] == 27  # a sine each
+
+
+def _of_first(op):
+    return lambda p, q: op(p)
+
+
+_OF_TRUTH_VALUES = {
+    **{name: getattr(ops, name) for name in "add multiply divide maximum equal power logical_and logaddexp".split()},
+    **{
+        name: _of_first(getattr(ops, name))
+        for name in "sqrt exp sin abs sign floor isnan logical_not negative reciprocal sigmoid".split()
+    },
+    **{f"with {n!r}": lambda p, q, n=n: p * n for n in (2, 2.5, np.float64(0.1))},
+    "chosen": lambda p, q: ops.where(p, p, q),
+    "chosen numbers": lambda p, q: ops.where(p, 1, 2.5),
+}
+
+
+@pytest.mark.parametrize("name", _OF_TRUTH_VALUES)
+def test_single_truth_values(name):
+    f = _OF_TRUTH_VALUES[name]
+    for x, y in product((-1.0, 3.0), repeat=2):
+        for g in (
+            lambda x, y: f(x > 0, y > 0),
+            lambda x, y: f(ops.exp(x) > 1, y) if name != "chosen" else f(x > 0, y),
+        ):
+            with np.errstate(all="ignore"):
+                try:
+                    expected = np.asarray(g(np.float64(x), np.float64(y)))
+                except gradops.errors.GradopsError:
+                    continue  # negative truth values
+                found = np.asarray(jit(g)(np.float64(x), np.float64(y)))
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_numbers_between_calls_of_numpy():

@@ -243,7 +243,7 @@ class Program:
         if what is None:
             return 0
         call: list = [what]
-        floats = literals = False
+        floats = name.startswith("logical_")  # of truth values alone other ops have results of other dtypes
         for x, value in zip(arguments, values):
             if x.__class__ is Traced:
                 if value.__class__ is not np.float64 and not is_number(value):
@@ -251,12 +251,11 @@ class Program:
                 floats = floats or value.dtype == np.float64
                 call.append(x.place)
             elif x.__class__ is float or x.__class__ is np.float64 or x.__class__ is int and abs(x) < _EXACT:
-                literals = True
                 number = np.float64(x)
                 call.append(self.literal(number, number.tobytes()))
             else:
                 return 0
-        return self.operate(tuple(call)) if floats or not literals else 0
+        return self.operate(tuple(call)) if floats else 0
 
     def operate(self, call: tuple) -> int:
         """The place of the result of an :class:`.Operation`, which comes with the places of single numbers."""
