@@ -78,9 +78,8 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
     derivative <- result$derivative
     x <- arguments[[1L]]
     bare <- is.null(attributes(x)) && is.null(attributes(value)) && is.null(attributes(derivative))
-    if (isTRUE(result$arranged)) {
-      # as it is
-    } else if (!bare || length(value) != 1L || is.list(x)) { # what the rest takes is a tenth of a short call
+    bare <- bare && length(value) == 1L && !is.list(x)
+    if (!bare && is.null(result$arranged)) { # what the rest takes is a tenth of a short call
       value <- drop_vector(value)
       derivative <- derivative_like(result, x)
     }
@@ -141,8 +140,14 @@ of_lists <- function(f, general) {
   several <- FALSE # values of `f`
   evaluate <- function(arguments) {
     x <- arguments[[1L]]
-    if (several || !is.list(x) || !are_vectors(x) && !are_vectors(x <- as_doubles(x))) {
+    if (several || !is.list(x)) {
       return(general(arguments))
+    }
+    if (!are_vectors(x)) {
+      x <- as_doubles(x)
+      if (!are_vectors(x)) {
+        return(general(arguments))
+      }
     }
     new <- list(names = names(x), sizes = lengths(x, use.names = FALSE), attributes = lapply(unname(x), attributes))
     if (!identical(new, layout)) {
@@ -179,13 +184,11 @@ arranged <- function(v, layout) {
     size <- layout$sizes[i]
     part <- if (size == 1L) v[ends[i]] else v[(ends[i] - size + 1):ends[i]]
     attributes <- layout$attributes[[i]]
-    if (is.null(attributes)) {
-      # a vector without names
-    } else if (!is_tensor(v)) {
-      attributes(part) <- attributes
-    } else {
+    if (is_tensor(v)) {
       if (!is.null(attributes$dim)) part <- op_transpose(op_reshape(part, rev(attributes$dim)))
-      part <- with_names(part, attributes$names)
+      if (!is.null(attributes$names)) part <- with_names(part, attributes$names)
+    } else if (!is.null(attributes)) {
+      attributes(part) <- attributes
     }
     found[[i]] <- part
   }

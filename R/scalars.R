@@ -24,7 +24,7 @@ first_operation <- function(op, x, y) {
 scalar_function <- function(op, x) {
   force(x) # which may begin the log
   log <- state$scalars
-  if (is.null(log) || !is.environment(x) || is.null(.subset2(x, "gradops_scalar"))) {
+  if (is.null(log) || !is.environment(x) || !is_scalar(x)) {
     return(NULL)
   }
   if (!is.environment(log)) log <- begin_scalars(x)

@@ -19,9 +19,6 @@ from .array import Place
 from .calls import Step, direct
 from .values import Values
 
-NAME = "scalars"
-"""What such a step is called."""
-
 WIDTH = 5
 """Words of an operation: its number, the place of its result, and those of up to three operands, 0 for none."""
 
@@ -122,8 +119,7 @@ class Block:
         start, stop: which of them.
     """
 
-    name = NAME
-    several = True
+    name = "scalars"
 
     def __init__(self, words: array, start: int, stop: int):
         self._words, self._start, self._stop = words, start, stop
@@ -176,10 +172,6 @@ class Block:
         if len(rows) == len(self):
             return self
         return Block(array("i", rows.tobytes()), 0, len(rows)) if len(rows) else None
-
-    def steps(self) -> Iterator[Step]:
-        """The same operations, each as a step."""
-        return steps_of(self.rows)
 
 
 def among(places: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -282,7 +274,7 @@ def expanded(steps: list, unless: Callable = lambda block: False) -> list:
     found: list = []
     for step in steps:
         if isinstance(step, Block) and not unless(step):
-            found += step.steps()
+            found += steps_of(step.rows)
         else:
             found.append(step)
     return found

@@ -259,10 +259,10 @@ class Program:
 
     def operate(self, call: tuple) -> int:
         """The place of the result of an :class:`.Operation`, which comes with the places of single numbers."""
-        same = self.times_one(call) if call[0].name == "multiply" else 0
+        same = self.operand_times_one(call) if call[0].name == "multiply" else 0
         return call[same] if same else self.operations.place(call)
 
-    def times_one(self, call: tuple) -> int:
+    def operand_times_one(self, call: tuple) -> int:
         """Which operand is the product, as the other is 1 at each call, as gradients start with; 0 for neither."""
         constants = self.constants
         for one, other in ((1, 2), (2, 1)):

@@ -107,7 +107,7 @@ class Scalars(Numbers):
             what, x, y = call
             z = 0
             at, on = (what, places[x], places[y]), active[x] or active[y]
-            same = self.program.times_one(at) if what.name == "multiply" else 0
+            same = self.program.operand_times_one(at) if what.name == "multiply" else 0
             if same:
                 return call[same]
         else:
