@@ -152,7 +152,7 @@ of_lists <- function(f, general) {
     new <- list(names = names(x), sizes = lengths(x, use.names = FALSE), attributes = lapply(unname(x), attributes))
     if (!identical(new, layout)) {
       layout <<- new
-      joined <<- evaluator("interop.r.objective", function(v, ...) f(arranged(v, new), ...), TRUE, pair_caller)
+      joined <<- evaluator("interop.r.objective", of_vector(f, new), TRUE, pair_caller)
     }
     arguments[[1L]] <- as.double(unlist(x, use.names = FALSE))
     result <- joined(arguments)
@@ -166,6 +166,12 @@ of_lists <- function(f, general) {
   }
   explain <- function() attr(if (is.null(layout)) general else joined, "explain")()
   structure(evaluate, explain = explain)
+}
+
+# `f` of one vector. It stands where `f` does, so that it is the user's own code as `f` is, which is adapted to tensors.
+of_vector <- function(f, layout) {
+  home <- list2env(list(.f = f, .arranged = arranged, .layout = layout), parent = environment(f) %||% globalenv())
+  rlang::new_function(alist(v = , ... = ), quote(.f(.arranged(v, .layout), ...)), home)
 }
 
 are_vectors <- function(x) {

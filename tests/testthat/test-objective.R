@@ -88,11 +88,9 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   m <- matrix((1:6) / 7, 2, dimnames = list(NULL, 1:3))
   x <- list(mean = 0.3, m = m, slopes = c(a = 0.1, b = 0.2), spread = -0.2)
   o <- objective(f, jit = TRUE)
-  plain <- objective(f)
-  agrees <- function(x, ...) {
-    expect_equal(o$fn(x, ...), f(x, ...))
-    expect_equal(o$gr(x, ...), plain$gr(x, ...))
-    expect_equal(o$gr(x, ...), gradient(function(q) f(q, ...), x))
+  agrees <- function(x, ..., objective = o, of = f) {
+    expect_equal(objective$fn(x, ...), of(x, ...))
+    expect_equal(objective$gr(x, ...), gradient(function(q) of(q, ...), x))
   }
   agrees(x)
   agrees(x, 2)
@@ -103,9 +101,18 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   agrees(x)
   x$slopes <- c(b = 1, a = 2, c = 3)
   agrees(x)
-  expect_equal(o$he(x), plain$he(x))
+  expect_equal(o$he(x), objective(f)$he(x))
   expect_error(o$fn(replace(x, "mean", "a")), class = "gradops_error")
   expect_match(paste(format(o), collapse = "\n"), "compiled by|float64\\[11\\]")
+
+  code <- function(p) { # R's own vectors and loops take tensors
+    terms <- numeric(2)
+    for (i in 1:2) terms[i] <- p$a[i]^2
+    for (v in p$a) terms <- terms + v
+    ifelse(p$b > 0, sum(terms) * p$b, p$b)
+  }
+  looping <- objective(code, jit = TRUE)
+  for (b in c(2, -2)) agrees(list(a = c(1, 3), b = b), objective = looping, of = code)
 
   unnamed <- objective(function(p) sum(p[[1]]) * p[[2]], jit = TRUE)
   expect_identical(unnamed$gr(list(c(1, 2), 3)), list(c(3, 3), 3))
