@@ -171,7 +171,9 @@ class Scalars(Numbers):
         """Where the gradient of a number goes on; None where there is none."""
         if not self.active[number] or not self._pieces:
             return None
-        edge = self._edges.get(number) or self._picks.get(number)
+        edge = self._edges.get(number)  # which may be a variable
+        if edge is None:
+            edge = self._picks.get(number)
         if edge is None:
             edge = self._picks[number] = Node(PICK, (self._piece_of(number).node,), (number,), (), np.dtype("float64"))
             edge.seq = self.time_of(number) + 1
