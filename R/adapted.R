@@ -25,14 +25,16 @@ copy_of <- function(f) {
     function() {
       code <- code_of(f)
       bind_named(front, home, code$names)
-      list(f = f, copy = with_code(f, code$body, front))
+      formals <- as.list(formals(f))
+      formals[names(code$defaults)] <- code$defaults
+      list(f = f, copy = with_code(f, formals, code$body, front))
     }
   )$copy
 }
 
 # A closure's own attributes (its class, if it is a method; its source) stay with the copy.
-with_code <- function(f, body, env) {
-  copy <- as.function(c(formals(f), list(body)), env)
+with_code <- function(f, formals, body, env) {
+  copy <- as.function(c(formals, list(body)), env)
   attributes(copy) <- attributes(f)
   if (isS4(f)) asS4(copy) else copy
 }
@@ -58,8 +60,20 @@ is_adaptable <- function(f) {
   }
   top <- topenv(home)
   package <- if (isNamespace(top)) getNamespaceName(top) else ""
-  !package %in% left_packages && !(package %in% own_packages && identical(home, top)) && !is_in_front(home)
+  !package %in% left_packages && !(package %in% own_packages && identical(home, top) && is_named(f, home)) &&
+    !is_in_front(home)
 }
+
+# Whether a function of a namespace has a name there: what `make.link()` makes has none.
+is_named <- function(f, home) {
+  getNamespaceName(home) != "stats" || recently(
+    named,
+    function(known) identical(known$f, f),
+    function() list(f = f, is = any(vapply(names(home), function(name) identical(home[[name]], f), NA)))
+  )$is
+}
+
+named <- new.env(parent = emptyenv())
 
 # Whether an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
 is_in_front <- function(env) {
@@ -84,6 +98,7 @@ overlay_of <- function(home) {
     function() {
       front <- list2env(overlay_functions(), new.env(parent = home))
       front$.gradops_copies <- new.env(parent = emptyenv())
+      front$.gradops_front <- front
       rlang::new_weakref(home, front)
     }
   )
@@ -164,6 +179,9 @@ generic_aware <- function(f) {
 }
 
 overload_of <- function(found, name) {
+  if (is_poisson_deviance(found)) {
+    return(poisson_deviance)
+  }
   if (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")) {
     name <- own_name(found, name)
     if (nzchar(name)) get0(name, overloads(), inherits = FALSE)

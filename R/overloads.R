@@ -6,7 +6,7 @@
 overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
-    .gradops_function = found_function, .gradops_at = at_part
+    .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part, .Call = call_overload
   )
 }
 
@@ -30,7 +30,7 @@ make_overloads <- function() {
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
-      do.call = do_call_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
+      do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     )
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
@@ -60,13 +60,40 @@ over_function <- function(original, name) {
     .gradops_original(..(passed))
   }, splice = TRUE)
   environment(overload) <- list2env(
-    list(.gradops_original = original, .gradops_adapted = tensor_aware), parent = baseenv()
+    list(.gradops_original = original, .gradops_adapted = found_function), parent = baseenv()
   )
   overload
 }
 
 do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) {
-  base::do.call(tensor_aware(what), args, quote, envir)
+  force(envir)
+  if (is.character(what) && length(what) == 1L) {
+    found <- get(what, envir = envir, mode = "function")
+    if (!is_translated(found, what)) {
+      return(base::do.call(what, args, quote, envir)) # by name, which the function may look at
+    }
+    what <- translated(found, what)
+  }
+  base::do.call(found_function(what), args, quote, envir)
+}
+
+match_fun_overload <- function(FUN, descend = TRUE) {
+  found_function(base::match.fun(FUN, descend), if (is.character(FUN)) FUN else "")
+}
+
+# Code that is made while it runs, as by `parse()`, has names in it that adapted code has not.
+eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
+  force(enclos)
+  code <- expr
+  home <- if (is.environment(envir)) envir else if (is.list(envir) || is.pairlist(envir)) enclos
+  front <- if (is.language(code) && is.environment(home)) get0(".gradops_front", envir = home)
+  if (!is.null(front)) {
+    parts <- if (is.expression(code)) as.list(code) else list(code)
+    bind_named(front, parent.env(front), base::unlist(lapply(parts, words_of)))
+    parts <- lapply(parts, rewritten, base::unlist(lapply(parts, variables_of)))
+    code <- if (is.expression(code)) as.expression(parts) else parts[[1]]
+  }
+  base::eval(code, envir, enclos)
 }
 
 # Questions ------------------------------------------------------------------------------------------------------------

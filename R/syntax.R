@@ -7,6 +7,8 @@
 #     x@r                   .gradops_at(x, "r")                         before R 4.3, where `@` is no generic
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
+#     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: it may
+#                                                                       be any function, R's own too
 
 # `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone
 # after it has compiled the same code in another environment.
@@ -16,13 +18,42 @@ code_of <- function(f) {
     function(code) identical(code$original, body(f)) && identical(code$formals, formals(f)),
     function() {
       defaults <- Filter(Negate(rlang::is_missing), as.list(formals(f)))
+      variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       list(
-        original = body(f), formals = formals(f), body = call("{", rewritten(body(f))),
+        original = body(f), formals = formals(f), body = call("{", rewritten(body(f), variables)),
+        defaults = lapply(defaults, rewritten, variables),
         names = unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
       )
     }
   )
 }
+
+# What code gives a name to, and calls by it: arguments of functions in it, and what it assigns but for functions that
+# are written there.
+variables_of <- function(code) {
+  if (!is.call(code)) {
+    return(character())
+  }
+  head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
+  here <- switch(head,
+    `<-` = , `<<-` = , `=` = if (!is.call(code[[2]]) && !is_call_of(code[[3]], "function")) as.character(code[[2]]),
+    `for` = as.character(code[[2]]),
+    `function` = names(code[[2]])
+  )
+  parts <- as.list(code)
+  if (head == "function") parts <- base::c(parts[3], as.list(code[[2]]))
+  base::c(here, base::unlist(lapply(unname(parts), function(part) if (!rlang::is_missing(part)) variables_of(part))))
+}
+
+# Functions that are called and not there before the code runs; where code brings in names, any that is not R's.
+unknown_functions <- function(code, env) {
+  names <- all.names(code, unique = TRUE)
+  called <- setdiff(names, all.vars(code))
+  brings <- any(bringing_names %in% names)
+  Filter(function(name) if (brings) !is_of_r(name) else !exists(name, envir = env, mode = "function"), called)
+}
+
+bringing_names <- c("list2env", "assign", "attach", "with", "within", "getAll")
 
 # Symbols, and texts, which may name functions: `sapply(x, "helper")`.
 words_of <- function(code) {
@@ -55,7 +86,7 @@ quoting <- c("quote", "bquote", "substitute", "expression", "~", "missing", "lib
 plain_sequences <- c(":", "seq_len", "seq_along")
 plain_conditions <- c("&&", "||", "is.null", "missing", "inherits", "is.function", "exists", "nzchar", "is.character")
 
-rewritten <- function(code) {
+rewritten <- function(code, variables = character()) {
   if (!is.call(code)) {
     return(code)
   }
@@ -63,32 +94,43 @@ rewritten <- function(code) {
   if (head %in% quoting) {
     code
   } else if (head == "@" && getRversion() < "4.3.0") {
-    call(".gradops_at", rewritten(code[[2]]), as.character(code[[3]]))
+    call(".gradops_at", rewritten(code[[2]], variables), as.character(code[[3]]))
   } else if (head %in% c("::", ":::")) {
     call(".gradops_function", code, as.character(code[[3]]))
   } else if (head == "function") {
-    code[[3]] <- rewritten(code[[3]])
+    if (!is.null(code[[2]])) code[[2]] <- defaults_rewritten(code[[2]], variables)
+    code[[3]] <- rewritten(code[[3]], variables)
     code
   } else {
     attributes <- attributes(code)
-    code <- as.call(deciding(with_functions(within_parts(as.list(code), head), head), head))
+    parts <- within_parts(as.list(code), head, variables)
+    code <- as.call(deciding(with_functions(parts, head, variables), head))
     attributes(code) <- attributes
     code
   }
 }
 
 # The parts of a call, each rewritten, but for the target of an assignment.
-within_parts <- function(parts, head) {
+within_parts <- function(parts, head, variables) {
   from <- if (head %in% assignments) 3 else 2
   for (i in seq_along(parts)[-seq_len(from - 1)]) {
-    if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- rewritten(parts[[i]])
+    if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- rewritten(parts[[i]], variables)
   }
   parts
 }
 
+defaults_rewritten <- function(formals, variables) {
+  as.pairlist(lapply(formals, function(value) if (is.call(value)) rewritten(value, variables) else value))
+}
+
 # Functions out of objects: that are called, assigned, or passed to a function of the user's.
-with_functions <- function(parts, head) {
-  if (is.call(parts[[1]])) parts[[1]] <- function_of(rewritten(parts[[1]]))
+with_functions <- function(parts, head, variables) {
+  if (is.call(parts[[1]])) {
+    parts[[1]] <- rewritten(parts[[1]], variables)
+    if (!is_call_of(parts[[1]], ".gradops_function")) parts[[1]] <- call(".gradops_function", parts[[1]])
+  } else if (head %in% variables) {
+    parts[[1]] <- call(".gradops_called", head)
+  }
   places <- if (head %in% assignments) 3 else if (nzchar(head) && !is_of_r(head)) seq_along(parts)[-1]
   for (i in places) {
     if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- function_of(parts[[i]])
@@ -167,11 +209,17 @@ found_function <- function(f, name = "") {
   if (is.function(f)) translated(f, name) else f
 }
 
+# The function of a name, as R finds it for a call.
+called_function <- function(name) {
+  f <- get(name, envir = parent.frame(), mode = "function")
+  if (is.primitive(f)) f else translated(f, name)
+}
+
 # Code as the user wrote it.
 as_written <- function(code) {
   if (is.call(code)) {
     if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {
-      return(as_written(code[[2]]))
+      return(if (is_call_of(code, ".gradops_called")) as.name(code[[2]]) else as_written(code[[2]]))
     }
     for (i in seq_along(code)) {
       if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- as_written(code[[i]])

@@ -220,3 +220,52 @@ test_each("functions of R's under names of the user's", {
   f <- function(p) sum(dnorm(p))
   expect_equal(gradient(f, c(0.1, 0.2)), stats::dnorm(c(0.1, 0.2)))
 })
+
+test_each("functions under any name are R's for tensors: arguments, lists, families, texts", {
+  home <- new.env(parent = asNamespace("stats")) # as a package's, which does not find gradops' namesakes
+  home$x <- c(0.3, 1.2, 2.1)
+  home$y <- c(0, 1, 1)
+  home$held <- list(link = stats::plogis, f = stats::pnorm, g = gradops::plogis)
+  home$binary <- stats::binomial()
+  home$counts <- stats::poisson()
+  fs <- evalq(list(
+    function(p) sum(vapply(held, function(link) link(p[1] * p[2]), 0)),
+    function(p) Reduce(function(value, f) sum(f(value)), held, p),
+    function(p) sum(unlist(Map(function(f, v) f(v), held, list(p[1], p[2], 1)))) + sum(Map(held$f, p)[[1]]),
+    function(p) sum(do.call(paste0("d", "norm"), list(x, p[1], exp(p[2]), log = TRUE))) + do.call(held$f, list(p[1])),
+    function(p) sum(sapply(x, held$f, mean = p[1], sd = exp(p[2]))) + sum(outer(x, p, held$f)),
+    function(p) sum(Vectorize(held$f)(x, p[1], exp(p[2]))) + sum(mapply("pnorm", x, p[1])) + p[2],
+    function(p) sum((if (length(p) > 1) held$f else identity)(p)) + sum(identity(held$link)(p)),
+    function(p) {
+      pick <- function(i, otherwise = held$f) if (i == 1) held[[i]] else otherwise
+      compose <- function(f, g) function(v) g(f(v))
+      sum(compose(pick(1), pick(2))(p)) + sum(match.fun("plogis")(p)) + with(held, sum(link(p)))
+    },
+    function(p) sum(eval(parse(text = "pnorm(p)"))) + sum(switch("b", a = held$f, b = held$link)(p)),
+    function(p) {
+      list2env(held, environment())
+      sum(link(p) * f(p))
+    },
+    function(p) {
+      eta <- p[1] + p[2] * x
+      mu <- binary$linkinv(eta)
+      sum(binary$dev.resids(y, mu, rep(1, 3))) + sum(binary$linkfun(mu)) + sum(binary$mu.eta(eta)) +
+        sum(counts$dev.resids(y, counts$linkinv(eta), 1))
+    }
+  ), home)
+  for (f in fs) {
+    p <- c(0.4, 0.7)
+    slope <- function(e) (f(p + e) - f(p - e)) / (2 * sum(e))
+    expected <- vapply(list(c(1e-5, 0), c(0, 1e-5)), slope, 0)
+    expect_equal(gradient(f, p), expected, tolerance = 1e-7)
+    if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(p), expected, tolerance = 1e-7)
+  }
+})
+
+test_that("compiled code that is given a tensor is named", {
+  skip_without()
+  home <- new.env(parent = asNamespace("stats"))
+  smoothed <- evalq(function(p) sum(.Call(C_BinDist, p, 1, 0, 1, 4L)), home)
+  error <- expect_error(gradient(smoothed, c(0.1, 0.2)), class = "gradops_error")
+  expect_match(conditionMessage(error$parent %||% error), "compiled code, `BinDist`, which takes R's numbers alone")
+})

@@ -6,7 +6,7 @@ test_each("R's errors about tensors that it cannot take say what to write instea
     expect_s3_class(error$parent, "simpleError")
   }
   base_r <- function(f) { # as a function of base R's, which is not adapted
-    environment(f) <- asNamespace("stats")
+    environment(f) <- asNamespace("utils")
     function(p) do.call(get("f"), list(p))
   }
   expect_hint(base_r(function(p) {

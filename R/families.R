@@ -1,0 +1,45 @@
+# Compiled code in functions that are adapted (adapted.R): it takes R's numbers alone, and says so. What families of
+# stats (`binomial()`) call of it is written here.
+
+call_overload <- function(.NAME, ..., PACKAGE) {
+  if (any_tensor(...)) {
+    name <- if (is.list(.NAME)) .NAME$name else as.character(.NAME)[1]
+    here <- compiled_of_stats[[name]]
+    if (!is.null(here)) {
+      return(here(...))
+    }
+    caller <- deparse(as_written(sys.call(-1)), nlines = 1)[1]
+    abort(
+      c(
+        sprintf("`%s` calls compiled code, `%s`, which takes R's numbers alone; it was given a tensor.", caller, name),
+        i = numbers_alone
+      ),
+      class = c("gradops_error_type", "gradops_error"), call = NULL
+    )
+  }
+  if (missing(PACKAGE)) base::.Call(.NAME, ...) else base::.Call(.NAME, ..., PACKAGE = PACKAGE)
+}
+
+# y * log(y / mu), 0 where y is; also in its derivatives.
+times_log_ratio <- function(y, mu) {
+  counts <- holds(y > 0)
+  ifelse(counts, y * log(ifelse(counts, y, 1) / mu), 0)
+}
+
+compiled_of_stats <- list(
+  logit_link = function(mu) qlogis_tensor(mu),
+  logit_linkinv = function(eta) plogis_tensor(eta),
+  logit_mu_eta = function(eta) dlogis_tensor(eta),
+  binomial_dev_resids = function(y, mu, wt) {
+    2 * wt * (times_log_ratio(y, mu) + times_log_ratio(1 - y, 1 - mu))
+  }
+)
+
+# Of `poisson()`, which takes the logarithm of 0 and leaves it out: in reverse that is 0 * Inf.
+poisson_deviance <- function(y, mu, wt) {
+  2 * wt * (times_log_ratio(y, mu) - (y - mu))
+}
+
+is_poisson_deviance <- function(f) {
+  identical(names(formals(f)), c("y", "mu", "wt")) && identical(body(f), body(stats::poisson()$dev.resids))
+}
