@@ -307,6 +307,17 @@ def test_a_closure_that_is_the_value_is_refused(backend):
         with pytest.raises(GradientError, match="not an argument"):
             custom_gradient(lambda x: (w, lambda upstream: upstream))(x)
 
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.variable = x  # as the nodes of leaves have it
+                return x * w
+
+        for f in (Product.apply, torch.mul, lambda x, w: x + 2 * w, lambda x, w: 2 * x + w):
+            for inner in (f, lambda x, w, f=f: 1 + f(x, w)):
+                with pytest.raises(GradientError, match="not an argument"):
+                    custom_gradient(lambda x, f=inner: (f(x, w), lambda upstream: upstream))(x)
+
 
 @EACH
 def test_closures_that_are_constants_are_fine(backend):

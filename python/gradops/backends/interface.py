@@ -242,6 +242,10 @@ class Derivatives(_Contract):
         """``values`` that were computed from the ``inputs``, with ``pull`` as their derivative: see ``custom``."""
         raise NotImplementedError
 
+    def attach_one(self, value, pull: Callable, residuals: tuple, x):
+        """The same of one value and one input, whose gradient is ``pull(upstream, *residuals)``."""
+        raise NotImplementedError
+
     @required
     def value_and_grad(self, run: Callable, leaves: list) -> tuple:
         """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.

@@ -17,6 +17,7 @@ from typing import Any
 from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
+from ..backends import owner
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops._symbolic import in_model
@@ -99,10 +100,28 @@ class _Custom:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
     def __call__(self, *args, **kwargs):
-        if not kwargs and args and (owner := _owner(args)) is not None:
-            return self._of_tensors(*owner, args)
+        backend = None if kwargs or not args else owner(type(args[0]))
+        if backend is None or not backend.derivatives.eager() or len(args) > 1 and _owner(args) is None:
+            return self._of_any(args, kwargs)
+        derivatives = backend.derivatives
+        returned = self.f(*args)
+        if self.gradient is not None or type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
+            returned = self._pair(returned)
+        value, gradient = returned
+        if (self._form or self._form_of(gradient)).alone and owner(type(value)) is backend:
+            if len(args) == 1:
+                return derivatives.attach_one(value, self._of_one, (gradient, read_by(gradient), *args), *args)
+            return derivatives.attach([value], self._alone(gradient, args), args)[0]
+        values, structure, pull = self._rule(backend, args, returned, args, {})
+        values = derivatives.attach(values, pull, args)
+        return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
+
+    def _of_any(self, args, kwargs):
+        """The value of a call with any arguments."""
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
+        elif args and (found := _owner(args)) is not None:
+            return self._of_tensors(*found, args)
         leaves, form = _tree.flatten((args, kwargs))
         if any(map(backends.is_symbolic, leaves)):
             return in_model(self, args, kwargs)
@@ -112,35 +131,28 @@ class _Custom:
             return self._parts(args, kwargs)[0]
         inputs = [leaves[i] for i in places]
         kinds = {type(x.data if isinstance(x, Variable) else x) for x in inputs}
-        found: Any = backends.beside_text(kinds, "custom_gradient")
+        backend: Any = backends.beside_text(kinds, "custom_gradient")
         structure: Any = _tree.LEAF
 
         def run(*xs):
             nonlocal structure
             a, k = _tree.unflatten(form, _filled(leaves, places, xs))
-            values, structure, pull = self._rule(found, xs, self._parts(a, k), a, k, places)
+            values, structure, pull = self._rule(backend, xs, self._parts(a, k), a, k, places)
             return values, pull
 
-        values = derivatives_of(found, inputs).custom(run, inputs)
+        values = derivatives_of(backend, inputs).custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _of_tensors(self, backend, derivatives, inputs):
-        """The value of a call whose arguments are tensors of one library."""
+        """The value of a call whose arguments are tensors of one library, where it is traced or transformed."""
         structure: Any = _tree.LEAF
-        if derivatives.eager():
-            returned = value, gradient = self._parts(inputs, {})
-            if (self._form or self._form_of(gradient)).alone and backends.owner(type(value)) is backend:
-                return derivatives.attach([value], self._alone(gradient, inputs), inputs)[0]
-            values, structure, pull = self._rule(backend, inputs, returned, inputs, {})
-            values = derivatives.attach(values, pull, inputs)
-        else:
 
-            def run(*xs):
-                nonlocal structure
-                values, structure, pull = self._rule(backend, xs, self._parts(xs, {}), xs, {})
-                return values, pull
+        def run(*xs):
+            nonlocal structure
+            values, structure, pull = self._rule(backend, xs, self._parts(xs, {}), xs, {})
+            return values, pull
 
-            values = derivatives.custom(run, inputs)
+        values = derivatives.custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _rule(self, backend, xs, returned, args, kwargs, places=None):
@@ -177,15 +189,25 @@ class _Custom:
         def pull(upstreams):
             check_unwritten(read)
             result = gradient(upstreams[0])
-            if len(xs) == 1 and is_tensor(result):
-                return (fit(result, xs[0]),)
             return [fit(g, x) for g, x in zip(by_leaf(result, xs, {}, self.arguments.names), xs)]
 
         return pull
 
+    def _of_one(self, upstream, gradient, read, x):
+        """The gradient of the one tensor ``x``."""
+        if read:
+            check_unwritten(read)
+        result = gradient(upstream)
+        if result.__class__ is x.__class__ and result.shape == x.shape and result.dtype == x.dtype:
+            return result
+        return fit(result if is_tensor(result) else by_leaf(result, (x,), {}, self.arguments.names)[0], x)
+
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
-        result = self.f(*args, **kwargs) if kwargs else self.f(*args)
+        return self._pair(self.f(*args, **kwargs) if kwargs else self.f(*args))
+
+    def _pair(self, result):
+        """The value and the gradient function, of what ``f`` returned."""
         if self.gradient is not None:
             return result, self.gradient
         if type(result) is tuple and len(result) == 2 and callable(result[1]):

@@ -19,27 +19,40 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
 
     Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
     """
-    found = [*inputs]
+    read: list[tuple] = []
     for cell in getattr(gradient, "__closure__", None) or ():
         try:
-            found.append(cell.cell_contents)
+            x = cell.cell_contents
         except ValueError:  # a name that is bound later
-            pass
-    read: list[tuple] = []
-    for x in found:
-        if backends.owner(type(x)) is None:
-            if isinstance(x, Variable) and x.dtype is not str:
-                read.append((x, _written, _written(x), x.data))
-        elif hasattr(type(x), "_version"):
-            try:
-                read.append((x, _torch_version, x._version, None))
-            except RuntimeError:  # torch's inference tensors count nothing
-                pass
-        elif isinstance(x, np.ndarray):
-            read.append((x, _written, _written(x), x))
+            continue
+        _note(x, read)
+    for x in inputs:
+        _note(x, read)
     return read
 
 
+def _note(x, read: list) -> None:
+    try:
+        state = _states[type(x)]
+    except KeyError:
+        state = _states[type(x)] = _state_of(type(x))
+    if state is _torch_version:
+        try:
+            read.append((x, state, x._version, None))
+        except RuntimeError:  # torch's inference tensors count nothing
+            pass
+    elif state is not None and x.dtype is not str:
+        read.append((x, state, state(x), x.data if isinstance(x, Variable) else None))
+
+
+def _state_of(kind: type) -> Callable | None:
+    """What tells whether a tensor of a type was written in place; None where it cannot be, or is no tensor."""
+    if issubclass(kind, (np.ndarray, Variable)):
+        return _written
+    return _torch_version if backends.owner(kind) is not None and hasattr(kind, "_version") else None
+
+
+_states: dict[type, Callable | None] = {}
 _torch_version = attrgetter("_version")
 
 

@@ -13,7 +13,8 @@ from ...errors import GradientError
 from . import _private, transforms
 from .base import looked_at_a_value
 
-results_of = _private.results_of
+results_of, active = _private.results_of, _private.transforming
+_compiling = torch.compiler.is_compiling
 
 
 def stop(x):
@@ -64,7 +65,20 @@ class _Custom(torch.autograd.Function):
         return (None, None, *ctx.pull(upstreams))
 
 
-_custom = _private.outside_of_transforms(_Custom)
+class _CustomOfOne(torch.autograd.Function):
+    """The same of one value and one input: the commonest case, without lists."""
+
+    @staticmethod
+    def forward(ctx, pull, residuals, values, x):
+        ctx.pull, ctx.residuals = pull, residuals
+        return values[0].detach()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return None, None, None, ctx.pull(upstream, *ctx.residuals)
+
+
+_custom, _custom_of_one = map(_private.outside_of_transforms, (_Custom, _CustomOfOne))
 
 
 class _Compiled(torch.autograd.Function):
@@ -97,7 +111,7 @@ def custom(run, inputs: list) -> list:
 
 
 def eager() -> bool:
-    return not (torch.compiler.is_compiling() or transforms.active())
+    return not (_compiling() or active())
 
 
 def attach(values: list, pull, inputs) -> list:
@@ -118,7 +132,21 @@ def attach(values: list, pull, inputs) -> list:
     return values
 
 
-_base = _private.base
+def attach_one(value, pull, residuals: tuple, x):
+    if value is x or _base(value) is not None or not (x.requires_grad and torch.is_grad_enabled()):
+        return attach([value], lambda upstreams: (pull(*upstreams, *residuals),), (x,))[0]
+    node, mine = value.grad_fn, x.grad_fn
+    for before, _ in () if node is None else node.next_functions:  # most often one operation of `x` alone
+        if before is None or before is mine or getattr(before, "variable", None) is x and not before.next_functions:
+            continue
+        node = None
+        break
+    if node is None and reaches_others((value,), (x,)):
+        raise transforms.closure_error()
+    return _custom_of_one(pull, residuals, (value,), without_dead(x))
+
+
+_base, without_dead = _private.base, _private.without_dead
 
 
 def _custom_compiled(run, inputs: list) -> list:
