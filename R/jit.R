@@ -68,9 +68,13 @@ compiled_calls <- function(f, make, caller = direct_caller) {
       with_scalars(before)
       state$compiling <- compiling() - 1
     })
-    withCallingHandlers(do.call(tensor_aware(f), list(...)), error = function(condition) {
-      explain_branch(condition, "gradops_error_jit")
-    })
+    in_trace <- function() {
+      withCallingHandlers(do.call(tensor_aware(f), list(...)), error = function(condition) {
+        explain_branch(condition, "gradops_error_jit")
+      })
+    }
+    found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = function(condition) NULL)
+    if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
   }
   run <- function(arguments, in_r = TRUE) {
     plain <- in_r && !is.null(compiled) && as_before(arguments, here$attributes)

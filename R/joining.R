@@ -35,17 +35,20 @@ c <- function(...) {
 
 c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   parts <- lapply(Filter(Negate(is.null), list(...)), adopted)
-  as_list <- !recursive && any(vapply(parts, is.list, NA))
-  if (!as_list && any(vapply(parts, is.list, NA))) {
-    parts <- Filter(Negate(is.null), flattened(parts))
+  joined <- joined_in_log(parts)
+  if (is.null(joined)) {
+    as_list <- !recursive && any(vapply(parts, is.list, NA))
+    if (!as_list && any(vapply(parts, is.list, NA))) {
+      parts <- Filter(Negate(is.null), flattened(parts))
+    }
+    if (as_list) {
+      return(do.call(base::c, lapply(parts, as.list)))
+    }
+    if (any(vapply(parts, is_text, NA))) {
+      return(c_texts(parts))
+    }
+    joined <- joined(parts)
   }
-  if (as_list) {
-    return(do.call(base::c, lapply(parts, as.list)))
-  }
-  if (any(vapply(parts, is_text, NA))) {
-    return(c_texts(parts))
-  }
-  joined <- joined(parts)
   if (is_pair(parts)) attr(joined, "gradops_pair") <- unname(parts)
   names <- if (use.names) names_of_parts(parts)
   if (is.null(names)) joined else with_names(joined, names)

@@ -16,7 +16,7 @@ assign_pending <- function(x, places, value) {
   if (is.null(cells) || anyDuplicated(cells) || is.object(value) && !identical(class(value), class(x))) {
     return(NULL)
   }
-  part <- if (length(cells) == 1L && is_scalar_for(value, log)) {
+  part <- if (is_scalar_for(value, log, length(cells))) {
     value
   } else {
     call_core("interop.r.part", operand(value), log$base, length(cells))
@@ -139,7 +139,7 @@ pending_handle <- function(x, log) {
 # Before a call of Python's: an error must not come while reticulate's compiled code reads a `pyobj`.
 make_pending <- function(arguments) {
   for (x in arguments) {
-    if (is.environment(x)) if (is_pending(x)) whole_of(x) else if (is_scalar(x)) scalar_whole(x)
+    if (is.environment(x)) if (is_pending(x)) whole_of(x) else if (is_logged(x)) scalar_whole(x)
   }
 }
 

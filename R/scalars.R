@@ -15,7 +15,7 @@ scalar_operation <- function() {
 
 # The same where no log has begun.
 first_operation <- function(op, x, y) {
-  is <- function(operand) is.environment(operand) && is_scalar(operand)
+  is <- function(operand) is.environment(operand) && is_logged(operand)
   log <- if (is(x)) begin_scalars(x) else if (is(y)) begin_scalars(y)
   if (!is.null(log)) log$operation(op, x, y)
 }
@@ -24,7 +24,7 @@ first_operation <- function(op, x, y) {
 scalar_function <- function(op, x) {
   force(x) # which may begin the log
   log <- state$scalars
-  if (is.null(log) || !is.environment(x) || !is_scalar(x)) {
+  if (is.null(log) || !is.environment(x) || !is_logged(x)) {
     return(NULL)
   }
   if (!is.environment(log)) log <- begin_scalars(x)
@@ -53,16 +53,21 @@ is_scalar <- function(x) {
 scalar_whole <- function(handle) {
   whole <- .subset2(handle, "gradops_whole")
   if (is.null(whole)) {
-    whole <- .subset2(handle, "gradops_scalars")$write(.subset2(handle, "gradops_scalar"))
+    whole <- .subset2(handle, "gradops_scalars")$write(logged_numbers(handle))
     assign("gradops_whole", whole, envir = handle)
   }
   whole
 }
 
-# Whether a value is a logged number that may stand in a tensor with assignments pending until all of it is read.
-is_scalar_for <- function(value, pending) {
+# Whether a value is one or several logged numbers, as many as `count`, that may stand in a tensor with assignments
+# pending until all of it is read.
+is_scalar_for <- function(value, pending, count) {
   log <- state$scalars
-  is.environment(log) && is.environment(value) && is_scalar(value) && log$has_floats(pending)
+  if (!is.environment(log) || !is.environment(value)) {
+    return(FALSE)
+  }
+  size <- if (is_scalar(value)) 1L else length(.subset2(value, "gradops_numbers"))
+  size == count && log$has_floats(pending)
 }
 
 # Logged numbers as one vector; a list of others as it is.
@@ -72,7 +77,12 @@ scalars_together <- function(parts) {
   if (is.null(log) || !all(vapply(logs, identical, NA, log))) {
     return(parts)
   }
-  list(log$write(vapply(parts, function(part) .subset2(part, "gradops_scalar"), 0)))
+  list(log$write(base::unlist(lapply(parts, logged_numbers))))
+}
+
+# The numbers of a handle.
+logged_numbers <- function(handle) {
+  .subset2(handle, "gradops_scalar") %||% .subset2(handle, "gradops_numbers")
 }
 
 # The log -------------------------------------------------------------------------------------------------------------
@@ -140,8 +150,11 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
       }
       names <- attr(x, "gradops_names", TRUE)
     } else {
-      if (missing(y) || !is.environment(y) || !is_literal(x)) {
+      if (missing(y) || !is.environment(y)) {
         return(NULL)
+      }
+      if (!is_literal(x)) {
+        return(vector_operation(log, code, x, y))
       }
       first <- x
       names <- NULL
@@ -162,10 +175,10 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     } else if (is_literal(y)) {
       second <- y
     } else {
-      return(NULL)
+      code <- NULL
     }
     if (length(code) == 0L) {
-      return(NULL)
+      return(vector_operation(log, codes[[op]], x, y))
     }
     result <- add(code, first, second)
     if (is.null(names)) result else keep_names(result, x, if (!missing(y)) y)
@@ -173,6 +186,10 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
 
   # The element after `place` others; NULL where Python must find it.
   element <- function(x, place) {
+    numbers <- .subset2(x, "gradops_numbers")
+    if (!is.null(numbers) && identical(.subset2(x, "gradops_scalars"), log)) {
+      return(if (place < length(numbers)) handle(numbers[place + 1]))
+    }
     input <- input(x)
     if (place < input[2L]) add(0, input[1L], place)
   }
@@ -183,14 +200,24 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     words[used + 2] <<- first
     words[used + 3] <<- second
     used <<- used + 3
-    made <- handle()
+    made <- handle(count)
     count <<- count + 1
     made
   }
 
-  # R's handle of the next number: the environment of this call.
-  handle <- function() {
-    gradops_scalar <- count
+  # The same of several, without handles: the numbers.
+  add_rows <- function(code, first, second) {
+    several <- length(code)
+    if (used + 3 * several > length(words)) write()
+    words[used + seq_len(3 * several)] <<- rbind(code, first, second)
+    used <<- used + 3 * several
+    count <<- count + several
+    count - several:1
+  }
+
+  # R's handle of a number: the environment of this call.
+  handle <- function(gradops_scalar) {
+    force(gradops_scalar)
     gradops_scalars <- log
     convert <- FALSE
     this <- environment()
@@ -202,6 +229,9 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
 
   # What a tensor is as an operand, and where it is found; NULL of none.
   operand <- function(x) {
+    if (is_logged_vector(x)) {
+      return(NULL)
+    }
     input <- input(x)
     if (identical(input[2L], 0)) c(2, input[1L])
   }

@@ -48,7 +48,7 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   }
   names <- names_tensor(x)
   if (is.null(names) && !is.null(state$scalars)) {
-    part <- single_element(x, ..., drop = drop)
+    part <- single_element(x, ..., drop = drop) %||% several_elements(x, ..., drop = drop)
     if (!is.null(part)) {
       return(part)
     }

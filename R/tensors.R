@@ -161,6 +161,12 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   if (.Generic == "range") {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
+  if (.Generic == "sum" && ...length() == 1L && !is.null(state$scalars)) {
+    total <- sum_in_log(..1)
+    if (!is.null(total)) {
+      return(total)
+    }
+  }
   name <- paste0(if (na.rm) "nan", .Generic)
   # What is empty adds nothing, as in R.
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))

@@ -171,6 +171,12 @@ class GradientError(GradopsError, RuntimeError):
     kind = "gradient"
 
 
+class PartialGradientError(GradientError):
+    """What was asked for is not all of a gradient; R's side then computes that result another way."""
+
+    kind = "partial_gradient"
+
+
 class JitError(GradopsError, RuntimeError):
     """A function that cannot be compiled, as its course depends on values."""
 

@@ -16,7 +16,7 @@ from .. import backends
 from ..errors import GradientError
 from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
-from .graph import ALIAS, PICK, RESULT, Cotangents, Node, key
+from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key
 from .modes import recording
 from .passes import Pass, broken_off
 from .seeds import NAMES, check
@@ -146,7 +146,7 @@ _NONE: frozenset[int] = frozenset()
 
 def _paths(roots, inputs) -> tuple[set[int], set[int]]:
     """The inputs, and the nodes from which one of them is reached, by :func:`.graph.key`."""
-    aims = {key(x._node or x) for x in inputs}
+    aims = {key(asked(x)) for x in inputs}
     nodes: dict[int, Node] = {}
     stack = [root._node for root in roots if root._node is not None]
     while stack:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import PartialGradientError
 from .state import clock, packers, watchers
 
 
@@ -66,6 +67,18 @@ def key(edge) -> int:
     return edge.seq if edge.__class__ is Node else -id(edge)
 
 
+def asked(variable):
+    """The edge of a variable whose own gradient is asked for.
+
+    Raises:
+        PartialGradientError: one whose gradient is not all of it.
+    """
+    node = variable._node
+    if node is not None and node.rule.partial:
+        raise PartialGradientError(node.rule.partial)
+    return node or variable
+
+
 class AccumulateGrad:
     """The end of a path in the graph: a leaf whose ``grad`` is added to."""
 
@@ -90,9 +103,10 @@ class Rule:
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
     conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
     ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
+    ``partial`` says why the gradient of such a result is not all of it, as what depends on it may do so by another way.
     """
 
-    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull")
+    __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial")
 
     def __init__(
         self,
@@ -104,6 +118,7 @@ class Rule:
         elementwise: bool = False,
         jvp=None,
         pull=None,
+        partial: str = "",
     ):
         self.name = name
         self.vjps = vjps
@@ -112,6 +127,7 @@ class Rule:
         self.holomorphic = holomorphic
         self.elementwise = elementwise
         self.jvp = jvp
+        self.partial = partial
         self.pull = pull or (lambda g, saved, edges: [vjp(g, saved, edge) for vjp, edge in zip(vjps, edges)])
 
 

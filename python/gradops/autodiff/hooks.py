@@ -13,6 +13,7 @@ from itertools import count
 from .. import backends
 from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 from . import state
+from .graph import asked
 from .variable import Variable, method, wrap
 
 _ids = count()
@@ -101,6 +102,7 @@ def retain(variable: Variable) -> None:
     """Keep the gradient of a result in its ``grad``, after its other hooks; see ``Variable.retain_grad``."""
     if not variable.requires_grad:
         raise GradientError("`retain_grad()` of a variable that requires no gradient.")
+    asked(variable)
     if variable._node is None or variable.retains_grad:
         return
     keep = weakref.ref(variable)
@@ -138,6 +140,7 @@ def _check(variable: Variable, hook) -> None:
         raise ArgumentTypeError("`hook` must be a function; got {hook}.", argument="hook", hook=TypeOf(hook))
     if not variable.requires_grad:
         raise GradientError("a hook on a variable that requires no gradient would never be called.")
+    asked(variable)
 
 
 def _place(variable: Variable) -> dict:

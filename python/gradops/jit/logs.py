@@ -6,13 +6,16 @@ import functools
 import math
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import ops
+from ..autodiff.graph import Node, Rule
+from ..autodiff.modes import recording
 from ..autodiff.state import observers, packers, watchers
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.variable import Variable, attach, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Traced
@@ -70,11 +73,11 @@ class Log:
             return known
 
         add = block.add
+        elements = self._read(words)
         for word, x, y in zip(words[::3], words[1::3], words[2::3]):
             entry, first, second, count = _decoded(word)
             if count == 0:
-                given = self._inputs[int(x)]
-                here.append(block.input(ops.get_item(given, _position(given.shape, int(y)))))
+                here.append(block.input(next(elements[x])))
                 continue
             x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
             if count == 2:
@@ -87,8 +90,16 @@ class Log:
         self._count += len(here)
         block.close()
 
+    def _read(self, words: list[float]) -> dict[float, Iterator]:
+        """The elements that operations read of each input, in their order; of many by one step for all of them."""
+        places: dict[float, list[int]] = {}
+        for word, x, place in zip(words[::3], words[1::3], words[2::3]):
+            if word < 16:  # times 16 it is the number of what reads an element
+                places.setdefault(x, []).append(int(place))
+        return {x: iter(_elements(self._inputs[int(x)], of_x)) for x, of_x in places.items()}
+
     def vector(self, indices: list[int]):
-        """The tensor of several results, none of which is seen alone."""
+        """The tensor of several results, none of which is seen alone; recorded in every mode, as they are."""
         self._check()
         parts = []
         for index in indices:
@@ -96,7 +107,14 @@ class Log:
             parts.append(block.result(number))
         if self.variables and not any(isinstance(x, Variable) for x in parts):
             parts[0] = wrap(parts[0])
-        return ops.stack(parts)
+        before = recording.set(True)
+        try:
+            found = ops.stack(parts)
+        finally:
+            recording.reset(before)
+        if not isinstance(found, Variable) or found._node is None:
+            return found
+        return attach(found._data, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))
 
     def _check(self) -> None:
         writing = recorder.get()
@@ -155,8 +173,28 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
 
 
-def _position(shape: tuple, place: int) -> int | tuple[int, ...]:
-    """The position of the element after ``place`` others, in R's order: by column."""
+def _elements(x, places: list[int]) -> list:
+    """The elements after so many others, in R's order; each has a gradient of its own, also where one is read twice."""
+    if len(places) < _MANY:
+        return [ops.get_item(x, _position(x.shape, place)) for place in places]
+    different = list(dict.fromkeys(places))
+    key = _position(x.shape, np.array(different))
+    found = dict(zip(different, ops.unstack(ops.get_item(x, key))))
+    return [_again(found[place]) for place in places]
+
+
+_MANY = 8
+"""Reads of an array in one step: of fewer each is one, which is found again where it is read again later."""
+
+
+def _again(x):
+    """Another result of the same value."""
+    node = x._node if isinstance(x, Variable) else None
+    return x if node is None else attach(x._data, Node(node.rule, node.edges, node.saved, node.shape, node.dtype))
+
+
+def _position(shape: tuple, place):
+    """The position of the element after ``place`` others, or those of several, in R's order: by column."""
     if len(shape) == 1:
         return place
     position = []
@@ -177,6 +215,13 @@ def _decoded(word: float) -> tuple[Operation | None, int, int, int]:
 def _operation(name: str, count: int = 1) -> Operation:
     return operation(name, (None,) * count, kernel_of(name, count))
 
+
+_TOGETHER = Rule(
+    "numbers",
+    vjps=(lambda g, saved, edge: g,),
+    elementwise=True,
+    partial="the gradient of a vector whose elements were used one by one was asked for.",
+)
 
 _BINARY = "add subtract multiply divide power".split()
 _UNARY = """negative abs sign exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh

@@ -13,6 +13,9 @@ from .code import Code
 from .instructions import SHORT
 from .rules import ELEMENTWISE
 
+NUMBERS = {**ELEMENTWISE, "power": "power", "sigmoid": "expit", "where": "where"}
+"""What the machine calls ops that are one instruction of single numbers."""
+
 _PRODUCT = operation("multiply", (None, None), np.multiply)
 
 
@@ -26,8 +29,8 @@ class Forms:
         self._operands = np.zeros(size, np.intc)
         self._is_single = np.zeros(size, bool)
         for what in self._kinds:
-            if what.is_plain and what.name in ELEMENTWISE:
-                number, last = code.form(ELEMENTWISE[what.name])
+            if what.is_plain and what.name in NUMBERS:
+                number, last = code.form(NUMBERS[what.name])
                 self._words[what.number] = [number, 0, *(0 for _ in range(what.operands)), *last]
                 self._operands[what.number] = what.operands
                 self._is_single[what.number] = True

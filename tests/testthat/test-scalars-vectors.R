@@ -1,0 +1,167 @@
+# Short vectors in compiled functions, which are logged number by number on NumPy; elsewhere the same code does without.
+
+# The value and gradient of `f` compiled, as they are without.
+expect_same_compiled <- function(f, x, info = NULL) {
+  found <- jit(value_and_grad_fn(f))(x)
+  plain <- value_and_grad_fn(f)(x)
+  expect_equal(found$value, plain$value, info = info, tolerance = 1e-12)
+  expect_equal(found$gradient, plain$gradient, info = info, tolerance = 1e-12)
+  expect_equal(found$gradient, numeric_gradient(function(x) as.numeric(f(x)), x), info = info, tolerance = 1e-6)
+}
+
+test_each("loops over short vectors have the derivatives of the same function that is not compiled", {
+  y <- matrix(c(0.3, -0.2, 0.5, 1.1, -0.7, 0.4), 3)
+  walk <- function(p) {
+    state <- c(p[1], 0.5)
+    total <- 0
+    for (t in 1:3) {
+      state <- c(state[2] * p[2], state[1] + exp(p[3])) / (1 + state^2)
+      total <- total - sum(dnorm(y[t, ], state, c(exp(p[2]), 2), log = TRUE))
+    }
+    total + sum(state * c(1, -1))
+  }
+  rows <- function(p) {
+    m <- matrix(p, 3, 2)
+    total <- 0
+    for (t in 2:3) total <- total + sum((m[t, ] - p[1:2] * m[t - 1, ])^2) + prod(m[t, ]) - mean(m[, 2])
+    total
+  }
+  filled <- function(p) {
+    h <- matrix(0, 3, 2)
+    h[1, ] <- p[1:2]
+    for (t in 2:3) h[t, ] <- h[t - 1, ] * p[3] + h[t - 1, 2:1]
+    sum(h^2)
+  }
+  expect_same_compiled(walk, c(0.3, -0.4, 0.2))
+  expect_same_compiled(rows, c(0.3, -0.4, 0.2, 1.2, 0.6, -0.1))
+  expect_same_compiled(filled, c(0.3, -0.4, 0.2))
+  expect_equal(jit(hessian_fn(walk))(c(0.3, -0.4, 0.2)), hessian(walk, c(0.3, -0.4, 0.2)))
+})
+
+test_each("each way to make and to use a short vector", {
+  functions <- list(
+    function(u) c(u, 3), function(u) c(2, u[1] * 2, u), function(u) u[-1], function(u) u[c(TRUE, FALSE, TRUE)],
+    function(u) u[c(1, 1, 3)], function(u) rev(u), function(u) -u, function(u) +u, function(u) u^2, function(u) 2^u,
+    function(u) u * c(1, 2, 3), function(u) c(1, 2, 3) / u, function(u) u + 1L, function(u) 1:3 - u,
+    function(u) exp(u) + log(u), function(u) plogis(u), function(u) sqrt(u) * u[2], function(u) u[2] - u,
+    function(u) u %*% u, function(u) outer(u, u), function(u) cumsum(u), function(u) pmax(u, 0.6), function(u) sort(u),
+    function(u) ifelse(u > 0.6, u, u^2), function(u) c(a = 1, b = 2, c = 3) * u, function(u) u * matrix(1:6 / 6, 3),
+    function(u) diag(3) %*% u, function(u) u[2:3] * u[1:2], function(u) sum(u) + mean(u) + max(u) + prod(u),
+    function(u) op_stop_gradient(u) * u, function(u) op_exp(u), function(u) unlist(lapply(1:3, function(i) u[i]^i)),
+    function(u) c(u, u, u) * 2, function(u) u %% 0.25, function(u) c(list(u), list(1))[[1]] * 2,
+    function(u) with_stop_gradient(u) * u, function(u) c(u)[2] * as.numeric(u), function(u) rbind(u, u * 2)
+  )
+  x <- c(0.6, 0.7, 0.45, 0.2)
+  for (f in functions) {
+    info <- deparse1(f)
+    g <- function(p) {
+      found <- f(p[1:3] * p[4])
+      sum(found * seq_len(length(found)))
+    }
+    found <- jit(value_and_grad_fn(g))(x)
+    expect_equal(found$value, as.numeric(g(op_convert_to_tensor(x))), info = info)
+    expect_equal(found$gradient, gradient(g, x), info = info)
+    shape <- NULL
+    jit(function(p) {
+      made <- f(p[1:3] * p[4])
+      shape <<- list(length(made), dim(made), names(made))
+      sum(made)
+    })(x)
+    made <- f(op_convert_to_tensor(x)[1:3] * x[4])
+    expect_equal(shape, list(length(made), dim(made), names(made)), info = info)
+  }
+})
+
+test_each("a short vector on the way has its own gradient and hooks", {
+  hooked <- NULL
+  f <- function(p) {
+    v <- c(p[1] * p[2], exp(p[1]))
+    end <- v[1] * v[2] + sum(v^2)
+    v$register_hook(function(g) {
+      hooked <<- g
+      NULL
+    })
+    of <- autodiff_grad(end, list(v), retain_graph = TRUE)[[1]]
+    of[1] * 10 + of[2] + 0 * end
+  }
+  g <- function(p) f(variable(p, requires_grad = TRUE))
+  x <- c(0.4, -0.7)
+  v <- c(prod(x), exp(x[1]))
+  expected <- 10 * (v[2] + 2 * v[1]) + v[1] + 2 * v[2]
+  expect_equal(as.numeric(g(x)), expected)
+  skip_if(backend != "numpy", "no gradients of variables inside of a compiled function")
+  expect_equal(jit(g)(x), expected)
+  expect_false(is.null(hooked))
+})
+
+test_each("scopes, stopped and custom gradients, loops and branches beside short vectors", {
+  twice <- op_custom_gradient(function(x) list(x^2, function(upstream) 100 * upstream))
+  f <- function(p) {
+    v <- c(exp(p[1]), p[2])
+    fixed <- with_stop_gradient(v * p[2])
+    kept <- with_stop_gradient(c(v, 1)) # made inside, its elements outside
+    scaled <- op_scaled_gradient(v, -2) * p[2]
+    last <- op_scan(function(state, y) list(state * v + y * p[2], NULL), v * 2, c(0.1, 0.2))[[1]]
+    again <- checkpoint(function(w) sum(w * v))(v * 3)
+    sum(fixed * v) + kept[1] * v[2] + sum(scaled) + sum(twice(v)) + sum(last) + again
+  }
+  x <- c(0.3, -0.8)
+  expect_equal(jit(value_and_grad_fn(f))(x)$gradient, gradient(f, x))
+  skip_if(!backend %in% c("numpy", "torch"), "scopes in which nothing is recorded are NumPy's and PyTorch's")
+  g <- function(p) {
+    v <- c(exp(p[1]), p[2])
+    inside <- with_no_grad(v * 3)
+    whole <- with_no_grad(v %*% v) # the tensor of `v` is made in there
+    sum(inside * v) + whole[1, 1] + (v %*% v)[1, 1]
+  }
+  expect_equal(jit(value_and_grad_fn(g))(x)$gradient, gradient(g, x))
+})
+
+test_each("what does not fit is an error as elsewhere", {
+  wrong <- list(
+    function(u) u[4], function(u) u[2:5], function(u) u + c(u[1], 1), function(u) u[c(1, NA)], function(u) u[0:3],
+    function(u) u["a"], function(u) u[-5]
+  )
+  x <- c(0.6, 0.7, 0.45)
+  for (f in wrong) {
+    outcome <- function(code) tryCatch(as.numeric(code), error = function(e) class(e)[1])
+    compiled <- outcome(jit(function(p) sum(f(p[1:3] * 2)))(x))
+    expect_equal(compiled, outcome(sum(f(op_convert_to_tensor(x) * 2))), info = deparse1(f))
+  }
+})
+
+test_that("random functions of short vectors, compiled and not", {
+  skip_without("numpy")
+  local_backend("numpy")
+  withr::local_seed(20261122)
+  rounds <- if (nzchar(Sys.getenv("GRADOPS_LONG"))) 150 else 8
+  if (rounds > 8) set.seed(as.integer(Sys.getenv("GRADOPS_SEED", "1")))
+  for (round in seq_len(rounds)) {
+    plan <- lapply(1:20, function(i) {
+      list(kind = sample(14, 1), i = sample(i + 2, 1), j = sample(i + 2, 1), k = round(runif(3), 3), e = sample(3, 1))
+    })
+    f <- function(p) {
+      values <- list(tanh(p[1:3]), tanh(p[4:6]), p[2] * 0.5)
+      h <- matrix(0, 3, length(plan))
+      for (t in seq_along(plan)) {
+        step <- plan[[t]]
+        x <- values[[step$i]]
+        z <- values[[step$j]]
+        one <- if (length(x) == 3) x[step$e] else x
+        new <- switch(step$kind,
+          x + z, x * z, x - step$k, z / (x^2 + 1), sin(x), exp(tanh(x)), op_stop_gradient(x) * z,
+          c(one, z)[1:3 %% length(c(one, z)) + 1], c(one, 0.3, one^2), sum(tanh(x)) * z, one * step$k,
+          if (length(x) == 3) rev(x) else x, if (length(x) == 3) c(x[-1], one) else -x, tanh(one)
+        )
+        if (length(new) == 3) h[, t] <- new else h[step$e, t] <- new
+        values[[length(values) + 1]] <- tanh(new)
+      }
+      last <- values[[length(values)]]
+      sum(tanh(h)) + sum(last) + sum(h[1, ] * h[3, ])
+    }
+    x <- c(0.4, -1.1, 0.3, 0.8, -0.2, 0.6)
+    compiled <- jit(value_and_grad_fn(f))(x)
+    plain <- value_and_grad_fn(f)(x)
+    expect_equal(compiled, plain, tolerance = 1e-10, info = paste("round", round))
+  }
+})
