@@ -71,9 +71,11 @@ namesakes <- function() {
       dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
       dcauchy = dcauchy_tensor, dchisq = dchisq_tensor, df = df_tensor,
       dbinom = dbinom_tensor, dmultinom = dmultinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor,
-      dgeom = dgeom_tensor,
+      dgeom = dgeom_tensor, dhyper = dhyper_tensor,
       pnorm = pnorm_tensor, plnorm = plnorm_tensor, pexp = pexp_tensor, punif = punif_tensor, plogis = plogis_tensor,
       pweibull = pweibull_tensor, pcauchy = pcauchy_tensor, pgeom = pgeom_tensor,
+      pgamma = pgamma_tensor, pchisq = pchisq_tensor, ppois = ppois_tensor, pbeta = pbeta_tensor, pt = pt_tensor,
+      pf = pf_tensor, pbinom = pbinom_tensor, pnbinom = pnbinom_tensor,
       qnorm = qnorm_tensor, qlnorm = qlnorm_tensor, qexp = qexp_tensor, qunif = qunif_tensor, qlogis = qlogis_tensor,
       qweibull = qweibull_tensor, qcauchy = qcauchy_tensor
     )

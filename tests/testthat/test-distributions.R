@@ -49,6 +49,7 @@ test_each("densities and their derivatives are those of stats", {
       binom = function(size, p) dbinom(x, c(4, 5, 6), p),
       log_binom = function(size, p) dbinom(x, c(4, 5, 6), p, log = TRUE),
       geom = function(size, p) dgeom(x, p, log = TRUE),
+      hyper = function(size, p) dhyper(x, round(size * 10), 20, 6, log = TRUE),
       multinom = function(size, p) dmultinom(x, prob = p),
       log_multinom = function(size, p) dmultinom(x, 4, p, log = TRUE),
       pgeom = function(size, p) pgeom(x, p),
