@@ -50,7 +50,7 @@ own_packages <- c(
 )
 left_packages <- c(
   "gradops", "reticulate", "tensorflow", "keras", "keras3", "tfprobability", "torch", "rlang", "withr", "cli",
-  "lifecycle", "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "RTMB", "TMB", "numDeriv"
+  "lifecycle", "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "TMB", "numDeriv"
 )
 
 is_adaptable <- function(f) {
@@ -181,6 +181,9 @@ generic_aware <- function(f) {
 overload_of <- function(found, name) {
   if (is_poisson_deviance(found)) {
     return(poisson_deviance)
+  }
+  if (is_of_rtmb(found)) {
+    return(rtmb_function(found, name))
   }
   if (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")) {
     name <- own_name(found, name)

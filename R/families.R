@@ -3,7 +3,7 @@
 
 call_overload <- function(.NAME, ..., PACKAGE) {
   if (any_tensor(...)) {
-    name <- if (is.list(.NAME)) .NAME$name else as.character(.NAME)[1]
+    name <- if (is.list(.NAME)) .NAME$name else if (is.character(.NAME)) .NAME[1] else "a routine"
     here <- compiled_of_stats[[name]]
     if (!is.null(here)) {
       return(here(...))

@@ -33,6 +33,14 @@ hints <- list(
     instead = numbers_alone
   ),
   list(
+    pattern = paste0(
+      "^could not find function \"(getAll|ADREPORT|REPORT|OBS|ADoverload|AD|advector|dmvnorm|dgmrf|dautoreg|%~%|",
+      "unstructured|dseparable|DataEval)\""
+    ),
+    says = "`%s`: a function of RTMB's, which is not attached.",
+    instead = "`library(RTMB)`: its functions take gradops' tensors. Without it see \"Coming from RTMB\" in `vignette(\"r-code\")`."
+  ),
+  list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
     says = "`%s`: if an argument is a tensor, this function does not know it.", instead = numbers_alone
   ),

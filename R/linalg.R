@@ -151,12 +151,18 @@ solve_tensor <- function(a, b, ...) {
     a <- a$x
   }
   if (missing(b)) {
-    op_inv(a)
+    op_inv(as_matrix_of_one(a))
   } else if (isS4(a)) {
     solve_sparse(a, b)
   } else {
-    op_solve(a, if (isS4(b)) as.matrix(b) else b)
+    if (isS4(b)) b <- as.matrix(b)
+    op_solve(as_matrix_of_one(a), if (is_any_tensor(b) && length(dim(b)) == 0L) fill(b, 1L) else b)
   }
+}
+
+# As base R: a number is a matrix.
+as_matrix_of_one <- function(a) {
+  if (length(a) == 1L && length(dim(a)) < 2L) fill(a, c(1L, 1L)) else a
 }
 
 determinant_tensor <- function(x, logarithm = TRUE, ...) {
@@ -170,6 +176,7 @@ chol_tensor <- function(x, pivot = FALSE, ...) {
   if (!isFALSE(pivot)) {
     unsupported("pivot", "must be FALSE for tensors.")
   }
+  x <- as_matrix_of_one(x)
   op_cholesky(mirrored(op_triu(x), op_triu(x, 1L)), upper = TRUE)
 }
 

@@ -211,7 +211,8 @@ found_function <- function(f, name = "") {
 
 # The function of a name, as R finds it for a call.
 called_function <- function(name) {
-  f <- get(name, envir = parent.frame(), mode = "function")
+  f <- get0(name, envir = parent.frame(), mode = "function")
+  if (is.null(f)) stop(simpleError(sprintf("could not find function \"%s\"", name), call(name, quote(...))))
   if (is.primitive(f)) f else translated(f, name)
 }
 

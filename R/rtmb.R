@@ -1,0 +1,84 @@
+# Scripts for RTMB in functions that are adapted (adapted.R): RTMB's own R code is adapted as the user's is; what is
+# compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of `MakeADFun(f, parameters)`.
+
+rtmb_functions <- function() {
+  list(
+    ADoverload = ad_overload, AD = function(x, force = FALSE) x, advector = function(x) x,
+    REPORT = function(x) invisible(x), ADREPORT = function(x) invisible(x), OBS = function(x) x,
+    dmvnorm = dmvnorm_rtmb, dgmrf = dgmrf_rtmb, MakeTape = no_tapes, MakeADFun = no_tapes
+  )
+}
+
+is_of_rtmb <- function(f) {
+  !is.primitive(f) && !inherits(f, "genericFunction") && environmentName(topenv(environment(f))) == "RTMB"
+}
+
+# NULL of what is adapted.
+rtmb_function <- function(f, name) {
+  here <- rtmb_functions()
+  is <- function(name) identical(get0(name, asNamespace("RTMB")), f)
+  name <- if (nzchar(name) && is(name)) name else Find(is, names(here))
+  if (!is.null(name)) here[[name]]
+}
+
+no_tapes <- function(...) {
+  abort(
+    c(
+      "tapes of RTMB's hold its own numbers; gradops gave it a tensor.",
+      i = "See the vignette \"r-code\" for what stands for `MakeTape()` and `MakeADFun()`."
+    ),
+    class = c("gradops_error_type", "gradops_error"), call = NULL
+  )
+}
+
+ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
+  x <- match.arg(x)
+  if (x == "[<-") fill_part else get0(x, overloads(), inherits = FALSE) %||% get(x, baseenv())
+}
+
+# Of a vector, or of each row of a matrix; `mu` the same, or one number.
+dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
+  centred <- columns_less(x, mu, scale)
+  root <- chol(as.matrix(Sigma))
+  z <- backsolve(root, centred$z, transpose = TRUE)
+  value <- -colSums(z^2) / 2 - sum(log(diag(root))) - nrow(z) * base::log(2 * pi) / 2 - centred$log_scale
+  if (log) value else exp(value)
+}
+
+# By the precision matrix `Q`, of Matrix's or dense.
+dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
+  centred <- columns_less(x, mu, scale)
+  log_root <- if (is_any_tensor(Q)) {
+    sum(log(diag(chol(Q))))
+  } else {
+    as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2
+  }
+  value <- log_root - nrow(centred$z) * base::log(2 * pi) / 2 - colSums(centred$z * (Q %*% centred$z)) / 2 - centred$log_scale
+  if (log) value else exp(value)
+}
+
+# Observations, less their means, in units of their scales, as columns.
+columns_less <- function(x, mu, scale) {
+  as_columns <- function(x) {
+    if (is.null(dim(x)) || length(dim(x)) < 2L) {
+      if (is_any_tensor(x)) fill(x, c(length(x), 1L)) else base::matrix(x)
+    } else {
+      t(x)
+    }
+  }
+  x <- as_columns(x)
+  spread <- function(value) {
+    if (length(value) == 1L) value else if (length(value) == length(x)) as_columns(value) else as.vector(as_columns(value))
+  }
+  scale <- spread(scale)
+  z <- (x - spread(mu)) / scale
+  log_scale <- log(scale)
+  log_scale <- if (length(scale) == length(x) && length(scale) > 1L) {
+    colSums(log_scale)
+  } else if (length(scale) == 1L) {
+    nrow(x) * log_scale
+  } else {
+    sum(log_scale)
+  }
+  list(z = z, log_scale = log_scale)
+}

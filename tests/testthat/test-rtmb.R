@@ -1,0 +1,80 @@
+# Scripts for RTMB as they stand.
+
+test_each("multivariate normal densities by covariance and by precision", {
+  x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 3)
+  density <- function(z, sigma) {
+    exp(-sum(z * solve(sigma, z)) / 2) / sqrt(det(2 * pi * sigma))
+  }
+  covariance <- function(p) matrix(c(exp(p[1]), p[2], p[2], 1), 2)
+  of <- function(f) function(p) sum(f(p))
+  cases <- list(
+    list(
+      function(p) gradops:::dmvnorm_rtmb(x, p, covariance(p)),
+      function(p) apply(x, 1, function(z) density(z - p, covariance(p)))
+    ),
+    list(
+      function(p) gradops:::dmvnorm_rtmb(x[1, ], p[1], covariance(p), log = TRUE, scale = exp(p)),
+      function(p) log(density((x[1, ] - p[1]) / exp(p), covariance(p))) - sum(p)
+    ),
+    list(
+      function(p) gradops:::dgmrf_rtmb(x[1, ] * p, 0, covariance(p), log = TRUE, scale = p[1]),
+      function(p) log(density(x[1, ] * p / p[1], solve(covariance(p)))) - 2 * log(p[1])
+    )
+  )
+  for (case in cases) {
+    p <- c(0.4, 0.3)
+    expect_equal(case[[1]](p), case[[2]](p))
+    expect_equal(as.numeric(case[[1]](op_convert_to_tensor(p))), case[[2]](p))
+    slope <- function(e) (sum(case[[2]](p + e)) - sum(case[[2]](p - e))) / (2 * sum(e))
+    expect_equal(gradient(of(case[[1]]), p), vapply(list(c(1e-5, 0), c(0, 1e-5)), slope, 0), tolerance = 1e-7)
+  }
+  skip_if_not_installed("Matrix")
+  chain <- Matrix::bandSparse(3, k = 0:1, diagonals = list(rep(2.2, 3), rep(-1, 2)), symmetric = TRUE)
+  sparse <- function(p, q = chain) gradops:::dgmrf_rtmb(x[, 1] * p, 0, q, log = TRUE)
+  expect_equal(gradient(sparse, c(1, 0.5, 2)), gradient(function(p) sparse(p, as.matrix(chain)), c(1, 0.5, 2)))
+})
+
+test_that("a function of RTMB's that is not there is named", {
+  skip_without()
+  f <- function(p) getAll(p) # nolint: object_usage_linter.
+  environment(f) <- new.env(parent = asNamespace("stats"))
+  error <- expect_error(gradient(f, c(1, 2)), class = "gradops_error")
+  expect_match(conditionMessage(error), "library(RTMB)", fixed = TRUE)
+})
+
+test_that("scripts give the values and gradients that RTMB gives", {
+  skip_without()
+  skip_if_not_installed("RTMB")
+  y <- cumsum(sin(1:20))
+  home <- list2env(list(y = y, rows = cbind(y[1:10], y[11:20]), chain = diag(2.2, 20)), parent = asNamespace("RTMB"))
+  scripts <- list(
+    list(list(b = c(0.1, 0.2), ls = 0.3), quote({
+      getAll(parms)
+      y <- OBS(y)
+      "[<-" <- ADoverload("[<-")
+      mu <- AD(numeric(20))
+      for (i in 1:20) mu[i] <- b[1] + b[2] * i
+      REPORT(mu)
+      sd <- exp(ls)
+      ADREPORT(sd)
+      y %~% dnorm(mu, sd)
+    })),
+    list(list(phi = c(0.3, 0.1), s = 0.2), quote({
+      getAll(parms)
+      -dautoreg(y, phi = phi, log = TRUE, scale = exp(s)) - dautoreg(y, phi = tanh(s), log = TRUE)
+    })),
+    list(list(th = 0.4, mu = c(0, 0.1)), quote({
+      getAll(parms)
+      -sum(dmvnorm(rows, mu, unstructured(2)$corr(th), log = TRUE))
+    }))
+  )
+  for (script in scripts) {
+    f <- eval(call("function", as.pairlist(alist(parms = )), script[[2]]), home)
+    theirs <- RTMB::MakeADFun(f, script[[1]], silent = TRUE)
+    for (jit in c(FALSE, TRUE)) {
+      ours <- objective(f, jit = jit)
+      expect_equal(ours$fn(script[[1]]), as.vector(theirs$fn()), tolerance = 1e-10)
+      expect_equal(unlist(ours$gr(script[[1]]), use.names = FALSE), as.vector(theirs$gr()), tolerance = 1e-10)
+    }
+  }
+})
