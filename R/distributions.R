@@ -18,9 +18,8 @@
 #' `dgamma(shape = 0)` values are NaN.
 #'
 #' `pgamma()`, `pbeta()`, `pt()` and what is made of them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`, `pnbinom()`) are
-#' the smaller tail as an integral by the double exponential rule: R's values to twelve digits, far in the tails too, and
-#' derivatives by `q` and by every parameter, shapes and degrees of freedom included. Each value is 76 terms, so of many
-#' values they cost some ten times what R's cost.
+#' the smaller tail as an integral by the double exponential rule: R's values to twelve digits, far in the tails too,
+#' and derivatives by `q` and by every parameter, shapes and degrees of freedom included. Each value is 76 terms.
 #' @references Takahasi and Mori (1974), Double exponential formulas for numerical integration. Loader (2000), Fast and
 #'   accurate computation of binomial probabilities.
 #' @section Errors:

@@ -38,7 +38,10 @@ hints <- list(
       "unstructured|dseparable|DataEval)\""
     ),
     says = "`%s`: a function of RTMB's, which is not attached.",
-    instead = "`library(RTMB)`: its functions take gradops' tensors. Without it see \"Coming from RTMB\" in `vignette(\"r-code\")`."
+    instead = paste(
+      "`library(RTMB)`: its functions take gradops' tensors. Without it see \"Coming from RTMB\" in",
+      "`vignette(\"r-code\")`."
+    )
   ),
   list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,

@@ -1,8 +1,8 @@
 # The incomplete gamma and beta functions, and the distribution functions that are made of them.
 #
 # The tail that does not hold the mode is x^a * exp(-x) / gamma(a), or its like, times an integral of exp(-e(s)) over
-# s > 0, with e(0) = 0 and e rising: of t = x * exp(-s) below, of t = x + s above the mode. Its integrand has no peak, so
-# the double exponential rule (Takahasi and Mori, 1974) with 76 nodes, on the scale where e is about 1, gives it to
+# s > 0, with e(0) = 0 and e rising: of t = x * exp(-s) below, of t = x + s above the mode. Its integrand has no peak,
+# so the double exponential rule (Takahasi and Mori, 1974) with 76 nodes, on the scale where e is about 1, gives it to
 # rounding. All is arithmetic of the arguments, so derivatives by each of them, of all orders, are those of the
 # integral. Prefactors are Loader's (2000) for large parameters, whose terms cancel.
 

@@ -30,7 +30,8 @@ make_overloads <- function() {
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
-      do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
+      do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
+      seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     )
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own

@@ -1,5 +1,6 @@
 # Scripts for RTMB in functions that are adapted (adapted.R): RTMB's own R code is adapted as the user's is; what is
-# compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of `MakeADFun(f, parameters)`.
+# compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of
+# `MakeADFun(f, parameters)`.
 
 rtmb_functions <- function() {
   list(
@@ -53,7 +54,8 @@ dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   } else {
     as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2
   }
-  value <- log_root - nrow(centred$z) * base::log(2 * pi) / 2 - colSums(centred$z * (Q %*% centred$z)) / 2 - centred$log_scale
+  z <- centred$z
+  value <- log_root - nrow(z) * base::log(2 * pi) / 2 - colSums(z * (Q %*% z)) / 2 - centred$log_scale
   if (log) value else exp(value)
 }
 
@@ -68,7 +70,11 @@ columns_less <- function(x, mu, scale) {
   }
   x <- as_columns(x)
   spread <- function(value) {
-    if (length(value) == 1L) value else if (length(value) == length(x)) as_columns(value) else as.vector(as_columns(value))
+    if (length(value) == 1L) {
+      value
+    } else {
+      if (length(value) == length(x)) as_columns(value) else as.vector(as_columns(value))
+    }
   }
   scale <- spread(scale)
   z <- (x - spread(mu)) / scale

@@ -7,8 +7,8 @@
 #     x@r                   .gradops_at(x, "r")                         before R 4.3, where `@` is no generic
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
-#     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: it may
-#                                                                       be any function, R's own too
+#     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: any
+#                                                                       function, R's own too
 
 # `f`'s body, rewritten, and the names and texts in it. The body is in braces, as R's compiler would leave `f` alone
 # after it has compiled the same code in another environment.

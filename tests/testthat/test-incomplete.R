@@ -30,8 +30,10 @@ test_each("their derivatives by each argument, and distributions that are made o
     list(
       gamma = function(x, a) pgamma(x, a, 2), upper = function(x, a) pgamma(4 * x, a, lower.tail = FALSE, log.p = TRUE),
       chisq = function(x, a) pchisq(x, a, log.p = TRUE), pois = function(x, a) ppois(q, x),
-      beta = function(x, a) pbeta(x / 4, a, x, log.p = TRUE), above = function(x, a) pbeta(x / 4, x, a, lower.tail = FALSE),
-      t = function(x, a) pt(x - 1, a, log.p = TRUE), f = function(x, a) pf(x, a, 3), binom = function(x, a) pbinom(q, 5, x / 4),
+      beta = function(x, a) pbeta(x / 4, a, x, log.p = TRUE),
+      above = function(x, a) pbeta(x / 4, x, a, lower.tail = FALSE),
+      t = function(x, a) pt(x - 1, a, log.p = TRUE), f = function(x, a) pf(x, a, 3),
+      binom = function(x, a) pbinom(q, 5, x / 4),
       nbinom = function(x, a) pnbinom(q, a, mu = x, lower.tail = FALSE, log.p = TRUE),
       number = function(x, a) ppois(3, a, log.p = TRUE)
     ),

@@ -36,7 +36,7 @@ test_each("multivariate normal densities by covariance and by precision", {
 
 test_that("a function of RTMB's that is not there is named", {
   skip_without()
-  f <- function(p) getAll(p) # nolint: object_usage_linter.
+  f <- function(p) getAll(p)
   environment(f) <- new.env(parent = asNamespace("stats"))
   error <- expect_error(gradient(f, c(1, 2)), class = "gradops_error")
   expect_match(conditionMessage(error), "library(RTMB)", fixed = TRUE)
@@ -69,7 +69,7 @@ test_that("scripts give the values and gradients that RTMB gives", {
     }))
   )
   for (script in scripts) {
-    f <- eval(call("function", as.pairlist(alist(parms = )), script[[2]]), home)
+    f <- eval(call("function", as.pairlist(alist(parms = NULL)), script[[2]]), home)
     theirs <- RTMB::MakeADFun(f, script[[1]], silent = TRUE)
     for (jit in c(FALSE, TRUE)) {
       ours <- objective(f, jit = jit)
