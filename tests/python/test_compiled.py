@@ -14,6 +14,7 @@ from test_parity import CASES, by_id
 
 import gradops
 from gradops import ops
+from gradops.ops import _dispatch
 
 torch = pytest.importorskip("torch")
 once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
@@ -81,6 +82,66 @@ def test_a_sample(case):
 @pytest.mark.parametrize("case", CASES, ids=by_id)
 def test_every_case(case):
     check(case)
+
+
+def of_a_number():
+    """The ops of two operands, one of which a number may be."""
+    known = _dispatch.registry.items()
+    return [name for name, op in known if op.weak and len(op.tensors) == 2 and name not in ("select", *BY_NUMBER)]
+
+
+BY_NUMBER = (
+    "full_like histogram linspace geomspace quantile nanquantile percentile nanpercentile unique where kaiser"
+).split()
+"""Of which the second is no operand, or whose values are asked for."""
+
+
+def check_numbers(op):
+    """A number that changes is one that ``torch.compile`` does not know; a tensor on either side."""
+    function = _dispatch.registry[op].call
+    for x in (torch.tensor([0.5, 2.0, 3.5]), torch.tensor([1, 2, 4])):
+        for number in (3, 2.5):
+            for flip in (False, True):
+
+                def f(x, k, flip=flip):
+                    return function(k, x) if flip else function(x, k)
+
+                try:
+                    want = f(x, number)
+                except (TypeError, RuntimeError):  # bits of a float
+                    continue
+                torch._dynamo.reset()
+                got = torch.compile(f, fullgraph=True, dynamic=True, backend="eager")(x, number)
+                assert got.dtype == want.dtype
+                torch.testing.assert_close(got, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("op", ["multiply", "maximum"])
+def test_numbers_that_change(op):
+    check_numbers(op)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("op", of_a_number())
+def test_numbers_that_change_in_every_op(op):
+    check_numbers(op)
+
+
+def test_a_number_that_changes_is_compiled_twice():
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    f = torch.compile(
+        lambda x, n: ops.where(x > n, ops.minimum(x, n), n) / ops.add(n, x), backend=backend, fullgraph=True
+    )
+    x = torch.tensor([0.5, 2.0, 3.5])
+    for n in (1, 2, 3, 4, 5):
+        torch.testing.assert_close(f(x, n), torch.where(x > n, torch.minimum(x, torch.tensor(n)), n) / (n + x))
+    assert len(graphs) == 2
 
 
 def test_the_first_use_of_gradops_inside_a_trace():

@@ -143,6 +143,17 @@ def in_trace(array: Any) -> Any:
     return by_name("torch").convert(array)
 
 
+def owner_in_trace(kinds) -> Backend | None:
+    """The backend whose tensors types are to ``torch.compile``: PyTorch's, if no other library's is among them."""
+    names = {found.name for kind in kinds if (found := owner(kind)) is not None}
+    return _loaded["torch"] if "torch" in names and names <= {"torch", "numpy"} else None
+
+
+def kernels_in_trace() -> Any:
+    """Where the kernels of that backend are."""
+    return _loaded["torch"]._kernels
+
+
 def count() -> int:
     """How many backends have been registered."""
     return len(_loaded)

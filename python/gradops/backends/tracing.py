@@ -6,7 +6,6 @@ shapes and settings alone is run as it is, by :func:`constant`; checks of values
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -38,13 +37,13 @@ def constant(function: F) -> F:
     def plain(*arguments):
         return _plain(function(*arguments))
 
+    def copied(*arguments):
+        return _own(plain(*arguments))
+
     plain._dynamo_marked_constant = True
-
-    @functools.wraps(function)
-    def call(*arguments):
-        return _own(plain(*arguments)) if reading() else function(*arguments)
-
-    return call  # type: ignore[return-value]
+    single = function.__annotations__.get("return") in ("None", "bool", "str", "str | None")
+    function._torchdynamo_inline = plain if single else copied
+    return function
 
 
 def _plain(value):

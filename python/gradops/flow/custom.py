@@ -189,6 +189,8 @@ class _Custom:
         def pull(upstreams):
             check_unwritten(read)
             result = gradient(upstreams[0])
+            if len(xs) == 1 and is_tensor(result):  # as in `_of_one`, where this is traced
+                return (fit(result, xs[0]),)
             return [fit(g, x) for g, x in zip(by_leaf(result, xs, {}, self.arguments.names), xs)]
 
         return pull

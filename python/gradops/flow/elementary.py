@@ -10,6 +10,7 @@ from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
 from .custom import custom_gradient
+from .returned import is_tensor
 
 
 def stop_gradient(variable):
@@ -56,6 +57,8 @@ def scaled_gradient(x, scale):
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
     """
+    if type(scale) in (int, float) and is_tensor(x) and not backends.compiling():
+        return _by_number(scale)(x)
     return scaled_gradient_ext(x, scale=scale)
 
 
@@ -108,6 +111,24 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
         return elementwise.add(g, elementwise.multiply(m, shift))
 
     return custom_gradient(lambda x: (x, pull))(x)
+
+
+def _by_number(scale: int | float):
+    """The function whose gradient is scaled by a number: made once, as one for each call costs more than the call."""
+    key = type(scale), scale
+    known = _of_numbers.get(key)
+    if known is None:
+        if len(_of_numbers) > 100:  # a number that changes with the steps
+            _of_numbers.clear()
+
+        def pull(upstream):
+            return _nothing_of(upstream) if scale == 0 else elementwise.multiply(upstream, scale)
+
+        known = _of_numbers[key] = custom_gradient(lambda x: (x, pull))
+    return known
+
+
+_of_numbers: dict = {}
 
 
 def _constant(value):

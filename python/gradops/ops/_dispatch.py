@@ -21,6 +21,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import _source, backends, config
+from ..backends.tracing import constant
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
 from ._public import names
@@ -63,6 +64,35 @@ class _Resolved:
 
     def __getitem__(self, key):
         return self.op.resolve(key)
+
+
+class _Chosen:
+    """The same of ops without lists of tensors, chosen out of its sight: what it reads, it checks at each call."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, op: Op):
+        self.name = op.name
+
+    def __getitem__(self, key):
+        choice = _choice(self.name, key) if observe is None else None
+        if choice is None:
+            return registry[self.name].resolve(key)
+        return registry[self.name].body if choice == "body" else getattr(backends.kernels_in_trace(), choice)
+
+
+@constant
+def _choice(name: str, key) -> str | None:
+    """Where the implementation is, if it is the kernel of that name (or ``body``) as it stands; else None."""
+    op = registry[name]
+    kinds = key if type(key) is tuple else (key,)
+    backend = backends.owner_in_trace(kinds)
+    if backend is None or any(map(backends.may_hold, kinds)):
+        return None
+    implementation = op._implementation(backend, kinds)
+    if implementation is op.body:
+        return "body"
+    return name.replace(".", "_") if implementation is backend.kernel(name) else None
 
 
 class Op:
@@ -377,7 +407,8 @@ def _public(entry: Op, function: Callable) -> Callable:
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__
     public.op = entry
-    read = FunctionType(public.__code__, scope | {"kernels": _Resolved(entry)}, plain, public.__defaults__)
+    scope = scope | {"kernels": (_Resolved if entry.many else _Chosen)(entry)}
+    read = FunctionType(public.__code__, scope, plain, public.__defaults__)
     read.__kwdefaults__ = public.__kwdefaults__
     public._torchdynamo_inline = read
     public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert

@@ -74,12 +74,12 @@ def dtype(x: Tensor) -> str:
     owner = backends.of(x)
     if owner is not None:
         return dtype(backends.in_trace(x)) if type(x) is np.ndarray and backends.reading() else owner.dtype_name(x)
-    data = getattr(x, "data", None)
-    if data is not None and hasattr(x, "requires_grad"):
-        return dtype(data)
     kind = type(x)
     if kind in (bool, builtins.int, builtins.float, builtins.complex):
         return dtypes.promote_number("bool", kind, config.floatx())
+    data = getattr(x, "data", None)
+    if data is not None and hasattr(x, "requires_grad"):
+        return dtype(data)
     if backends.is_symbolic(x):
         return dtypes.canonical(x.dtype)
     if holds_tensors(x):

@@ -165,27 +165,48 @@ def floating(function):
     return kernel
 
 
-def arithmetic(function):
-    """A binary function in its operands' promoted dtype."""
+def beside(number, x):
+    """A Python number beside an array of floats as JAX takes it in their dtype, without an array of it; else None."""
+    if number.__class__ is int and -(2**24) <= number <= 2**24:
+        number = float(number)
+    return number if number.__class__ is float and x.dtype.kind == "f" else None
+
+
+def arithmetic(function, numbers: bool = False):
+    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-        return function(x1, x2) if d1 is d2 else function(*promoted(x1, x2))
+        if d1 is d2:
+            return function(x1, x2)
+        if numbers:
+            if d2 is None and (number := beside(x2, x1)) is not None:
+                return function(x1, number)
+            if d1 is None and (number := beside(x1, x2)) is not None:
+                return function(number, x2)
+        return function(*promoted(x1, x2))
 
     return kernel
 
 
-def floating_arithmetic(function):
+def floating_arithmetic(function, numbers: bool = False):
     """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is d2 and d1.kind in "fc":
             return function(x1, x2)
+        if numbers:
+            if d2 is None and (number := beside(x2, x1)) is not None:
+                return function(x1, number)
+            if d1 is None and (number := beside(x1, x2)) is not None:
+                return function(number, x2)
         x1, x2 = promoted(x1, x2)
         return function(floats(x1), floats(x2))
 
     return kernel
 
 
-predicate = arithmetic
+def predicate(function):
+    """A comparison in its operands' promoted dtype."""
+    return arithmetic(function, numbers=True)

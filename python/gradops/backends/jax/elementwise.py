@@ -7,14 +7,14 @@ from jax.custom_derivatives import SymbolicZero
 from .._formulas import is_small_whole
 from .base import arithmetic, floating, floating_arithmetic, is_floating, is_real, predicate, promoted
 
-add = arithmetic(jnp.add)
-subtract = arithmetic(jnp.subtract)
-multiply = arithmetic(jnp.multiply)
+add = arithmetic(jnp.add, numbers=True)
+subtract = arithmetic(jnp.subtract, numbers=True)
+multiply = arithmetic(jnp.multiply, numbers=True)
 floor_divide = arithmetic(jnp.floor_divide)
 mod = arithmetic(jnp.mod)
-maximum = arithmetic(jnp.maximum)
-minimum = arithmetic(jnp.minimum)
-divide = floating_arithmetic(jnp.divide)
+maximum = arithmetic(jnp.maximum, numbers=True)
+minimum = arithmetic(jnp.minimum, numbers=True)
+divide = floating_arithmetic(jnp.divide, numbers=True)
 arctan2 = floating_arithmetic(jnp.arctan2)
 
 equal = predicate(jnp.equal)

@@ -127,11 +127,13 @@ _promoted_number = {
     for floatx in defaults.FLOATS
 }
 """Tables, as ``torch.compile`` looks into no cache: the promoted dtype of two tensors, or of one and a number."""
+NUMBERS = frozenset((bool, int, float, complex))
+"""Asked for by type: ``torch.compile`` cannot ask a number that it does not know, as a size may be, for a dtype."""
 
 
 def promoted(x1, x2):
     """Both operands as tensors in their promoted dtype."""
-    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
     if d1 is None:
         promoted = _promoted_number[d2, type(x1), defaults.floatx()]
         return torch.tensor(x1, dtype=promoted, device=x2.device), x2.to(promoted)
@@ -168,7 +170,7 @@ def arithmetic(function, numbers: bool = False):
     """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers."""
 
     def kernel(x1, x2):
-        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
         try:
             if d1 is d2:
                 return function(x1, x2)
@@ -197,7 +199,7 @@ def floating_arithmetic(function, numbers: bool = False):
     """As ``arithmetic``, of floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
-        d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+        d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
         if d1 is d2 and (d1.is_floating_point or d1.is_complex):
             return function(x1, x2)
         x1, x2 = promoted(x1, x2)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from .._keys import dimensions, distinct, expanded, is_array, parts_of
-from .base import convert, has_values, promoted
+from .base import NUMBERS, convert, has_values, promoted
 
 
 def native_key(x, key):
@@ -103,7 +103,7 @@ def where(condition, x1=None, x2=None):
         if x1 is not x2:
             raise ValueError("only one of `x1` and `x2` is given")
         return nonzero(condition)
-    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
+    if type(x1) in NUMBERS and type(x2) in NUMBERS:
         x1 = convert(x1)
     return torch.where(condition.to(torch.bool), *promoted(x1, x2))
 
