@@ -37,17 +37,17 @@ def total(tensors):
     return sum(x.real.sum() if x.is_complex() else x.sum() for x in found) if found else None
 
 
-def check(case) -> list[str]:
+def check(case, place=on_meta, device: str = "meta") -> list[str]:
     """Where the results and gradients of a case are, to the second order, that are not where its arguments are."""
-    given = {k: on_meta(v) for k, v in precision.example(case).items()}
+    given = {k: place(v) for k, v in precision.example(case).items()}
     leaves = [x for k in case.gradients for x in (given[k] if isinstance(given[k], list) else [given[k]])]
     if not any(isinstance(x, torch.Tensor) for v in given.values() for x in (v if isinstance(v, list) else [v])):
         return []
     for x in leaves:
         x.requires_grad_()
     results = flat(case.function()(**given))
-    elsewhere = [str(x.device) for x in results if isinstance(x, torch.Tensor) and x.device.type != "meta"]
-    elsewhere += ["NumPy" for x in results if isinstance(x, np.ndarray)]
+    elsewhere = [str(x.device) for x in results if isinstance(x, torch.Tensor) and x.device.type != device]
+    elsewhere += ["NumPy" for x in results if isinstance(x, np.ndarray) and case.op != "convert_to_numpy"]
     y = total(results)
     for _ in range(2):
         if y is None:
@@ -56,7 +56,22 @@ def check(case) -> list[str]:
     return elsewhere
 
 
-def tried(case) -> str:
+def on_cpu(value):
+    with torch.device("cpu"):
+        return precision.each_array(value, backends.by_name("torch").convert)
+
+
+def beside_another_default(case) -> list[str]:
+    """The same of tensors of the CPU, where PyTorch makes its own on another device."""
+    try:
+        check(case, on_cpu, "cpu")
+    except Exception:  # no second derivative, or none on PyTorch
+        return []
+    with torch.device("meta"):
+        return check(case, on_cpu, "cpu")
+
+
+def tried(case, check=check) -> str:
     """What came of a case: nothing, where all went well or a value was needed."""
     try:
         return ", ".join(check(case))
@@ -71,6 +86,17 @@ def test_some_ops_stay_on_their_device(name):
         assert check(case) == []
     except gradops.errors.GradopsError as error:
         assert name == "unique-filled" and VALUES.search(str(error))
+
+
+@pytest.mark.parametrize("name", ("quantile-midpoint", *FEW))
+def test_some_ops_stay_beside_another_default_device(name):
+    assert beside_another_default(next(c for c in CASES if name in (c.id, c.op))) == []
+
+
+@pytest.mark.long
+def test_every_op_stays_beside_another_default_device():
+    found = {case.id: wrong for case in CASES if (wrong := tried(case, beside_another_default))}
+    assert not found
 
 
 @pytest.mark.long

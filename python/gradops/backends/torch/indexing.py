@@ -104,7 +104,7 @@ def where(condition, x1=None, x2=None):
             raise ValueError("only one of `x1` and `x2` is given")
         return nonzero(condition)
     if type(x1) in NUMBERS and type(x2) in NUMBERS:
-        x1 = convert(x1)
+        x1 = convert(x1, like=condition)
     return torch.where(condition.to(torch.bool), *promoted(x1, x2))
 
 
