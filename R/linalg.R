@@ -156,7 +156,7 @@ solve_tensor <- function(a, b, ...) {
     solve_sparse(a, b)
   } else {
     if (isS4(b)) b <- as.matrix(b)
-    op_solve(as_matrix_of_one(a), if (is_any_tensor(b) && length(dim(b)) == 0L) fill(b, 1L) else b)
+    op_solve(as_matrix_of_one(a), if (length(b) == 1L && length(dim(b)) == 0L) fill(b, 1L) else b)
   }
 }
 

@@ -29,6 +29,9 @@
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
 #' - `evaluations()`: how often value and gradient were computed.
+#'
+#' A gradient with NaN of a value that is a number is, once for each objective, the warning
+#' `gradops_warning_gradient`.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
@@ -70,6 +73,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   both <- if (jit && is.null(data)) of_lists(f, evaluators$both) else evaluators$both
   second <- evaluators$second
   evaluations <- 0
+  warned <- FALSE
   last <- new.env()
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
@@ -82,6 +86,10 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
     if (!bare && is.null(result$arranged)) { # what the rest takes is a tenth of a short call
       value <- drop_vector(value)
       derivative <- derivative_like(result, x)
+    }
+    if (anyNA(derivative, recursive = TRUE) && !warned && all(is.finite(value))) {
+      warned <<- TRUE
+      warn_nan_gradient()
     }
     last$value <- value
     last$derivative <- derivative
@@ -113,6 +121,21 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   )
 }
 
+# Missing values of R's that are left out after something was computed with them are the most common cause.
+warn_nan_gradient <- function() {
+  rlang::warn(
+    c(
+      "The value is a number, but its gradient has NaN.",
+      i = paste(
+        "What is missing or infinite and left out afterwards, as by `na.rm = TRUE`, is NaN in the gradient (0 * NaN):",
+        "leave it out before, as `y <- y[!is.na(y)]`."
+      ),
+      i = "`with_detect_anomaly(gradient(f, x))` names the operation."
+    ),
+    class = c("gradops_warning_gradient", "gradops_warning"), call = NULL
+  )
+}
+
 # A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
 evaluator <- function(.name, f, compiled, caller = direct_caller) {
   make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
@@ -133,7 +156,7 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
   structure(evaluate, explain = attr(run, "explain"))
 }
 
-# What evaluates a compiled `f`: parameters that are a list of vectors and arrays go as one vector, as only vectors have
+# What evaluates a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors have
 # the short way into Python; `general` does all else.
 of_lists <- function(f, general) {
   layout <- joined <- NULL
@@ -143,23 +166,31 @@ of_lists <- function(f, general) {
     if (several || !is.list(x)) {
       return(general(arguments))
     }
+    form <- NULL
     if (!are_vectors(x)) {
       x <- as_doubles(x)
+      if (holds_lists(x)) {
+        form <- rapply(x, length, how = "list")
+        x <- leaves_of(x)
+      }
       if (!are_vectors(x)) {
         return(general(arguments))
       }
     }
-    new <- list(names = names(x), sizes = lengths(x, use.names = FALSE), attributes = lapply(unname(x), attributes))
+    new <- list(
+      names = names(x), sizes = lengths(x, use.names = FALSE), attributes = lapply(unname(x), attributes), form = form
+    )
     if (!identical(new, layout)) {
       layout <<- new
       joined <<- evaluator("interop.r.objective", of_vector(f, new), TRUE, pair_caller)
     }
+    given <- arguments[1L]
     arguments[[1L]] <- as.double(unlist(x, use.names = FALSE))
     result <- joined(arguments)
     if (length(result$value) != 1L) {
       several <<- TRUE
       layout <<- NULL
-      return(general(c(list(x), arguments[-1L])))
+      return(general(c(given, arguments[-1L])))
     }
     derivative <- arranged(as.vector(result$derivative), layout)
     list(value = drop_vector(result$value), derivative = derivative, arranged = TRUE)
@@ -172,6 +203,11 @@ of_lists <- function(f, general) {
 of_vector <- function(f, layout) {
   home <- list2env(list(.f = f, .arranged = arranged, .layout = layout), parent = environment(f) %||% globalenv())
   rlang::new_function(alist(v = , ... = ), quote(.f(.arranged(v, .layout), ...)), home)
+}
+
+holds_lists <- function(x) {
+  for (part in x) if (is.list(part)) return(!is.object(x))
+  FALSE
 }
 
 are_vectors <- function(x) {
@@ -199,7 +235,7 @@ arranged <- function(v, layout) {
     found[[i]] <- part
   }
   names(found) <- layout$names
-  found
+  if (is.null(layout$form)) found else rebuilt(layout$form, found)
 }
 
 # A gradient in the form of the parameters; of several values the matrix of their gradients.

@@ -127,3 +127,10 @@ test_each("eigen() and svd() say what they can", {
   expect_equal(dim(qr.Q(qr(op_ones(c(3, 2))), complete = TRUE)), c(3L, 3L))
   expect_error(chol(x, pivot = TRUE), class = "gradops_error_argument")
 })
+
+test_each("a number is a matrix to `solve()` and `chol()`, and a vector to its right", {
+  expect_equal(as.numeric(solve(variable(4), 2)), 0.5)
+  expect_equal(as.numeric(solve(variable(matrix(4)), 2)), 0.5)
+  expect_equal(as.numeric(solve(4, variable(2))), 0.5)
+  expect_equal(as.numeric(chol(variable(4))), 2)
+})

@@ -248,3 +248,21 @@ test_that("flags are TRUE or FALSE", {
   expect_error(objective(nll, c(0, 0)), "`jit` must be TRUE or FALSE", class = "gradops_error_type")
   expect_error(objective(nll, hessian = NA), "`hessian`", class = "gradops_error_type")
 })
+
+test_each("nested lists of parameters go as one vector; a missing value that is left out too late is warned of", {
+  f <- function(p, k = 1) k * (sum(p$a^2 * p$deep$b) + sum(p$deep$m %*% p$deep$more[[1]]) + p$z["u"])
+  p <- list(a = c(1, 2), deep = list(b = 3, m = matrix(1:4 / 3, 2), more = list(c(0.5, 0.2))), z = c(u = 1L, w = 2L))
+  compiled <- objective(f, jit = TRUE)
+  eager <- objective(f)
+  for (k in 1:2) {
+    expect_equal(compiled$fn(p, k), eager$fn(p, k))
+    expect_equal(compiled$gr(p, k), eager$gr(p, k))
+    p$deep$more[[1]] <- c(1, 3)
+  }
+  several <- function(p) p$deep$b * p$a
+  expect_equal(objective(several, jit = TRUE)$gr(p), objective(several)$gr(p))
+  y <- c(1, NA, 3)
+  expect_warning(objective(function(m) sum((y - m)^2, na.rm = TRUE))$gr(0), class = "gradops_warning_gradient")
+  expect_silent(known <- objective(function(m) sum(dnorm(y, m, log = TRUE), na.rm = TRUE))$gr(0))
+  expect_equal(known, 4)
+})
