@@ -73,7 +73,6 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   both <- if (jit && is.null(data)) of_lists(f, evaluators$both) else evaluators$both
   second <- evaluators$second
   evaluations <- 0
-  warned <- FALSE
   last <- new.env()
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
@@ -87,10 +86,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
       value <- drop_vector(value)
       derivative <- derivative_like(result, x)
     }
-    if (anyNA(derivative, recursive = TRUE) && !warned && all(is.finite(value))) {
-      warned <<- TRUE
-      warn_nan_gradient()
-    }
+    if (anyNA(derivative, recursive = TRUE)) warn_nan_gradient(value, last)
     last$value <- value
     last$derivative <- derivative
     last$arguments <- arguments
@@ -121,8 +117,13 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   )
 }
 
-# Missing values of R's that are left out after something was computed with them are the most common cause.
-warn_nan_gradient <- function() {
+# Missing values of R's that are left out after something was computed with them are the most common cause. Once for
+# what `last` belongs to.
+warn_nan_gradient <- function(value, last) {
+  if (!is.null(last$warned) || !all(is.finite(value))) {
+    return()
+  }
+  last$warned <- TRUE
   rlang::warn(
     c(
       "The value is a number, but its gradient has NaN.",
