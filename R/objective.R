@@ -203,7 +203,7 @@ of_lists <- function(f, general) {
 # `f` of one vector. It stands where `f` does, so that it is the user's own code as `f` is, which is adapted to tensors.
 of_vector <- function(f, layout) {
   home <- list2env(list(.f = f, .arranged = arranged, .layout = layout), parent = environment(f) %||% globalenv())
-  rlang::new_function(alist(v = , ... = ), quote(.f(.arranged(v, .layout), ...)), home)
+  rlang::new_function(formals(function(v, ...) NULL), quote(.f(.arranged(v, .layout), ...)), home)
 }
 
 holds_lists <- function(x) {

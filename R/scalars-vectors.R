@@ -1,10 +1,10 @@
-# Short vectors of logged numbers: see scalars.R. What R does with two or three numbers at a time in a loop (the state of
-# a filter, a row of data, `c(a, b)`) would be a call into Python, a step of the program and a node of the tape each
-# time. So it is logged too, element by element; a vector's handle knows which numbers its elements are. Such a vector has
-# no gradient of its own: code that asks for one is traced again without them.
+# Short vectors and small matrices of logged numbers: see scalars.R. What R does with two or three numbers at a time in
+# a loop (the state of a filter and its covariance, a row of data, `c(a, b)`) would be a call into Python, a step of the
+# program and a node of the tape each time. So it is logged too, element by element; the handle knows which numbers its
+# elements are, in R's order. It has no gradient of its own: code that asks for one is traced again without these.
 
-# The longest such vector: of longer ones operations on arrays cost less.
-most_together <- 8L
+# Elements of the largest: of more, operations on arrays cost less.
+most_together <- 9L
 
 # Code in which vectors are tensors, as elsewhere.
 without_vectors <- function(code) {
@@ -16,9 +16,9 @@ without_vectors <- function(code) {
 }
 
 # R's handle of numbers of a log: the environment of this call.
-vector_handle <- function(log, numbers) {
+vector_handle <- function(log, numbers, dim = length(numbers)) {
   gradops_numbers <- numbers
-  gradops_dim <- length(numbers)
+  gradops_dim <- dim
   gradops_scalars <- log
   convert <- FALSE
   this <- environment()
@@ -27,7 +27,7 @@ vector_handle <- function(log, numbers) {
   this
 }
 
-# Whether a handle is one of logged numbers, a single one or a vector.
+# Whether a handle is one of logged numbers, a single one or several.
 is_logged <- function(x) {
   is_scalar(x) || is_logged_vector(x)
 }
@@ -36,47 +36,51 @@ is_logged_vector <- function(x) {
   !is.null(.subset2(x, "gradops_numbers"))
 }
 
-# An operation on vectors, or on a vector and a number; NULL where Python must do it.
+# An operation on vectors or matrices of the same dimensions, or on one and a number; NULL where Python must do it.
 vector_operation <- function(log, code, x, y) {
-  if (!(is.environment(x) && is_logged_vector(x)) && (missing(y) || !is.environment(y) || !is_logged_vector(y))) {
-    return(NULL)
-  }
   first <- elements_in(log, x)
-  second <- if (missing(y)) list(kind = 0, is = 0, size = 0L) else elements_in(log, y)
-  if (is.null(first) || is.null(second)) {
+  second <- if (is.null(first)) NULL else if (missing(y)) of_numbers(0, 0) else elements_in(log, y)
+  if (is.null(second)) {
     return(NULL)
   }
-  size <- max(first$size, second$size)
-  if (first$size > 0L && first$size != size || second$size > 0L && second$size != size) {
+  dim <- if (is.null(first$dim)) second$dim else first$dim
+  if (is.null(dim) || !is.null(second$dim) && !identical(second$dim, dim)) {
     return(NULL)
   }
-  result <- vector_handle(log, log$add_rows(rep(code + 4 * first$kind + second$kind, size), first$is, second$is))
+  codes <- rep(code + 4 * first$kind + second$kind, prod(dim))
+  result <- vector_handle(log, log$add_rows(codes, first$is, second$is), dim)
   keep_names(result, x, if (!missing(y)) y)
 }
 
-# An operand's kind and values, for each of its elements; its size, 0 of a number. NULL of what takes part in no log.
+# An operand's kind and values, for each of its elements; its dimensions, NULL of a number. NULL of what takes part in
+# no log.
 elements_in <- function(log, x) {
   if (!is.environment(x)) {
-    size <- length(x)
-    if (is.numeric(x) && !is.object(x) && is.null(dim(x)) && size > 0L && size <= most_together && !anyNA(x)) {
-      list(kind = 0, is = as.double(x), size = if (size > 1L) size else 0L)
-    }
-  } else {
-    number <- .subset2(x, "gradops_scalar")
-    if (!is.null(number) && number >= log$begun) {
-      return(list(kind = 1, is = number - log$begun, size = 0L))
-    }
-    input <- log$operand(x)
-    if (!is.null(input)) {
-      list(kind = input[1L], is = input[2L], size = 0L)
-    } else {
-      numbers <- numbers_in(log, x)
-      if (!is.null(numbers)) list(kind = 1, is = numbers - log$begun, size = length(numbers))
-    }
+    return(if (is_small(x)) of_numbers(0, as.double(x), dim(x) %||% if (length(x) > 1L) length(x)))
   }
+  number <- .subset2(x, "gradops_scalar")
+  if (!is.null(number) && number >= log$begun) {
+    return(of_numbers(1, number - log$begun))
+  }
+  input <- log$operand(x)
+  if (!is.null(input)) {
+    return(of_numbers(input[1L], input[2L]))
+  }
+  numbers <- numbers_in(log, x)
+  if (!is.null(numbers)) of_numbers(1, numbers - log$begun, known_dim(x))
 }
 
-# The numbers of the elements of a vector in a log, which reads them where it has not yet; NULL of what is no short one.
+# Of R's own values.
+is_small <- function(x) {
+  size <- length(x)
+  is.numeric(x) && !is.object(x) && size > 0L && size <= most_together && length(dim(x)) <= 2L && !anyNA(x)
+}
+
+of_numbers <- function(kind, is, dim = NULL) {
+  list(kind = kind, is = is, dim = dim)
+}
+
+# The numbers of the elements of a tensor in a log, which reads them where it has not yet; NULL of what is not small.
 numbers_in <- function(log, x) {
   if (is_logged_vector(x) && identical(.subset2(x, "gradops_scalars"), log)) {
     return(.subset2(x, "gradops_numbers"))
@@ -84,8 +88,8 @@ numbers_in <- function(log, x) {
   known <- .subset2(x, "gradops_elements")
   if (is.null(known) || !identical(known$log, log)) {
     size <- log$input(x)[2L]
-    is_short <- size > 1 && size <= most_together && length(known_dim(x)) == 1L
-    known <- list(log = log, numbers = if (is_short) read_elements(log, x, seq_len(size)))
+    fits <- size >= 1 && size <= most_together && length(known_dim(x)) <= 2L
+    known <- list(log = log, numbers = if (fits) read_elements(log, x, seq_len(size)))
     assign("gradops_elements", known, envir = x)
   }
   known$numbers
@@ -97,11 +101,10 @@ read_elements <- function(log, x, places) {
   if (max(places) <= input[2L]) log$add_rows(rep(0, length(places)), input[1L], places - 1)
 }
 
-# `x[places]` of several; NULL where Python must find it.
-vector_of <- function(x, places) {
-  count <- length(places)
+# `x[places]` of several, with dimensions; NULL where Python must find it.
+vector_of <- function(x, places, dim) {
   log <- state$scalars
-  if (is.null(log) || isTRUE(state$no_vectors) || count < 2L || count > most_together) {
+  if (is.null(log) || isTRUE(state$no_vectors) || length(places) > most_together) {
     return(NULL)
   }
   if (!is.environment(log)) log <- begin_scalars(x)
@@ -114,7 +117,7 @@ vector_of <- function(x, places) {
   } else {
     read_elements(log, x, places)
   }
-  if (!is.null(numbers)) vector_handle(log, numbers)
+  if (!is.null(numbers)) vector_handle(log, numbers, dim)
 }
 
 # `x[i]`, `x[i, ]` and their like of a few elements that are a vector, in a function that is compiled; NULL of others.
@@ -129,17 +132,17 @@ several_elements <- function(x, ..., drop = TRUE) {
   }
   if (length(places) == 1L) dim <- prod(dim)
   cells <- 0
-  vectors <- 0L
+  sizes <- integer()
   for (k in rev(seq_along(dim))) {
     here <- positions_in(places[[k]], dim[k])
     count <- length(here)
     if (count == 0L || count > most_together) {
       return(NULL)
     }
-    if (count > 1L) vectors <- vectors + 1L
+    if (count > 1L) sizes <- base::c(count, sizes)
     cells <- rep(cells * dim[k], each = count) + here - 1
   }
-  if (vectors == 1L) vector_of(x, cells + 1)
+  if (length(sizes) %in% 1:2) vector_of(x, cells + 1, sizes)
 }
 
 # The positions that an index means among `size`, NULL of what is for Python to find or to refuse.
@@ -165,7 +168,7 @@ joined_in_log <- function(parts) {
     return(NULL)
   }
   elements <- lapply(parts, function(part) elements_in(log, part))
-  sizes <- vapply(elements, function(part) if (is.null(part)) Inf else max(part$size, 1), 0)
+  sizes <- vapply(elements, function(part) if (is.null(part)) Inf else prod(part$dim), 0) # 1 of a number
   if (sum(sizes) < 2 || sum(sizes) > most_together) {
     return(NULL)
   }
@@ -176,17 +179,80 @@ joined_in_log <- function(parts) {
       log$add_rows(rep(log$codes[["*"]] + 4 * part$kind, length(part$is)), part$is, 1)
     }
   })
-  vector_handle(log, unlist(numbers))
+  vector_handle(log, base::unlist(numbers))
 }
 
-# The sum of a logged vector; NULL of anything else.
+# The sum of a handle's numbers; NULL of anything else.
 sum_in_log <- function(x) {
   log <- state$scalars
   if (!is.environment(log) || !is.environment(x) || !is_logged_vector(x)) {
     return(NULL)
   }
   numbers <- numbers_in(log, x)
-  total <- numbers[1L]
-  for (number in numbers[-1L]) total <- log$add_rows(log$codes[["+"]] + 5, total - log$begun, number - log$begun)
-  log$handle(total)
+  log$handle(if (length(numbers) == 1L) numbers else sums_in(log, t(numbers - log$begun)))
+}
+
+# The numbers of the sums of the rows of a matrix of numbers.
+sums_in <- function(log, terms) {
+  total <- terms[, 1L]
+  for (k in seq_len(ncol(terms))[-1L]) {
+    total <- log$add_rows(rep(log$codes[["+"]] + 5, length(total)), total, terms[, k]) - log$begun
+  }
+  total + log$begun
+}
+
+# Small matrices ------------------------------------------------------------------------------------------------------
+
+# `x %*% y` by R's rules; NULL where Python must do it.
+product_in_log <- function(x, y) {
+  log <- state$scalars
+  if (!is.environment(log) || isTRUE(state$no_vectors)) {
+    return(NULL)
+  }
+  first <- elements_in(log, x)
+  second <- if (!is.null(first)) elements_in(log, y)
+  if (length(first$dim) == 0L || length(second$dim) == 0L) {
+    return(NULL)
+  }
+  dims <- dims_in_product(first$dim, second$dim)
+  rows <- dims[[1L]][1L]
+  inner <- dims[[1L]][2L]
+  columns <- dims[[2L]][2L]
+  if (inner != dims[[2L]][1L] || rows * inner * columns > 3L * most_together) {
+    return(NULL)
+  }
+  row <- rep(seq_len(rows), columns * inner)
+  column <- rep(rep(seq_len(columns), each = rows), inner)
+  k <- rep(seq_len(inner), each = rows * columns)
+  codes <- rep(log$codes[["*"]] + 4 * first$kind + second$kind, length(k))
+  terms <- log$add_rows(codes, first$is[row + (k - 1L) * rows], second$is[k + (column - 1L) * inner])
+  vector_handle(log, sums_in(log, base::matrix(terms - log$begun, ncol = inner)), base::c(rows, columns))
+}
+
+# The dimensions that vectors take in a product: a row or a column, whichever fits.
+dims_in_product <- function(x, y) {
+  row <- function(n) base::c(1L, n)
+  column <- function(n) base::c(n, 1L)
+  if (length(x) == 1L && length(y) == 1L) {
+    if (x == y) list(row(x), column(y)) else list(column(x), row(y))
+  } else if (length(x) == 1L) {
+    list(if (x == y[1L]) row(x) else column(x), y)
+  } else if (length(y) == 1L) {
+    list(x, if (y == x[2L]) column(y) else row(y))
+  } else {
+    list(x, y)
+  }
+}
+
+# A small tensor's numbers in other places; NULL of anything else.
+rearranged <- function(x, order) {
+  log <- state$scalars
+  if (!is.environment(log) || isTRUE(state$no_vectors)) {
+    return(NULL)
+  }
+  found <- elements_in(log, x)
+  if (identical(found$kind, 1) && length(found$dim) > 0L) {
+    cells <- order(base::array(seq_along(found$is), found$dim))
+    if (is.matrix(cells)) vector_handle(log, found$is[cells] + log$begun, dim(cells))
+  }
 }

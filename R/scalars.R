@@ -53,7 +53,7 @@ is_scalar <- function(x) {
 scalar_whole <- function(handle) {
   whole <- .subset2(handle, "gradops_whole")
   if (is.null(whole)) {
-    whole <- .subset2(handle, "gradops_scalars")$write(logged_numbers(handle))
+    whole <- .subset2(handle, "gradops_scalars")$write(logged_numbers(handle), .subset2(handle, "gradops_dim"))
     assign("gradops_whole", whole, envir = handle)
   }
   whole
@@ -77,7 +77,8 @@ scalars_together <- function(parts) {
   if (is.null(log) || !all(vapply(logs, identical, NA, log))) {
     return(parts)
   }
-  list(log$write(base::unlist(lapply(parts, logged_numbers))))
+  numbers <- base::unlist(lapply(parts, logged_numbers))
+  list(log$write(numbers, length(numbers)))
 }
 
 # The numbers of a handle.
@@ -264,8 +265,8 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     identical(pending$scalars, log)
   }
 
-  # Write down what is logged; the tensor of a result, or of several, if they are asked for.
-  write <- function(numbers = NULL) {
+  # Write down what is logged; the tensor of a result, or of several with dimensions, if they are asked for.
+  write <- function(numbers = NULL, dim = NULL) {
     if (is.null(numbers) && used == 0) {
       return()
     }
@@ -275,7 +276,10 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     used <<- 0
     state$scalar_count <- count
     if (!is.null(numbers)) numbers <- numbers - begun
-    answer(py_call(core$write_scalars %||% load_bridge("write_scalars"), python, new, given, numbers), parent.frame())
+    answer(
+      py_call(core$write_scalars %||% load_bridge("write_scalars"), python, new, given, numbers, as.list(dim)),
+      parent.frame()
+    )
   }
 
   codes <- scalar_codes()

@@ -36,7 +36,11 @@ matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames
   } else if (missing(ncol)) {
     ncol <- ceiling(length(data) / nrow)
   }
-  call_core("interop.r.filled", data, list(as.integer(nrow), as.integer(ncol)), byrow)
+  dim <- as.integer(base::c(nrow, ncol))
+  logged <- if (!is.null(state$scalars) && length(data) == prod(dim)) {
+    rearranged(data, function(cells) base::matrix(cells, dim[1L], dim[2L], byrow))
+  }
+  logged %||% call_core("interop.r.filled", data, as.list(dim), byrow)
 }
 
 #' @rdname tensor_shapes

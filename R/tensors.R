@@ -86,7 +86,7 @@ matmul_tensor <- function(x, y, call = parent.frame()) {
   if (isS4(x) || isS4(y)) {
     return(matmul_sparse(x, y, call))
   }
-  call_core("interop.r.matmul", operand(x), operand(y), .call = call)
+  product_in_log(x, y) %||% call_core("interop.r.matmul", operand(x), operand(y), .call = call)
 }
 
 # One number is a vector of length 1 in R.
@@ -219,6 +219,10 @@ assign_length_tensor <- function(x, value) {
 }
 
 t_tensor <- function(x) {
+  logged <- if (!is.null(state$scalars)) rearranged(x, base::t)
+  if (!is.null(logged)) {
+    return(logged)
+  }
   rank <- length(dim(x))
   if (rank > 2) {
     abort(

@@ -98,8 +98,8 @@ class Log:
                 places.setdefault(x, []).append(int(place))
         return {x: iter(_elements(self._inputs[int(x)], of_x)) for x, of_x in places.items()}
 
-    def vector(self, indices: list[int]):
-        """The tensor of several results, none of which is seen alone; recorded in every mode, as they are."""
+    def tensor(self, indices: list[int], shape: tuple[int, ...]):
+        """The tensor of several results, by column, none of which is seen alone; recorded in every mode, as they."""
         self._check()
         parts = []
         for index in indices:
@@ -110,6 +110,8 @@ class Log:
         before = recording.set(True)
         try:
             found = ops.stack(parts)
+            if len(shape) > 1:
+                found = ops.transpose(ops.reshape(found, shape[::-1]))
         finally:
             recording.reset(before)
         if not isinstance(found, Variable) or found._node is None:
@@ -183,7 +185,7 @@ def _elements(x, places: list[int]) -> list:
     return [_again(found[place]) for place in places]
 
 
-_MANY = 8
+_MANY = 4
 """Reads of an array in one step: of fewer each is one, which is found again where it is read again later."""
 
 

@@ -24,13 +24,14 @@ def floats_of_scalars(log: _logs.Log, x) -> bool:
     return log.has_floats(x)
 
 
-def write_scalars(log: _logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None):
-    """Write operations down; the tensor of a result, or of several, by number."""
+def write_scalars(log: _logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None, shape: list):
+    """Write operations down; the tensor of a result, or of several with a shape, by number."""
     try:
         if words or inputs:  # inputs come once, also where there is no operation on them
             log.record(words, inputs)
-        if isinstance(numbers, list):
-            return log.vector([int(number) for number in numbers])
-        return None if numbers is None else log.element(int(numbers))
+        if numbers is None:
+            return None
+        found = [int(number) for number in (numbers if isinstance(numbers, list) else [numbers])]
+        return log.tensor(found, tuple(map(int, shape))) if shape else log.element(found[0])
     except Exception as error:
         return Failure(error)
