@@ -37,17 +37,14 @@ config_set_backend <- function(backend) {
 #' @rdname config_backend
 #' @export
 use_backend <- function(backend, ...) {
-  packages <- c(
-    numpy = "numpy>=1.26", torch = "torch>=2.12", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.10.1"
-  )
-  if (!rlang::is_string(backend, names(packages))) {
+  if (!rlang::is_string(backend, names(backend_requirements))) {
     abort(
-      sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(packages))),
+      sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(backend_requirements))),
       class = c("gradops_error_backend", "gradops_error"), argument = "backend"
     )
   }
   if (isNamespaceLoaded("keras3")) getExportedValue("keras3", "use_backend")(backend, ...)
-  if (!reticulate::py_available()) reticulate::py_require(packages[[backend]])
+  if (!reticulate::py_available()) reticulate::py_require(backend_requirements[[backend]])
   config_set_backend(backend)
 }
 

@@ -28,11 +28,17 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
 
 # There are no tensors before.
 reticulate_loaded <- function(...) {
-  reticulate::py_require(c("numpy>=1.26", "scipy>=1.11.1", native_requirement))
+  reticulate::py_require(c(backend_requirements[["numpy"]], scipy_requirement, native_requirement))
   register_tensor_methods()
   register_object_methods()
   await_neighbours()
 }
+
+# The lowest versions, those of pyproject.toml.
+backend_requirements <- c(
+  numpy = "numpy>=1.26", torch = "torch>=2.12", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.10.1"
+)
+scipy_requirement <- "scipy>=1.11.1"
 
 # The library that compiles the loop of native code, where it comes compiled.
 native_requirement <- paste(

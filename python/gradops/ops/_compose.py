@@ -30,7 +30,8 @@ def promoted(*xs, floating: bool = False) -> list:
             found = dtypes.promote_number(found or "bool", type(x), config.floatx())
     if floating and not dtypes.is_floating(found):
         found = config.floatx()
-    like = next((x for x in xs if not isinstance(x, _CONSTANTS)), None)
+    tensors = [x for x in xs if type(x) not in NUMBERS]
+    like = next((x for x in tensors if not isinstance(x, _CONSTANTS)), tensors[0] if tensors else None)
     return [beside(x, like, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_kind, check_real, choice, known
+from ._compose import NUMBERS, beside
 from ._dispatch import op
 from ._precision import rounded, wide
-from .conversion import cast, dtype, ndim, shape
+from .conversion import cast, ndim, shape
 from .elementwise import (
     add,
     ceil,
@@ -110,7 +113,7 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
     Gradient:
         As :func:`quantile`.
     """
-    return _quantile("percentile", x, divide(q, 100), axis, method, keepdims)
+    return _quantile("percentile", x, divide(_beside(q, x), 100), axis, method, keepdims)
 
 
 @op(check=check_real)
@@ -169,7 +172,7 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
     Gradient:
         As :func:`quantile`; 0 to NaN.
     """
-    return _quantile("nanpercentile", x, divide(q, 100), axis, method, keepdims, skip=True)
+    return _quantile("nanpercentile", x, divide(_beside(q, x), 100), axis, method, keepdims, skip=True)
 
 
 @op(check=check_real)
@@ -201,13 +204,13 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
     asked = shape(q)
     line = sort(reshape(transpose(x, (*rest, *axes)) if rank else x, (*outer, count)), -1)
-    fractions = cast(reshape(q, (-1,)), "float64")
+    fractions = reshape(_beside(q, x), (-1,))
     size = cast(count, "float64") if unknown(count) else count
     if skip:
         size = cast(sum(logical_not(isnan(line)), -1, True), "float64")
     low, high, weight = _places(fractions, size, method)
     pair = [pick(line, p) if skip else take(line, p, -1) for p in (low, high)]
-    weight = cast(weight, dtype(x))
+    weight = beside(weight, x)
     gap = where(logical_and(isinf(pair[0]), equal(*pair)), 0, subtract(pair[1], pair[0]))
     y = add(pair[0], multiply(gap, weight))
     if not skip:
@@ -215,6 +218,11 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
         y = where(isnan(last), last, y)
     y = moveaxis(y, -1, 0)
     return rounded(reshape(y, (*asked, *(singles if keepdims else outer))), narrow)
+
+
+def _beside(q, x):
+    """Fractions as float64 of the library of ``x``, numbers too: by themselves they would be the chosen backend's."""
+    return beside(np.asarray(q) if isinstance(q, (*NUMBERS, list, tuple)) else q, x, "float64")
 
 
 def _places(q, size, method):
@@ -246,7 +254,7 @@ def _places(q, size, method):
         weight = where(whole, 0.5, 1.0)
     elif method == "closest_observation":
         weight = where(logical_and(whole, equal(mod(below, 2), 1)), 0.0, 1.0)  # the even one of R
-    bound = maximum(most, 0)
+    bound = max(most, 0) if isinstance(most, int) else maximum(most, 0)
     first = floor(at)
     low, high = (cast(minimum(maximum(v, 0), bound), "int64") for v in (first, add(first, 1)))
     return low, high, weight

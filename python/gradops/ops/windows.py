@@ -8,9 +8,10 @@ from .. import backends, config
 from ..annotations import Operand, Tensor
 from ..errors import ArgumentError, Given
 from ._checks import integer, known
-from ._compose import promoted
+from ._compose import beside, promoted
 from ._dispatch import op
 from ._precision import wide
+from ._structures import as_tensor, owner_of
 from .conversion import cast, dtype
 from .elementwise import divide, multiply
 from .special import i0
@@ -19,12 +20,16 @@ from .special import i0
 def _window(op: str, x, make):
     """The window of a length, on the backend of that length where it is a tensor."""
     owner = backends.of(x) or config.default_backend()
+    return owner.convert(make(_points(op, x)), config.floatx(), x if backends.of(x) else None)
+
+
+def _points(op: str, x) -> int:
     values = known(x)
     if values is None or values.ndim:
         raise ArgumentError(
             f"`{op}`: `x` must be one known number; got {{given}}.", argument="x", given=Given(repr(x), x)
         )
-    return owner.convert(make(integer(op, values.item(), "x")), config.floatx(), x if backends.of(x) else None)
+    return integer(op, values.item(), "x")
 
 
 @op(differentiable=False)
@@ -108,9 +113,11 @@ def kaiser(x: Tensor, beta: Operand) -> Tensor:
     Gradient:
         To ``beta``.
     """
+    beta = as_tensor("kaiser", beta, owner_of("kaiser", x, beta), "beta")
     (beta,) = promoted(beta, floating=True)
     exact, _ = wide(beta)
-    return cast(divide(i0(multiply(_window("kaiser", x, _circle), exact)), i0(exact)), dtype(beta))
+    circle = beside(_circle(_points("kaiser", x)), exact, config.floatx())
+    return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
 
 
 def _circle(points: int) -> np.ndarray:

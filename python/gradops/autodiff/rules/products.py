@@ -1,6 +1,9 @@
 """Derivatives: products."""
 
-from ...ops import broadcast_to, einsum, expand_dims, eye, matmul, reshape, swapaxes, tensordot, transpose
+import numpy as np
+
+from ...ops import broadcast_to, einsum, expand_dims, matmul, reshape, swapaxes, tensordot, transpose
+from ...ops._compose import beside
 from ..record import derivative
 
 
@@ -92,7 +95,7 @@ def _einsum_hard(g, output, names, others, letters, shape, present):
         if c in seen:
             fresh = next(spare)
             diagonals.append(c + fresh)
-            masks.append(eye(sizes[c]))
+            masks.append(beside(np.eye(sizes[c]), part))
             target += fresh
         else:
             seen.add(c)
