@@ -210,3 +210,11 @@ def test_nonsense_is_refused(what, backend):
     """Whatever NumPy would make of it: what is no number is an error of ours, on every backend."""
     with config.use_backend(backend), pytest.raises(GradopsError):
         NONSENSE[what]()
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_position_that_is_a_tensor_stands_apart_as_a_number_does(name):
+    x = np.arange(16.0).reshape(4, 4)
+    at, mask = tensors(np.array(0), name), np.array([False, True, True, True])
+    got = ops.get_item(tensors(x, name), (None, at, None, None, mask))
+    np.testing.assert_array_equal(numpy(got), x[None, 0, None, None, mask])

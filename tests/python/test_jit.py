@@ -522,6 +522,30 @@ def test_value_dependent_control_flow_is_compiled_but_on_torch(backend):
         np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)
 
 
+def test_a_derivative_that_looks_at_values_is_an_error_on_torch(backend):
+    """PyTorch looks whether the result depends on the phases of complex singular vectors."""
+    x = backends.by_name(backend).convert(X[:2, None] * (1 + 1j) + np.eye(2))
+    f = grad(lambda x: ops.sum(ops.abs(ops.adjugate(x))))
+    if backend == "torch":
+        with pytest.raises(JitError, match="looked at a value"):
+            jit(f)(x)
+        return
+    np.testing.assert_allclose(numpy(jit(f)(x)), numpy(f(x)))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [ops.segment_sum, ops.segment_max, lambda x, at: ops.take_along_axis(x, at, 0)],
+    ids=["sum", "max", "take"],
+)
+def test_values_of_constants_are_known(op, backend):
+    at = backends.by_name(backend).convert(np.array([0, 1, 1]))
+    f = value_and_grad(lambda x: ops.sum(ops.square(op(x, at))))
+    x = on(backend, X)
+    for got, want in zip(jit(f)(x), f(x)):
+        np.testing.assert_allclose(numpy(got), numpy(want))
+
+
 def test_results_that_are_no_tensors_of_the_backend(backend):
     constants = ops.ones((2,), dtype="float32"), np.arange(3.0)
     compiled = jit(lambda v: {"v": v * 2, "parts": [constants, None, ops.ones((2,))], "n": 2})

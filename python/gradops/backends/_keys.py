@@ -69,6 +69,12 @@ def expanded(parts: list, rank: int) -> list:
     return parts[: at[0]] + rest + parts[at[0] + 1 :] if at else parts + rest
 
 
+def separated(parts: list) -> bool:
+    """Whether arrays, and ints beside them, are apart in a key, by ``...`` of no dimensions too: theirs go first."""
+    at = [i for i, p in enumerate(parts) if type(p) is int or is_array(p)]
+    return bool(at) and at[-1] - at[0] >= len(at)
+
+
 def distinct(key) -> bool:
     """Whether a key cannot choose a position twice: no integer arrays in it."""
     return all(not is_array(p) or is_mask(p) for p in parts_of(key))

@@ -258,8 +258,10 @@ class Op:
 
     def _without_tensor(self, *arguments):
         backend = config.default_backend()
-        if not self.tensors:
-            return self.native(backend)(*arguments)
+        kernel = self.native(backend)
+        of_numbers = getattr(kernel, "of_numbers", False)
+        if not self.tensors or of_numbers and _numbers_alone(arguments[p] for p in self.positions):
+            return kernel(*arguments)
         arguments = list(arguments)
         for name, position in zip(self.tensors, self.positions):
             value = arguments[position]
@@ -274,7 +276,11 @@ class Op:
                 raise
             except Exception as error:
                 raise _checks.not_a_tensor(self.name, name, value) from error
-        return self.native(backend)(*arguments)
+        return kernel(*arguments)
+
+
+def _numbers_alone(values) -> bool:
+    return all(value is None or type(value) in (int, float) for value in values)
 
 
 _LISTS = frozenset((list, tuple))

@@ -125,7 +125,7 @@ class State:
 
 def recorded(name: str, *arguments):
     """What is written down while a function is compiled for NumPy; NotImplemented where nothing is."""
-    writing = recorder.get()
+    writing = None if backends.compiling() else recorder.get()  # torch.compile traces no ContextVar
     return NotImplemented if writing is None else getattr(writing, name)(*arguments)
 
 

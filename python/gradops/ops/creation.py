@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
+from ..backends.tracing import constant
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
 from ._checks import check_pieces, check_rank, choice, integer
@@ -101,6 +102,12 @@ def arange(
     ...
 
 
+@constant
+def _ramp(num: int, gaps: int):
+    """By NumPy: torch.compile, which would trace it, divides whole numbers in float32."""
+    return np.arange(num) / (gaps or 1)
+
+
 @op
 def linspace(
     start: Operand,
@@ -134,7 +141,7 @@ def linspace(
     name = canonical(dtype or dtype_of(start))
     whole = subtract(stop, start)
     origin = subtract(stop, whole)
-    ramp = np.arange(num) / (gaps or 1)
+    ramp = np.asarray(_ramp(num, gaps), "float64")
     along = multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole)
     out = add(along, origin)
     check_fits("linspace", out, name, "dtype")

@@ -327,7 +327,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
     size = shape(y)[axis]
     if x is not None:
         if fits(shape(x), (size,)):
-            dx = reshape(diff(x), [-1 if i == axis else 1 for i in np.arange(rank)])
+            dx = reshape(diff(x), [-1 if i == axis else 1 for i in builtins.range(rank)])
         elif fits(shape(x), shape(y)):
             dx = diff(x, 1, axis)
         else:

@@ -27,8 +27,12 @@ KEYS = {
     "none chosen": np.zeros((3, 4), bool),
     "empty list": [],
     "truth": True,
+    "dots apart": (slice(None, None, -1), 0, ..., [1, 0]),
+    "nothing of an empty part": (slice(0, 0), [1, 0], 0),
 }
-DEEP = {"int apart", "int beside", "mask and negative step"}  # keys that speak of three dimensions
+DEEP = {
+    "int apart", "int beside", "mask and negative step", "dots apart", "nothing of an empty part",
+}  # fmt: skip  # keys that speak of three dimensions
 
 
 def size(name):

@@ -8,7 +8,7 @@ dimensions go where the arrays stood if those were side by side, and to the fron
 import numpy as np
 import tensorflow as tf
 
-from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of
+from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of, separated
 from .base import convert, promoted
 
 
@@ -20,7 +20,7 @@ def static_value(x):
 def get_item(x, key):
     parts = parts_of(key)
     if any(_advanced(p) for p in parts):
-        return _gather(x, expanded(parts, x.shape.rank))
+        return _gather(x, expanded(parts, x.shape.rank), separated(parts))
     _check(x, parts)
     return x[tuple(parts)]
 
@@ -41,25 +41,23 @@ def _check(x, parts) -> None:
             raise IndexError(f"index {part} is out of range for a dimension of {size}")
 
 
-def _gather(x, parts):
-    basic, arrays, advanced = [], {}, []
+def _gather(x, parts, apart):
+    basic, arrays = [], {}
     for part in parts:
         if isinstance(part, bool):
             arrays[len(basic)] = np.zeros(int(part), np.int64)
             basic.append(None)
-            advanced.append(True)
         elif part is None or isinstance(part, slice):
             basic.append(part)
-            advanced.append(False)
         else:
             for positions in _whole(part, [x.shape[_used(basic) + i] for i in range(_rank(part))]):
                 arrays[len(basic)] = positions
                 basic.append(slice(None))
-                advanced.append(True)
     y = x[tuple(basic)] if any(p != slice(None) for p in basic) else x
     dims = list(arrays)
     found = [_wrapped(p, y, d) for d, p in arrays.items()]
-    if len(dims) == 1:
+    empty = 0 in y.shape  # of nothing TensorFlow gathers nothing, how often ever, and has no gradient
+    if len(dims) == 1 and not empty:
         return tf.gather(y, found[0], axis=dims[0])
     if all(isinstance(p, np.ndarray) for p in found):
         joint = np.stack(np.broadcast_arrays(*found), -1)
@@ -67,10 +65,12 @@ def _gather(x, parts):
         origin = _zero_sum(found)
         joint = tf.stack([p + origin for p in found], -1)
     rest = [d for d in range(y.shape.rank) if d not in arrays]
-    out = tf.gather_nd(tf.transpose(y, dims + rest), joint)
-    first, last = advanced.index(True), len(advanced) - 1 - advanced[::-1].index(True)
-    width = out.shape.rank - len(rest)
-    if first == 0 or not all(advanced[first : last + 1]):
+    if empty:
+        out = tf.reshape(y, tf.concat([tf.shape(joint)[:-1], tf.gather(tf.shape(y), np.array(rest, int))], 0))
+    else:
+        out = tf.gather_nd(tf.transpose(y, dims + rest), joint)
+    first, width = dims[0], out.shape.rank - len(rest)
+    if first == 0 or apart:
         return out
     order = [*range(width, width + first), *range(width), *range(width + first, out.shape.rank)]
     return tf.transpose(out, order)

@@ -2,11 +2,13 @@
 
 import tensorflow as tf
 
+from .indexing import static_value
+
 
 def _segments(reduce, smallest):
     def kernel(data, segment_ids, num_segments=None, sorted=False):
         if num_segments is None:
-            num_segments = int(tf.reduce_max(segment_ids)) + 1 if segment_ids.shape[0] else 0
+            num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.shape[0] else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = tf.where(inside, segment_ids, tf.constant(num_segments, segment_ids.dtype))
         y = reduce(data, ids, num_segments + 1)[:num_segments]

@@ -86,11 +86,11 @@ def to_numpy(x) -> np.ndarray:
         # a tensor from outside of torch.func's transformations, in which NumPy cannot have its memory
         array = np.array(x.tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
         return array.reshape(tuple(x.shape))
-    x = x.detach()
     if reading():
-        return x.numpy()
+        return x.detach().numpy()
     if _private.is_traced(x):
         raise looked_at_a_value()
+    x = x.detach()  # a step of a graph that is traced, from here on, also of a constant
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.numpy(force=True)

@@ -3,6 +3,7 @@
 import torch
 
 from ... import defaults
+from ..tracing import constant
 from .base import torch_dtype
 
 
@@ -30,17 +31,26 @@ def ones_like(x, dtype=None):
     return torch.ones_like(x, dtype=None if dtype is None else torch_dtype(dtype))
 
 
+@constant
+def _rounded(number, floatx: str):
+    """A number as tensors of ``floatx`` hold it."""
+    return number if isinstance(number, int) else torch.tensor(number, dtype=torch_dtype(floatx)).item()
+
+
 def arange(start, stop=None, step=None, dtype=None):
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    values = [v.item() if isinstance(v, torch.Tensor) else v for v in (start, stop, step)]
+    values = [v.item() if isinstance(v, torch.Tensor) else _rounded(v, defaults.floatx()) for v in (start, stop, step)]
     if dtype is None:
         dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
     start, stop, step = values
     if step and (stop - start) / step <= 0:
         stop = start  # torch takes no range that runs the wrong way
     return torch.arange(start, stop, step, dtype=torch_dtype(dtype))
+
+
+arange.of_numbers = True  # they go to it as they are: a tensor's value is unknown to torch.compile
 
 
 def eye(N, M=None, k=0, dtype=None):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from .._keys import dimensions, distinct, expanded, is_array, parts_of
+from .._keys import dimensions, distinct, is_array, parts_of, separated
 from .base import NUMBERS, convert, has_values, promoted
 
 
@@ -14,16 +14,23 @@ def native_key(x, key):
     parts = [_native(p, x.device) if is_array(p) else p for p in parts_of(key)]
     if any(isinstance(p, torch.Tensor) and (p.ndim or p.dtype is torch.bool) for p in parts):
         # NumPy counts ints beside arrays as arrays: that decides where the arrays' dimensions go
-        parts = [torch.tensor([p], device=x.device) if type(p) is int else p for p in parts]
+        parts = [_vector(p, x.device) if type(p) is int or isinstance(p, torch.Tensor) else p for p in parts]
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
-        parts, dim = expanded(parts, x.ndim), 0
+        dim, rest = 0, x.ndim - sum(dimensions(p) for p in parts if p is not Ellipsis)
         for i, p in enumerate(parts):
             if isinstance(p, slice) and p.step is not None and p.step < 0:
                 chosen = torch.tensor(list(range(*p.indices(x.shape[dim]))), dtype=torch.int64, device=x.device)
                 x = torch.index_select(x, dim, chosen)
                 parts[i] = slice(None)
-            dim += dimensions(p)
+            dim += rest if p is Ellipsis else dimensions(p)
     return x, tuple(parts)
+
+
+def _vector(part, device):
+    """One position as a vector of one; others as they are."""
+    if isinstance(part, torch.Tensor):
+        return part if part.ndim or part.dtype is torch.bool else part.reshape(1)
+    return torch.tensor([part], device=device)
 
 
 def _native(part, device):
@@ -34,7 +41,17 @@ def _native(part, device):
 
 def get_item(x, key):
     x, key = native_key(x, key)
-    return x[key]
+    return _arrays_first(x, key) if type(key) is tuple and any(p is Ellipsis for p in key) else x[key]
+
+
+def _arrays_first(x, key):
+    """``x[key]``, where a ``...`` of no dimensions sets arrays apart, as in NumPy; torch leaves it out before."""
+    y, rest = x[key], [p for p in key if p is not Ellipsis]
+    arrays = [i for i, p in enumerate(rest) if is_array(p)]
+    if not arrays or x.ndim > sum(map(dimensions, rest)) or separated(rest) or not separated(key):
+        return y
+    first, width = arrays[0], y.ndim - (len(rest) - len(arrays))
+    return y.movedim(list(range(first, first + width)), list(range(width)))
 
 
 def _whole(indices):
@@ -61,8 +78,10 @@ def take_along_axis(x, indices, axis=None):
         raise ValueError("`x` and `indices` must have as many dimensions as each other")
     indices, size = _whole(indices), x.shape[axis]
     # torch does not check positions that are broadcast
-    if indices.device.type == "cpu" and has_values(indices) and bool(((indices < -size) | (indices >= size)).any()):
-        raise IndexError("index out of range")
+    if indices.device.type == "cpu" and has_values(indices):
+        known = indices.detach().numpy()  # torch's comparisons would be steps of a graph that is traced
+        if ((known < -size) | (known >= size)).any():
+            raise IndexError("index out of range")
     return torch.take_along_dim(x, torch.where(indices < 0, indices + size, indices), axis)
 
 
@@ -90,7 +109,9 @@ def set_at(x, key, updates):
     flat = _flat_positions(x, key)
     updates = torch.broadcast_to(torch.as_tensor(updates, device=x.device).to(x.dtype), flat.shape).reshape(-1)
     flat = flat.reshape(-1)
-    if not distinct(key):  # of a position's several values the last stays, in the gradient too
+    if not distinct(
+        tuple(_native(p, x.device) if is_array(p) else p for p in parts_of(key))
+    ):  # of a position's several values the last stays, in the gradient too
         order = torch.arange(flat.numel(), device=x.device)
         last = torch.full((x.numel(),), -1, device=x.device).scatter_reduce(0, flat, order, "amax")
         last = last[last >= 0]

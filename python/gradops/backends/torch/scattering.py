@@ -2,11 +2,13 @@
 
 import torch
 
+from .base import to_numpy
+
 
 def _segments(reduce, smallest):
     def kernel(data, segment_ids, num_segments=None, sorted=False):
         if num_segments is None:
-            num_segments = int(segment_ids.max()) + 1 if segment_ids.numel() else 0
+            num_segments = int(to_numpy(segment_ids).max()) + 1 if segment_ids.numel() else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = torch.where(inside, segment_ids, num_segments).to(torch.int64)
         ids = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)
