@@ -1,6 +1,6 @@
 """What gradient flow costs: memory and time of checkpointing, and ``custom_gradient`` beside each library's own.
 
-    python benchmarks/flow.py
+    python benchmarks/flow.py [checkpointing|custom_gradients|flows]
 
 Each way of checkpointing runs in processes of its own, on one thread: one for the peak, which is what it held at most
 above what it held before the first layer, and three for the time, the best processor time of a step.
@@ -242,9 +242,91 @@ def custom_gradients() -> None:
     table(["library", "", "tensor", "native", "native us", "gradops us", "more us", "ratio"], rows)
 
 
+def torch_flows() -> tuple:
+    import torch
+
+    def scaled(scale):
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.view_as(x)
+
+            @staticmethod
+            def backward(ctx, upstream):
+                return upstream * scale
+
+        return Scaled.apply
+
+    x = torch.ones((), requires_grad=True)
+    natives = {"stop": torch.Tensor.detach, "scale": scaled(0.5), "reverse": scaled(-1.0)}
+    return natives, lambda f: lambda: torch.autograd.grad(f(x) * x, x)
+
+
+def jax_flows() -> tuple:
+    import jax
+    import jax.numpy as jnp
+
+    def scaled(scale):
+        function = jax.custom_vjp(lambda x: x)
+        function.defvjp(lambda x: (x, None), lambda _, upstream: (upstream * scale,))
+        return function
+
+    x = jnp.ones(())
+
+    def step(f):
+        g = jax.grad(lambda x: f(x) * x)
+        return lambda: g(x).block_until_ready()
+
+    return {"stop": jax.lax.stop_gradient, "scale": scaled(0.5), "reverse": scaled(-1.0)}, step
+
+
+def tensorflow_flows() -> tuple:
+    import tensorflow as tf
+
+    def scaled(scale):
+        return tf.custom_gradient(lambda x: (tf.identity(x), lambda upstream: upstream * scale))
+
+    x = tf.ones(())
+
+    def step(f):
+        def run():
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x) * x
+            return tape.gradient(y, x)
+
+        return run
+
+    return {"stop": tf.stop_gradient, "scale": scaled(0.5), "reverse": scaled(-1.0)}, step
+
+
+OURS = {
+    "stop": gradops.stop_gradient,
+    "scale": lambda x: gradops.scaled_gradient(x, 0.5),
+    "reverse": lambda x: gradops.scaled_gradient(x, -1.0),
+}
+
+
+def flows() -> None:
+    print(
+        "\nA scalar that is stopped, scaled or reversed, times itself: forward and backward, eager, beside each idiom\n"
+    )
+    rows = []
+    for library, make in (("torch", torch_flows), ("jax", jax_flows), ("tensorflow", tensorflow_flows)):
+        if not gradops.backends.installed(library):
+            continue
+        natives, step = make()
+        for name, native in natives.items():
+            times = compare({"theirs": step(native), "ours": step(OURS[name])}, repeats=300, budget=0.003)
+            t, o = times["theirs"], times["ours"]
+            rows.append([library, name, f"{1e6 * t:.1f}", f"{1e6 * o:.1f}", f"{1e6 * (o - t):.1f}", f"{o / t:.2f}"])
+    table(["library", "", "native us", "gradops us", "more us", "ratio"], rows)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
         measure(*sys.argv[2:])
     else:
-        checkpointing()
-        custom_gradients()
+        for part in (checkpointing, custom_gradients, flows):
+            if sys.argv[1:] in ([], [part.__name__]):
+                part()

@@ -6,7 +6,10 @@ tensor of the CPU beside one of `meta` is PyTorch's error, as beside one of a GP
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import precision
@@ -175,3 +178,52 @@ def test_products_are_as_precise_as_the_user_says():
                 str(jax.make_jaxpr(jax.grad(lambda x, g=g: g(x, x).sum()))(x)) for g in (getattr(ops, name), f)
             )
         assert "HIGH" in own and mine.count("HIGH") == own.count("HIGH"), name
+
+
+ON_ANOTHER_DEVICE = """
+import jax, precision
+from parity import flat
+from test_parity import CASES
+from gradops import backends, ops
+
+device = jax.devices()[1]
+x = jax.device_put(jax.numpy.ones(4), jax.sharding.NamedSharding(jax.make_mesh((2,), "i"), jax.P("i")))
+for like in (ops.zeros_like(x), ops.ones_like(x), ops.full_like(x, 2), ops.empty_like(x)):
+    assert like.sharding == x.sharding and like.dtype == x.dtype
+
+def there(value):
+    return precision.each_array(value, lambda x: jax.device_put(backends.by_name("jax").convert(x), device))
+
+def result(case, place):
+    return flat(case.function()(**{k: place(v) for k, v in precision.example(case).items()}))
+
+for case in CASES if EVERY else ():
+    try:
+        found = result(case, there)
+    except Exception as error:
+        try:
+            result(case, lambda value: precision.each_array(value, backends.by_name("jax").convert))
+        except Exception:
+            continue  # not on JAX at all
+        raise AssertionError(case.id) from error
+    for y in found:
+        assert not isinstance(y, jax.Array) or not y.committed or y.devices() == {device}, case.id
+"""
+
+
+def run_on_another_device(every: bool):
+    environment = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": os.pathsep.join(sys.path)}
+    script = f"EVERY = {every}{ON_ANOTHER_DEVICE}"
+    done = subprocess.run([sys.executable, "-c", script], env=os.environ | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_what_is_like_a_jax_array_is_sharded_like_it():
+    pytest.importorskip("jax")
+    run_on_another_device(every=False)
+
+
+@pytest.mark.long
+def test_every_op_on_another_device_of_jax():
+    pytest.importorskip("jax")
+    run_on_another_device(every=True)

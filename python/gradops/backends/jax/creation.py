@@ -19,11 +19,11 @@ def ones(shape, dtype=None):
 
 
 def zeros_like(x, dtype=None):
-    return jnp.zeros(x.shape, x.dtype if dtype is None else jax_dtype(dtype))
+    return jnp.zeros_like(x, dtype=x.dtype if dtype is None else jax_dtype(dtype))
 
 
 def ones_like(x, dtype=None):
-    return jnp.ones(x.shape, x.dtype if dtype is None else jax_dtype(dtype))
+    return jnp.ones_like(x, dtype=x.dtype if dtype is None else jax_dtype(dtype))
 
 
 def arange(start, stop=None, step=None, dtype=None):

@@ -71,7 +71,7 @@ class _CustomOfOne(torch.autograd.Function):
     @staticmethod
     def forward(ctx, pull, residuals, values, x):
         ctx.pull, ctx.residuals = pull, residuals
-        return values[0].detach()
+        return x.clone() if values is None else values[0].detach()
 
     @staticmethod
     def backward(ctx, upstream):
@@ -133,7 +133,11 @@ def attach(values: list, pull, inputs) -> list:
 
 
 def attach_one(value, pull, residuals: tuple, x):
-    if value is x or _base(value) is not None or not (x.requires_grad and torch.is_grad_enabled()):
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return attach([value], None, (x,))[0]
+    if value is x:
+        return _custom_of_one(pull, residuals, None, without_dead(x))
+    if _base(value) is not None:
         return attach([value], lambda upstreams: (pull(*upstreams, *residuals),), (x,))[0]
     node, mine = value.grad_fn, x.grad_fn
     for before, _ in () if node is None else node.next_functions:  # most often one operation of `x` alone
