@@ -30,8 +30,7 @@
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
 #' - `evaluations()`: how often value and gradient were computed.
 #'
-#' A gradient with NaN of a value that is a number is, once for each objective, the warning
-#' `gradops_warning_gradient`.
+#' A gradient with NaN of a value that is a number is, at the first evaluation, the warning `gradops_warning_gradient`.
 #' @section Errors:
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' - `gradops_error_shard`: an error in `f` at a shard, which it names; the error is the parent. Or a worker that holds
@@ -86,7 +85,7 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
       value <- drop_vector(value)
       derivative <- derivative_like(result, x)
     }
-    if (anyNA(derivative, recursive = TRUE)) warn_nan_gradient(value, last)
+    if (evaluations == 1 && anyNA(derivative, recursive = TRUE)) warn_nan_gradient(value)
     last$value <- value
     last$derivative <- derivative
     last$arguments <- arguments
@@ -117,13 +116,11 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   )
 }
 
-# Missing values of R's that are left out after something was computed with them are the most common cause. Once for
-# what `last` belongs to.
-warn_nan_gradient <- function(value, last) {
-  if (!is.null(last$warned) || !all(is.finite(value))) {
+# Missing values of R's that are left out after something was computed with them are the most common cause.
+warn_nan_gradient <- function(value) {
+  if (!all(is.finite(value))) {
     return()
   }
-  last$warned <- TRUE
   rlang::warn(
     c(
       "The value is a number, but its gradient has NaN.",

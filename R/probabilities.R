@@ -9,7 +9,13 @@ pnorm <- function(q, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
 pnorm_tensor <- function(q, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) {
   z <- (q - mean) / sd
   if (!lower.tail) z <- -z
-  if (log.p) log_pnorm(z) else op_erfc(-z / sqrt(2)) / 2
+  if (log.p) log_pnorm(z) else op_erfc(-within_reach(z) / sqrt(2)) / 2
+}
+
+# Where a normal probability is not yet 0 or 1: at infinity, as the last of the cutpoints of ordered categories are, second
+# derivatives are 0, not Inf * 0. Single numbers are left alone, for loops over them.
+within_reach <- function(z) {
+  if (length(z) == 1L) z else op_clip(z, -40, 40)
 }
 
 # The logarithm, by a form for each stretch that loses no digits there, each computed within its own stretch only. Far
@@ -21,7 +27,7 @@ log_pnorm <- function(z) {
   series <- 1
   for (k in 12:1) series <- 1 - series * (2 * k - 1) / far^2
   below <- dnorm_tensor(far, log = TRUE) - log(-far) + log(series)
-  above <- log1p(-op_erfc(ifelse(high, z, 0) / sqrt(2)) / 2)
+  above <- log1p(-op_erfc(within_reach(ifelse(high, z, 0)) / sqrt(2)) / 2)
   between <- log(op_erfc(-ifelse(low | high, 0, z) / sqrt(2)) / 2)
   ifelse(low, below, ifelse(high, above, between))
 }
@@ -45,7 +51,7 @@ pexp <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
 }
 
 pexp_tensor <- function(q, rate = 1, lower.tail = TRUE, log.p = FALSE) {
-  by_hazard(rate * ifelse(holds(q < 0), 0, q), lower.tail, log.p)
+  before_ever(function(q) by_hazard(rate * ifelse(holds(q < 0), 0, q), lower.tail, log.p), q, lower.tail, log.p)
 }
 
 #' @rdname tensor_distributions
@@ -55,9 +61,24 @@ pweibull <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
 }
 
 pweibull_tensor <- function(q, shape, scale = 1, lower.tail = TRUE, log.p = FALSE) {
-  below <- holds(q <= 0)
-  hazard <- (ifelse(below, 1, q) / scale)^shape
-  by_hazard(hazard * ifelse(below, 0, 1), lower.tail, log.p)
+  before_ever(function(q) {
+    below <- holds(q <= 0)
+    hazard <- (ifelse(below, 1, q) / scale)^shape
+    by_hazard(hazard * ifelse(below, 0, 1), lower.tail, log.p)
+  }, q, lower.tail, log.p)
+}
+
+# A distribution function of times; at Inf, where an interval that is open ends, without derivatives. Single tensors
+# are left alone, for loops over them.
+before_ever <- function(probability, q, lower.tail, log.p) {
+  known <- !is_any_tensor(q)
+  if (if (known) !any(q == Inf, na.rm = TRUE) else length(q) == 1L) {
+    return(probability(q))
+  }
+  ever <- holds(q == Inf)
+  value <- probability(ifelse(ever, 1, q))
+  if (known) ever <- rep_len(ever, length(value))
+  if (length(ever) == length(value)) beyond(value, FALSE & ever, ever, lower.tail, log.p) else probability(q)
 }
 
 # Of the cumulative hazard.
@@ -99,9 +120,11 @@ punif <- function(q, min = 0, max = 1, lower.tail = TRUE, log.p = FALSE) {
 }
 
 punif_tensor <- function(q, min = 0, max = 1, lower.tail = TRUE, log.p = FALSE) {
-  part <- if (lower.tail) (q - min) / (max - min) else (max - q) / (max - min)
-  part <- ifelse(holds(part < 0), 0, ifelse(holds(part > 1), 1, part))
-  if (log.p) log(part) else part
+  below <- holds(q - min < 0)
+  above <- holds(max - q < 0)
+  inner <- ifelse(below | above, (min + max) / 2, q)
+  part <- if (lower.tail) (inner - min) / (max - min) else (max - inner) / (max - min)
+  beyond(if (log.p) log(part) else part, below, above, lower.tail, log.p)
 }
 
 #' @rdname tensor_distributions

@@ -50,3 +50,22 @@ test_each("their derivatives by each argument, and distributions that are made o
     tolerance = 1e-5
   )
 })
+
+test_each("what is beyond infinite cutpoints and times has no derivatives, of second order too", {
+  rating <- c(1, 3, 2, 3)
+  ordered <- function(p) {
+    cuts <- c(-Inf, p[1], p[1] + exp(p[2]), Inf)
+    -sum(log(pnorm(cuts[rating + 1] - p[3]) - pnorm(cuts[rating] - p[3])))
+  }
+  until <- c(2, Inf, 1, Inf)
+  interval <- function(p) {
+    -sum(log(pweibull(until, exp(p[1]), exp(p[2])) - pweibull(0.3, exp(p[1]), exp(p[2])))) -
+      sum(pexp(c(until[1:2], exp(p[3])), exp(p[1])), punif(c(until[1:2], p[3]), p[2], 9))
+  }
+  for (f in list(ordered, interval)) {
+    p <- c(0.2, 0.3, 0.4)
+    expect_equal(gradient(f, p), numeric_gradient(f, p), tolerance = 1e-6)
+    slope <- function(x) gradient(f, replace(p, 1, x))
+    expect_equal(hessian(f, p)[1, ], (slope(p[1] + 1e-5) - slope(p[1] - 1e-5)) / 2e-5, tolerance = 1e-6)
+  }
+})

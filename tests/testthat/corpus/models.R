@@ -401,3 +401,44 @@ at("demo: logistic population, steps by head and tail", c(0.1, 0.2, -1, 0.5, 0.8
   nll <- -sum(dnorm(after - before, r * (1 - (exp(before) / K)^1.2), sqrt(exp(p[3])), TRUE))
   nll - sum(dpois(count[1:6], 2 * exp(X), TRUE))
 })
+at("censored gamma survival, distributions out of a list", c(0.3, -1), function(p) {
+  parts <- list(d = get(paste0("d", "gamma")), p = get("pgamma"))
+  pars <- list(exp(p[1]), exp(p[2]))
+  seen <- do.call(parts$d, c(list(y[1:5]), pars, list(log = TRUE)))
+  later <- do.call(parts$p, c(list(y[6:8]), pars, list(lower.tail = FALSE, log.p = TRUE)))
+  -sum(seen, later)
+})
+hidden <- function(z, transition, density, ...) {
+  start <- solve(t(diag(nrow(transition)) - transition + 1), rep(1, nrow(transition)))
+  phi <- start
+  total <- 0
+  for (value in z) {
+    forward <- phi %*% transition %*% diag(mapply(density, x = value, ...))
+    total <- total + log(sum(forward))
+    phi <- forward / sum(forward)
+  }
+  total
+}
+at("hidden Markov model of any density", c(1, 1, 0, 3, 0, 0.3), function(p) {
+  stay <- plogis(p[1:2])
+  transition <- matrix(c(stay[1], 1 - stay[1], 1 - stay[2], stay[2]), 2, byrow = TRUE)
+  -hidden(y, transition, dnorm, mean = p[3:4], sd = exp(p[5:6]))
+})
+royle <- function(seen, visits, link = c("logit", "probit")) {
+  link <- if (match.arg(link) == "logit") plogis else pnorm
+  function(p) {
+    missed <- (1 - link(p[2]))^(0:20)
+    there <- dpois(0:20, exp(p[1]))
+    ll <- 0
+    for (k in seen) ll <- ll + log(sum((1 - missed)^k * missed^(visits - k) * there))
+    -ll
+  }
+}
+at("occupancy with a link that is chosen", c(0.5, -1), royle(c(0, 1, 3, 2), 4, "probit"))
+at("generalised linear model of any family", c(0.1, 0.4), function(p) {
+  deviance <- function(y, family) {
+    mu <- family$linkinv(p[1] + p[2] * x)
+    sum(family$dev.resids(y, mu, rep(1, length(y)))) / 2
+  }
+  deviance(as.numeric(y > 2), binomial()) + deviance(c(0, count[-1]), poisson()) + deviance(y, Gamma("log"))
+})
