@@ -12,7 +12,7 @@ pnorm_tensor <- function(q, mean = 0, sd = 1, lower.tail = TRUE, log.p = FALSE) 
   if (log.p) log_pnorm(z) else op_erfc(-within_reach(z) / sqrt(2)) / 2
 }
 
-# Where a normal probability is not yet 0 or 1: at infinity, as the last of the cutpoints of ordered categories are, second
+# Where a normal probability is not yet 0 or 1: at infinity, where the last cutpoint of ordered categories is, second
 # derivatives are 0, not Inf * 0. Single numbers are left alone, for loops over them.
 within_reach <- function(z) {
   if (length(z) == 1L) z else op_clip(z, -40, 40)
