@@ -28,6 +28,7 @@ BY_VALUE = {
     "segment_min": "`num_segments` is needed",
     "segment_prod": "`num_segments` is needed",
     "segment_sum": "`num_segments` is needed",
+    "unique": "`size` is needed, and no `axis`",
 }
 """Ops that are an error in a graph, in all their cases or those without the argument that is named."""
 OF_LENGTH = ("arange", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tri")
@@ -65,6 +66,8 @@ def results(cases: list, arguments: list[dict]) -> tuple[list, list]:
 def is_refused(case, arguments: dict) -> bool:
     if case.op in OF_LENGTH:
         return isinstance(next(iter(arguments.values())), np.ndarray)
+    if case.op == "unique":
+        return arguments.get("size") is None or "axis" in arguments
     unknown = arguments.get("num_segments") is None and arguments.get("minlength", 0) == 0
     greedy = case.op == "ctc_decode" and "strategy" not in arguments
     return case.op in BY_VALUE and unknown and not greedy
