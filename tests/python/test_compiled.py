@@ -170,6 +170,16 @@ def test_numbers_that_change_in_every_op(op):
     check_numbers(op)
 
 
+def test_counts_that_change():
+    x = torch.ones(3)
+    torch._dynamo.reset()
+    repeat = torch.compile(ops.repeat, fullgraph=True, dynamic=True, backend="eager")
+    for n in (2, 3, 0):
+        assert torch.equal(repeat(x, n), ops.repeat(x, n))
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(lambda x, n: ops.pad(x, (n, 0)), fullgraph=True, dynamic=True, backend="eager")(x, 2)
+
+
 def test_a_number_that_changes_is_compiled_twice():
     graphs = []
 

@@ -73,7 +73,7 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         x, axis = reshape(x, (-1,)), 0
     axis = check_axis("repeat", axis, len(x.shape))
     size = shape(x)[axis]
-    counts = _counts(repeats, size)
+    counts = repeats if type(repeats) is int and repeats >= 0 else _counts(repeats, size)
     if isinstance(counts, int):
         before, after = list(shape(x)[:axis]), list(shape(x)[axis + 1 :])
         spread = broadcast_to(expand_dims(x, axis + 1), [*before, size, counts, *after])
