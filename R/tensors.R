@@ -161,7 +161,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   if (.Generic == "range") {
     return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
   }
-  if (.Generic == "sum" && ...length() == 1L && !is.null(state$scalars)) {
+  if (.Generic == "sum" && !isTRUE(na.rm) && ...length() == 1L && !is.null(state$scalars)) {
     total <- sum_in_log(..1)
     if (!is.null(total)) {
       return(total)

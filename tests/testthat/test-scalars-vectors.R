@@ -245,3 +245,8 @@ test_that("random functions of short vectors, compiled and not", {
     expect_equal(compiled, plain, tolerance = 1e-10, info = paste("round", round))
   }
 })
+
+test_that("what is left out of a sum of logged numbers is left out", {
+  f <- function(p) sum((p * c(1, NA, 2)), na.rm = TRUE)
+  expect_equal(as.double(jit(f)(c(1, 2, 3))), 7)
+})
