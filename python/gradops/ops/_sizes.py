@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ._dispatch import registry
@@ -29,4 +31,15 @@ def lower(rows, columns, k: int):
     """Where a matrix is on or below its ``k``-th diagonal: NumPy's where its sizes are known, else a tensor."""
     if unknown(rows) or unknown(columns):
         return greater_equal(add(expand_dims(counting(rows), 1), k), counting(columns))
-    return np.tri(rows, columns, k, dtype=bool)
+    return _lower(rows, columns, k) if rows * columns <= _SMALL else np.tri(rows, columns, k, dtype=bool)
+
+
+_SMALL = 1 << 14
+"""Elements of a mask that is made once: a compiled program then knows what it has already done with it."""
+
+
+@functools.lru_cache(maxsize=64)
+def _lower(rows: int, columns: int, k: int) -> np.ndarray:
+    mask = np.tri(rows, columns, k, dtype=bool)
+    mask.flags.writeable = False
+    return mask
