@@ -247,7 +247,7 @@ ppois <- function(q, lambda, lower.tail = TRUE, log.p = FALSE) {
 }
 
 ppois_tensor <- function(q, lambda, lower.tail = TRUE, log.p = FALSE) {
-  counted(q, Inf, lower.tail, log.p, function(k, lambda) {
+  of_counts(q, Inf, lower.tail, log.p, function(k, lambda) {
     gamma_probability(lambda, k + 1, !lower.tail, log.p)
   }, lambda)
 }
@@ -297,7 +297,7 @@ pbinom <- function(q, size, prob, lower.tail = TRUE, log.p = FALSE) {
 }
 
 pbinom_tensor <- function(q, size, prob, lower.tail = TRUE, log.p = FALSE) {
-  counted(q, size, lower.tail, log.p, function(k, size, prob) {
+  of_counts(q, size, lower.tail, log.p, function(k, size, prob) {
     beta_probability(prob, k + 1, ifelse(holds(k < size), size - k, 1), !lower.tail, log.p)
   }, size, prob)
 }
@@ -314,13 +314,13 @@ pnbinom_tensor <- function(q, size, prob, mu, lower.tail = TRUE, log.p = FALSE) 
   }
   x <- if (missing(mu)) prob else size / (size + mu)
   y <- if (missing(mu)) 1 - prob else mu / (size + mu)
-  counted(q, Inf, lower.tail, log.p, function(k, x, size, y) {
+  of_counts(q, Inf, lower.tail, log.p, function(k, x, size, y) {
     beta_probability(x, size, k + 1, lower.tail, log.p, y)
   }, x, size, y)
 }
 
 # Of counts up to `most`: `probability(k, ...)` of a whole `k` in the support.
-counted <- function(q, most, lower.tail, log.p, probability, ...) {
+of_counts <- function(q, most, lower.tail, log.p, probability, ...) {
   elementwise(function(q, most, ...) {
     k <- floor(q + 1e-7)
     low <- holds(k < 0)

@@ -21,6 +21,14 @@ def test_the_files_named_exist():
     assert not missing
 
 
+def test_each_name_of_the_r_package_is_given_once():
+    """R has one namespace for all files, in which the last of two would win without a word."""
+    files = sorted((ROOT / "R").glob("*.R"))
+    names = [name for file in files for name in re.findall(r"^`?([\w.<\[\]$%-]+?)`? <- ", file.read_text(), flags=re.M)]
+    assert len(names) > 1000
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 TOY = (
     "\n".join(BLOCKS)
     + """
