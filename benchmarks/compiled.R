@@ -18,7 +18,8 @@ cases <- list(
   `Kalman filter, loop of 200` = kalman, `the same by op_scan()` = kalman_scanned,
   `Gaussian process, n = 200` = gaussian_process,
   `AR(1), vectorised, n = 5000` = autoregression, `GARCH(1,1), loop of 500` = garch,
-  `50 random intercepts, n = 1000` = random_intercepts
+  `50 random intercepts, n = 1000` = random_intercepts, `Kalman filter of two states, 100` = two_states,
+  `two hidden states at 50 times` = hidden_states
 )
 
 # Milliseconds to the first value and gradient, the least of some, and what gives them.

@@ -117,6 +117,53 @@ random_intercepts <- local({
   })
 })
 
+# A filter of two states, whose matrices are of two rows.
+two_states <- local({
+  n <- 100
+  y <- apply(matrix(rnorm(2 * n), n), 2, cumsum) + rnorm(2 * n)
+  one <- diag(2)
+  upper <- matrix(c(0, 0, 1, 0), 2)
+  list(start = c(0.1, -1, 0), f = function(p) {
+    A <- one + p[1] * upper
+    Q <- one * exp(p[2])
+    R <- one * exp(p[3])
+    a <- c(0, 0)
+    P <- one * 10
+    total <- 0
+    for (t in seq_len(n)) {
+      a <- (A %*% a)[, 1]
+      P <- A %*% P %*% t(A) + Q
+      S <- P + R
+      v <- y[t, ] - a
+      inverse <- solve(S)
+      total <- total + sum(v * (inverse %*% v)[, 1]) + log(S[1, 1] * S[2, 2] - S[1, 2] * S[2, 1])
+      K <- P %*% inverse
+      a <- a + (K %*% v)[, 1]
+      P <- P - K %*% P
+    }
+    total / 2
+  })
+})
+
+# Two hidden states at each of some times, which are parameters, and three observations of them.
+hidden_states <- local({
+  n <- 50
+  y <- cbind(plogis(cumsum(rnorm(n)) / 5), cumsum(rnorm(n)), rnorm(n))
+  list(start = c(0.3, 0, 0, rnorm(2 * n) / 10), f = function(p) {
+    u <- matrix(p[3 + seq_len(2 * n)], n)
+    phi <- tanh(p[1])
+    step <- exp(p[2])
+    noise <- exp(p[3])
+    total <- n * (2 * p[2] + 3 * p[3])
+    for (i in seq_len(n)) {
+      expected <- c(1 / (1 + exp(-u[i, 1])), u[i, 2], u[i, 1] * u[i, 2])
+      total <- total + sum(((y[i, ] - expected) / noise)^2) / 2
+      if (i > 1) total <- total + sum(((u[i, ] - c(u[i - 1, 1], phi * u[i - 1, 2])) / step)^2) / 2
+    }
+    total
+  })
+})
+
 seconds <- function(code) {
   start <- Sys.time()
   force(code)
