@@ -188,8 +188,7 @@ sum_in_log <- function(x) {
   if (!is.environment(log) || !is.environment(x) || !is_logged_vector(x)) {
     return(NULL)
   }
-  numbers <- numbers_in(log, x)
-  log$handle(if (length(numbers) == 1L) numbers else sums_in(log, t(numbers - log$begun)))
+  log$handle(sums_in(log, t(numbers_in(log, x) - log$begun)))
 }
 
 # The numbers of the sums of the rows of a matrix of numbers.

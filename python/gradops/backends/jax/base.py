@@ -165,11 +165,14 @@ def floating(function):
     return kernel
 
 
-def beside(number, x):
-    """A Python number beside an array of floats as JAX takes it in their dtype, without an array of it; else None."""
+def with_number(x1, x2):
+    """An array of floats and a Python number, which JAX takes in their dtype without an array of it; None of others."""
+    x, number = (x1, x2) if hasattr(x1, "dtype") else (x2, x1)
     if number.__class__ is int and -(2**24) <= number <= 2**24:
         number = float(number)
-    return number if number.__class__ is float and x.dtype.kind == "f" else None
+    if number.__class__ is not float or x.dtype.kind != "f":
+        return None
+    return (x1, number) if x is x1 else (number, x2)
 
 
 def arithmetic(function, numbers: bool = False):
@@ -179,11 +182,8 @@ def arithmetic(function, numbers: bool = False):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is d2:
             return function(x1, x2)
-        if numbers:
-            if d2 is None and (number := beside(x2, x1)) is not None:
-                return function(x1, number)
-            if d1 is None and (number := beside(x1, x2)) is not None:
-                return function(number, x2)
+        if numbers and (d1 is None or d2 is None) and (pair := with_number(x1, x2)) is not None:
+            return function(*pair)
         return function(*promoted(x1, x2))
 
     return kernel
@@ -196,11 +196,8 @@ def floating_arithmetic(function, numbers: bool = False):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is d2 and d1.kind in "fc":
             return function(x1, x2)
-        if numbers:
-            if d2 is None and (number := beside(x2, x1)) is not None:
-                return function(x1, number)
-            if d1 is None and (number := beside(x1, x2)) is not None:
-                return function(number, x2)
+        if numbers and (d1 is None or d2 is None) and (pair := with_number(x1, x2)) is not None:
+            return function(*pair)
         x1, x2 = promoted(x1, x2)
         return function(floats(x1), floats(x2))
 
