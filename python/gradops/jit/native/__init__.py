@@ -1,9 +1,10 @@
 """Compiled programs at native speed: runs of steps on numbers and small arrays, as code that one compiled loop runs.
 
 ``plan`` finds the runs and ``lowering`` writes their code by ``rules``, with what ``code`` gives them: positions in
-one flat memory. ``machine`` is the loop (its text in ``machine_source``, what its instructions mean in
-``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it; where NumPy would warn, ``replay``
-does the run again with NumPy. ``explain`` says what is native and why the rest is not.
+one flat memory; ``shortening`` and ``tightening`` make it fewer instructions. ``machine`` is the loop (its text in
+``machine_source``, what its instructions mean in ``instructions``), compiled by LLVM once and stored by ``cache``. A
+``run`` calls it; where NumPy would warn, ``replay`` does the run again with NumPy. ``explain`` says what is native and
+why the rest is not.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _intrinsic(name: str) -> str:
 _INFINITY = "0x7FF0000000000000"
 _ABSOLUTE = "{t}a = call double @llvm.fabs.f64(double {x})\n"
 
-_OF_TWO: dict[str, tuple[str, Callable]] = {
+OF_TWO: dict[str, tuple[str, Callable]] = {
     "add": ("fadd", operator.add),
     "subtract": ("fsub", operator.sub),
     "multiply": ("fmul", operator.mul),
@@ -83,7 +83,7 @@ _OF_TWO: dict[str, tuple[str, Callable]] = {
 
 def _fused(first: str, second: str, is_left: bool) -> Operation:
     """An operation on two numbers, and another on the result and a third; each is rounded."""
-    (made, of_two), (then, of_result) = _OF_TWO[first], _OF_TWO[second]
+    (made, of_two), (then, of_result) = OF_TWO[first], OF_TWO[second]
     operands = "{t}p, {z}" if is_left else "{z}, {t}p"
     return Operation(
         lambda x, y, z: of_result(of_two(x, y), z) if is_left else of_result(z, of_two(x, y)),
@@ -94,8 +94,8 @@ def _fused(first: str, second: str, is_left: bool) -> Operation:
 
 FUSED: dict[str, Operation] = {
     f"{first}_{second}_{'left' if is_left else 'right'}": _fused(first, second, is_left)
-    for first in _OF_TWO
-    for second in _OF_TWO
+    for first in OF_TWO
+    for second in OF_TWO
     for is_left in (True, False)
     if is_left or second in ("subtract", "divide")
 }

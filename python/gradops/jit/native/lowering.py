@@ -17,9 +17,10 @@ from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS, Code, NotNative
 from .machine import Machine
-from .plan import Plan, by_phase, needed_outside, phases, refuse_short, results_among
+from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
 from .rules import RULES
 from .run import Run
+from .shortening import Shortened
 from .together import Forms, Made, MadeIn
 from .whole import WHOLES, named
 
@@ -42,11 +43,12 @@ def lowered(
             plan.take(step)
         else:
             refused[i] = reason
+    once = are_read_once(program, steps, reads, wanted)
     runs: list[Lowering] = []
     while len(runs) == 0:
         order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
-        runs = _written(program, steps, order, refused, machine)
+        runs = _written(program, steps, order, refused, once, machine)
     found: list[Step] = []
     is_needed = needed_outside(program, steps, reads, order, refused, wanted)
     for run, phase in zip(runs, order):
@@ -75,13 +77,13 @@ def _is_native(what: Operation, machine: Machine) -> bool:
 
 
 def _written(
-    program: Program, steps: list[Step], order: Sequence[Sequence[int]], refused: dict, machine
+    program: Program, steps: list[Step], order: Sequence[Sequence[int]], refused: dict, once: np.ndarray, machine
 ) -> list[Lowering]:
     """The code of each phase's run; none where a rule refused a step, which is then noted."""
     found = []
     before = len(refused)
     for phase in order:
-        lowering = Lowering(program, Code(machine))
+        lowering = Lowering(program, Code(machine), once)
         for i in phase:
             if i not in refused:
                 try:
@@ -96,12 +98,21 @@ FEW = 12
 """Operations that are written one by one, as a few are no quicker together."""
 
 
-class Lowering:
-    """The code of one run, or of a loop in it, while it is written, with what rules need to know."""
+MANY = 200
+"""Operations of which it is looked for fewer instructions: of fewer that takes longer than it saves."""
 
-    def __init__(self, program: Program, code: Code):
+
+class Lowering:
+    """The code of one run, or of a loop in it, while it is written, with what rules need to know.
+
+    Args:
+        is_read_once: of each place whether it is read once, where that is known.
+    """
+
+    def __init__(self, program: Program, code: Code, is_read_once: np.ndarray | None = None):
         self.program = program
         self.code = code
+        self._is_read_once = is_read_once
         self._names: Counter[str] = Counter()
         self._inputs: dict[int, tuple[int, Any]] = {}
         self._cells: dict[int, Any] = {}
@@ -153,11 +164,16 @@ class Lowering:
         cells = self._made.cells(outside)
         cells[cells < 0] = [self.cells(Place(p)) if p else 0 for p in outside[cells < 0].tolist()]
         results = np.arange(code.size, code.size + len(rows), dtype=np.intc)
-        code.size += len(rows)
         made.cells[start : start + len(rows)] = results
         found = made.cells[at]
         found[~is_made] = cells[np.searchsorted(outside, operands[~is_made])]
-        code.words.frombytes(forms.words(rows, results, found).tobytes())
+        words = forms.words(rows, results, found)
+        if len(rows) >= MANY and self._is_read_once is not None:
+            short = Shortened(words, code.size, self._is_read_once[rows[:, 1]])
+            words = short.words
+            made.cells[start : start + len(rows)] = short.cells
+        code.size += len(words)
+        code.words.frombytes(words.tobytes())
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""

@@ -170,6 +170,21 @@ def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> N
                 refused[i] = "too few steps that could run together"
 
 
+def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]) -> np.ndarray:
+    """Of each place whether it is read once, by an operation or a step."""
+    times = np.zeros(len(program.values), np.intc)
+    others: list[int] = [*wanted, *wanted]  # by whom, is not known
+    for step, read in zip(steps, reads):
+        if not isinstance(step, Block):
+            others += read
+        elif len(step) < len(times) / 100:
+            others += step.rows[:, 2:].ravel().tolist()
+        else:
+            times += np.bincount(step.rows[:, 2:].ravel(), minlength=len(times)).astype(np.intc)
+    times += np.bincount(others, minlength=len(times)).astype(np.intc)
+    return times == 1
+
+
 def needed_outside(
     program: Program, steps: list, reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
 ) -> bytearray:

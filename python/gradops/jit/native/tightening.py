@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .instructions import CALLS, FUSED, LONG, NUMBERS, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
+from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
 
 LARGEST = 5_000
 """Words of a body."""
@@ -29,8 +29,6 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
     "index": (2,),
 }
 """Where the words of an instruction on numbers say what it reads."""
-
-_FIRST = ("add", "subtract", "multiply", "divide")
 
 
 class _Instruction:
@@ -157,7 +155,7 @@ def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[
         if x.name != "negative" or not x.simple or is_needed(cell := x.words[1]):
             continue
         found, (given,) = readers.get(cell, []), x.reads
-        if not found or not all(y.simple and y.reads.count(cell) == 1 and y.name in _SIGNED for y in found):
+        if not found or not all(y.simple and y.reads.count(cell) == 1 and y.name in OF_TWO for y in found):
             continue
         last = max(map(body.index, found))
         if _are_written(body[i : last + 1], [given, cell]):
@@ -182,7 +180,6 @@ def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[
     return body
 
 
-_SIGNED = ("add", "subtract", "multiply", "divide")
 _WITHOUT_SIGN = {("add", False), ("add", True), ("subtract", True)}
 """Operations, and whether the second operand is the one of changed sign, that are others without it."""
 
@@ -202,7 +199,7 @@ def _fused(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_
     gone = set()
     for first in body:
         cell = first.words[1]
-        if not first.simple or first.name not in _FIRST or len(readers.get(cell, ())) != 1 or is_needed(cell):
+        if not first.simple or first.name not in OF_TWO or len(readers.get(cell, ())) != 1 or is_needed(cell):
             continue
         (second,) = readers[cell]
         is_left = second.words[2] == cell
