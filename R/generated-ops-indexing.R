@@ -4,7 +4,7 @@
 #'
 #' @param condlist Bool tensors.
 #' @param choicelist As many tensors or numbers, broadcast with them.
-#' @param default A tensor, a variable, or R numbers.
+#' @param default A tensor or number, broadcast with them.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_argument`: none, or lists of different lengths.

@@ -211,6 +211,20 @@ print(f(torch.ones(2, dtype=torch.float64)).sum().item())
     np.testing.assert_allclose(float(done.stdout), 4 * np.e)
 
 
+@pytest.mark.parametrize("met", ["ops.stack([x, np.ones(2)])", "ops.convert_to_tensor(np.ones(2)) * x"])
+def test_a_numpy_array_first_met_in_a_trace(met):
+    """The table of loaded backends is to Dynamo what it was when it was first read."""
+    program = f"""
+import numpy as np, torch
+from gradops import ops
+f = torch.compile(lambda x: {met}, fullgraph=True, backend="eager")
+print(f(torch.ones(2, dtype=torch.float64)).sum().item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == (4 if "stack" in met else 2)
+
+
 FLOWS = {
     "custom": (gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: upstream * 3.0)), 3.0),
     "reversed": (lambda x: gradops.scaled_gradient(x, -1.0), -1.0),

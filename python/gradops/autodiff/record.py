@@ -63,8 +63,34 @@ def has_derivative(op: str) -> bool:
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     """What ``op`` does for arguments of types ``kinds``, at least one of them a variable."""
+    if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
+        return _converting(op)
     recorder = _recorder(op, kinds)
     return viewing(op, recorder) if op.name in VIEWS else recorder
+
+
+def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:
+    """Whether an argument of a kind, or something in it, is a list, or a number that is no operand."""
+    if name in op.many:
+        return type(kind) is frozenset and not kind.isdisjoint((list, tuple))
+    return kind in (list, tuple) or kind in _dispatch.NUMBERS and name not in op.weak
+
+
+def _converting(op: _dispatch.Op) -> Callable:
+    """A call with its lists, and numbers that are no operands, made tensors: rules read them as such."""
+
+    def converting(*arguments):
+        given, backend = list(arguments), _owner(op, arguments)
+        for name, position in zip(op.tensors, op.positions):
+            value = given[position]
+            if name not in op.many:
+                if _is_plain(op, name, type(value)):
+                    given[position] = op.converted(backend, name, value)
+            elif isinstance(value, (list, tuple)):
+                given[position] = [op.converted(backend, name, v) if type(v) in (list, tuple) else v for v in value]
+        return op.kernels[op.key_of(given)](*given)
+
+    return converting
 
 
 def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
@@ -364,19 +390,7 @@ def _composed(op):
             raise GradientError(f"`{op.name}` has no derivative.")
 
         return missing
-    body = op.body
-
-    def composed(*given):
-        arguments = list(given)
-        owner = _owner(op, arguments)
-        for name, position in zip(op.tensors, op.positions):
-            value = arguments[position]
-            number = isinstance(value, (bool, int, float, complex)) and name not in op.weak
-            if owner is not None and (number or isinstance(value, (list, tuple)) and name not in op.many):
-                arguments[position] = owner.convert(value)
-        return body(*arguments)
-
-    return composed
+    return op.body
 
 
 def _owner(op, arguments):

@@ -73,6 +73,22 @@ def by_name(name: str) -> Backend:
     return _loaded[name]
 
 
+def _by_name_in_trace(name: str) -> Backend:
+    _load_for_traces()
+    _load(name)
+    return _loaded[name]
+
+
+by_name._torchdynamo_inline = _by_name_in_trace  # type: ignore[attr-defined]
+
+
+@constant
+def _load_for_traces() -> None:
+    """Load what ``torch.compile`` may meet before it reads the table, which to it stays as it then is."""
+    for name in ("numpy", "torch"):
+        _load(name)
+
+
 @constant
 def _load(name: str) -> None:
     known = isinstance(name, str)
@@ -151,6 +167,7 @@ def owner_in_trace(kinds) -> Backend | None:
 
 def kernels_in_trace() -> Any:
     """Where the kernels of that backend are."""
+    _load_for_traces()
     return _loaded["torch"]._kernels
 
 
@@ -171,6 +188,7 @@ def owner(kind: type) -> Backend | None:
 
 
 def _owner_in_trace(kind: type) -> Backend | None:
+    _load_for_traces()
     name = _owner_of(kind)
     return None if name is None else _loaded[name]
 

@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable)
 
 registry: dict[str, Op] = {}
 _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
-_numbers = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
 """What stands around kernels from the first checkpoint scope on (``flow/checkpoint/tape.py``)."""
@@ -139,13 +139,13 @@ class Op:
                     raise _checks.ragged(self.name, name) from None
             if all(new is old for new, old in zip(given, arguments)):
                 return found(*arguments)
-            return self.kernels[self._key_of(given)](*given)
+            return self.kernels[self.key_of(given)](*given)
 
         if key in self.kernels:
             self.kernels[key] = joined
         return joined
 
-    def _key_of(self, arguments) -> Any:
+    def key_of(self, arguments) -> Any:
         """The key in the table of a call, as the public function makes it."""
         keys = [kind_of(arguments[p]) if p in self._places_of_many else type(arguments[p]) for p in self.positions]
         return keys[0] if len(keys) == 1 and not self.many else tuple(keys)
@@ -165,7 +165,7 @@ class Op:
                 value = given[position]
                 several = name in self.many and isinstance(value, (list, tuple))
                 given[position] = list(map(backends.held, value)) if several else backends.held(value)
-            found = self._key_of(given)
+            found = self.key_of(given)
             if found == key:  # none does
                 if any_symbolic(arguments):
                     return in_model(self.name, *self._as_called(arguments))
@@ -223,26 +223,16 @@ class Op:
             if type(kind) is frozenset:
                 if not all(map(is_native, kind)):
                     converting.append((position, name, True))
-            elif not (kind is type(None) or is_native(kind) or (name in self.weak and kind in _numbers)):
+            elif not (kind is type(None) or is_native(kind) or (name in self.weak and kind in NUMBERS)):
                 converting.append((position, name, False))
         if not converting:
             return _for_real_numbers(kernel, kinds)
-        convert = backend.convert
 
         def converted(*arguments):
             like = self._first_native(arguments, is_native)
             arguments = list(arguments)
             for position, name, many in converting:
-                value = arguments[position]
-                try:
-                    if many:
-                        arguments[position] = [v if is_native(type(v)) else convert(v, like=like) for v in value]
-                    else:
-                        arguments[position] = convert(value, like=like)
-                except GradopsError:
-                    raise
-                except Exception as error:
-                    raise _checks.not_a_tensor(self.name, name, value) from error
+                arguments[position] = self.converted(backend, name, arguments[position], many, like)
             return kernel(*arguments)
 
         return converted
@@ -265,18 +255,26 @@ class Op:
         arguments = list(arguments)
         for name, position in zip(self.tensors, self.positions):
             value = arguments[position]
-            if value is None:
-                continue
-            try:
-                if name in self.many and isinstance(value, (list, tuple)):
-                    arguments[position] = [backend.convert(item) for item in value]
-                else:
-                    arguments[position] = backend.convert(value)
-            except GradopsError:
-                raise
-            except Exception as error:
-                raise _checks.not_a_tensor(self.name, name, value) from error
+            if value is not None:
+                many = name in self.many and isinstance(value, (list, tuple))
+                arguments[position] = self.converted(backend, name, value, many)
         return kernel(*arguments)
+
+    def converted(self, backend: backends.Backend, name: str, value, many: bool = False, like=None):
+        """An argument (of ``many``, what is in it) as tensors of a backend.
+
+        Raises:
+            ArgumentTypeError, ShapeError: what is no tensor.
+        """
+        is_native, convert = backend.is_tensor_type, backend.convert
+        try:
+            if many:
+                return [v if is_native(type(v)) else convert(v, like=like) for v in value]
+            return convert(value, like=like)
+        except GradopsError:
+            raise
+        except Exception as error:
+            raise _checks.not_a_tensor(self.name, name, value) from error
 
 
 def _numbers_alone(values) -> bool:

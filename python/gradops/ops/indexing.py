@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor, Tensors
+from ..annotations import Axis, Indices, Operand, Shape, Structure, Tensor
 from ..backends._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
@@ -162,12 +162,13 @@ def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
 
 
 @op
-def select(condlist: Tensors, choicelist: Structure, default: Operand = 0) -> Tensor:
+def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -> Tensor:
     """For each element the choice of the first condition that is true; ``default`` where none is.
 
     Args:
         condlist: bool tensors.
         choicelist: as many tensors or numbers, broadcast with them.
+        default: a tensor or number, broadcast with them.
 
     Raises:
         ArgumentError: none, or lists of different lengths.

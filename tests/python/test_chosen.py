@@ -1,0 +1,161 @@
+"""Whichever library is chosen, what an op makes of a tensor is of the tensor's library; so are its derivatives."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from parity import BACKENDS, Case, flat, numpy, tensors, weights
+from precision import each_array, example, loss
+from test_parity import CASES
+
+import gradops
+from gradops import Variable, autodiff, backends, config, ops
+
+OTHER = {"numpy": "torch", "torch": "jax", "tensorflow": "torch", "jax": "torch"}
+EACH = {
+    case.op: case for case in sorted(CASES, key=lambda case: bool(case.gradients))
+}  # with gradients where there are
+
+
+def owners(values) -> set[str]:
+    found = (backends.of(x.data if isinstance(x, Variable) else x) for x in flat(values))
+    return {backend.name for backend in found if backend is not None}
+
+
+def arrays_of(case: Case, arguments: dict) -> dict[str, list]:
+    """The arrays of the arguments that are differentiated; of all arguments where none is."""
+    found: dict[str, list] = {}
+    for name in case.gradients or arguments:
+        each_array(arguments[name], found.setdefault(name, []).append)
+    return {name: arrays for name, arrays in found.items() if arrays}
+
+
+def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | None = None) -> dict[str, set[str]]:
+    """The libraries of a case's results, of its gradients, and of those by the tape, while another one is chosen.
+
+    Args:
+        alone: the one argument that is a tensor; the others are lists.
+    """
+    arguments = example(case)
+    arrays = arrays_of(case, arguments)
+    fixed = {name: tensors(value, backend) for name, value in arguments.items() if name not in arrays}
+    if alone is not None:
+        arrays = {alone: arrays[alone]}
+        fixed = {name: each_array(value, lambda x: x.tolist()) for name, value in arguments.items() if name != alone}
+    found: dict[str, set[str]] = {}
+
+    def results(*values):
+        queue = list(values)
+        given = {name: each_array(arguments[name], lambda _: queue.pop(0)) for name in arrays}
+        return flat(case.function()(**{name: given.get(name, fixed.get(name)) for name in arguments}))
+
+    def scalar(*values):
+        made = results(*values)
+        return loss(made, weights(made))
+
+    def all_of_them(*values):
+        with config.use_backend(chosen):
+            found["results"] = owners(results(*values))
+            if not case.gradients:
+                return 0.0
+            f, every = scalar, tuple(range(len(values)))
+            for order in range(orders):
+                gradient = gradops.grad(f, every)
+                found[f"gradients of order {order + 1}"] = owners(made := list(gradient(*values)))
+                f = lambda *xs, g=gradient: loss(made := list(g(*xs)), weights(made, seed=11))  # noqa: E731
+            if backend != "torch":  # whose tape is the only one of its tensors
+                variables = [Variable(x, requires_grad=True) for x in values]
+                total = scalar(*variables)
+                if total.requires_grad:  # nothing differentiates positions
+                    made = list(autodiff.grad(total, variables, create_graph=True, materialize_grads=True))
+                    found["gradients by the tape"] = owners(made)
+        return 0.0
+
+    values = [tensors(x, backend) for several in arrays.values() for x in several]
+    if backend == "jax":
+        import jax
+
+        with contextlib.suppress(Exception):  # values decide
+            jax.eval_shape(all_of_them, *values)
+            return found
+        found.clear()
+    all_of_them(*values)
+    return found
+
+
+def check(cases, backend: str, orders: int = 1, lists: bool = False) -> None:
+    if OTHER[backend] not in BACKENDS:
+        pytest.skip("one library alone")
+    wrong = {}
+    for case in cases:
+        arrays = arrays_of(case, example(case))
+        if backend in case.skip or case.op == "convert_to_numpy" or not arrays:
+            continue
+        for alone in beside_lists(case, arrays) if lists else (None,):
+            try:
+                found = whose(case, backend, OTHER[backend], orders, alone)
+                wrong[case.id, alone] = {what: names for what, names in found.items() if names - {backend}}
+            except Exception as error:
+                wrong[case.id, alone] = f"{type(error).__name__}: {error}"
+    wrong = {k: v for k, v in wrong.items() if v}
+    assert not wrong, "\n".join(f"{k}: {v}" for k, v in wrong.items())
+
+
+def beside_lists(case: Case, arrays: dict) -> list[str]:
+    """The arguments that are differentiated beside others; an empty list has no dtype to go by."""
+    arguments = example(case)
+    every = [x for value in arrays_of(replace(case, gradients=()), arguments).values() for x in value]
+    if len(every) < 2 or not all(x.size for x in every):
+        return []
+    return [name for name in case.gradients if len(arrays.get(name, ())) == 1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_op(backend):
+    check(EACH.values(), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_beside_lists(backend):
+    check(EACH.values(), backend, lists=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_case(backend, lists):
+    check(CASES, backend, 2, lists)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tensors_beside_numbers_and_lists_in_a_list(backend):
+    """Values and gradients are those beside tensors."""
+    x, y = np.array([0.3, -0.7]), np.array([1.5, 2.5])
+    functions = {
+        "stack": lambda x, y: ops.stack([x, y]),
+        "concatenate": lambda x, y: ops.concatenate([y, x]),
+        "hstack": lambda x, y: ops.hstack([x, y]),
+        "vstack": lambda x, y: ops.vstack([y, x]),
+        "dstack": lambda x, y: ops.dstack([y, x]),
+        "einsum": lambda x, y: ops.einsum("i,i->i", x, y),
+        "einsum, first": lambda x, y: ops.einsum("i,i->i", y, x),
+        "meshgrid": lambda x, y: ops.multiply(*ops.meshgrid(x, y)),
+        "select": lambda x, y: ops.select([[True, False]], [x], y),
+        "choice": lambda x, y: ops.select([[True, False]], [y], x),
+    }
+    tensor, other = tensors(x, backend), tensors(y, backend)
+    kinds = [lambda x: x] + ([] if backend == "torch" else [lambda x: Variable(x, requires_grad=True)])
+    for name, f in functions.items():
+        for kind in kinds:
+            g = lambda z, y, f=f, kind=kind: ops.sum(ops.square(f(z, y)))  # noqa: E731
+            with config.use_backend(OTHER[backend]):
+                if kind is kinds[0]:
+                    got, want = gradops.grad(g)(tensor, y.tolist()), gradops.grad(g)(tensor, other)
+                else:
+                    v = kind(tensor)
+                    got, want = (autodiff.grad(g(v, z), [v])[0].data for z in (y.tolist(), other))
+            assert owners([got]) == {backend}, name
+            np.testing.assert_allclose(numpy(got), numpy(want), err_msg=name)
