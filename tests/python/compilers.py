@@ -26,7 +26,6 @@ from gradops import backends, config
 RECORD = pathlib.Path(__file__).resolve().parents[2] / "tools" / "compiled.csv"
 
 REASONS = {
-    "arange": "its length would be a tensor's value: give numbers",
     "bartlett": "its length would be a tensor's value: give a number",
     "bincount": "its length is the largest value: give `minlength`",
     "blackman": "its length would be a tensor's value: give a number",
@@ -46,7 +45,6 @@ REASONS = {
     "image.elastic_transform": "it draws its numbers on the host",
     "kaiser": "its length would be a tensor's value: give a number; TensorFlow has no Bessel functions for XLA",
     "nonzero": "its length follows from the values",
-    "tri": "its size would be a tensor's value: give numbers",
     "unique": "its length follows from the values: give `size`",
 }
 """Why an op is not compiled, or only its values are, where it is not."""

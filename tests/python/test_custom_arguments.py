@@ -32,6 +32,44 @@ def test_arguments_by_name_in_any_order(backend, f):
     np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x=x, k=k)))(x), B)
 
 
+CONSTANTS = {
+    "array": np.array([4.0, 5.0, 6.0]),
+    "single": np.array([4.0, 5.0, 6.0], "float32"),
+    "scalar": np.float64(4.0),
+    "no dimensions": np.array(4.0),
+    "integers": np.array([4, 5, 6]),
+}
+beside = [
+    custom_gradient(lambda x, k: (ops.multiply(x, k), lambda upstream: (ops.multiply(upstream, k), None))),
+    custom_gradient(lambda x, k: ops.multiply(x, k), lambda x, k, upstream: (ops.multiply(upstream, k), None)),
+    custom_gradient(lambda x, k: ops.multiply(x, k), lambda x, k, upstream: {"x": ops.multiply(upstream, k)}),
+]
+
+
+@ALL
+@pytest.mark.parametrize("f", beside, ids=["closure", "inputs", "names"])
+@pytest.mark.parametrize("k", CONSTANTS.values(), ids=CONSTANTS)
+def test_numpy_arrays_and_numbers_are_constants_beside_tensors(backend, f, k):
+    x = backends.by_name(backend).convert(A)
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k)))(x), A * 0 + k)
+    np.testing.assert_allclose(gradops.grad(lambda x: ops.sum(f(x, k=k) * x))(x), 2 * A * k)
+    second = gradops.grad(lambda x: ops.sum(gradops.grad(lambda x: ops.sum(f(x, k) * x))(x) * x))(x)
+    np.testing.assert_allclose(second, 4 * A * k)
+
+
+@ALL
+def test_a_constant_written_before_the_backward_pass(backend):
+    """By a variable over it: NumPy itself counts no writes."""
+    x, k = backends.by_name(backend).convert(A), B.copy()
+    x = x.requires_grad_() if backend == "torch" else Variable(x, requires_grad=True)
+    y = ops.sum(beside[1](x, k))
+    written = Variable(k)
+    written += 1.0
+    assert k[0] == 5
+    with pytest.raises(GradientError, match="written in place"):
+        y.backward()
+
+
 @ALL
 @pytest.mark.parametrize(
     "f",

@@ -387,6 +387,57 @@ def test_closures_in_jax_programs():
     np.testing.assert_allclose(summed(rows), 14 + 0 * rows)
 
 
+def test_the_second_derivative_in_a_loop_of_jax():
+    """Where `jax.custom_gradient` and, in a loop, `jax.custom_jvp` lose the rule of the value in the first one."""
+    import jax
+    import jax.numpy as jnp
+
+    @custom_gradient
+    def spike(x):
+        return ops.cast(x > 1.0, x.dtype), lambda upstream: upstream / (ops.abs(x - 1.0) + 1.0) ** 2
+
+    inputs = jnp.array([1.0, 2.5, -0.5, 3.0])
+
+    def step(carry, u):
+        v = 0.9 * carry[0] + carry[1] * u
+        z = spike(v)
+        return (v - z, carry[1]), z
+
+    def scanned(w):
+        z = jax.lax.scan(step, (jnp.zeros(()), w), inputs)[1]
+        return (z * inputs).sum() + w * (z * z).sum()
+
+    def unrolled(w):
+        carry, zs = (jnp.zeros(()), w), []
+        for u in inputs:
+            carry, z = step(carry, u)
+            zs.append(z)
+        z = jnp.stack(zs)
+        return (z * inputs).sum() + w * (z * z).sum()
+
+    def second(f):
+        return jax.grad(lambda w: jax.grad(f)(w) ** 2)
+
+    def by_hand(w):  # the first derivative, by the rule of the spike, as a function of its own
+        v, z = jnp.zeros(()), jnp.zeros(())
+        dv = dz = d2v = d2z = jnp.zeros(())
+        first = derivative = 0.0
+        for u in inputs:
+            v, dv, d2v = 0.9 * (v - z) + w * u, 0.9 * (dv - dz) + u, 0.9 * (d2v - d2z)
+            slope = 1 / (jnp.abs(v - 1) + 1) ** 2
+            bend = -2 * jnp.sign(v - 1) / (jnp.abs(v - 1) + 1) ** 3
+            z, dz, d2z = jnp.where(v > 1, 1.0, 0.0), slope * dv, bend * dv**2 + slope * d2v
+            first += u * dz + z * z + w * 2 * z * dz
+            derivative += u * d2z + 4 * z * dz + w * 2 * (dz**2 + z * d2z)
+        return 2 * first * derivative
+
+    w = jnp.array(0.7)
+    for f in (scanned, unrolled):
+        np.testing.assert_allclose(second(f)(w), by_hand(w), rtol=1e-5)
+        np.testing.assert_allclose(jax.jit(second(f))(w), by_hand(w), rtol=1e-5)
+        np.testing.assert_allclose(jax.vmap(second(f))(w[None]), by_hand(w), rtol=1e-5)
+
+
 def test_closures_in_tensorflow():
     import tensorflow as tf
 

@@ -45,6 +45,20 @@ def test_scaled_gradient(way, scale):
     check(way, f, scale * 3 * X**2, scale**2 * 6 * X)
 
 
+@pytest.mark.parametrize("backend", backends.NAMES)
+@pytest.mark.parametrize("scale", [np.float64(0.1), np.float32(0.1), np.int64(-3)], ids=lambda s: s.dtype.name)
+def test_scaled_gradient_by_a_number_of_numpy(backend, scale):
+    """As by Python's, to the bit: training loops compute the scale with NumPy."""
+    x = backends.by_name(backend).convert(np.linspace(0.1, 0.7, 5, dtype="float32"))
+
+    def gradient(scale):
+        return ops.convert_to_numpy(gradops.grad(lambda x: ops.sum(gradops.scaled_gradient(x, scale) ** 3))(x))
+
+    gradients = gradient(scale), gradient(scale.item())
+    assert gradients[0].dtype == "float32"
+    np.testing.assert_array_equal(*gradients)
+
+
 @ALL
 def test_scaled_gradient_by_a_tensor(way):
     def f(x):

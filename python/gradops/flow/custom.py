@@ -129,9 +129,10 @@ class _Custom:
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
             return self._parts(args, kwargs)[0]
-        inputs = [leaves[i] for i in places]
-        kinds = {type(x.data if isinstance(x, Variable) else x) for x in inputs}
+        kinds = {type(x.data if isinstance(x, Variable) else x) for x in map(leaves.__getitem__, places)}
         backend: Any = backends.beside_text(kinds, "custom_gradient")
+        places = [i for i in places if not _is_constant(leaves[i], backend)]
+        inputs = [leaves[i] for i in places]
         structure: Any = _tree.LEAF
 
         def run(*xs):
@@ -172,7 +173,8 @@ class _Custom:
         else:
             values, parts = _tree.flatten(value)
             values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
-        read = () if compiling else read_by(gradient, xs if wants.takes_inputs(len(values)) else ())
+        inputs = xs if places is None else _tree.flatten((args, kwargs))[0]
+        read = () if compiling else read_by(gradient, inputs if wants.takes_inputs(len(values)) else ())
 
         def pull(upstreams):
             check_unwritten(read)
@@ -258,6 +260,12 @@ def _owner(args: tuple) -> tuple[Any, Any] | None:
             return None
         first = found
     return first, derivatives or first.derivatives
+
+
+def _is_constant(x, backend) -> bool:
+    """Whether a tensor is a NumPy array beside those of another library."""
+    owner = backends.of(x)
+    return owner is not backend and owner is not None and owner.yields
 
 
 def _filled(leaves, places, xs) -> list:

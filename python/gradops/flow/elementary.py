@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
@@ -57,8 +59,11 @@ def scaled_gradient(x, scale):
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
     """
-    if type(scale) in (int, float) and is_tensor(x) and not backends.compiling():
-        return _by_number(scale)(x)
+    if not backends.compiling() and is_tensor(x):
+        if isinstance(scale, np.generic):  # a number, too: the gradient goes on in its own dtype
+            scale = scale.item()
+        if type(scale) in (int, float):
+            return _by_number(scale)(x)
     return scaled_gradient_ext(x, scale=scale)
 
 

@@ -66,16 +66,17 @@ class _Custom(torch.autograd.Function):
 
 
 class _CustomOfOne(torch.autograd.Function):
-    """The same of one value and one input: the commonest case, without lists."""
+    """The same of one value and one input: the commonest case, in one argument beside the input, without lists."""
 
     @staticmethod
-    def forward(ctx, pull, residuals, values, x):
-        ctx.pull, ctx.residuals = pull, residuals
-        return x.clone() if values is None else values[0].detach()
+    def forward(ctx, state, x):
+        ctx.rule, value = state
+        return x.clone() if value is None else value.detach()
 
     @staticmethod
     def backward(ctx, upstream):
-        return None, None, None, ctx.pull(upstream, *ctx.residuals)
+        pull, residuals = ctx.rule
+        return None, pull(upstream, *residuals)
 
 
 _custom, _custom_of_one = map(_private.outside_of_transforms, (_Custom, _CustomOfOne))
@@ -136,7 +137,7 @@ def attach_one(value, pull, residuals: tuple, x):
     if not (x.requires_grad and torch.is_grad_enabled()):
         return attach([value], None, (x,))[0]
     if value is x:
-        return _custom_of_one(pull, residuals, None, without_dead(x))
+        return _custom_of_one(((pull, residuals), None), without_dead(x))
     if _base(value) is not None:
         return attach([value], lambda upstreams: (pull(*upstreams, *residuals),), (x,))[0]
     node, mine = value.grad_fn, x.grad_fn
@@ -147,7 +148,7 @@ def attach_one(value, pull, residuals: tuple, x):
         break
     if node is None and reaches_others((value,), (x,)):
         raise transforms.closure_error()
-    return _custom_of_one(pull, residuals, (value,), without_dead(x))
+    return _custom_of_one(((pull, residuals), value), without_dead(x))
 
 
 _base, without_dead = _private.base, _private.without_dead
