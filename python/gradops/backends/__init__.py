@@ -79,7 +79,7 @@ def _by_name_in_trace(name: str) -> Backend:
     return _loaded[name]
 
 
-by_name._torchdynamo_inline = _by_name_in_trace  # type: ignore[attr-defined]
+by_name._torchdynamo_inline = _by_name_in_trace
 
 
 @constant
