@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Variable, ops
+from gradops import Variable, autodiff, ops
 from gradops.autodiff import no_grad
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 
@@ -431,3 +431,29 @@ def test_complex():
         y[0] = v[1] * 2j
         (abs(y) ** 2).sum().backward()
     np.testing.assert_allclose(z.grad.data, t.grad.numpy())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: ops.broadcast_to(x[0:1] * 1.0, (3,)),
+        lambda x: ops.real(ops.cast(x, "complex128") * 1.0),
+        lambda x: ops.diagonal(ops.stack([x, x, x]) * 1.0),
+        lambda x: gradops.grad(lambda v: ops.sum(v))(x),
+    ],
+    ids=["broadcast_to", "real", "diagonal", "a gradient"],
+)
+def test_views_of_what_is_copied_before_it_is_written(made):
+    """They are views of the copy then, whichever of them is written, and the source keeps its values."""
+    for which in range(3):
+        x = Variable(np.array([2.0, 2.0, 2.0]), requires_grad=True)
+        z = made(x)
+        before = z.data[0]
+        w = z[:]
+        v = (z, w, w[1:])
+        v[which][-1:] = 5.0 * x[0:1]
+        for y in v:
+            np.testing.assert_array_equal(y.data, [before, before, 10.0][-len(y.data) :])
+        np.testing.assert_array_equal(x.data, 2.0)
+        (g,) = autodiff.grad(ops.sum(v[0]) + ops.sum(v[1]) + ops.sum(v[2] * 1.0), [x])
+        assert g.data[0] >= 15.0  # each sees the write

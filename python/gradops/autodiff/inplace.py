@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -127,6 +128,9 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state = out.__dict__
     state["_source"], state["_again"], state["_rest"], state["_part"] = x, again, rest, part
     state["_writable"], state["_time"] = writable, clock()
+    root = _root(x)
+    if _shares(root):
+        root.__dict__.setdefault("_views", WeakValueDictionary())[id(out)] = out
 
 
 def assign(variable: Variable, key, value) -> None:
@@ -335,17 +339,32 @@ def refuse_leaf(variable: Variable) -> None:
 
 
 def _own(variable: Variable):
-    """The variable's array, in memory that may be written for it."""
-    data = variable.data
-    if isinstance(variable, View):
-        if variable._writable:
-            return data
-        variable.__class__ = Variable  # type: ignore[assignment]
-    elif data.base is None or variable._node is None or "_wrote" in variable.__dict__:
-        variable.__dict__["_wrote"] = True
-        return data
-    variable._data = data.copy()
+    """The variable's array, in memory that may be written for it and for what it is a view of."""
+    root = _root(variable)
+    if _shares(root):
+        if isinstance(root, View):
+            root.__class__ = Variable  # type: ignore[assignment]
+        root._data = root.data.copy(order="K")
+        for view in root.__dict__.pop("_views", {}).values():  # each after what it is a view of
+            view._data = view._look(view._source.data)
+    if not isinstance(root, View):
+        root.__dict__["_wrote"] = True
     return variable.data
+
+
+def _root(variable: Variable) -> Variable:
+    """What a write to a variable is a write to as well."""
+    while isinstance(variable, View) and variable._writable:
+        variable = variable._source
+    return variable
+
+
+def _shares(variable: Variable) -> bool:
+    """Whether its memory may be another's, so that it is copied before it is written."""
+    if isinstance(variable, View):
+        return not variable._writable
+    shared = getattr(variable._data, "base", None) is not None
+    return shared and variable._node is not None and "_wrote" not in variable.__dict__
 
 
 def _propagate(variable: Variable, node: Node | None) -> None:
