@@ -170,6 +170,29 @@ def test_numbers_that_change_in_every_op(op):
     check_numbers(op)
 
 
+def test_ranges_of_an_unknown_size():
+    torch = pytest.importorskip("torch")
+    made = {
+        "stop": lambda n: ops.arange(n),
+        "start": lambda n: ops.arange(1, n + 1),
+        "step": lambda n: ops.arange(2 * n, 0, -2),
+        "dtype": lambda n: ops.arange(n, dtype="float32"),
+    }
+    with gradops.config.use_backend("torch"):
+        for name, f in made.items():
+            graphs = []
+
+            def backend(graph, inputs, graphs=graphs):
+                graphs.append(graph)
+                return graph.forward
+
+            compiled = torch.compile(lambda x, f=f: f(x.shape[0]) * x, fullgraph=True, dynamic=True, backend=backend)
+            for n in (5, 7, 9):
+                x = torch.linspace(0.5, 1.5, n)
+                torch.testing.assert_close(compiled(x), f(n) * x, msg=name)
+            assert len(graphs) == 1, name
+
+
 def test_counts_that_change():
     x = torch.ones(3)
     torch._dynamo.reset()

@@ -34,14 +34,21 @@ def ones_like(x, dtype=None):
 @constant
 def _rounded(number, floatx: str):
     """A number as tensors of ``floatx`` hold it."""
-    return number if isinstance(number, int) else torch.tensor(number, dtype=torch_dtype(floatx)).item()
+    return torch.tensor(number, dtype=torch_dtype(floatx)).item()
+
+
+def _number(value):
+    """A whole number, whose value torch.compile need not know, as it is."""
+    if isinstance(value, int):
+        return value
+    return value.item() if isinstance(value, torch.Tensor) else _rounded(value, defaults.floatx())
 
 
 def arange(start, stop=None, step=None, dtype=None):
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    values = [v.item() if isinstance(v, torch.Tensor) else _rounded(v, defaults.floatx()) for v in (start, stop, step)]
+    values = list(map(_number, (start, stop, step)))
     if dtype is None:
         dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
     start, stop, step = values
