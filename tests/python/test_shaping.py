@@ -354,3 +354,15 @@ def test_products_of_segments_in_traces(trace):
         value, g = run(tf.constant(data), tf.constant(ids))
     np.testing.assert_allclose(value, [0, 1, 0, 1])
     np.testing.assert_allclose(g, [2, 0, 12, 0, 0, 0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("key", [(slice(0, 0), [9]), ([9], slice(0, 0)), (np.zeros(3, bool), 9)])
+def test_positions_beside_an_empty_part(backend, key):
+    """PyTorch gives an empty tensor: docs/differences.md."""
+    t = tensors(x, backend)
+    if backend == "torch":
+        assert 0 in ops.get_item(t, key).shape
+    else:
+        with pytest.raises(AxisError):
+            ops.get_item(t, key)
