@@ -40,17 +40,32 @@ ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
 # Of a vector, or of each row of a matrix; `mu` the same, or one number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
   centred <- columns_less(x, mu, scale)
-  root <- chol(as.matrix(Sigma))
+  root <- root_of(Sigma)
   z <- backsolve(root, centred$z, transpose = TRUE)
   value <- -colSums(z^2) / 2 - sum(log(diag(root))) - nrow(z) * base::log(2 * pi) / 2 - centred$log_scale
   if (log) value else exp(value)
+}
+
+# The Cholesky factor. In a function that is compiled that of one matrix is one tensor, as the derivative of each would
+# take longer than all else: while a log goes on, as it does not beyond a scope.
+root_of <- function(x) {
+  log <- state$scalars
+  if (!is.environment(log) || isTRUE(state$no_vectors) || !is_tensor(x)) {
+    return(chol(as.matrix(x)))
+  }
+  known <- .subset2(x, "gradops_root")
+  if (is.null(known) || !identical(known$log, log)) {
+    known <- list(root = chol(as.matrix(x)), log = log)
+    if (identical(state$scalars, log)) assign("gradops_root", known, envir = x)
+  }
+  known$root
 }
 
 # By the precision matrix `Q`, of Matrix's or dense.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   centred <- columns_less(x, mu, scale)
   log_root <- if (is_any_tensor(Q)) {
-    sum(log(diag(chol(Q))))
+    sum(log(diag(root_of(Q))))
   } else {
     as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2
   }

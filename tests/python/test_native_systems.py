@@ -121,7 +121,28 @@ def test_where_the_answer_is_in_doubt_it_is_numpys(f, bad):
             np.testing.assert_allclose(x, y, rtol=1e-12)
 
 
-def test_larger_matrices_are_lapacks():
-    compiled = jit(lambda a: [padding(a), ops.solve(a, a)])
-    compiled(np.eye(9))
-    assert "solve: matrices for LAPACK" in compiled.explain()
+@pytest.mark.parametrize(
+    ("f", "most"),
+    [
+        (lambda a: ops.solve(a, a), 8),
+        (ops.cholesky, 12),
+        (lambda a: ops.solve_triangular(a, a[:, 0]), 24),
+        (lambda a: ops.solve_triangular(a, a[:, :2], lower=True), 24),
+    ],
+)
+def test_larger_matrices_are_lapacks(f, most):
+    for n in (most, most + 1):
+        a = np.eye(n) + 0.1 * np.diag(np.ones(n - 1), 1) + 0.1 * np.diag(np.ones(n - 1), -1)
+        got, wanted, explained = both(lambda a: [padding(a), f(a)], a)
+        assert ("matrices for LAPACK" in str(explained)) == (n > most)
+        for x, y in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("shapes", [((9, 1), (1, 9)), ((3, 1), (1, 2)), ((1, 1), (1, 1)), ((10, 10), (10, 10))])
+def test_products(shapes):
+    x1, x2 = (rng.normal(size=shape) for shape in shapes)
+    got, wanted, explained = both(lambda x1, x2: [padding(x1), ops.matmul(x1, x2)], x1, x2)
+    assert explained.native == explained.steps, str(explained)
+    for x, y in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)

@@ -34,6 +34,46 @@ test_each("multivariate normal densities by covariance and by precision", {
   expect_equal(gradient(sparse, c(1, 0.5, 2)), gradient(function(p) sparse(p, as.matrix(chain)), c(1, 0.5, 2)))
 })
 
+# Compiled, the factor of a covariance that several densities have is one tensor.
+test_each("densities with one covariance, compiled, in scopes and of gradients taken within", {
+  dmvnorm <- gradops:::dmvnorm_rtmb
+  x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 3)
+  covariance <- function(p) matrix(c(exp(p[1]), p[2], p[2], 1), 2)
+  functions <- list(
+    function(p) {
+      S <- covariance(p)
+      total <- 0
+      for (i in 1:3) total <- total - dmvnorm(x[i, ], p, S, log = TRUE)
+      total
+    },
+    function(p) {
+      S <- covariance(p)
+      fixed <- with_no_grad(dmvnorm(x[1, ], p, S, log = TRUE))
+      fixed * dmvnorm(x[2, ], p, S, log = TRUE) + with_stop_gradient(dmvnorm(x[3, ], p, S, log = TRUE))
+    },
+    function(p) {
+      S <- covariance(p)
+      one <- dmvnorm(x[1, ], p, S, log = TRUE)
+      other <- dmvnorm(x[2, ], 0, S, log = TRUE)
+      sum(gradient(one, p)^2) + sum(gradient(other, p)) + p[1]
+    },
+    function(p) {
+      S <- covariance(p)
+      one <- dmvnorm(x[1, ], p, S, log = TRUE)
+      S <- S * exp(p[2])
+      one * dmvnorm(x[2, ], 0, S, log = TRUE) * dmvnorm(x[3, ], 0, S)
+    }
+  )
+  for (f in functions) {
+    eager <- objective(f)
+    compiled <- objective(f, jit = TRUE)
+    for (p in list(c(0.4, 0.3), c(-0.2, 0.1))) {
+      expect_equal(compiled$fn(p), eager$fn(p))
+      expect_equal(compiled$gr(p), eager$gr(p))
+    }
+  }
+})
+
 test_that("a function of RTMB's that is not there is named", {
   skip_without()
   f <- function(p) getAll(p)

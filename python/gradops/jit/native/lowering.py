@@ -295,10 +295,10 @@ class Lowering:
             )
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
 
-    def operation(self, name: str, cells: list, step: Step):
-        """The same on cells."""
+    def operation(self, name: str, cells: list, step: Step, shape: tuple[int, ...] | None = None):
+        """The same on cells; of a part of the result where ``shape`` is that of one."""
         value = self.value(step)
-        return self.code.elementwise(name, cells, np.shape(value), value.dtype)
+        return self.code.elementwise(name, cells, np.shape(value) if shape is None else shape, value.dtype)
 
     def _met(self, operands) -> np.dtype:
         """The dtype in which operands are compared; that of floats for truth values."""

@@ -22,7 +22,7 @@ from .whole import WHOLES
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over what they read."""
 
-LARGEST_CALL = 64
+LARGEST_CALL = 256
 """The same for functions of the C library, as NumPy computes several elements at once."""
 
 LARGEST_TAKEN = 4096

@@ -109,6 +109,9 @@ def _product(lowering: Lowering, step, x1, x2):
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
     refuse_unless(rows.shape[1] > 0, "a product over nothing")
     refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
+    if rows.shape[1] == 1 and columns.size > 1:
+        found = [lowering.operation("multiply", [int(row[0]), columns[:, 0]], step, columns.shape[:1]) for row in rows]
+        return np.concatenate(found).reshape(np.shape(value))
     dot = lowering.code.dot
     out = [dot(row, column, value.dtype) for row in rows for column in columns]
     return np.array(out, np.int64).reshape(np.shape(value))
@@ -120,5 +123,5 @@ def _outer(lowering: Lowering, step, x1, x2):
     return lowering.operation("multiply", [a.reshape(-1, 1), b], step)
 
 
-LARGEST_PRODUCT = 512
+LARGEST_PRODUCT = 1024
 """Multiplications in a product that BLAS would do."""

@@ -15,11 +15,13 @@ from .code import FLOATS, Code, NotNative
 from .lowering import Lowering
 from .rules import rule
 
-LARGEST = 8
-"""Rows of a matrix."""
+LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
+"""Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""
 
-MOST = 512
-"""Elements of all matrices and right sides of a call."""
+_ROWS = {"cholesky": LARGEST_FACTOR, "solve_triangular": LARGEST_TRIANGULAR}
+
+MOST = 4096
+"""Products of the elements of a matrix with those of the right sides, or without any its elements, in a call."""
 
 SMALLEST = {FLOATS[0]: 1e-13, FLOATS[1]: 1e-5}
 """Pivots relative to the largest element of the matrix, below which NumPy decides."""
@@ -42,7 +44,7 @@ class _Numbers:
     def less_products(self, x: int, a, b) -> int:
         """``x`` less the products of the elements of two rows."""
         for i, j in zip(a, b):
-            x = self.subtract(x, self.multiply(i, j))
+            x = self.multiply_subtract_right(i, j, x)
         return x
 
 
@@ -58,7 +60,8 @@ def _op(name: str) -> Callable:
                 raise NotNative(f"dtype {dtype}")
             tensors = 2 if name.startswith("solve") else 1
             given = [lowering.array(x, dtype) for x in arguments[:tensors]]
-            if not given[0].size or given[0].shape[-1] > LARGEST or sum(x.size for x in given) > MOST:
+            rows = given[0].shape[-1]
+            if not given[0].size or rows > _ROWS.get(name, LARGEST) or rows * given[-1].size > MOST:
                 raise NotNative("matrices for LAPACK")
             options = lowering.constants(arguments[tensors:])
             code, known = lowering.code, [(x, dtype) for x in given]
