@@ -73,7 +73,8 @@ compiled_calls <- function(f, make, caller = direct_caller) {
         explain_branch(condition, "gradops_error_jit")
       })
     }
-    found <- tryCatch(list(in_trace()), gradops_error_gradient = function(condition) NULL)
+    again <- function(condition) NULL # `f` asks for gradients of its own
+    found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again)
     if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
   }
   run <- function(arguments, in_r = TRUE) {
