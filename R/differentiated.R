@@ -9,6 +9,7 @@ differentiated <- function(f, here, joined = FALSE) {
     shared <- FALSE
     if (inside() == 0) {
       state$pending <- NULL
+      state$missing <- NULL
       shared <- share_with_series()
     }
     state$inside <- inside() + 1
@@ -19,6 +20,7 @@ differentiated <- function(f, here, joined = FALSE) {
     arguments <- Map(with_names, list(...), c(here$names, list(NULL))[seq_len(...length())])
     value <- withCallingHandlers(do.call(tensor_aware(f), arguments), error = explain_branch)
     check_dependence(value, arguments)
+    if (!is.null(state$missing)) value <- poisoned(value, arguments)
     here$several <- is.list(value)
     if (joined) {
       here$rows <- names_of_elements(value)

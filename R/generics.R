@@ -82,6 +82,15 @@ namesakes <- function() {
   )
 }
 
+# Those of them that go element by element.
+by_element <- base::c(
+  "beta", "lbeta", "choose", "lchoose", "atan2", "besselI", "besselK", "besselJ", "besselY",
+  base::outer(base::c("d", "p", "q"), base::c(
+    "norm", "lnorm", "exp", "gamma", "beta", "t", "unif", "logis", "weibull", "cauchy", "chisq", "f", "binom", "nbinom",
+    "pois", "geom", "hyper"
+  ), base::paste0)
+)
+
 register_tensor_methods <- function() {
   register("$", "gradops_context", context_field, baseenv())
   methods <- methods_of_tensors()
@@ -104,8 +113,10 @@ register_namesakes <- function() {
   for (package in names(methods)) {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
-      register(name, "gradops_tensor", methods[[package]][[name]], here)
-      register(name, "gradops_mixed", adopting(methods[[package]][[name]]), here)
+      method <- methods[[package]][[name]]
+      if (name %in% by_element) method <- elementwise_past_missing(method)
+      register(name, "gradops_tensor", method, here)
+      register(name, "gradops_mixed", adopting(method), here)
       register(name, "gradops_s4", to_s4(name, package, original), here)
       register(name, "default", original, here)
     }

@@ -57,6 +57,9 @@ crossprod_tensor <- function(x, y = NULL, ...) {
   if (isS4(x) || isS4(y)) {
     return(crossprod_sparse(x, y))
   }
+  if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
+    return(multiply_past_missing(x, y, base::crossprod, crossprod_tensor))
+  }
   call_core("interop.r.crossprod", operand(x), operand(y))
 }
 
@@ -69,6 +72,9 @@ tcrossprod <- function(x, y = NULL, ...) {
 tcrossprod_tensor <- function(x, y = NULL, ...) {
   if (isS4(x) || isS4(y)) {
     return(tcrossprod_sparse(x, y))
+  }
+  if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
+    return(multiply_past_missing(x, y, base::tcrossprod, tcrossprod_tensor))
   }
   call_core("interop.r.tcrossprod", operand(x), operand(y))
 }
@@ -100,6 +106,9 @@ outer_default <- function(X, Y, FUN = "*", ...) {
 outer_tensor <- function(X, Y, FUN = "*", ...) {
   dims <- c(shape_of(X), shape_of(Y))
   if (identical(FUN, "*")) {
+    if (is_missing_somewhere(X) || is_missing_somewhere(Y)) {
+      return(multiply_past_missing(X, Y, base::outer, function(x, y) outer_tensor(x, y)))
+    }
     return(fill(op_outer(flat(X), flat(Y)), dims))
   }
   FUN <- match.fun(FUN)

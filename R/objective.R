@@ -125,8 +125,8 @@ warn_nan_gradient <- function(value) {
     c(
       "The value is a number, but its gradient has NaN.",
       i = paste(
-        "What is missing or infinite and left out afterwards, as by `na.rm = TRUE`, is NaN in the gradient (0 * NaN):",
-        "leave it out before, as `y <- y[!is.na(y)]`."
+        "What becomes missing or infinite in between and is left out afterwards is NaN in the gradient (0 * NaN):",
+        "leave it out before, as `keep <- !is.na(y)`, `y[keep]`."
       ),
       i = "`with_detect_anomaly(gradient(f, x))` names the operation."
     ),

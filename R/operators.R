@@ -36,7 +36,7 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
-    log <- scalar_operation()
+    log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
     if (!is.null(log) && !missing(e2) && !is.null(scalar <- log(operator, e1, e2))) {
       scalar
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {

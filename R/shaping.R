@@ -60,7 +60,7 @@ drop <- function(x) {
 }
 
 drop_tensor <- function(x) {
-  if (any(dim(x) == 1L)) op_squeeze(x) else x
+  if (any(dim(x) == 1L)) taken_past_missing(x, drop, op_squeeze(x)) else x
 }
 
 assign_dim_tensor <- function(x, value) {

@@ -8,9 +8,12 @@
 #' `quantile()`, too); with `na.rm = TRUE` they are left out, and get the gradient 0. `cov()` and `cor()` know Pearson's
 #' coefficients of complete data; `scale()` has no attributes.
 #'
-#' Where missing data `y` meet parameters before the sum, as in `mean((y - b * x)^2, na.rm = TRUE)`, the value is right
-#' and the gradient by `b` NaN: 0 times the slope of a missing term, which is NaN. No summary can mend that after the
-#' fact. Leave the rows out first: `ok <- !is.na(y)`, then `mean((y[ok] - b * x[ok])^2)`.
+#' Where R's data `y` have NA, arithmetic, mathematical functions, distributions and products of matrices take those
+#' elements for missing, so `mean((y - b * x)^2, na.rm = TRUE)` has the derivatives of what is left; a result of one
+#' number that is missing has missing ones. That ends where other functions take such a tensor as a whole, as `cumsum()` or `solve()`,
+#' and does not hold for NaN in tensors, as where `y` is an argument of what is compiled, nor for what becomes NaN of
+#' parameters: there a NaN that is left out later is 0 * NaN in the gradient, and [objective()] warns of it. Leave it out
+#' first: `keep <- !is.na(y)`, then `mean((y[keep] - b * x[keep])^2)`.
 #' @param x,y Tensors, variables, R's vectors or matrices.
 #' @param w Weights, as many as elements.
 #' @param V A covariance matrix.
@@ -127,7 +130,7 @@ var <- function(x, y = NULL, na.rm = FALSE, use) {
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {
   if (na.rm) {
     if (!is.null(y) || length(dim(x)) > 1L) unsupported("na.rm", "must be FALSE for matrices and pairs of tensors.")
-    x <- without_nan(x)
+    return(op_nanvar(x) * correction(x))
   }
   cov_tensor(x, y, if (missing(use)) "everything" else use)
 }
@@ -215,9 +218,17 @@ sd <- function(x, na.rm = FALSE) {
 
 # By the op, whose gradient is 0, not NaN, where all elements are equal.
 sd_tensor <- function(x, na.rm = FALSE) {
-  if (na.rm) x <- without_nan(flat(x))
+  if (na.rm) {
+    return(op_nanstd(x) * sqrt(correction(x)))
+  }
   n <- length(x)
   op_std(x) * sqrt(n / (n - 1))
+}
+
+# n / (n - 1), of the n elements that are not missing.
+correction <- function(x) {
+  n <- op_sum(op_where(op_isnan(x), 0, 1))
+  n / (n - 1)
 }
 
 #' @rdname tensor_statistics
@@ -270,7 +281,7 @@ pmax <- function(..., na.rm = FALSE) {
 }
 
 pmax_tensor <- function(..., na.rm = FALSE) {
-  Reduce(function(a, b) call_operator(if (na.rm) "fmax" else "maximum", operand(a), operand(b)), list(...))
+  extremes(list(...), if (na.rm) "fmax" else "maximum", na.rm)
 }
 
 #' @rdname tensor_statistics
@@ -280,7 +291,12 @@ pmin <- function(..., na.rm = FALSE) {
 }
 
 pmin_tensor <- function(..., na.rm = FALSE) {
-  Reduce(function(a, b) call_operator(if (na.rm) "fmin" else "minimum", operand(a), operand(b)), list(...))
+  extremes(list(...), if (na.rm) "fmin" else "minimum", na.rm)
+}
+
+extremes <- function(parts, op, na.rm) {
+  of_two <- function(x, y) call_operator(op, operand(x), operand(y))
+  Reduce(function(x, y) if (na.rm) of_two(x, y) else past_missing(list(x, y), of_two), parts)
 }
 
 #' @rdname tensor_statistics

@@ -40,6 +40,13 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
+  if (!is.null(state$missing) && is_marked(x)) {
+    plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
+    missing <- missing_in(x)
+    if (plain && !is_any_tensor(missing)) {
+      return(marked(.subset2(x, "gradops_present")[..., drop = drop], list(missing[..., drop = drop])))
+    }
+  }
   if (is_pending(x) && isTRUE(drop)) {
     part <- read_pending(x, places_of(...))
     if (!is.null(part)) {

@@ -9,7 +9,7 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  log <- scalar_operation()
+  log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
   if (!is.null(log) && !missing(e2) && !is.null(scalar <- log(.Generic, e1, e2))) {
     return(scalar)
   }
@@ -26,11 +26,15 @@ operate <- function(operator, e1, e2, call) {
   }
   if (!missing(e2)) {
     if (decides) check_known(operator, e1, e2, call)
-    result <- call_operator(operators[[operator]], operand(e1), operand(e2), call)
+    result <- if (!decides && !(is.null(missing_in(e1)) && is.null(missing_in(e2)))) {
+      operate_past_missing(operator, e1, e2, call)
+    } else {
+      call_operator(operators[[operator]], operand(e1), operand(e2), call)
+    }
     return(keep_names(result, e1, e2))
   }
   switch(operator,
-    `-` = keep_names(call_op("negative", e1), e1),
+    `-` = keep_names(if (is_marked(e1)) past_missing(list(e1), op_negative) else call_op("negative", e1), e1),
     `!` = keep_names(call_op("logical_not", e1), e1),
     e1
   )
@@ -86,6 +90,9 @@ matmul_tensor <- function(x, y, call = parent.frame()) {
   if (isS4(x) || isS4(y)) {
     return(matmul_sparse(x, y, call))
   }
+  if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
+    return(multiply_past_missing(x, y, base::`%*%`, function(x, y) matmul_tensor(x, y, call)))
+  }
   product_in_log(x, y) %||% call_core("interop.r.matmul", operand(x), operand(y), .call = call)
 }
 
@@ -130,6 +137,11 @@ math <- list(
 
 Math_tensor <- function(x, ...) {
   f <- math[[.Generic]]
+  if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {
+    generic <- get(.Generic, baseenv())
+    instead <- if (.Generic == "acosh") 2 else 0.5
+    return(keep_names(past_missing(list(x), function(x) generic(x, ...), instead), x))
+  }
   if (.Generic == "log" && nargs() == 1L) {
     f <- "log"
   } else if (.Generic == "log" && "x" %in% names(sys.call())[-(1:2)]) {
@@ -274,7 +286,7 @@ as_matrix_tensor <- function(x, ...) {
 
 as_vector_tensor <- function(x, mode = "any") {
   if (mode %in% c("any", "numeric", "double", "complex", "list") && keeps(x)) {
-    switch(mode, complex = as_complex_tensor(x), list = as_list_tensor(x), flat(x))
+    switch(mode, complex = as_complex_tensor(x), list = as_list_tensor(x), taken_past_missing(x, as.vector, flat(x)))
   } else {
     as.vector(values_of(x), mode)
   }

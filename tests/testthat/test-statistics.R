@@ -60,15 +60,55 @@ test_each("missing values count or are left out", {
   expect_error(rowSums(x), class = "gradops_error_argument")
 })
 
-test_each("missing data are left out before they meet parameters", {
-  y <- airquality$Ozone
-  x <- airquality$Temp
-  squares <- function(b) mean((y - b[1] - b[2] * x)^2, na.rm = TRUE)
-  expect_equal(bare(squares(variable(c(1, 1)))), squares(c(1, 1)))
-  expect_true(anyNA(gradient(squares, c(1, 1))))
+test_each("what is left out as missing has no part in the gradient, wherever missing data came in", {
+  y <- airquality$Ozone[1:40]
+  x <- cbind(1, airquality$Temp[1:40])
+  holes <- replace(x, 43, NA)
+  known <- !is.na(y)
+  left_out <- list(
+    sum = function(b) sum(((y - b[1] - x[, 2] * b[2]) / exp(b[2]))^2, na.rm = TRUE),
+    mean = function(b) mean(exp(-(y - x %*% b)^2 / 1e4) * b[1], na.rm = TRUE),
+    product = function(b) sum((y - as.vector(holes %*% b))^2 * b[2], na.rm = TRUE),
+    crossed = function(b) sum(exp(crossprod(b, t(holes)) / 100) * b[1], na.rm = TRUE),
+    outer = function(b) sum(outer(holes[1:5, 2], b)^2 / b[1], na.rm = TRUE),
+    chosen = function(b) sum(ifelse(is.na(y), 0, -(y - b[1])^2 * b[2])),
+    subset = function(b) sum((((y - b[1]) * b[2])[1:30] * b[1])[known[1:30]]),
+    power = function(b) sum((y^b[2] - 1) / b[2] + b[1]^(y / 100), na.rm = TRUE),
+    extremes = function(b) diff(range((y - b[1])^2 * b[2], na.rm = TRUE)) + max(pmax(y, b[1]) * b[2], na.rm = TRUE),
+    spread = function(b) var((y - b[1])^2 * b[2], na.rm = TRUE) + sd(y * b[2], na.rm = TRUE),
+    rows = function(b) sum(rowMeans((matrix(y, 8) - b[1])^2 * b[2], na.rm = TRUE)^2),
+    density = function(b) sum(b[1] * dnorm(y, holes %*% b, 10 * b[2], log = TRUE)^2, na.rm = TRUE),
+    tail = function(b) sum(b[1] * pnorm(y, 10, 30 * b[2], log.p = TRUE) * pgamma(y / 20, b[1]), na.rm = TRUE),
+    loop = function(b) {
+      squares <- numeric(6)
+      for (i in 1:6) squares[i] <- ((y[i] - b[1]) * b[2])^2
+      sum(squares, na.rm = TRUE)
+    }
+  )
+  p <- c(1.5, 0.7)
+  for (name in names(left_out)) {
+    f <- left_out[[name]]
+    expected <- numeric_gradient(f, p)
+    for (jit in c(FALSE, TRUE)) {
+      of <- objective(f, jit = jit)
+      expect_equal(of$fn(p), f(p), tolerance = 1e-12, info = name)
+      expect_equal(of$gr(p), expected, tolerance = 1e-6, info = name)
+    }
+  }
+  expect_equal(
+    hessian(left_out$sum, p), jacobian(function(p) gradient(function(b) left_out$sum(b), p), p), tolerance = 1e-8
+  )
+  curved <- function(b) sum((y - b)^2, na.rm = TRUE)
+  expect_equal(as.vector(hessian(curved, 1)), 2 * sum(known))
   expect_equal(unname(gradient(function(y) sum(y, na.rm = TRUE), c(1, NA))), c(1, 0))
-  ok <- !is.na(y)
-  complete <- function(b) mean((y[ok] - b[1] - b[2] * x[ok])^2)
-  residuals <- (y - 1 - x)[ok]
-  expect_equal(gradient(complete, c(1, 1)), -2 * c(mean(residuals), mean(residuals * x[ok])))
 })
+
+test_each("what is missing itself has missing derivatives", {
+  y <- c(1, NA, 3)
+  expect_true(is.nan(gradient(function(m) sum((y - m)^2), 0)))
+  expect_true(is.nan(objective(function(m) sum((y - m)^2), jit = TRUE)$gr(0)))
+  expect_equal(as.vector(jacobian(function(m) (y - m)^2, 0)), c(-2, 0, -6))
+  expect_equal(bare((NA^variable(c(0, 1)))), c(1, NaN))
+  expect_equal(bare((variable(c(1, 2))^NA)), c(1, NaN))
+})
+
