@@ -16,7 +16,7 @@ from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS
-from .rules import LOOPS, MOVES, RULES
+from .rules import LIMITS, LOOPS, MOVES, RULES
 from .whole import WHOLES
 
 LARGEST = 4096
@@ -68,6 +68,10 @@ class Plan:
             return None  # it is of single numbers
         if step.name not in RULES:
             return "the machine has no such operation"
+        limit = LIMITS.get(step.name)
+        reason = limit and limit(*map(self._example, (step.places[0], *step.arguments)))
+        if reason:
+            return reason
         moves = step.name in MOVES
         largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
         for place in step.places:
@@ -92,6 +96,9 @@ class Plan:
             elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
                 return _LARGE
         return None
+
+    def _example(self, x):
+        return self.value(x) if isinstance(x, Place) else x
 
     def _most(self, step: Step, reads: Sequence[int], moves: bool) -> int:
         if step.name in LOOPS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .code import BOOL, FLOATS
-from .rules import RULES, refuse_unless, rule
+from .rules import RULES, limit, refuse_unless, rule
 from .whole import WHOLES
 
 if TYPE_CHECKING:
@@ -104,17 +104,27 @@ def _dot(lowering: Lowering, step, x1, x2):
 def _product(lowering: Lowering, step, x1, x2):
     value = lowering.value(step)
     a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
-    refuse_unless(value.dtype in FLOATS, f"dtype {value.dtype}")
-    refuse_unless(a.ndim <= 2 and b.ndim <= 2, "a product of stacks of matrices")
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
-    refuse_unless(rows.shape[1] > 0, "a product over nothing")
-    refuse_unless(rows.size * len(columns) <= LARGEST_PRODUCT, "a product for BLAS")
     if rows.shape[1] == 1 and columns.size > 1:
         found = [lowering.operation("multiply", [int(row[0]), columns[:, 0]], step, columns.shape[:1]) for row in rows]
         return np.concatenate(found).reshape(np.shape(value))
     dot = lowering.code.dot
     out = [dot(row, column, value.dtype) for row in rows for column in columns]
     return np.array(out, np.int64).reshape(np.shape(value))
+
+
+@limit("matmul")
+@limit("dot")
+def _why_no_product(value, x1, x2) -> str | None:
+    first, second = np.shape(x1), np.shape(x2)
+    if value.dtype not in FLOATS:
+        return f"dtype {value.dtype}"
+    if len(first) > 2 or len(second) > 2:
+        return "a product of stacks of matrices"
+    if 0 in first[-1:]:
+        return "a product over nothing"
+    multiplications = np.prod(first, dtype=int) * (second[1] if len(second) == 2 else 1)
+    return "a product for BLAS" if multiplications > LARGEST_PRODUCT else None
 
 
 @rule("outer")

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 RULES: dict[str, Callable] = {}
 """By the op's name: ``rule(lowering, step, *arguments)``."""
 
+LIMITS: dict[str, Callable] = {}
+"""By the op's name: ``limit(result, *arguments)``, by their examples, why there is no native code, None where there is.
+
+What a rule refuses otherwise, it refuses when code has been written in vain.
+"""
+
 MOVES: set[str] = set()
 """Ops that only move elements, which costs nothing: their operands may be large."""
 
@@ -59,6 +65,16 @@ def rule(name: str):
     def register(function: Callable) -> Callable:
         RULES[name] = function
         ELEMENTWISE.pop(name, None)
+        return function
+
+    return register
+
+
+def limit(name: str):
+    """Register what says why an op is not native."""
+
+    def register(function: Callable) -> Callable:
+        LIMITS[name] = function
         return function
 
     return register
