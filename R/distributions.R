@@ -38,6 +38,11 @@ NULL
 density_of <- function(log_density, x, log, outside = FALSE, inner = 0.5) {
   outside <- holds(outside)
   if (!is_tensor(outside) && !any(outside)) outside <- NULL
+  missing <- if (!is_any_tensor(x) && anyNA(x)) is.na(x)
+  if (!is.null(missing)) { # whose derivatives are 0, as they may be left out later: `sum(dnorm(...), na.rm = TRUE)`
+    value <- density_of(log_density, ifelse(missing, inner, x), log, if (is.null(outside)) FALSE else outside, inner)
+    return(value + base::ifelse(missing, NaN, 0))
+  }
   value <- if (is.null(outside)) {
     log_density(x)
   } else {

@@ -5,8 +5,8 @@
 # missing (`gradops_missing`: R's logicals of its shape, or a tensor) for the next step. Functions that know nothing of
 # it find NaN in the tensor.
 #
-# A result that is missing has missing derivatives all the same: see poisoned(). `state$missing` says whether there is any
-# such handle.
+# A result that is missing has missing derivatives all the same: see poisoned(). So it is done in functions that are
+# differentiated alone, whose results are seen. `state$missing` says whether there is any such handle.
 
 # Where an operand is known to be missing; NULL of one that is complete as far as R knows.
 missing_in <- function(x) {
@@ -18,7 +18,7 @@ missing_in <- function(x) {
 }
 
 is_missing_somewhere <- function(x) {
-  is.atomic(x) && !is.character(x) && anyNA(x)
+  inside() > 0 && is.atomic(x) && !is.character(x) && anyNA(x)
 }
 
 is_marked <- function(x) {
@@ -118,13 +118,11 @@ taken_past_missing <- function(x, take, part) {
   }
 }
 
-# The value of a function that computed with missing data: if it is one number and missing, so are its derivatives by all
-# arguments. Of several values those of a missing one are 0.
+# The value of a function that computed with missing data: where it is missing, so are its derivatives by all arguments.
+# Going back from several values a missing one makes those of all missing.
 poisoned <- function(value, arguments) {
   is_float <- function(x) is_tensor(x) && startsWith(op_dtype(x), "float")
-  link <- if (is_float(value) && identical(as.double(length(value)), 1)) {
-    Reduce(op_add, lapply(Filter(is_float, arguments), op_sum))
-  }
+  link <- if (is_float(value)) Reduce(op_add, lapply(Filter(is_float, arguments), op_sum))
   if (is.null(link)) {
     return(value)
   }
