@@ -774,6 +774,41 @@ def test_the_callers_own_hooks_and_checkpoints():
     np.testing.assert_allclose(a.grad, np.exp(X) * (X + 1) ** 2 * (X + 2))
 
 
+@pytest.mark.parametrize("hooks", ["the caller's", "another scope's"])
+def test_custom_gradients_of_leaves_that_hooks_saved(hooks):
+    """What hooks give back of a leaf is another tensor at the same place in the graph."""
+    import torch
+
+    @gradops.custom_gradient
+    def tripled(x):
+        return ops.sin(x), lambda upstream: upstream * 3.0
+
+    @gradops.custom_gradient
+    def itself(x):
+        return x, lambda upstream: upstream * 5.0
+
+    other = torch.tensor([0.2, 0.4], requires_grad=True)
+
+    @gradops.custom_gradient
+    def of_another(x):
+        return x * other, lambda upstream: upstream
+
+    x = torch.tensor([0.5, -1.0], requires_grad=True)
+    with contextlib.ExitStack() as stack:
+        if hooks == "the caller's":
+            stack.enter_context(torch.autograd.graph.save_on_cpu())
+        else:
+            with gradient_checkpoint_scope():
+                kept = ops.exp(x)  # the scope's hooks stay while it lives
+            assert kept.requires_grad
+        both = gradops.checkpoint(lambda v: ops.exp(tripled(v)) * itself(v))
+        (g,) = torch.autograd.grad(both(x).sum(), x)
+        v = x.detach()
+        np.testing.assert_allclose(g, torch.sin(v).exp() * (3 * v + 5), rtol=1e-6)
+        with pytest.raises(GradientError, match="not an argument"):
+            gradops.checkpoint(lambda v: ops.exp(of_another(v)))(x)
+
+
 def test_torch_func():
     import torch
 

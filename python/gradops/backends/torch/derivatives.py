@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import numpy as np
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 from ... import _tree
 from ...errors import GradientError
@@ -356,7 +357,14 @@ def _another(leaf, inputs) -> bool:
     for x in inputs:
         if leaf is x:
             return False
-    return not hasattr(leaf, "gradops_done")
+    return not (hasattr(leaf, "gradops_done") or _same_place(leaf, inputs))
+
+
+def _same_place(leaf, inputs) -> bool:
+    """Whether a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
+    leaves = [] if active() else [x for x in inputs if x.requires_grad and x.grad_fn is None]
+    place = get_gradient_edge(leaf).node if leaves else None
+    return any(get_gradient_edge(x).node is place for x in leaves)
 
 
 def compile(f):
