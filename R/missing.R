@@ -21,6 +21,11 @@ is_missing_somewhere <- function(x) {
   inside() > 0 && is.atomic(x) && !is.character(x) && anyNA(x)
 }
 
+# R's NA is a signalling NaN, whose powers by 0 the C library takes for NaN.
+quiet <- function(x) {
+  if (is.atomic(x) && !is.character(x) && anyNA(x)) replace(x, is.na(x), NaN) else x
+}
+
 is_marked <- function(x) {
   is.environment(x) && !is.null(.subset2(x, "gradops_missing"))
 }

@@ -28,6 +28,8 @@ operate <- function(operator, e1, e2, call) {
     if (decides) check_known(operator, e1, e2, call)
     result <- if (!decides && !(is.null(missing_in(e1)) && is.null(missing_in(e2)))) {
       operate_past_missing(operator, e1, e2, call)
+    } else if (operator == "^") {
+      call_operator("power", operand(quiet(e1)), operand(quiet(e2)), call)
     } else {
       call_operator(operators[[operator]], operand(e1), operand(e2), call)
     }
