@@ -264,6 +264,8 @@ def _aligned(data, y):
         data = backends.of(y).convert(data, like=y)
     if data.dtype == y.dtype:
         return data
+    if isinstance(data, ndarray):  # NumPy lacks some of y's dtypes
+        data = backends.of(y).convert(data, like=y)
     return conversion.cast(data, conversion.dtype(y))
 
 
