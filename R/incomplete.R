@@ -287,7 +287,12 @@ pf_tensor <- function(q, df1, df2, ncp, lower.tail = TRUE, log.p = FALSE) {
     odds <- df1 * ifelse(high, 1, q)
     x <- ifelse(high, 1, odds / (df2 + odds))
     beta_probability(x, df1 / 2, df2 / 2, lower.tail, log.p, ifelse(high, 0, df2 / (df2 + odds)))
-  }, q, df1, df2)
+  }, q, finite_of(df1), finite_of(df2))
+}
+
+# So many degrees of freedom that more make no difference, for infinitely many.
+finite_of <- function(df) {
+  ifelse(holds(df == Inf), 1e30, df)
 }
 
 #' @rdname tensor_distributions

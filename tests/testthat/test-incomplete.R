@@ -41,6 +41,17 @@ test_each("their derivatives by each argument, and distributions that are made o
   )
   expect_equal(gradient(function(x) pgamma(x, 300), 310), dgamma(310, 300), tolerance = 1e-12)
   expect_equal(gradient(function(q) pt(q, 3), 0), dt(0, 3), tolerance = 1e-12)
+  for (df in list(c(3, Inf), c(Inf, 3), c(Inf, Inf))) {
+    for (lower in c(TRUE, FALSE)) {
+      x <- c(0, 0.5, 2, Inf)
+      found <- pf(op_convert_to_tensor(x), df[1], df[2], lower.tail = lower)
+      expect_equal(as.vector(found), stats::pf(x, df[1], df[2], lower.tail = lower), tolerance = 1e-12)
+    }
+  }
+  expect_equal(
+    gradient(function(p) pf(p[1], p[2], Inf), c(2, 3)),
+    c(3 * dchisq(6, 3), (stats::pf(2, 3 + 1e-5, Inf) - stats::pf(2, 3 - 1e-5, Inf)) / 2e-5), tolerance = 1e-8
+  )
   # dP(1, x) / da = exp(-x) * (log(x) - digamma(1)) + E1(x); its second derivative by differences of the first
   e1 <- stats::integrate(function(t) exp(-t) / t, 2, Inf, rel.tol = 1e-12)$value
   shape <- function(a) gradient(function(a) pgamma(2, a, lower.tail = FALSE), a)
