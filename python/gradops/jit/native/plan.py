@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Place
-from ..blocks import Block, count
+from ..blocks import LONGEST, Block, count
 from ..calls import Step
 from ..program import Program
 from .code import BOOL, FLOATS
@@ -179,16 +179,24 @@ def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> N
 
 def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]) -> np.ndarray:
     """Of each place whether it is read once, by an operation or a step."""
-    times = np.zeros(len(program.values), np.intc)
-    others: list[int] = [*wanted, *wanted]  # by whom, is not known
+    size = len(program.values)
+    times = np.zeros(size, np.intc)
+    # By whom what is wanted is read, is not known.
+    operands = [np.array([*wanted, *wanted], np.intc)]
+    waiting = 0
+
+    def counted() -> np.ndarray:
+        return np.bincount(np.concatenate(operands), minlength=size).astype(np.intc)
+
     for step, read in zip(steps, reads):
-        if not isinstance(step, Block):
-            others += read
-        elif len(step) < len(times) / 100:
-            others += step.rows[:, 2:].ravel().tolist()
-        else:
-            times += np.bincount(step.rows[:, 2:].ravel(), minlength=len(times)).astype(np.intc)
-    times += np.bincount(others, minlength=len(times)).astype(np.intc)
+        operands.append(step.rows[:, 2:].ravel() if isinstance(step, Block) else np.array(read, np.intc))
+        waiting += len(operands[-1])
+        if waiting > max(LONGEST, size // 8):  # to save memory
+            times += counted()
+            operands.clear()
+            waiting = 0
+    if operands:
+        times += counted()
     return times == 1
 
 
