@@ -46,6 +46,7 @@ class View(Variable):
     """A result that shares memory with the variable it was made from."""
 
     _source: Variable
+    _origin: Variable  # of the views that can be written between this one and it
     _again: Callable
     _rest: tuple
     _part: int | None
@@ -128,7 +129,7 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state = out.__dict__
     state["_source"], state["_again"], state["_rest"], state["_part"] = x, again, rest, part
     state["_writable"], state["_time"] = writable, clock()
-    root = _root(x)
+    state["_origin"] = root = _root(x)
     if _shares(root):
         root.__dict__.setdefault("_views", WeakValueDictionary())[id(out)] = out
 
@@ -354,9 +355,7 @@ def _own(variable: Variable):
 
 def _root(variable: Variable) -> Variable:
     """What a write to a variable is a write to as well."""
-    while isinstance(variable, View) and variable._writable:
-        variable = variable._source
-    return variable
+    return variable._origin if isinstance(variable, View) and variable._writable else variable
 
 
 def _shares(variable: Variable) -> bool:
