@@ -129,6 +129,20 @@ def test_a_loop_without_a_loop(x):
 
 
 @needs_machine
+def test_squares_of_changed_signs():
+    def squares(x):
+        total, left = x[0], x[1]
+        for _ in range(100):
+            total, left = total + (-left) ** 2, left * 0.9
+        return total
+
+    natively, by_numpy, explained = both(squares, np.array([0.3, 1.7]))
+    assert_same_bits(natively, by_numpy)
+    np.testing.assert_allclose(natively, 0.3 + 1.7**2 * (1 - 0.81**100) / 0.19, rtol=1e-13)
+    assert not explained.refused
+
+
+@needs_machine
 def test_it_warns_of_what_numpy_warns_of():
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         both(loop, np.array([0.3, 1.0, 0.0, 0.1]))

@@ -87,7 +87,7 @@ class Shortened:
         (name, out, x, y, _), reader = self._columns, self._reader
         i = np.flatnonzero((name == _NEGATIVE) & (reader >= 0))
         changed = reader[i]
-        by_product = _IS_PRODUCT[name[changed]] & (reader[changed] >= 0)
+        by_product = _IS_PRODUCT[name[changed]] & (reader[changed] >= 0) & (x[changed] != y[changed])  # no square
         total = np.where(by_product, reader[changed], changed)
         cells = np.where(by_product, out[changed], out[i])
         fits = (name[total] == _ADD) | (name[total] == _SUBTRACT) & (y[total] == cells)
