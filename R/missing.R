@@ -18,12 +18,16 @@ missing_in <- function(x) {
 }
 
 is_missing_somewhere <- function(x) {
-  inside() > 0 && is.atomic(x) && !is.character(x) && anyNA(x)
+  inside() > 0 && has_missing(x)
+}
+
+has_missing <- function(x) {
+  is.atomic(x) && !is.character(x) && anyNA(x)
 }
 
 # R's NA is a signalling NaN, whose powers by 0 the C library takes for NaN.
 quiet <- function(x) {
-  if (is.atomic(x) && !is.character(x) && anyNA(x)) replace(x, is.na(x), NaN) else x
+  if (has_missing(x)) replace(x, is.na(x), NaN) else x
 }
 
 is_marked <- function(x) {

@@ -41,8 +41,10 @@ def random_code(rng, count):
 
     rows = []
     for k in range(FIRST, FIRST + count):
-        name = rng.choice([*instructions.OF_TWO, "negative", "negative", "maximum"])
-        rows.append((NUMBERS[name], k, cell(k), 0 if name == "negative" else cell(k), 0))
+        name = rng.choice([*instructions.OF_TWO, "negative", "negative", "maximum", "square"])
+        x = cell(k)
+        y = 0 if name == "negative" else x if name == "square" else cell(k)
+        rows.append((NUMBERS["multiply" if name == "square" else name], k, x, y, 0))
     return np.array(rows, np.intc)
 
 
@@ -50,7 +52,7 @@ def check(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 150))
     code = random_code(rng, count)
-    read = np.bincount([c for words in code.tolist() for c in operands(words)], minlength=FIRST + count)[FIRST:]
+    read = np.bincount([c for words in code.tolist() for c in set(operands(words))], minlength=FIRST + count)[FIRST:]
     wanted = rng.integers(0, count, 3)
     once = read == 1
     once[wanted] = False

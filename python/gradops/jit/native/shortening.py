@@ -42,7 +42,7 @@ class Shortened:
 
     Args:
         words: a row of each, whose results are the cells from ``first`` on, one after the other.
-        is_read_once: of each result whether the program reads it once.
+        is_read_once: of each result whether the program reads it once, be it as a square.
 
     Attributes:
         words: those that are left, whose results lie side by side again.
@@ -80,6 +80,9 @@ class Shortened:
             readers, at = self._results_read(self._columns, number)
             found[at] = readers
         found[~is_read_once] = -1
+        name, _, x, y, _ = self._columns
+        squared = x[(_READS[name] > 1) & (x == y)] - self._first  # as powers of 2 these were read once
+        found[squared[squared >= 0]] = -1
         return found
 
     def _change_signs(self) -> None:
@@ -87,11 +90,11 @@ class Shortened:
         (name, out, x, y, _), reader = self._columns, self._reader
         i = np.flatnonzero((name == _NEGATIVE) & (reader >= 0))
         changed = reader[i]
-        by_product = _IS_PRODUCT[name[changed]] & (reader[changed] >= 0) & (x[changed] != y[changed])  # no square
+        by_product = _IS_PRODUCT[name[changed]] & (reader[changed] >= 0)
         total = np.where(by_product, reader[changed], changed)
         cells = np.where(by_product, out[changed], out[i])
         fits = (name[total] == _ADD) | (name[total] == _SUBTRACT) & (y[total] == cells)
-        at = np.flatnonzero(fits & (x[total] != y[total]))
+        at = np.flatnonzero(fits)
         at = at[np.unique(total[at], return_index=True)[1]]
         i, changed, total, cells, by_product = i[at], changed[at], total[at], cells[at], by_product[at]
         for operand in (x, y):
@@ -107,7 +110,7 @@ class Shortened:
         name, out, x, y, z = self._columns
         i = np.flatnonzero(_IS_OF_TWO[name] & (self._reader >= 0))
         second = self._reader[i]
-        fits = _IS_OF_TWO[name[second]] & (x[second] != y[second])
+        fits = _IS_OF_TWO[name[second]]
         i, second = i[fits], second[fits]
         heads = _IS_PRODUCT[name[i]] & _IS_SUM[name[second]]
         if not heads.any():
