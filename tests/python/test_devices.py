@@ -91,7 +91,7 @@ def test_some_ops_stay_on_their_device(name):
         assert name == "unique-filled" and VALUES.search(str(error))
 
 
-@pytest.mark.parametrize("name", ("quantile-midpoint", *FEW))
+@pytest.mark.parametrize("name", ("quantile-midpoint", "kaiser-numbers", *FEW))
 def test_some_ops_stay_beside_another_default_device(name):
     assert beside_another_default(next(c for c in CASES if name in (c.id, c.op))) == []
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Variable, custom_gradient, ops, scaled_gradient
-from gradops.autodiff import Function, no_grad
+from gradops import Variable, custom_gradient, functional, ops, scaled_gradient
+from gradops.autodiff import Function, grad, no_grad
 from gradops.errors import GradientError
 
 torch = pytest.importorskip("torch")
@@ -126,3 +126,71 @@ def test_a_result_without_a_slope_is_an_error(f, library):
         gradops.functional.jacobian(lambda x: (x * 2.0, ops.argmax(x)), x)
     np.testing.assert_array_equal(ops.convert_to_numpy(gradops.grad(lambda x: 3.0)(x)), [0, 0])
     np.testing.assert_array_equal(ops.convert_to_numpy(gradops.functional.jacobian(lambda x: 3.0, x)), [0, 0])
+
+
+FUNCTIONAL = {
+    "vjp": lambda x, y, v: functional.vjp(lambda a, b: a + b, (x, y), v)[1],
+    "jvp": lambda x, y, v: (functional.jvp(lambda a: a + 1.0, x, v)[1],),
+    "hvp": lambda x, y, v: (functional.hvp(lambda a: ops.sum(a * a) / 2, x, v)[1],),
+    "vhp": lambda x, y, v: (functional.vhp(lambda a: ops.sum(a * a) / 2, x, v)[1],),
+    "jacobian": lambda x, y, v: functional.jacobian(lambda a, b: a + b, (x, y)),
+    "grad": lambda x, y, v: gradops.grad(lambda a, b: ops.sum((a + b) * v), (0, 1))(x, y),
+    "grad of a sum": lambda x, y, v: gradops.grad(lambda a, b: ops.sum(a + b), (0, 1))(x, y),
+    "grad of views": lambda x, y, v: gradops.grad(lambda a, b: ops.sum((a + ops.reshape(b, (3,))) * v), (0, 1))(x, y),
+}
+KINDS = {
+    "arrays": np.array,
+    "torch": lambda x: torch.tensor(x),
+    "variables": Variable,
+    "leaves": lambda x: Variable(np.array(x), requires_grad=True),
+    "variables on JAX": lambda x: Variable(_jax(x)),
+    "leaves on TensorFlow": lambda x: Variable(_tensorflow(x), requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_a_derivative_is_written_without_changing_others(name, kind):
+    """As in ``for g in gradients: g *= scale``: some libraries hand one array to two inputs, or the caller's back."""
+    make = KINDS[kind]
+    given = [make(np.array(numbers)) for numbers in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [1.0, -1.0, 0.5])]
+    before = [values(x).copy() if not isinstance(x, np.ndarray) else x.copy() for x in given]
+    found = FUNCTIONAL[name](*given)
+    wanted = [np.array(_numbers(g)) for g in found]
+    for i, g in enumerate(found):
+        with no_grad(), torch.no_grad():
+            g *= 7.0
+        np.testing.assert_array_equal(_numbers(g), 7.0 * wanted[i])
+        for x, w in zip(found[i + 1 :], wanted[i + 1 :]):
+            np.testing.assert_array_equal(_numbers(x), w)
+    for x, b in zip(given, before):
+        np.testing.assert_array_equal(_numbers(x), b)
+
+
+def _numbers(x):
+    return x if isinstance(x, np.ndarray) else values(x)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
+def test_gradients_of_one_pass_are_written_without_changing_others(library, create_graph):
+    x, y = leaf(library), leaf(library)
+    seed = Variable(leaf(library).data)
+    first, second = grad(x + y, [x, y], [seed], create_graph=create_graph)
+    first *= 7.0
+    np.testing.assert_array_equal([values(v) for v in (first, second, seed)], [[7, 14], [1, 2], [1, 2]])
+    (ones,) = grad(ops.sum(x), [x], create_graph=create_graph)
+    ones += 1.0
+    np.testing.assert_array_equal(values(ones), [2, 2])
+    ops.sum(ops.square(x + y)).backward(create_graph=create_graph)
+    with no_grad():
+        x.grad *= 7.0
+    np.testing.assert_array_equal([values(v) for v in (x.grad, y.grad)], [[28, 56], [4, 8]])
+
+
+def test_gradients_that_stay_connected_are_written_as_any_result():
+    x, y = leaf("numpy"), leaf("numpy")
+    first, second = grad(ops.sum(ops.square(x) * ops.square(x) + x * y), [x, y], create_graph=True)
+    first *= 2.0
+    np.testing.assert_array_equal(grad(ops.sum(first), [x], retain_graph=True)[0].data, 24 * x.data**2)
+    np.testing.assert_array_equal(grad(ops.sum(second), [x])[0].data, [1, 1])

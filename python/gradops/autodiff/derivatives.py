@@ -11,7 +11,7 @@ from ..backends.interface import Derivatives, by_tape, tape
 from ..backends.numpy.base import owned
 from ..errors import GradientError
 from ..ops import creation
-from . import gradients, graph
+from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS, Node
 from .modes import enable_grad, own_gradient, recording
@@ -72,8 +72,7 @@ def _of_their_own(values: list, inputs: list) -> list:
             continue
         if isinstance(data, np.ndarray):
             data = data.copy()
-        edge = v._node or v if isinstance(v, Variable) and v.requires_grad else None
-        found.append(wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ()))
+        found.append(engine.alias(v, data))
     return found
 
 
@@ -118,10 +117,8 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         if not nested:
             alone = not others and all(x._node is None for x in inputs)
             found = gradients.of_leaves(y, inputs) if alone else gradients.grad(y, inputs, materialize_grads=True)
-            if tracked:
-                return wrap(y.data), list(found)
             (value,) = owned([y.data], {id(x.data) for x in inputs})
-            return value, owned([g.data for g in found], {id(x.data) for x in inputs})
+            return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
         found = gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives

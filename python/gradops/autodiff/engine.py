@@ -250,9 +250,10 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         if leaf.dtype in special:
             leaf.grad = special[leaf.dtype].accumulate(leaf, g)
         elif create_graph:
-            if before is None and not g._active:  # not the seed itself, nor another leaf's: passes add in place
-                g = wrap(_own(g.data, leaf.data))
-            leaf.grad = g if before is None else elementwise.add(before, g)
+            if before is None:  # not the seed itself, nor another leaf's: passes, and users, write in place
+                leaf.grad = alias(g, _own(g.data, leaf.data))
+            else:
+                leaf.grad = elementwise.add(before, g)
         elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
             leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
         elif before is None:
@@ -264,6 +265,12 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
             leaf._grad = wrap(elementwise.add(before.data, g))
     for hook in list(leaf._after.values()) if leaf._after else ():
         hook(leaf)
+
+
+def alias(x, data) -> Variable:
+    """A variable of its own, on ``data``, with the gradient of ``x``."""
+    edge = x._node or x if isinstance(x, Variable) and x.requires_grad else None
+    return wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ())
 
 
 def _own(g, data):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
+import numpy as np
+
 from .. import backends
 from ..errors import VARIABLE, ArgumentError, GradientError, Item, TypeOf
 from ..ops import creation
@@ -82,7 +84,8 @@ def grad(
         materialize_grads: give zeros instead of None.
 
     Returns:
-        A tuple of variables (torch tensors for torch tensors), one for each input. No ``grad`` changes.
+        A tuple of variables (torch tensors for torch tensors), one for each input, each in memory of its own.
+        No ``grad`` changes.
 
     Raises:
         GradientError: (a RuntimeError) as :func:`backward`, and for an unused input unless allowed.
@@ -105,13 +108,29 @@ def grad(
     starts = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
     ends = engine.run(roots, starts, retain, create_graph, targets)
-    return tuple(_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets))
+    found = [_found(i, x, ends, allowed, materialize_grads) for i, x in enumerate(targets)]
+    return tuple(of_their_own(found, [*targets, *starts]))
 
 
 def of_leaves(y: Variable, leaves: list) -> tuple:
     """As :func:`grad`, where ``y`` depends on no other leaves: there is nothing to leave out, and so to look for."""
     ends = engine.run([y], _seeds([y], [None], False), False, False)
-    return tuple([_found(i, x, ends, True, True) for i, x in enumerate(leaves)])
+    return tuple(of_their_own([_found(i, x, ends, True, True) for i, x in enumerate(leaves)], leaves))
+
+
+def of_their_own(found: list, others: list) -> list:
+    """``found``, where writing to one changes neither another one nor one of ``others``."""
+    taken = {id(x.data if isinstance(x, Variable) else x) for x in others}
+    for i, g in enumerate(found):
+        data = getattr(g, "data", None)
+        if isinstance(data, np.ndarray):
+            if id(data) in taken or data.base is not None or not data.flags.owndata:
+                data = data.copy("K")
+                found[i] = engine.alias(g, data)
+        elif any(g is x for x in (*others, *found[:i])) and isinstance(g, Variable):
+            found[i] = engine.alias(g, data)
+        taken.add(id(data))
+    return found
 
 
 def _found(i: int, x: Variable, ends: dict, allowed: bool, materialize: bool) -> Variable | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends
 from .._progress import track
-from ..autodiff import gradients, record, state
+from ..autodiff import engine, gradients, record, state
 from ..autodiff.derivatives import fresh, linked, reaches_others
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
@@ -36,7 +36,7 @@ class Recording:
             outputs = at.run(*self.variables)
         given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]
         given = [x.data if isinstance(x, Variable) else x for x in given]
-        self.given = [x for x in given if isinstance(x, np.ndarray)]  # the caller's memory, which results do not share
+        self.given = given  # the caller's memory, which results do not share
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
         self.keep = create_graph or _active(at.leaves) or _active(v) or self._closes_over()
 
@@ -85,7 +85,8 @@ class Recording:
         """Results for the caller; the inputs are constants from here on."""
         for x in self.variables:
             x.gradops_done = True  # type: ignore[attr-defined]  # for outer derivatives
-        found = tuple(finish(self.at, value, self.keep, self.given) for value in values)
+        taken = list(self.given)
+        found = tuple(finish(self.at, value, self.keep, taken) for value in values)
         return found if len(found) > 1 else found[0]
 
 
@@ -93,17 +94,27 @@ def _edges(node) -> set[int]:
     return {key(edge) for edge in node.edges if edge is not None}
 
 
-def finish(at: Point, value, keep: bool, given=()):
-    """A result as a variable for those who gave variables or want a graph, as an array for the others."""
+def finish(at: Point, value, keep: bool, taken: list | None = None):
+    """A result as a variable for those who gave variables or want a graph, as an array for the others.
+
+    It shares no memory with what is ``taken``, and is then.
+    """
     if isinstance(value, (tuple, list)):
-        return type(value)(finish(at, v, keep, given) for v in value)
-    connected = isinstance(value, Variable) and value.requires_grad and (keep or _active(at.leaves))
-    if connected:
-        return value
+        return type(value)(finish(at, v, keep, taken) for v in value)
     data = value.data if isinstance(value, Variable) else value
-    if isinstance(data, np.ndarray) and any(np.may_share_memory(data, x) for x in given):
+    shared = taken is not None and any(_share(data, x) for x in taken)
+    if shared and isinstance(data, np.ndarray):
         data = data.copy()
+    if taken is not None:
+        taken.append(data)
+    if isinstance(value, Variable) and value.requires_grad and (keep or _active(at.leaves)):
+        return engine.alias(value, data) if shared else value
     return wrap(data) if any(isinstance(x, Variable) for x in at.leaves) else data
+
+
+def _share(x, y) -> bool:
+    both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    return np.may_share_memory(x, y) if both else x is y
 
 
 def _active(values) -> bool:

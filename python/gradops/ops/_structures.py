@@ -39,13 +39,13 @@ def owner_of(op: str, *leaves) -> backends.Backend:
     return backends.common(kinds, op) or config.default_backend()
 
 
-def as_tensor(op: str, value, owner: backends.Backend, name: str):
+def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
     if is_variable(value) or owner.is_tensor_type(type(value)):
         return value
     if owner.yields and backends.of(value) is not None:  # what comes of another library's tensors is one
         return value
     try:
-        return owner.convert(value)
+        return owner.convert(value, like=like)
     except Exception as error:
         raise _checks.not_a_tensor(op, name, value) from error
 

@@ -113,7 +113,8 @@ def kaiser(x: Tensor, beta: Operand) -> Tensor:
     Gradient:
         To ``beta``.
     """
-    beta = as_tensor("kaiser", beta, owner_of("kaiser", x, beta), "beta")
+    owner = owner_of("kaiser", x, beta)
+    beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
     exact, _ = wide(beta)
     circle = beside(_circle(_points("kaiser", x)), exact, config.floatx())

@@ -212,7 +212,29 @@ def value_and_grad(run, leaves: list) -> tuple:
         gradients = torch.autograd.grad(y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
-    return (y if nested else y.detach()), list(gradients)
+    return (y if nested else y.detach()), _of_their_own(gradients, inputs)
+
+
+def _of_their_own(gradients, inputs: list) -> list:
+    """Gradients that can be written: PyTorch repeats a number by strides of 0, and hands one sum to several inputs."""
+    if torch.compiler.is_compiling():
+        return list(gradients)
+    taken = set(map(_memory, inputs)) - {None}
+    found = []
+    for g in gradients:
+        if g.layout is torch.strided and g.numel() > 1 and 0 in g.stride() or _memory(g) in taken:
+            g = g.clone(memory_format=torch.contiguous_format)
+        taken |= {_memory(g)} - {None}
+        found.append(g)
+    return found
+
+
+def _memory(x):
+    """Where the numbers of a tensor are; None where PyTorch does not say."""
+    try:
+        return x.untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def _off_graph(x, inputs: list, outer: bool):
@@ -293,7 +315,8 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
     for x in inputs if not found or not any(x.requires_grad for x in _as_tuple(argument)) else ():
         for leaf in (x, *_leaves_of(x)):
             leaf.gradops_done = True  # a constant for the derivatives taken around this one
-    return _in_tuples(result, create_graph or found)
+    parts, form = _tree.flatten(_in_tuples(result, create_graph or found))
+    return _tree.unflatten(form, _of_their_own(parts, given))
 
 
 def _in_tuples(result, recorded: bool):
