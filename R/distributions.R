@@ -20,6 +20,11 @@
 #' `pgamma()`, `pbeta()`, `pt()` and what is made of them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`, `pnbinom()`) are
 #' the smaller tail as an integral by the double exponential rule: R's values to twelve digits, far in the tails too,
 #' and derivatives by `q` and by every parameter, shapes and degrees of freedom included. Each value is 76 terms.
+#'
+#' `qgamma()`, `qbeta()` and what is made of them (`qchisq()`, `qt()`, `qf()`) invert these by Newton's method on the
+#' logarithm of the smaller tail, from R's own value on (for which compiled functions call R), with derivatives by all
+#' arguments to third order, also of shapes. Each value costs five of the probability. Of shapes, and `df` of
+#' `qchisq()`, that are 0 or infinite they are NaN, and where `df1` and `df2` of `qf()` both are infinite.
 #' @references Takahasi and Mori (1974), Double exponential formulas for numerical integration. Loader (2000), Fast and
 #'   accurate computation of binomial probabilities.
 #' @section Errors:

@@ -77,7 +77,8 @@ namesakes <- function() {
       pgamma = pgamma_tensor, pchisq = pchisq_tensor, ppois = ppois_tensor, pbeta = pbeta_tensor, pt = pt_tensor,
       pf = pf_tensor, pbinom = pbinom_tensor, pnbinom = pnbinom_tensor,
       qnorm = qnorm_tensor, qlnorm = qlnorm_tensor, qexp = qexp_tensor, qunif = qunif_tensor, qlogis = qlogis_tensor,
-      qweibull = qweibull_tensor, qcauchy = qcauchy_tensor
+      qweibull = qweibull_tensor, qcauchy = qcauchy_tensor,
+      qgamma = qgamma_tensor, qchisq = qchisq_tensor, qbeta = qbeta_tensor, qt = qt_tensor, qf = qf_tensor
     )
   )
 }

@@ -51,6 +51,8 @@ test_that("R's own values go to base R's functions as they came", {
     dcauchy(1), dchisq(1, 3), dchisq(1, 3, 0.5), dgeom(1, 0.3), pexp(1, 2, FALSE), pweibull(1, 2, log.p = TRUE),
     plnorm(1:2), punif(0.3), pcauchy(1, lower.tail = FALSE), pgeom(2, 0.3), qnorm(0.3, 1:2), qlnorm(0.3),
     qexp(0.3, 2), qunif(0.3, 0, 2), qweibull(0.3, 2), qcauchy(-1, log.p = TRUE), qnorm("a"), dnorm("a"),
+    qgamma(0.3, 2), qgamma(0.3, 2, scale = 3), qchisq(0.3, 2), qchisq(0.3, 2, 1), qbeta(0.3, 2, 3), qbeta(0.3, 2, 3, 1),
+    qt(0.3, 2), qt(0.3, 2, 1), qt("a", 2), qf(0.3, 2, 3), qf(0.3, 2, 3, 1), qf(0.3, 2, Inf, lower.tail = FALSE),
     choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
   )
   differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)
