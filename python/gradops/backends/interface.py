@@ -242,8 +242,8 @@ class Derivatives(_Contract):
         """``values`` that were computed from the ``inputs``, with ``pull`` as their derivative: see ``custom``."""
         raise NotImplementedError
 
-    def attach_one(self, value, pull: Callable, residuals: tuple, x):
-        """The same of one value and one input, whose gradient is ``pull(upstream, *residuals)``."""
+    def attach_one(self, value, pull: Callable, residuals, x):
+        """The same of one value and one input, whose gradient is ``pull(upstream, residuals)``."""
         raise NotImplementedError
 
     @required

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from .. import _pickling, _tree, backends
@@ -87,7 +87,7 @@ class _Custom:
         self.gradient = gradient
         self._arguments: Arguments | None = None
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
-        self._forms: dict[int, tuple] = {}
+        self._forms: dict[CodeType, Form] = {}
         functools.update_wrapper(self, f)
 
     def __get__(self, instance, owner=None):
@@ -101,16 +101,19 @@ class _Custom:
 
     def __call__(self, *args, **kwargs):
         backend = None if kwargs or not args else owner(type(args[0]))
-        if backend is None or not backend.derivatives.eager() or len(args) > 1 and _owner(args) is None:
+        if backend is None:
             return self._of_any(args, kwargs)
-        derivatives = backend.derivatives
+        derivatives, form = backend.derivatives, self._form
+        if not derivatives.eager() or len(args) > 1 and _owner(args) is None:
+            return self._of_any(args, kwargs)
         returned = self.f(*args)
-        if self.gradient is not None or type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
+        if form is not None or type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
             returned = self._pair(returned)
         value, gradient = returned
-        if (self._form or self._form_of(gradient)).alone and owner(type(value)) is backend:
+        if (form or self._form_of(gradient)).alone and owner(type(value)) is backend:
             if len(args) == 1:
-                return derivatives.attach_one(value, self._of_one, (gradient, read_by(gradient), *args), *args)
+                (x,) = args
+                return derivatives.attach_one(value, _of_one, (gradient, read_by(gradient), x, self), x)
             return derivatives.attach([value], self._alone(gradient, args), args)[0]
         values, structure, pull = self._rule(backend, args, returned, args, {})
         values = derivatives.attach(values, pull, args)
@@ -197,15 +200,6 @@ class _Custom:
 
         return pull
 
-    def _of_one(self, upstream, gradient, read, x):
-        """The gradient of the one tensor ``x``."""
-        if read:
-            check_unwritten(read)
-        result = gradient(upstream)
-        if result.__class__ is x.__class__ and result.shape == x.shape and result.dtype == x.dtype:
-            return result
-        return fit(result if is_tensor(result) else by_leaf(result, (x,), {}, self.arguments.names)[0], x)
-
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
         return self._pair(self.f(*args, **kwargs) if kwargs else self.f(*args))
@@ -240,12 +234,23 @@ class _Custom:
     def _form_of(self, gradient: Callable) -> Form:
         """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
-        known = self._forms.get(id(code))
-        if known is None:
-            known = code, Form(gradient, False, self.arguments)
+        form = self._forms.get(code)
+        if form is None:
+            form = Form(gradient, False, self.arguments)
             if code is not None:
-                self._forms[id(code)] = known
-        return known[1]
+                self._forms[code] = form
+        return form
+
+
+def _of_one(upstream, residuals):
+    """The gradient of a function's one argument, a tensor."""
+    gradient, read, x, function = residuals
+    if read:
+        check_unwritten(read)
+    result = gradient(upstream)
+    if result.__class__ is x.__class__ and result.dtype is x.dtype and result.shape == x.shape:
+        return result
+    return fit(result if is_tensor(result) else by_leaf(result, (x,), {}, function.arguments.names)[0], x)
 
 
 def _owner(args: tuple) -> tuple[Any, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
+from types import CellType
 
 import numpy as np
 
@@ -20,29 +21,23 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
     Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
     """
     read: list[tuple] = []
-    for cell in getattr(gradient, "__closure__", None) or ():
+    cells = getattr(gradient, "__closure__", None) or ()
+    for x in (*cells, *inputs) if inputs else cells:
         try:
-            x = cell.cell_contents
+            x = x.cell_contents if type(x) is CellType else x
+            state = _states[type(x)]
         except ValueError:  # a name that is bound later
             continue
-        _note(x, read)
-    for x in inputs:
-        _note(x, read)
+        except KeyError:
+            state = _states[type(x)] = _state_of(type(x))
+        if state is _torch_version:
+            try:
+                read.append((x, state, x._version, None))
+            except RuntimeError:  # torch's inference tensors count nothing
+                pass
+        elif state is not None and x.dtype is not str:
+            read.append((x, state, state(x), x.data if isinstance(x, Variable) else None))
     return read
-
-
-def _note(x, read: list) -> None:
-    try:
-        state = _states[type(x)]
-    except KeyError:
-        state = _states[type(x)] = _state_of(type(x))
-    if state is _torch_version:
-        try:
-            read.append((x, state, x._version, None))
-        except RuntimeError:  # torch's inference tensors count nothing
-            pass
-    elif state is not None and x.dtype is not str:
-        read.append((x, state, state(x), x.data if isinstance(x, Variable) else None))
 
 
 def _state_of(kind: type) -> Callable | None:

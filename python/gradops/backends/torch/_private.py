@@ -64,6 +64,13 @@ def transforming() -> bool:
     return forward_ad._current_level >= 0 or bool(transforms_active())
 
 
+def eager() -> bool:
+    """Whether neither that is so, nor something compiles."""
+    return forward_ad._current_level < 0 and not (transforms_active() or _compiling())
+
+
+_compiling = torch.compiler.is_compiling
+
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
 """How often a tensor was written to."""

@@ -14,8 +14,8 @@ from ...errors import GradientError
 from . import _private, transforms
 from .base import looked_at_a_value
 
-results_of, active = _private.results_of, _private.transforming
-_compiling = torch.compiler.is_compiling
+results_of, active, eager = _private.results_of, _private.transforming, _private.eager
+_recording = torch.is_grad_enabled
 
 
 def stop(x):
@@ -77,7 +77,7 @@ class _CustomOfOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream):
         pull, residuals = ctx.rule
-        return None, pull(upstream, *residuals)
+        return None, pull(upstream, residuals)
 
 
 _custom, _custom_of_one = map(_private.outside_of_transforms, (_Custom, _CustomOfOne))
@@ -112,10 +112,6 @@ def custom(run, inputs: list) -> list:
     return attach(values, pull, inputs)
 
 
-def eager() -> bool:
-    return not (_compiling() or active())
-
-
 def attach(values: list, pull, inputs) -> list:
     for i, v in enumerate(values):
         whole = _base(v)
@@ -134,16 +130,16 @@ def attach(values: list, pull, inputs) -> list:
     return values
 
 
-def attach_one(value, pull, residuals: tuple, x):
-    if not (x.requires_grad and torch.is_grad_enabled()):
+def attach_one(value, pull, residuals, x):
+    if not (x.requires_grad and _recording()):
         return attach([value], None, (x,))[0]
     if value is x:
         return _custom_of_one(((pull, residuals), None), without_dead(x))
     if _base(value) is not None:
-        return attach([value], lambda upstreams: (pull(*upstreams, *residuals),), (x,))[0]
+        return attach([value], lambda upstreams: (pull(*upstreams, residuals),), (x,))[0]
     node, mine = value.grad_fn, x.grad_fn
     for before, _ in () if node is None else node.next_functions:  # most often one operation of `x` alone
-        if before is None or before is mine or getattr(before, "variable", None) is x and not before.next_functions:
+        if before is None or before is mine or type(before) is _Leaf and before.variable is x:
             continue
         node = None
         break
@@ -153,6 +149,7 @@ def attach_one(value, pull, residuals: tuple, x):
 
 
 _base, without_dead = _private.base, _private.without_dead
+_Leaf = type(get_gradient_edge(torch.empty((), requires_grad=True)).node)
 
 
 def _custom_compiled(run, inputs: list) -> list:
