@@ -129,7 +129,7 @@ def test_bfloat16():
     for source in ("torch", "jax", "tensorflow"):
         if source in BACKENDS:
             x = ops.cast(made(source, np.ones(2)), "bfloat16")
-            for target in {"torch", "jax"} & set(BACKENDS):
+            for target in set(BACKENDS) - {"numpy"}:
                 assert ops.dtype(gradops.to(x, target)) == "bfloat16", (source, target)
             assert ops.dtype(gradops.to(x, "numpy")) == "float32"
 
@@ -138,8 +138,115 @@ def test_bfloat16():
 def test_devices_that_are_not_there(name):
     with pytest.raises(errors.BackendError, match="device"):
         gradops.to(np.ones(2), name, "cuda:9")
+    for device in ("cpu:9", "cpu:-1", "cpu:x", "", "nonsense", 7.5):
+        with pytest.raises(errors.BackendError, match="device"):
+            gradops.to(np.ones(2), name, device)
+    assert gradops.to(np.ones(2), name, "cpu:0") is not None
     with pytest.raises(errors.BackendError, match="Unknown backend"):
         gradops.to(np.ones(2), "cupy")
+
+
+@pytest.mark.parametrize("target", BACKENDS)
+def test_changed_signs(target):
+    """PyTorch changes signs where they are read, and hands over by DLPack what is not changed."""
+    torch = pytest.importorskip("torch")
+    values = np.arange(4.0) + 1j * np.arange(1.0, 5.0)
+    x = torch.tensor(values).conj()
+    np.testing.assert_array_equal(ops.convert_to_numpy(gradops.to(x, target)), values.conj())
+    np.testing.assert_array_equal(ops.convert_to_numpy(gradops.to(x.imag, target)), -values.imag)
+
+
+def test_read_only_memory_is_not_written_to():
+    torch = pytest.importorskip("torch")
+    x = aligned(np.arange(3.0))
+    x.flags.writeable = False
+    y = gradops.to(x, "torch")
+    y[0] = 9
+    assert x.tolist() == [0, 1, 2] and isinstance(y, torch.Tensor)
+
+
+@pytest.mark.parametrize("target", BACKENDS)
+def test_other_byte_orders(target):
+    x = np.arange(3.0).astype(">f8")
+    np.testing.assert_array_equal(ops.convert_to_numpy(gradops.to(x, target)), x)
+    with config.use_backend(target):
+        np.testing.assert_allclose(ops.convert_to_numpy(ops.exp(ops.convert_to_tensor(x))), np.exp(x))
+
+
+@pytest.mark.parametrize("target", BACKENDS)
+def test_what_the_other_library_has_not(target):
+    """TensorFlow would end the process where it hands a text over."""
+    given = {"numpy": [np.array(["a"]), np.array([1, None], object)]}
+    if "torch" in BACKENDS:
+        import torch
+
+        given["torch"] = [torch.eye(2).to_sparse(), torch.ones(2, device="meta")]
+    if "tensorflow" in BACKENDS:
+        import tensorflow as tf
+
+        given["tensorflow"] = [tf.constant(["a"])]
+    if "jax" in BACKENDS:
+        import jax
+
+        given["jax"] = [jax.random.key(0)]
+    for x in (x for source, xs in given.items() if source != target for x in xs):
+        with pytest.raises(errors.ArgumentTypeError, match=f"`to`: {target} cannot have"):
+            gradops.to(x, target)
+
+
+@pytest.mark.parametrize("name", [b for b in BACKENDS if b != "torch"])
+def test_what_the_standard_lets_others_ask(name):
+    """`copy`, `dl_device` and `max_version` of a variable's `__dlpack__`."""
+    data = made(name, aligned(np.arange(4.0)))
+    v = Variable(data)
+    if not hasattr(data, "__dlpack__"):
+        pytest.skip(f"tensors of this {name} speak no DLPack")
+    where = v.__dlpack_device__()
+    assert tuple(map(int, where)) == (1, 0)
+    everything = {"stream": None, "max_version": (1, 1), "dl_device": where, "copy": True}
+    assert "dltensor" in repr(v.__dlpack__(**everything)) and "dltensor" in repr(v.__dlpack__())
+    copied = np.from_dlpack(v, copy=True)
+    np.testing.assert_array_equal(copied, np.arange(4.0))
+    assert copied.ctypes.data != np.asarray(data).ctypes.data
+    with pytest.raises((BufferError, RuntimeError)):
+        v.__dlpack__(dl_device=(2, 0))
+
+
+def test_in_compiled_functions():
+    torch = pytest.importorskip("torch")
+    made_in = torch.compile(lambda x: x + gradops.to(np.ones(2, "float32"), "torch"), fullgraph=True, backend="eager")
+    assert made_in(torch.ones(2)).tolist() == [2, 2]
+    out = torch.compile(lambda x: gradops.to(x + 1, "numpy"), backend="eager")  # the graph ends there
+    assert out(torch.ones(2)).tolist() == [2, 2]
+    with pytest.raises(errors.ArgumentTypeError, match="`to`: numpy cannot have"):
+        torch.func.vmap(lambda x: gradops.to(x, "numpy"))(torch.ones(2, 2))
+
+
+def test_traced_tensors_have_no_values():
+    jax = pytest.importorskip("jax")
+    for transform in (jax.jit, jax.vmap):
+        with pytest.raises(errors.JitError):
+            transform(lambda x: gradops.to(x, "numpy"))(jax.numpy.ones(2))
+    with pytest.raises(errors.GradientError, match="being recorded"):
+        jax.grad(lambda x: gradops.to(x, "numpy").sum())(jax.numpy.ones(2))
+
+
+def test_a_variable_that_a_tape_watches():
+    tf = pytest.importorskip("tensorflow")
+    v, constant = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0], trainable=False)
+    assert gradops.to(v, "numpy").tolist() == [1, 2]
+    with tf.GradientTape():
+        assert gradops.to(constant, "numpy").tolist() == [1, 2]
+        with pytest.raises(errors.GradientError, match="being recorded"):
+            gradops.to(v, "numpy")
+
+
+def test_a_tangent_is_not_lost():
+    torch = pytest.importorskip("torch")
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(errors.GradientError, match="being recorded"):
+            gradops.to(x, "numpy")
 
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "jax"])

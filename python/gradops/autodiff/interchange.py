@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from .. import backends, config
-from ..backends.numpy.base import at_whole_address
-from ..errors import BackendError, GradientError, TypeOf
+from ..errors import ArgumentTypeError, BackendError, GradientError, GradopsError, JitError, TypeOf
 from .variable import Variable, method
 
 __all__ = ["to"]
@@ -24,12 +25,14 @@ def to(x, backend: str, device=None):
     Returns:
         A tensor of the same shape and dtype; ``x`` itself where it is of that library and there already. It shares
         its memory with ``x`` where the libraries can (DLPack), so write to neither; they cannot where JAX's 64-bit
-        mode is off, the memory is not laid out as the other library needs it (also complex numbers that R made), or the
-        dtype is not known there (NumPy: bfloat16 becomes float32).
+        mode is off, PyTorch would write to a read-only array, the memory is not laid out as the other library needs
+        it (also complex numbers that R made), or the dtype is not known there (NumPy: bfloat16 becomes float32).
 
     Raises:
         GradientError: a tensor or variable whose gradient is being recorded: it cannot follow to another library.
         BackendError: an unknown or uninstalled backend, or a device that it does not have.
+        ArgumentTypeError: what the other library lacks: texts, sparse tensors, 8-bit floats, rows of a `vmap`.
+        JitError: a tensor of a compiled function, whose values are not known.
 
     Gradient:
         None between libraries; inside of one it is the upstream gradient.
@@ -39,30 +42,53 @@ def to(x, backend: str, device=None):
         if x.requires_grad:
             raise _recorded(x)
         x = x.data
-    source = backends.of(x := backends.held(x))
+    x = backends.held(x)
+    source = backends.of(x)
     if source is None:
         target.prepare(config.floatx())
-        x = target.convert(x)
+        x = _converted(x, target)
     elif source is not target:
         if source.derivatives.records(x):
-            raise _recorded(x)
-        x = _shared(x, source, target)
+            raise _traced(x, source) or _recorded(x)
+        x = _moved(x, source, target)
     return x if device is None else _placed(x, target, device)
+
+
+to.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
+
+
+def _moved(x, source, target):
+    if not backends.reading():
+        return _shared(x, source, target)
+    if target.derivatives.own_tape and isinstance(x, np.ndarray):  # a tensor to `torch.compile`
+        return target.convert(x)
+    return sys.modules["torch"].compiler.disable(_shared)(x, source, target)
 
 
 def _shared(x, source, target):
     """The same memory where the libraries can, else a copy."""
-    if any(step < 0 for step in getattr(x, "strides", ())):  # which DLPack has, and PyTorch breaks off at
-        return target.convert(source.to_numpy(x))
-    if isinstance(x, np.ndarray):
-        x = at_whole_address(x)
     try:
+        x = source.handed_over(x)
         found = target.from_dlpack(x)
         if found is not None and target.dtype_name(found) == source.dtype_name(x):
             return found
     except Exception:  # each library has errors of its own for what it cannot share
         pass
-    return target.convert(source.to_numpy(x))
+    return _converted(x, target, source)
+
+
+def _converted(x, target, source=None):
+    try:
+        if source is None:
+            return target.convert(x)
+        dtype = "bfloat16" if source.dtype_name(x) == "bfloat16" and target is not backends.embedded() else None
+        return target.convert(source.to_numpy(x), dtype)  # NumPy has no bfloat16
+    except GradopsError:
+        raise
+    except Exception as error:
+        raise ArgumentTypeError(
+            f"`to`: {target.name} cannot have {{x}}: {_said(error)}", argument="x", x=TypeOf(x)
+        ) from error
 
 
 def _placed(x, target, device):
@@ -72,8 +98,23 @@ def _placed(x, target, device):
         raise
     except Exception as error:
         raise BackendError(
-            f"`to`: {target.name} cannot put a tensor on the device {device!r}: {error}", argument="device"
+            f"`to`: {target.name} cannot put a tensor on the device {device!r}: {_said(error)}", argument="device"
         ) from error
+
+
+def _said(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _traced(x, source) -> JitError | None:
+    """The reason where ``x`` has no values as it is traced."""
+    try:
+        source.to_numpy(x)
+    except JitError as error:
+        return error
+    except Exception:  # of a derivative in which it cannot be read
+        pass
+    return None
 
 
 def _recorded(x) -> GradientError:
@@ -86,8 +127,11 @@ def _recorded(x) -> GradientError:
 
 
 @method("__dlpack__")
-def _dlpack(self: Variable, **arguments):
+def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, copy=None):
     """The data's DLPack capsule, as other libraries' ``from_dlpack(v)`` ask for it; they share its memory.
+
+    Args:
+        stream, max_version, dl_device, copy: as the array API standard has them; what the data's own library is given.
 
     Raises:
         GradientError: a variable that requires a gradient, as PyTorch's tensors do.
@@ -95,7 +139,14 @@ def _dlpack(self: Variable, **arguments):
     """
     if self.requires_grad:
         raise _recorded(self)
-    return _speaking_dlpack(self).__dlpack__(**arguments)
+    data = _speaking_dlpack(self)
+    if copy:  # which TensorFlow's do not know, nor a device, though it be theirs
+        owner = backends.of(data)
+        data, copy = owner.convert(np.array(owner.to_numpy(data)), owner.dtype_name(data)), None
+    if dl_device is not None and tuple(map(int, dl_device)) == tuple(map(int, data.__dlpack_device__())):
+        dl_device = None
+    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return data.__dlpack__(**{name: value for name, value in asked.items() if value is not None})
 
 
 @method("__dlpack_device__")

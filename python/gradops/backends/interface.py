@@ -152,6 +152,14 @@ class Backend(_Contract):
             JitError: a tensor that is being traced.
         """
 
+    def handed_over(self, x):
+        """``x`` with its values as they stand in memory, which others read by DLPack: a copy where they do not.
+
+        Raises:
+            TypeError: values that no other library can read.
+        """
+        return x
+
     def from_dlpack(self, x):
         """Another library's tensor as one of this, without a copy; None, or any error, where it must be copied."""
         return None
@@ -162,7 +170,7 @@ class Backend(_Contract):
         Raises:
             BackendError: a device that the library does not have; an error of the library's own.
         """
-        if device != "cpu":
+        if device not in ("cpu", "cpu:0"):
             raise BackendError(f"`to`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
         return x
 

@@ -87,7 +87,7 @@ class _Custom:
         self.gradient = gradient
         self._arguments: Arguments | None = None
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
-        self._forms: dict[CodeType, Form] = {}
+        self._forms: dict[CodeType | None, Form] = {}
         functools.update_wrapper(self, f)
 
     def __get__(self, instance, owner=None):

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import defaults, dtypes
+from ...errors import BackendError
 from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
 
@@ -94,7 +95,10 @@ def from_dlpack(x):
 def place(x, device):
     if isinstance(device, str):
         platform, _, number = device.partition(":")
-        device = jax.devices(platform)[int(number or 0)]
+        known = jax.devices(platform) if platform else []
+        if number and not number.isdecimal() or int(number or 0) >= len(known):
+            raise BackendError(f"`to`: JAX has no device {device!r}.", argument="device")
+        device = known[int(number or 0)]
     return jax.device_put(x, device)
 
 

@@ -2,7 +2,7 @@
 
 from .activations import *  # noqa: F403
 from .attention import *  # noqa: F403
-from .base import cast, convert, copy, dtype_name, from_dlpack, is_tensor_type, prepare, to_numpy, yields  # noqa: F401
+from .base import cast, convert, copy, dtype_name, from_dlpack, handed_over, is_tensor_type, prepare, to_numpy, yields  # noqa: F401
 from .bitwise import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bounds import *  # noqa: F403

@@ -81,6 +81,11 @@ def dtype_name(x) -> str:
     return _names[x.dtype]
 
 
+def handed_over(x: np.ndarray) -> np.ndarray:
+    """A copy of what runs backwards, which DLPack has, and PyTorch breaks off at."""
+    return x.copy() if min(x.strides, default=0) < 0 else at_whole_address(x)
+
+
 def from_dlpack(x) -> np.ndarray:
     return np.from_dlpack(x)
 

@@ -9,6 +9,7 @@ from .base import (  # noqa: F401
     copy,
     dtype_name,
     from_dlpack,
+    handed_over,
     is_tensor_type,
     owns,
     place,

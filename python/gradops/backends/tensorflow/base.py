@@ -59,6 +59,13 @@ def dtype_name(x) -> str:
     return getattr(x.dtype, "name", x.dtype)  # of a Keras variable the name itself
 
 
+def handed_over(x):
+    """TensorFlow ends the process where it hands over what is no number."""
+    if not x.dtype.size:
+        raise TypeError(f"a tensor of dtype {x.dtype.name} is not numeric")
+    return x
+
+
 def from_dlpack(x):
     """None for memory that is not on the CPU's boundaries of 64 bytes, of which TensorFlow's kernels take no care."""
     if x.__dlpack_device__()[0] == _CPU and np.from_dlpack(x).ctypes.data % 64:
@@ -73,7 +80,8 @@ def place(x, device):
     if isinstance(device, str):
         kind, _, number = device.partition(":")
         kind = "GPU" if kind in ("cuda", "gpu") else kind.upper()
-        if int(number or 0) >= len(tf.config.list_logical_devices(kind)):  # TensorFlow would take another
+        known = tf.config.list_logical_devices(kind)
+        if number and not number.isdecimal() or int(number or 0) >= len(known):  # TensorFlow would take another
             raise BackendError(f"`to`: TensorFlow has no device {device!r}.", argument="device")
         device = f"/{kind}:{number or 0}"
     with tf.device(device):

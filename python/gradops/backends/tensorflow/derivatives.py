@@ -134,7 +134,7 @@ def _custom_in_graph(run, inputs: list) -> list:
 
 
 def records(x) -> bool:
-    return closures.watched([x])
+    return closures.watched([tf.convert_to_tensor(x)])  # of a `tf.Variable` what is read is watched
 
 
 def value_and_grad(run, leaves: list) -> tuple:

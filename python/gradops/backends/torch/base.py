@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ... import defaults, dtypes
-from ...errors import JitError
+from ...errors import BackendError, JitError
 from .. import interface
 from ..numpy import base as _numpy
 from ..tracing import compiling, constant, reading
@@ -37,6 +37,8 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return torch.tensor(_numpy.convert(value), device=device).to(torch.bfloat16)
     array = _numpy.at_whole_address(_numpy.convert(value, dtype))
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return torch.tensor(np.ascontiguousarray(array).reshape(array.shape), device=device)
 
 
@@ -73,12 +75,21 @@ def dtype_name(x) -> str:
     return NAMES[x.dtype]
 
 
-def from_dlpack(x) -> torch.Tensor:
-    return torch.from_dlpack(x)
+def handed_over(x) -> torch.Tensor:
+    """Numbers whose sign is changed where they are read are handed over by DLPack as they were before."""
+    return x.resolve_conj().resolve_neg()
+
+
+def from_dlpack(x) -> torch.Tensor | None:
+    """None for read-only memory, to which a tensor would write."""
+    return None if isinstance(x, np.ndarray) and not x.flags.writeable else torch.from_dlpack(x)
 
 
 def place(x, device) -> torch.Tensor:
-    return x.to(device)
+    where = torch.device(device)
+    if where.type == "cpu" and where.index:
+        raise BackendError(f"`to`: PyTorch has no device {device!r}.", argument="device")
+    return x.to(where)
 
 
 def to_numpy(x) -> np.ndarray:

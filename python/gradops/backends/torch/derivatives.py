@@ -245,7 +245,7 @@ own_tape = True
 
 
 def records(x) -> bool:
-    return x.requires_grad and torch.is_grad_enabled()
+    return x.requires_grad and torch.is_grad_enabled() or transforms.is_dual(x)
 
 
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
