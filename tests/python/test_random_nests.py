@@ -14,21 +14,22 @@ from gradops import Variable, autodiff, ops
 INPUTS = [np.array([0.3, -0.7, 1.1]), np.array([-0.4, 0.9, 0.2])]
 
 
-def of_variables(program, library="numpy"):
-    leaves = [Variable(tensors(x, library), requires_grad=True) for x in INPUTS]
-    y = loss(program, leaves)
-    return y, *_twice(y, leaves, autodiff.grad)
+def leaves_of(library: str) -> list:
+    if library == "torch":
+        return [tensors(x, library).requires_grad_() for x in INPUTS]
+    return [Variable(tensors(x, library), requires_grad=True) for x in INPUTS]
 
 
-def of_torch(program):
-    import torch
+def of_leaves(library: str):
+    def derivatives(program):
+        leaves = leaves_of(library)
+        y = loss(program, leaves)
+        return y, *twice(y, leaves, autodiff.grad)
 
-    leaves = [torch.tensor(x, requires_grad=True) for x in INPUTS]
-    y = loss(program, leaves)
-    return y, *_twice(y, leaves, torch.autograd.grad)
+    return derivatives
 
 
-def _twice(y, leaves, grad):
+def twice(y, leaves, grad):
     none = [ops.zeros_like(x) for x in leaves]
     options = {"allow_unused": True, "materialize_grads": True}
     first = grad(y, leaves, create_graph=True, **options) if y.requires_grad else none
@@ -52,14 +53,14 @@ def of_functions(library: str, compiled: bool = False):
 
 
 WAYS = {
-    "variables": (of_variables, ("write", "no_grad", "checkpoint")),
-    "torch": (of_torch, ("write", "no_grad", "checkpoint")),
+    "variables": (of_leaves("numpy"), ("write", "no_grad", "checkpoint")),
+    "torch": (of_leaves("torch"), ("write", "no_grad", "checkpoint")),
     "jax": (of_functions("jax"), ("checkpoint",)),
     "tensorflow": (of_functions("tensorflow"), ()),
     "numpy": (of_functions("numpy"), ("write", "checkpoint")),
     "numpy, compiled": (of_functions("numpy", compiled=True), ("write", "checkpoint")),
-    "variables on JAX": (lambda program: of_variables(program, "jax"), ("no_grad", "checkpoint")),
-    "variables on TensorFlow": (lambda program: of_variables(program, "tensorflow"), ("no_grad", "checkpoint")),
+    "variables on JAX": (of_leaves("jax"), ("no_grad", "checkpoint")),
+    "variables on TensorFlow": (of_leaves("tensorflow"), ("no_grad", "checkpoint")),
 }
 QUICK = {"variables": 30, "torch": 15, "numpy": 10, "numpy, compiled": 8}
 STALE = ("in place", "in-place", "inplace")
