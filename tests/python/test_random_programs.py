@@ -89,17 +89,17 @@ def check_elsewhere(library: str, program: Program, compiled: bool = True) -> No
         same(compiled_derivative(library, program)(*inputs), wanted, program)
 
 
-LIBRARIES = ("torch", "tensorflow", "jax")
-
-
 @pytest.mark.parametrize("library, count", [("torch", 10), ("tensorflow", 2)])
 def test_elsewhere(library, count):
     for seed in range(count):
         check_elsewhere(library, Program(seed), compiled=seed == 1)
 
 
+MANY = {"torch": 100, "tensorflow": 100, "jax": 25}  # JAX compiles each op of each shape: ten seconds a program
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("seed", seeds(100))
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library, seed", [(library, seed) for library, count in MANY.items() for seed in seeds(count)])
 def test_many_elsewhere(library, seed):
-    check_elsewhere(library, Program(seed))
+    """By PyTorch's compiler, which takes ten seconds too, each fourth program."""
+    check_elsewhere(library, Program(seed), compiled=library != "torch" or seed % 4 == 0)
