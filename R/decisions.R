@@ -11,12 +11,25 @@ plain <- function(x) {
     return(x)
   }
   value <- py_to_r(call_core("interop.r.if_known", x))
-  if (is.null(value)) {
-    return(NULL)
-  }
+  if (is.null(value)) NULL else like_tensor(value, x)
+}
+
+# A tensor's values as R has them: with its names, a vector where it has one dimension.
+like_tensor <- function(value, x) {
   if (length(dim(value)) == 1L) dim(value) <- NULL
   if (is.null(dim(value))) names(value) <- names_tensor(x)
   value
+}
+
+# The values of what decides in code that `jit` traces, for which alone the program is then; NULL where it must not be.
+looked_at <- function(x, form) {
+  found <- py_to_r(call_core("interop.r.decided", x, form))
+  if (is.null(found)) {
+    return(NULL)
+  }
+  value <- found[[1]]
+  is.na(value) <- found[[2]]
+  like_tensor(value, x)
 }
 
 # The values of what decides, or the error that names the call that needs them.

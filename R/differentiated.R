@@ -49,7 +49,8 @@ explain_branch <- function(condition, class = "gradops_error_type") {
   explain_hint(condition, class)
   explain_stopifnot(condition, class)
   call <- conditionCall(condition)
-  if (inherits(condition, "simpleError") && rlang::is_call(call, c("if", "while"))) {
+  is_missing <- identical(conditionMessage(condition), gettext("missing value where TRUE/FALSE needed", domain = "R"))
+  if (inherits(condition, "simpleError") && !is_missing && rlang::is_call(call, c("if", "while"))) {
     abort(
       c(
         sprintf("`%s` looked at a value: its condition is a tensor, not TRUE or FALSE.", as.character(call[[1]])),

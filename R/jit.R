@@ -10,12 +10,18 @@
 #' What `f` finds outside, such as data, is part of what was traced. At each call the variables that `f` (and functions
 #' of yours that it calls) closes over are compared with those, and `f` is traced again if one was assigned anew;
 #' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.
+#'
+#' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
+#' `stopifnot()`. What was traced holds for values with which `f` would go the same way; each call sees whether it does,
+#' and for another way `f` is traced again: up to 32 of them, and as long as those that are there are gone again; else it
+#' runs uncompiled, with a warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use
+#' `ifelse()`, [op_cond()] or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
 #'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
-#' - `gradops_error_jit`: `f` looks at values, or draws R's random numbers, while it is traced.
+#' - `gradops_error_jit`: `f` looks at values where it must not, or draws R's random numbers, while it is traced.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' @examplesIf gradops_available()
 #' f <- jit(function(x) sum(exp(x)^2))

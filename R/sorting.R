@@ -32,7 +32,8 @@ which <- function(x, arr.ind = FALSE, useNames = TRUE) {
 }
 
 which_tensor <- function(x, arr.ind = FALSE, useNames = TRUE) {
-  values <- known_values(x) %||% needs_values("`which()`", "Use the booleans themselves: `ifelse()`, `op_where()`.")
+  values <- known_values(x) %||% looked_at(x, "which") %||%
+    needs_values("`which()`", "Use the booleans themselves: `ifelse()`, `op_where()`.")
   base::which(if (length(dim(values)) > 1L) values else as.vector(values), arr.ind, useNames)
 }
 

@@ -176,7 +176,7 @@ condition <- function(x, form) {
 }
 
 decided <- function(x, form, code) {
-  value <- plain(x)
+  value <- plain(x) %||% looked_at(x, form)
   if (is.null(value)) {
     written <- deparse(as_written(code), nlines = 1)[1]
     where <- if (form %in% c("&&", "||")) "`%2$s` in `%1$s`" else "`%s (%s)`"

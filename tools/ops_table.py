@@ -44,7 +44,7 @@ Compiled: what the libraries' own compilers do with values and gradients of an o
 what is compiled: `torch.compile(fullgraph=True)`, `tf.function`, that with `jit_compile=True` (XLA), and `jax.jit`.
 `yes`; `values`, where the gradient is not compiled; `no`, which is an error. The reasons stand below the table. It is
 what `tests/python/test_engines_compiled.py` finds, in float64 on the CPU; `gradops.jit` takes all ops but those of
-which values decide the shape (`test_parity_jit.py`).
+which values decide the shape (`test_parity_jit.py`), and on NumPy `nonzero`, `where` and masks of these too.
 
 Written by `tools/ops_table.py` from the code; do not edit.
 """

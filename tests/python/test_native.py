@@ -490,3 +490,17 @@ def test_a_missing_llvmlite_is_no_warning(monkeypatch):
             assert "none native: llvmlite is not installed" in compiled.explain()
     finally:
         machine.machine.cache_clear()
+
+
+@needs_machine
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_truth_values_of_small_arrays(axis):
+    def f(x):
+        y = x * 2 - 1
+        found = [ops.any(y > 0, axis), ops.all(y > 0, axis, keepdims=True), ops.any(ops.isnan(y), axis)]
+        return [*found, ops.where(found[1], x, -x), ops.logical_and(found[0], ops.all(x < 9, axis))]
+
+    for x in (np.eye(3), np.ones((2, 4)), np.array([[np.nan, 0.0], [1.0, -0.0]]), np.zeros((1, 3))):
+        natively, by_numpy, explained = both(f, x)
+        assert_same_bits(natively, by_numpy)
+        assert not explained.refused

@@ -53,7 +53,7 @@ wrong_compiled <- function(case) {
   if (is.character(found)) {
     return(sprintf("%s, compiled: %s", case$name, found))
   }
-  if (isTRUE(case$decides)) {
+  if (isTRUE(case$decides) && config_backend() != "numpy") {
     return(sprintf("%s, compiled: a value was looked at without an error", case$name))
   }
   value <- quietly(case$f(second))

@@ -136,24 +136,6 @@ test_that("R compiles a function also after it was differentiated", {
   expect_true(any(grepl("<bytecode", utils::capture.output(print(f)), fixed = TRUE)))
 })
 
-test_each("compiled code says which form looks at a value", {
-  says <- function(f, form) {
-    error <- expect_error(jit(f)(c(1, 2)), class = "gradops_error_jit")
-    expect_match(conditionMessage(error), form, fixed = TRUE)
-  }
-  says(function(p) if (p[1] > 0) p else -p, "`if (p[1] > 0)`")
-  says(function(p) while (sum(p) < 3) p <- p * 2, "`while (sum(p) < 3)`")
-  says(function(p) if (length(p) > 1 && all(p > 0)) p else -p, "`all(p > 0)` in `&&`")
-  says(function(p) if (p[1] == 2 || p[2] == 2) p else -p, "`p[1] == 2` in `||`")
-  says(function(p) switch(p[1], p, -p), "`switch (p[1])`")
-  says(function(p) {
-    stopifnot(p > 0)
-    p
-  }, "`stopifnot (p > 0)`")
-  says(function(p) if (2 %in% p) p else -p, "`%in%()`")
-  says(function(p) p[p > 1], "x[i]")
-})
-
 test_each("what stopifnot() says is base R's", {
   expect_error(gradient(function(p) stopifnot(sum(p) > 5, TRUE), c(1, 2)), "sum(p) > 5 is not TRUE", fixed = TRUE)
   expect_error(gradient(function(p) stopifnot("too small" = all(p > 5)), c(1, 2)), "too small", fixed = TRUE)

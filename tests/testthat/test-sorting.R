@@ -28,7 +28,7 @@ test_each("order is R's", {
   m <- matrix(c(1, 5, 3, 2), 2)
   expect_identical(unname(which(op_convert_to_tensor(m) > 2, arr.ind = TRUE)), unname(which(m > 2, arr.ind = TRUE)))
   expect_identical(duplicated(op_convert_to_tensor(c(1, 2, 1))), c(FALSE, FALSE, TRUE))
-  for (f in list(order, function(x) which(x > 1), unique)) {
+  for (f in list(order, unique)) {
     expect_error(jit(function(x) x[f(x)])(v), "while a function is traced")
   }
 })
@@ -37,7 +37,7 @@ test_each("values may be looked at while a derivative is taken, not while a func
   f <- function(x) sum(x[order(x)] * c(1, 2, 3)) * if (as.logical(x[1] > 0)) 1 else -1
   expect_equal(gradient(f, c(3, 1, 2)), c(3, 1, 2))
   expect_equal(gradient(f, c(-3, 1, 2)), c(-1, -2, -3))
-  expect_error(jit(f)(c(3, 1, 2)), class = "gradops_error")
+  expect_error(jit(f)(c(3, 1, 2)), class = "gradops_error") # by `order()`
   expect_equal(jit(function(x) x * as.numeric(x)[1])(c(3, 1)), c(9, 3))
 })
 

@@ -51,15 +51,20 @@ class Traced:
     def __repr__(self) -> str:
         return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
 
-    def _refuse(self, *_, **__):
+    def refuse(self, *_, **__):
         raise JitError(
             "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
             hint="use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
             "static",
         )
 
-    __bool__ = __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _refuse
-    _constant = _refuse
+    __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = refuse
+    _constant = refuse
+
+    def __bool__(self) -> bool:
+        value = bool(self.value)
+        self.program.look(self if self.dtype == bool else ops.not_equal(self, 0))
+        return value
 
     def _described(self):
         return self.value

@@ -5,6 +5,7 @@ A loop over observations is thousands of them, so they are no objects: five whol
 
 from __future__ import annotations
 
+import bisect
 import functools
 import operator
 from array import array
@@ -234,6 +235,13 @@ class Operations:
         if len(recent) == _RECENT:
             self._older, self._recent = recent, {}
         return place
+
+    def row(self, place: int) -> list[int] | None:
+        """The words of the operation whose result is at a place; None where there is none."""
+        words = self._words
+        at = bisect.bisect_left(range(1, len(words) // WIDTH), place, key=lambda i: words[i * WIDTH + 1]) + 1
+        found = words[at * WIDTH : (at + 1) * WIDTH].tolist()
+        return found if found and found[1] == place else None
 
     def are_used_by(self, places: tuple) -> bool:
         """Whether there may be results among some places of what is in no block yet."""

@@ -16,6 +16,7 @@ from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeO
 from ..ops._structures import recorder
 from . import emission
 from .captured import Captured, lost_gradient
+from .guards import Branching, Guarded, Guards
 from .program import Program
 from .recorder import Recorder
 from .traced import Traced, register
@@ -104,16 +105,18 @@ class Compiled:
             return self._traced(*arguments(tensors))
 
         if not signature.recordable:
-            compiled = signature.backend.derivatives.compile(f)
-
-            def program(tensors):
-                return compiled(*tensors)
-
-            text = f"compiled by {signature.backend.name}"
-            program.explained = lambda: text  # type: ignore[attr-defined]
+            program: Any = _by_library(signature.backend, f)
             self.programs[signature.key] = program
             return program
-        program = self.programs[signature.key] = trace(f, signature.tensors, self.analyse)
+        program = trace(f, signature.tensors, self.analyse)
+        if program.looks:
+
+            def function(tensors):
+                given, keywords = arguments(tensors)
+                return self.f(*given, **keywords)
+
+            program = Branching(program, functools.partial(trace, f), function)
+        self.programs[signature.key] = program
         if signature.is_of_arrays:
             self.programs[_of_arrays(signature.args)] = program
         return program
@@ -141,6 +144,17 @@ class Compiled:
         captured.forget_own_changes()
         self.captured = captured
         return result
+
+
+def _by_library(backend, f: Callable) -> Callable:
+    """What a library's own compiler makes of ``f``."""
+    compiled = backend.derivatives.compile(f)
+
+    def program(tensors):
+        return compiled(*tensors)
+
+    program.explained = lambda: f"compiled by {backend.name}"  # type: ignore[attr-defined]
+    return program
 
 
 def _of_arrays(arrays) -> tuple:
@@ -260,6 +274,8 @@ def _uncollected():
 def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     register()
     program = Program(in_blocks=True)
+    guards = Guards()
+    program.guards = guards if analyse is None else None
     token = recorder.set(Recorder(program, unrolled=analyse is not None))
     try:
         result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -272,18 +288,25 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
     del result, leaves
+    program.guards = None
     program.finish()
-    function = emission.function(program, outputs)
+    function = emission.function(program, outputs, None if guards.hold is None else guards.hold.place)
+    if guards.count:
+        function = Guarded(function, guards.count)
+
+    def found(values):
+        return form, function(*values)
 
     def run(values):
         return _tree.unflatten(form, function(*values))
 
-    run.flat, run.form = function, form  # type: ignore[attr-defined]
+    run.flat, run.form, run.found, run.looks = function, form, found, guards.count  # type: ignore[attr-defined]
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
     takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
-    run.explained = lambda: f"({takes}): {function.native}"  # type: ignore[attr-defined]
+    looks = f", one way of its branches, {guards.count} values looked at" if guards.count else ""
+    run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run

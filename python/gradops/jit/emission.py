@@ -19,22 +19,23 @@ from .program import Program
 _numbers = itertools.count(1)
 
 
-def function(program: Program, outputs: list) -> Any:
+def function(program: Program, outputs: list, holds: Place | None = None) -> Any:
     """The program as a function of its inputs that gives the list of outputs.
 
     Args:
         outputs: places of traced arrays, or values that do not depend on the inputs.
+        holds: of a truth value; where it is false the function gives None.
 
     Returns:
         A function with its ``source``, its number of ``steps`` and what is ``native`` of it.
     """
-    wanted = {o.index for o in outputs if isinstance(o, Place)}
+    wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     needed = needed_steps(program, wanted)
     steps, explained = native.lowered(program, needed, wanted)
     steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
-    source, scope = emit(program, steps, outputs, last, over, own)
+    source, scope = emit(program, steps, outputs, last, over, own, holds)
     made: Any = _source.function(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
     return made
@@ -106,11 +107,17 @@ def _fits(operand, result) -> bool:
 
 
 def emit(
-    program: Program, steps: list[Step], outputs: list, last: dict[int, int], over: dict[int, int], own: Collection[int]
+    program: Program,
+    steps: list[Step],
+    outputs: list,
+    last: dict[int, int],
+    over: dict[int, int],
+    own: Collection[int],
+    holds: Place | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """The source, and the values that it names: kernels, constants, arguments that are no places."""
     scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
-    wanted = {o.index for o in outputs if isinstance(o, Place)}
+    wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     held = {*wanted, *program.constants, *program.inputs}  # what stays: arguments are their caller's, too
     lines = []
     for i, step in enumerate(steps):
@@ -136,6 +143,8 @@ def emit(
         taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
         scope.update(owned=owned, taken=taken)
         returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
+    if holds is not None:
+        returned += f" if v{holds.index} else None"
     lines.append(f"return {returned}")
     return f"def program({parameters}):\n" + "".join(f"    {line}\n" for line in lines), scope
 

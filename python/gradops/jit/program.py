@@ -7,7 +7,7 @@ function of it.
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .blocks import Operations, is_number, of_numbers
 from .calls import Step, direct, holds_arrays, key_of, placed, values_of
 from .memory import Memories
 from .values import Values
+
+if TYPE_CHECKING:
+    from .guards import Guards
 
 
 class Program:
@@ -41,6 +44,7 @@ class Program:
         operations: operations on single numbers; of blocks what is in none yet.
         logs: what the tape has of these.
         memories: which of its arrays share memory.
+        guards: what the function has looked at; None where it must not look.
         current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
             that is done.
     """
@@ -53,6 +57,7 @@ class Program:
         self.replayed: dict[Program, dict[int, Any]] = {}
         self.passed: dict[int, tuple[Any, Any]] = {}
         self.logs: list[Any] = []
+        self.guards: Guards | None = None
         self.current: Program | None = self
         self.inputs: list[int] = []
         self.steps: list[Any] = []
@@ -162,6 +167,21 @@ class Program:
             for program, before in programs:
                 program.current = before
             inner.current = None
+
+    def look(self, x):
+        """The values of an array, truth values or whole numbers, with which alone the program holds from here on.
+
+        Raises:
+            JitError: in a function that a loop or branch calls, or what is compiled is analysed.
+        """
+        if not self.may_look:
+            x.refuse()
+        return self.guards.look(x)  # type: ignore[union-attr]
+
+    @property
+    def may_look(self) -> bool:
+        """Whether a function may look at values, as what it does is written down here for these alone."""
+        return self.guards is not None and self.current is self
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""

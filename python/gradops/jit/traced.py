@@ -54,7 +54,7 @@ def dtype_name(x: Traced) -> str:
 
 
 def to_numpy(x: Traced):
-    x._refuse()
+    x.refuse()
 
 
 def convert(value, dtype=None, like=None):
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
 def static_value(x: Traced):
     """The value of an array that does not depend on the arguments."""
     if x.place.index not in x.program.constants:
-        x._refuse()
+        x.refuse()
     return x.value
 
 
@@ -134,6 +134,8 @@ def _recorded(name: str, kernel):
         if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
         if asks_for_values and _has_unknown_shape(name, arguments):
+            if program.may_look:
+                return record(*_looked_at(name, arguments))
             raise JitError(
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
@@ -154,6 +156,22 @@ def _has_unknown_shape(name: str, arguments) -> bool:
         return any(isinstance(x, Traced) and x.dtype == bool for x in items(arguments[1:]))
     positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1
     return positions and isinstance(arguments[0], Traced)
+
+
+def _looked_at(name: str, arguments: tuple) -> tuple:
+    """The arguments with the values by which the shape of the result goes."""
+    first, *rest = arguments
+    if name == "get_item":
+        return first, *map(_with_truth_values, rest)
+    return _with_truth_values(first if first.dtype == bool else ops.not_equal(first, 0)), *rest
+
+
+def _with_truth_values(x):
+    if isinstance(x, Traced):
+        return x.program.look(x) if x.dtype == bool else x
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)(map(_with_truth_values, x))
+    return x
 
 
 def _current() -> Program:

@@ -42,6 +42,7 @@ from .calls import (
     variable,
     vectorize,
 )
+from .decisions import decided
 from .direct import direct, pair
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
@@ -85,6 +86,7 @@ __all__ = [
     "corner",
     "crossprod",
     "curvature",
+    "decided",
     "derivative",
     "describe",
     "direct",

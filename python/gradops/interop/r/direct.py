@@ -56,8 +56,9 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
         """The value and the derivative, by a program that is there already; None without one."""
         if config.default_backend() is not embedded or (program := compiled.known(arguments)) is None:
             return None
-        (_, value), derivative = program.form.parts[0].parts, program.form.parts[1]
-        return program.flat(*arguments)[-2:] if value.kind == derivative.kind == "leaf" else None
+        form, leaves = program.found(arguments)
+        (_, value), derivative = form.parts[0].parts, form.parts[1]
+        return leaves[-2:] if value.kind == derivative.kind == "leaf" else None
 
     def call(*arguments):
         try:

@@ -15,6 +15,7 @@ from ... import backends, ops
 from ...autodiff import Variable
 from ...errors import ArgumentTypeError, AxisError, Given, JitError
 from ...ops._checks import known
+from .decisions import decided
 
 
 def _tensor(x):
@@ -156,10 +157,7 @@ def _positions(index, size: int) -> Any:
             raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
         values = known(index)
         if values is None and "bool" in str(ops.dtype(index)):
-            raise JitError(
-                "`x[i]` by booleans looks at values, which are not known while a function is compiled: "
-                "as many elements come of it as are true. `ops.where` has a fixed shape."
-            )
+            values = _looked_at(index, size)
         if values is None:  # in a trace, where what is not a position from 1 is one that there is none of
             return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
         index = values
@@ -181,6 +179,20 @@ def _positions(index, size: int) -> Any:
     if array.size and array.max() > size:
         raise _out_of_range(f"{size} elements", array.max())
     return array - 1
+
+
+def _looked_at(index, size: int) -> np.ndarray:
+    """The truth values of a traced array, with which alone the program holds then."""
+    found = decided(index, "[")
+    if found is None:
+        raise JitError(
+            "`x[i]` by booleans looks at values, which are not known while a function is compiled: "
+            "as many elements come of it as are true. `ops.where` has a fixed shape."
+        )
+    values, missing = found
+    if np.any(missing):
+        raise _out_of_range(f"{size} elements", "NA")
+    return np.asarray(values)
 
 
 def _out_of_range(there: str, position=None) -> AxisError:

@@ -68,6 +68,23 @@ _reduction("max", "max")
 _reduction("min", "min")
 
 
+def _truth(name: str, instruction: str) -> None:
+    def rule(lowering: Lowering, step, x, axis=None, keepdims=False):
+        refuse_unless(np.asarray(lowering.example(x)).dtype == BOOL, "a truth value of numbers")
+        rows, _ = _along(lowering, x, axis, None)
+        refuse_unless(rows.shape[-1] > 0, "a truth value of nothing")
+        out = np.empty(rows.shape[:-1], np.int64)
+        for i in np.ndindex(out.shape):
+            out[i] = lowering.code.reduced(instruction, rows[i], FLOATS[0])
+        return out.reshape(np.shape(lowering.value(step)))
+
+    RULES[name] = rule
+
+
+_truth("any", "max")
+_truth("all", "min")
+
+
 @rule("mean")
 def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
     rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)

@@ -1,0 +1,97 @@
+"""What R code decides by in a function that ``jit`` traces: values, with R's NA where a comparison met NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import ops
+from ...errors import JitError
+from ...jit.array import Traced
+from ...jit.bodies import data_of
+from ...jit.guards import made_by
+from . import values
+
+_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+_MOVES = frozenset(("get_item", "reshape", "broadcast_to", "transpose", "squeeze"))
+
+
+def decided(value, form: str):
+    """The values for R, where they are missing, and None for what must stay unknown.
+
+    Args:
+        value: what decides.
+        form: of R's syntax, as ``"if"``, or the function that asks.
+    """
+    x = data_of(value)
+    if not isinstance(x, Traced) or x.dtype.kind not in "bif":
+        return None
+    look = x.program.look
+    try:
+        missing = _missing(x)
+        if x.dtype.kind == "f":
+            if form == "switch":  # which goes by whole numbers
+                x = ops.trunc(x)
+            elif form in ("if", "while", "&&", "||"):
+                x = ops.not_equal(x, 0)
+            else:
+                return None
+        found = look(x)
+        absent = None if missing is None else look(missing)
+    except JitError:
+        return None
+    return values.to_r(np.asarray(found)), absent is not None and values.to_r(np.asarray(absent))
+
+
+def _missing(x: Traced) -> Traced | None:
+    """Where R has NA for truth values, or for the numbers that decide; None for nowhere."""
+    if x.dtype.kind == "f":
+        return ops.isnan(x)
+    if x.dtype.kind != "b":
+        return None
+    name, arguments = made_by(x)
+    if name in _COMPARISONS:
+        return _either(*[_of_number(y) for y in arguments])
+    if name == "logical_not":
+        return _of(arguments[0])
+    if name in ("logical_and", "logical_or"):
+        settles = ops.logical_not if name == "logical_and" else _same
+        (a, b), (missing_a, missing_b) = arguments, map(_of, arguments)
+        missing = _either(missing_a, missing_b)
+        if missing is None:
+            return None
+        return _without(missing, *[_without(settles(y), m) for y, m in ((a, missing_a), (b, missing_b))])
+    if name in ("any", "all"):
+        y, *settings = arguments
+        missing = _of(y)
+        if missing is None:
+            return None
+        settles = ops.logical_not if name == "all" else _same
+        return _without(ops.any(missing, *settings), ops.any(_without(settles(y), missing), *settings))
+    if name in _MOVES:
+        missing = _of(arguments[0])
+        return None if missing is None else getattr(ops, name)(missing, *arguments[1:])
+    return None
+
+
+def _same(x):
+    return x
+
+
+def _of(x) -> Traced | None:
+    return _missing(x) if isinstance(x, Traced) else None
+
+
+def _of_number(x) -> Traced | None:
+    return ops.isnan(x) if isinstance(x, Traced) and x.dtype.kind == "f" else None
+
+
+def _either(*missing) -> Traced | None:
+    found = [x for x in missing if x is not None]
+    return found[0] if len(found) == 1 else ops.logical_or(*found) if found else None
+
+
+def _without(x, *settled) -> Traced:
+    for other in settled:
+        if other is not None:
+            x = ops.logical_and(x, ops.logical_not(other))
+    return x

@@ -1,0 +1,174 @@
+"""Branches on values in compiled functions: a program for each way that they went.
+
+While a function is traced its values are known for the arguments at hand. Where it looks at one, as ``if x > 0`` does,
+the program that is written holds for arguments with which it would have seen the same; it says so with its results.
+For others the function is traced again. (Guards, as of the traces of LuaJIT and PyPy, which leave one where a guard
+fails: https://doi.org/10.1145/1565824.1565827.)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _tree, ops
+from .array import Place, Traced
+from .blocks import Operation
+from .bodies import data_of
+from .calls import Step
+
+if TYPE_CHECKING:
+    from .program import Program
+
+MOST = 32
+"""How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""
+FEW = 4
+"""How many are compiled before any has come again. Where each call goes another way compiling only costs."""
+
+
+class Guards:
+    """What a function has looked at while it was traced.
+
+    Attributes:
+        hold: a traced truth value, whether all of that is again what it was; None of a function that has not looked.
+        count: how many values it has looked at.
+    """
+
+    def __init__(self) -> None:
+        self.hold: Any = None
+        self._known: set[int] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._known)
+
+    def look(self, x: Traced):
+        """The value of truth values or whole numbers, with which alone the program holds from here on."""
+        if x.stale:
+            x.refuse_stale()
+        if x.place in x.program.constants or x.place in self._known:
+            return x.value
+        self._known.add(x.place)
+        if x.dtype == bool and not x.ndim:
+            same = x if x.value else ops.logical_not(x)
+        else:
+            same = ops.all(ops.equal(x, x.value))
+        self.hold = same if self.hold is None else ops.logical_and(self.hold, same)
+        return x.value
+
+
+def made_by(x: Traced) -> tuple[str, tuple]:
+    """The op that a traced array is the result of, and its arguments; the empty name where there is none."""
+    program, place = x.program, int(x.place)
+    row = program.operations.row(place)
+    if row is not None:
+        number, _, *operands = row
+        what = Operation.known[number]
+        return what.name, tuple([_at(program, p) for p in operands[: what.operands]])
+    for step in reversed(program.steps):
+        if isinstance(step, Step) and place in step.places:
+            return step.name, _arguments(program, step.arguments)
+    return "", ()
+
+
+def _at(program: Program, place: int) -> Traced:
+    return Traced(program.values[place], program, Place(place))
+
+
+def _arguments(program: Program, spec):
+    if spec.__class__ is Place:
+        return _at(program, spec)
+    if isinstance(spec, (list, tuple)):
+        return type(spec)([_arguments(program, part) for part in spec])
+    return spec
+
+
+class Guarded:
+    """A program that holds for the way that the branches of its function went.
+
+    Args:
+        function: what :func:`.emission.function` made of it.
+        count: how many values the function looks at.
+    """
+
+    def __init__(self, function: Any, count: int):
+        self._function = function
+        self.source, self.steps, self.native, self.count = function.source, function.steps, function.native, count
+
+    def __call__(self, *values) -> list | None:
+        """The outputs; None where the branches go another way.
+
+        There an error is none of the function's, nor a warning: it is raised by what would not have been reached.
+        """
+        warned = _Warned()
+        handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
+        try:
+            with np.errstate(call=warned, **handled):
+                found = self._function(*values)
+        except Exception:
+            return None  # what is an error in the way that they go is raised by the function itself
+        return self._function(*values) if warned.was and found is not None else found
+
+
+class _Warned:
+    was = False
+
+    def __call__(self, what: str, flag: int) -> None:
+        self.was = True
+
+
+class Branching:
+    """The programs of one signature, one for each way that branches went, called with the list of tensors.
+
+    Args:
+        program: the first, as :func:`.compiled.trace` gives it.
+        trace: gives that of other tensors.
+        function: what is compiled, of the tensors.
+    """
+
+    def __init__(self, program: Any, trace: Callable, function: Callable):
+        self._ways: tuple[Any, ...] = (program,)
+        self._trace, self._function = trace, function
+        self._used = 0  # how many calls went a way that was there
+        self._warned = False
+
+    def __call__(self, tensors):
+        form, found = self.found(tensors)
+        return _tree.unflatten(form, found)
+
+    def found(self, tensors) -> tuple[Any, list]:
+        """The structure of the result and its leaves.
+
+        Warns:
+            RuntimeWarning: this way is not compiled; once.
+        """
+        for program in self._ways:
+            found = program.flat(*tensors)
+            if found is not None:
+                self._used += 1
+                if program is not self._ways[0]:  # the next call often goes the same way
+                    self._ways = (program, *[p for p in self._ways if p is not program])
+                return program.form, found
+        count = len(self._ways)
+        if count < FEW or count < MOST and self._used >= count:
+            program = self._trace(tensors)
+            self._ways = (program, *self._ways)
+            found = program.flat(*tensors)
+            if found is not None:
+                return program.form, found
+        elif not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the branches of a compiled function went {count} ways, and now another, for which it is not "
+                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        leaves, form = _tree.flatten(self._function(tensors))
+        return form, [x.copy() if isinstance(x, np.ndarray) else x for x in map(data_of, leaves)]
+
+    def explained(self) -> str:
+        return "\n".join(program.explained() for program in self._ways)

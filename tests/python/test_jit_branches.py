@@ -1,0 +1,326 @@
+"""Branches on values in compiled functions on NumPy: a program for each way that they go."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parity import BACKENDS
+from seeds import seeds
+
+import gradops
+from gradops import backends, grad, ops, value_and_grad
+from gradops.errors import GradopsError, JitError
+from gradops.functional import hessian
+from gradops.jit import guards, jit
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def ways(compiled) -> int:
+    return compiled.explain().count("one way of its branches")
+
+
+def penalised(x):
+    if x[0] <= 0:
+        return 1e10 + 0 * x[1]
+    s = ops.log(x[0])
+    return s * x[1] ** 2 if s > 1 and x[1] > s else s * x[1]
+
+
+def root(x):
+    y = x
+    while abs(y * y / x - 1) > 1e-5:
+        y = (y + x / y) / 2
+    return y
+
+
+def masked(x):
+    big = x > 1.5
+    return ops.sum(x[big] ** 2) + ops.sum(x[ops.nonzero(~big)[0]]) * int(len(x))
+
+
+def sorted_out(x):
+    return ops.sum(ops.stack([v**2 if v > 0 else -v for v in x]))
+
+
+def chosen(x):
+    return ops.sum(x**2) if ops.any(x > 2) or not ops.all(x < 5) else ops.prod(x)
+
+
+POINTS = {
+    penalised: [[1.0, 2.0], [-1.0, 2.0], [4.0, 2.0], [4.0, 0.5], [0.0, 1.0], [np.nan, 1.0], [1.0, np.inf]],
+    root: [2.0, 3.0, 100.0, 1e-6],
+    masked: [[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [0.0, 0.0, 0.0], [2.0, 2.0, 2.0], [np.nan, 1.0, 2.0]],
+    sorted_out: [[1.0, -2.0, 3.0], [-1.0, -2.0, -0.0], [0.0, 1.0, np.inf]],
+    chosen: [[1.0, 2.0, 3.0], [1.0, 1.0, 2.0], [-6.0, 1.0, 0.5]],
+}
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@pytest.mark.parametrize("f", POINTS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_value_and_gradient_are_those_of_the_function_itself(f, dtype):
+    both = jit(value_and_grad(f))
+    points = [np.array(x, dtype) for x in POINTS[f]]
+    for _ in range(2):
+        for x in points:
+            with np.errstate(all="ignore"):
+                wanted = value_and_grad(f)(x)
+                found = both(x)
+            for a, b in zip(found, wanted):
+                assert a.dtype == b.dtype and a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == "float32" else 1e-12)
+    assert 1 < ways(both) <= len(points)
+
+
+def test_one_program_for_each_way_and_none_where_nothing_is_looked_at():
+    both = jit(value_and_grad(penalised))
+    for x in ([1.0, 2.0], [1.5, 2.5], [2.0, 0.1]):
+        both(np.array(x))
+    assert ways(both) == 1
+    both(np.array([-1.0, 2.0]))
+    assert ways(both) == 2
+    plain = jit(value_and_grad(lambda x: ops.sum(ops.where(x > 1, x, 0.0))))
+    plain(X), plain(-X)
+    assert ways(plain) == 0
+    by_shape = jit(lambda x: x * 2 if x.ndim and x.shape[0] > 2 else x)
+    by_shape(X)
+    assert ways(by_shape) == 0
+
+
+def test_second_derivatives():
+    f = jit(lambda x: hessian(penalised, x))
+    for x in map(np.array, POINTS[penalised][:5]):
+        wanted = hessian(penalised, x)
+        np.testing.assert_allclose(f(x), wanted, rtol=1e-12)
+        np.testing.assert_allclose(hessian(jit(penalised), x), wanted, rtol=1e-12)
+
+
+def test_another_way_warns_of_nothing_and_fails_at_nothing():
+    """What would not have been reached says nothing: a logarithm, a factor, a position."""
+
+    def f(x, a):
+        if ops.any(x <= 0):
+            return ops.sum(x)
+        return ops.sum(ops.log(x)) + ops.sum(ops.cholesky(a * x[0]))
+
+    both = jit(value_and_grad(f))
+    a = np.eye(40)
+    both(X, a)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (-X, 0 * X):
+            value, slope = both(x, a)
+            assert value == np.sum(x)
+            np.testing.assert_array_equal(slope, 1)
+        with np.errstate(all="raise"):
+            assert both(-X, a)[0] == -6
+            assert both(X, a)[0] == value_and_grad(f)(X, a)[0]
+
+
+def test_warnings_and_errors_of_the_way_taken_stay():
+    def f(x, a):
+        return ops.log(x[0]) if x[1] > 0 else ops.sum(ops.cholesky(a))
+
+    compiled = jit(f)
+    compiled(X, np.eye(3)), compiled(-X, np.eye(3))
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert compiled(np.array([0.0, 1.0, 1.0]), np.eye(3)) == -np.inf
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        compiled(np.array([0.0, 1.0, 1.0]), np.eye(3))
+    with np.errstate(divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(np.array([0.0, 1.0, 1.0]), np.eye(3)) == -np.inf
+    with pytest.raises(GradopsError, match="positive definite"):
+        compiled(-X, -np.eye(3))
+    assert compiled(-X, np.eye(3)) == 3
+    with pytest.raises(ValueError, match="ambiguous"):
+        jit(lambda x: x if x > 0 else -x)(X)
+
+
+def test_an_error_in_a_branch_is_the_functions():
+    def f(x):
+        if x[0] < 0:
+            raise KeyError("negative")
+        return x * 2
+
+    compiled = jit(f)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), 2 * X)
+        with pytest.raises(KeyError, match="negative"):
+            compiled(-X)
+
+
+def test_ways_of_other_structures_and_results_that_are_the_callers():
+    def f(x):
+        if x[0] > 2:
+            return {"twice": x * 2}
+        return (x, x[1:]) if x[0] > 0 else 3.5
+
+    compiled = jit(f)
+    for _ in range(2):
+        x = X.copy()
+        first, second = compiled(x)
+        first[:], second[:] = 0, 0
+        np.testing.assert_array_equal(x, X)
+        np.testing.assert_array_equal(compiled(X + 2)["twice"], 2 * X + 4)
+        assert compiled(-X) == 3.5
+
+
+def test_what_is_closed_over_decides_anew():
+    weights = np.array([1.0, -1.0])
+    compiled = jit(lambda x: x * 2 if x[0] * weights[0] > 0 else -x)
+    np.testing.assert_array_equal(compiled(X), 2 * X)
+    weights[0] = -1.0
+    np.testing.assert_array_equal(compiled(X), -X)
+    np.testing.assert_array_equal(compiled(-X), -2 * X)
+
+
+def test_whole_numbers_decide():
+    def f(x, n):
+        return x * 2 if n else -x
+
+    compiled = jit(f)
+    for n in (0, 1, 2, 0):
+        np.testing.assert_array_equal(compiled(X, np.array(n)), f(X, n))
+    assert ways(compiled) == 2  # by truth, not by number
+
+
+def test_more_ways_than_are_compiled_run_as_they_would_without():
+    def f(x):
+        total = ops.sum(x)
+        for v in x:
+            total = total + (v**2 if v > 0 else -v)
+        return total
+
+    both = jit(value_and_grad(f))
+
+    def check_at(x):
+        for a, b in zip(both(x), value_and_grad(f)(x)):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+    points = [np.array([1.0 if i >> k & 1 else -1.0 for k in range(6)]) for i in range(2**6)]
+    with pytest.warns(RuntimeWarning, match="ways, and now another") as seen:
+        for x in points:
+            check_at(x)
+    assert ways(both) == guards.FEW  # as none came again
+    for x in points:
+        for factor in (1.0, 2.0, 3.0):
+            check_at(x * factor)
+    assert ways(both) == guards.MOST
+    assert len([w for w in seen if "now another" in str(w.message)]) == 1
+
+
+def test_where_it_must_not_look_it_says_so():
+    """The functions that loops and branches call, and what is analysed for its sparsity."""
+    with pytest.raises(JitError, match="looked at a value"):
+        jit(lambda x: ops.scan(lambda c, y: (c + y if y > 0 else c, c), 0.0 * x[0], ops.concatenate([x, x]))[0])(X)
+    with pytest.raises(JitError, match="looked at a value"):
+        hessian(lambda x: ops.sum(x**2) if x[0] > 0 else ops.sum(x), X, sparse=True)
+    for f in (lambda x: float(x[0]), lambda x: np.asarray(x), lambda x: x.item(), lambda x: range(x[0])):
+        with pytest.raises((JitError, TypeError)):
+            jit(f)(X)
+    counted = jit(lambda x: ops.fori_loop(0, 6, lambda i, c: c * 2 if c < 10 else c, x))
+    assert counted(np.array(1.0)) == 16 and counted(np.array(5.0)) == 10
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
+def test_other_libraries_compilers_take_no_branches(backend):
+    x = backends.by_name(backend).convert(X)
+    with pytest.raises(JitError, match="looked at a value"):
+        jit(lambda x: x if ops.sum(x) > 0 else -x)(x)
+
+
+def test_custom_gradients_and_scopes_in_branches():
+    def f(x):
+        y = gradops.scaled_gradient(x, -1.0) if x[0] > 0 else gradops.stop_gradient(x)
+        return ops.sum(y**2) + ops.sum(x)
+
+    compiled = jit(grad(f))
+    for x in (X, -X, X):
+        np.testing.assert_array_equal(compiled(x), grad(f)(x))
+    np.testing.assert_array_equal(compiled(X), 1 - 2 * X)
+
+
+def test_threads_at_once():
+    both = jit(value_and_grad(sorted_out))
+    points = [np.array(x) * s for x in POINTS[sorted_out][:2] for s in (1.0, -1.0)]
+    wanted = [value_and_grad(sorted_out)(x) for x in points]
+    failed = []
+
+    def run(k):
+        for i in range(60):
+            j = (i + k) % len(points)
+            for a, b in zip(both(points[j]), wanted[j]):
+                if not np.allclose(a, b, rtol=1e-12, atol=0):
+                    failed.append((j, a, b))
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
+
+
+# Random programs ------------------------------------------------------------------------------------------------------
+
+
+def random_function(seed: int):
+    """Some forty lines of code on numbers and vectors that branches, masks and loops by what it finds."""
+    rng = np.random.default_rng(seed)
+    lines = [(int(rng.integers(7)), *map(int, rng.integers(0, 1000, 3)), float(rng.normal())) for _ in range(40)]
+
+    def f(x):
+        numbers, vectors = [x[0], x[1]], [x, x * 0.5 + 0.1]
+        for kind, i, j, k, c in lines:
+            a, b = numbers[i % len(numbers)], numbers[j % len(numbers)]
+            v, w = vectors[i % len(vectors)], vectors[k % len(vectors)]
+            if kind == 0:
+                numbers.append(ops.tanh(a * c + b))
+            elif kind == 1:
+                numbers.append(a * b if a > c else a - b)
+            elif kind == 2:
+                numbers.append(ops.sum(v[v > c]) * 0.3 if ops.any(v > c) and a < 1 else ops.sin(b))
+            elif kind == 3:
+                vectors.append(ops.where(w > c, v, -w) if not (b < a or a < c) else ops.tanh(v + w))
+            elif kind == 4:
+                while abs(a) > 0.5:
+                    a = a / 2
+                numbers.append(a)
+            elif kind == 5:
+                vectors.append(v * a if ops.sum(v) > ops.sum(w) * c else ops.cos(w))
+            else:
+                numbers.append(ops.max(v) if v[k % 4] > 0 else ops.sum(ops.tanh(w)))
+        return sum(numbers) + ops.sum(ops.tanh(vectors[-1]))
+
+    return f
+
+
+def check(seed: int) -> None:
+    f = random_function(seed)
+    both = jit(value_and_grad(f))
+    rng = np.random.default_rng(seed + 1)
+    points = rng.normal(size=(6, 4)) * 2
+    for x in (*points[:3], *points):
+        for a, b in zip(both(x), value_and_grad(f)(x)):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, err_msg=f"seed {seed}")
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_random_programs(seed):
+    check(seed)
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds(200))
+def test_many_random_programs(seed):
+    check(seed)
