@@ -143,6 +143,7 @@ def test_tensors_beside_numbers_and_lists_in_a_list(backend):
         "einsum": lambda x, y: ops.einsum("i,i->i", x, y),
         "einsum, first": lambda x, y: ops.einsum("i,i->i", y, x),
         "meshgrid": lambda x, y: ops.multiply(*ops.meshgrid(x, y)),
+        "meshgrid of a number": lambda x, y: ops.multiply(*ops.meshgrid(x, 2.5)),
         "select": lambda x, y: ops.select([[True, False]], [x], y),
         "choice": lambda x, y: ops.select([[True, False]], [y], x),
     }

@@ -13,6 +13,7 @@ from ._checks import check_pieces, check_rank, choice, integer
 from ._compose import promoted
 from ._dispatch import op
 from ._precision import check_fits
+from ._structures import as_tensor, owner_of
 from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of
 from .elementwise import add, divide, floor, greater_equal, multiply, subtract
@@ -186,6 +187,8 @@ def _meshgrid(x: Tensors, indexing: str) -> list:
     places = list(range(len(x)))
     if indexing == "xy" and len(x) > 1:
         places[0], places[1] = 1, 0
+    owner = owner_of("meshgrid", *x)
+    x = [as_tensor("meshgrid", part, owner, "x") for part in x]
     sizes = [0] * len(x)
     for place, part in zip(places, x):
         sizes[place] = size(part)
