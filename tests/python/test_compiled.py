@@ -193,6 +193,55 @@ def test_ranges_of_an_unknown_size():
             assert len(graphs) == 1, name
 
 
+def graphs_of(f, arguments) -> int:
+    """How often a function of numbers is compiled, whose results must be the eager ones."""
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(f, fullgraph=True, backend=backend)
+    with gradops.config.use_backend("torch"):
+        for n in arguments:
+            torch.testing.assert_close(compiled(n), f(n))
+    return len(graphs)
+
+
+OF_SIZES = {
+    "broadcast_to": lambda n: ops.broadcast_to(torch.arange(4.0), (n, 4)),
+    "eye": lambda n: ops.eye(n),
+    "full": lambda n: ops.full((n,), 2.0),
+    "one_hot": lambda n: ops.one_hot(torch.tensor([0, 1, 2]), n),
+    "repeat": lambda n: ops.repeat(torch.arange(4.0), n),
+    "reshape": lambda n: ops.reshape(torch.ones(2 * n), (n, 2)),
+    "roll": lambda n: ops.roll(torch.arange(4.0), n),
+    "segment_sum": lambda n: ops.segment_sum(torch.arange(3.0), torch.tensor([0, 1, 2]), n),
+    "tri": lambda n: ops.tri(n),
+    "tril": lambda n: ops.tril(torch.ones(10, 10), n - 7),
+    "zeros": lambda n: ops.zeros((n, 2)),
+}
+
+
+@pytest.mark.parametrize("name", OF_SIZES)
+def test_sizes_that_change_are_compiled_twice(name):
+    """Once for the first, and once for all others, as PyTorch's own functions."""
+    assert graphs_of(OF_SIZES[name], range(5, 11)) == 2
+
+
+def test_axes_and_levels_that_change_are_compiled_for_each():
+    y = torch.arange(720.0).reshape(1, 2, 3, 4, 5, 6)
+    for f in (
+        lambda axis: ops.roll(y, 1, axis),
+        lambda axis: ops.repeat(y, 2, axis),
+        lambda axis: ops.sum(y, axis),
+        lambda axis: ops.one_hot(torch.tensor([0, 1, 2]), 9, axis=axis - 4),
+    ):
+        assert graphs_of(f, (2, 3, 4, 5)) == 4
+    assert graphs_of(lambda n: ops.quantile(torch.arange(5.0), n / 20), (5, 6, 7)) == 3
+
+
 def test_counts_that_change():
     x = torch.ones(3)
     torch._dynamo.reset()

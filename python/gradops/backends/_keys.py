@@ -93,7 +93,7 @@ def cuts(positions, size: int) -> list[int]:
         ValueError: positions that do not ascend, whose pieces would overlap.
     """
     found = [min(max(int(i) + (size if i < 0 else 0), 0), size) for i in positions]
-    if found != sorted(found):
+    if any(one > next_one for one, next_one in zip(found, found[1:])):
         raise ValueError(f"the positions to cut at must ascend; got {list(positions)}")
     return found
 

@@ -141,7 +141,7 @@ def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
         ArgumentTypeError: not a whole number.
         AxisError: out of range.
     """
-    axis = integer(op, axis, name)
+    axis = operator.index(integer(op, axis, name))
     size = max(rank, 1)
     if not -size <= axis < size:
         raise AxisError(
@@ -167,6 +167,8 @@ def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
 
 def integer(op: str, value, name: str) -> int:
     """A whole number as an int."""
+    if type(value) is int and op in _OF_ANY_NUMBER:
+        return value
     try:
         return operator.index(value)
     except TypeError:
@@ -175,6 +177,25 @@ def integer(op: str, value, name: str) -> int:
     raise ArgumentTypeError(
         f"`{op}`: `{name}` must be a whole number; got {{value}}.", argument=name, value=Given(repr(value), value)
     )
+
+
+_OF_ANY_NUMBER = frozenset(
+    (
+        "broadcast_to",
+        "empty",
+        "eye",
+        "full",
+        "one_hot",
+        "ones",
+        "repeat",
+        "reshape",
+        "roll",
+        "segment_max",
+        "segment_min",
+    )
+    + ("segment_prod", "segment_sum", "tri", "tril", "triu", "zeros")
+)
+"""The ops whose numbers ``torch.compile`` need not know: it compiles them once for all sizes, others for each."""
 
 
 def check_pieces(op: str, count: int, size: int, name: str) -> None:
@@ -239,11 +260,16 @@ def whole(op, value, name: str):
     return integer(op.name, value, name) if isinstance(value, (int, float, np.number)) else value
 
 
+def _axis(op, value, name: str):
+    found = whole(op, value, name)
+    return operator.index(found) if type(found) is int else found
+
+
 def _axes(op, axes, name: str):
     """``Axes`` as an int or a tuple of ints; what is no list as it is."""
     if isinstance(axes, (list, tuple)):
-        return tuple([a if a.__class__ is int else whole(op, a, name) for a in axes])
-    return whole(op, axes, name)
+        return tuple([a if a.__class__ is int else _axis(op, a, name) for a in axes])
+    return _axis(op, axes, name)
 
 
 def _sizes(op, shape, name: str):
@@ -269,7 +295,7 @@ def _integers(op, value, name: str):
 
 
 NORMALISE: dict[str, Callable] = {
-    "Axis": whole,
+    "Axis": _axis,
     "Integer": whole,
     "Integers": _integers,
     "Axes": _axes,

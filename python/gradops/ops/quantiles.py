@@ -202,7 +202,7 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
     count = math.prod([shape(x)[i] for i in axes])
     if is_empty((count,)):
         raise ArgumentError(f"`{op}`: there must be an element to reduce.", argument="x")
-    asked = shape(q)
+    asked = () if isinstance(q, (int, float)) else shape(q)
     line = sort(reshape(transpose(x, (*rest, *axes)) if rank else x, (*outer, count)), -1)
     fractions = reshape(_beside(q, x), (-1,))
     size = cast(count, "float64") if unknown(count) else count
