@@ -70,3 +70,22 @@ def test_bad_input(backend):
         functional.fixed_point(lambda x, a: a * x + 1, 1.0, on(backend, 2.0), max_iterations=5)
     with pytest.raises(ShapeError, match="must keep the shape"):
         functional.fixed_point(lambda x, a: ops.stack([x, x]) * a, 1.0, on(backend, 2.0))
+
+
+def test_single_precision_converges(backend):
+    """A deep equilibrium layer, whose iterates go to and fro within rounding."""
+    generator = np.random.default_rng(0)
+    w, b = 0.3 * generator.normal(size=(4, 4)), generator.normal(size=(16, 4))
+
+    def gradient(dtype):
+        w_, b_, zeros = (ops.cast(on(backend, x), dtype) for x in (w, b, np.zeros((16, 4))))
+
+        def loss(w):
+            z = functional.fixed_point(lambda z, w, b: ops.tanh(ops.matmul(z, w) + b), zeros, w, b_)
+            return ops.sum(ops.square(z))
+
+        return numpy(grad(loss)(w_))
+
+    np.testing.assert_allclose(gradient("float32"), gradient("float64"), rtol=1e-4, atol=1e-4)
+    one, two = (ops.cast(on(backend, x), "float32") for x in (1.0, 2.0))
+    np.testing.assert_allclose(numpy(functional.root(lambda x, a: x * x - a, one, two)), np.sqrt(2), rtol=1e-6)

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
 from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
 from ..ops._checks import integer
+from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
 from .matrices import jacobian, vjp
 
@@ -22,7 +23,8 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
         f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype; a contraction near the solution.
         x0: where to start; the solution does not depend on it and it gets no gradient.
         theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters.
-        tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop.
+        tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop; no less than four units of
+            rounding of ``x0``'s dtype.
         max_iterations: how many steps at most.
 
     Returns:
@@ -130,6 +132,7 @@ def _matrix(f: Callable, x):
 def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
     """Apply ``step`` until nothing changes by more than ``tol``; without recording."""
     start, parameters = stop_gradient(start), stop_gradient(list(parameters))
+    tol = max(tol, 4 * epsilon(start))  # single precision goes to and fro within that
 
     def moved(change, x):
         return reductions.any(
