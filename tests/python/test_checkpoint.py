@@ -426,6 +426,38 @@ def test_checkpoint_with_tensorflow_variables(compiled):
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("use", ["recurrent", "decay before", "decay after", "layer before"])
+def test_a_tensorflow_variable_that_was_read_before(use, compiled):
+    """A checkpointed function's `tf.Variable` that the tape knows already, as a recurrent cell's: it counted twice."""
+    import tensorflow as tf
+
+    w = tf.Variable([[0.5, -0.2], [0.3, 0.4]])
+    cell = lambda h: tf.tanh(h @ w + 1.0)  # noqa: E731
+
+    def loss(cell, x):
+        if use == "recurrent":
+            return tf.reduce_sum(cell(cell(cell(x))))
+        if use == "layer before":
+            return tf.reduce_sum(cell(x @ w))
+        decay = [tf.reduce_sum(w**2)] if use == "decay before" else []
+        found = tf.reduce_sum(cell(x))
+        return found + sum(decay or [tf.reduce_sum(w**2)])
+
+    def gradient(cell):
+        def of(x):
+            with tf.GradientTape() as outer:
+                with tf.GradientTape() as tape:
+                    y = loss(cell, x)
+                first = tape.gradient(y, w)
+            return first, outer.gradient(first, w)
+
+        return (tf.function(of) if compiled else of)(tf.constant([[1.0, 2.0], [0.5, -1.0]]))
+
+    for found, expected in zip(gradient(gradops.checkpoint(cell)), gradient(cell)):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_checkpoint_of_a_torch_module():
     import torch
 

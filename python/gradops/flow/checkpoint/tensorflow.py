@@ -53,7 +53,8 @@ def _checkpoint(run, inputs: list) -> list:
             return values
         variables = list(probe.watched_variables())
         mine = {id(x) for x in inputs}
-        others = [x for x in used.values() if id(x) not in mine and closures.watched([x])]
+        found = [x for x in used.values() if id(x) not in mine and closures.differentiable(x)]  # no variable's handle
+        others = [x for x in found if closures.watched([x])]
     else:
         graph = tf.compat.v1.get_default_graph()
         start = len(graph.get_operations())
