@@ -49,6 +49,7 @@ UNLIKE = [  # beginnings of cases, kinds, libraries (all if none is named), why
     (("extract_sequences", "get_item-int beside"), ("empty",), ("tensorflow",), "docs/differences.md"),
     (("sparsemax", "correlate", "nan_to_num"), ("infinite",), (), "differences of infinities, sums that overflow"),
     (("arctan2",), ("zero",), (), "docs/differences.md"),
+    (("einsum-iij,jk,k",), ("infinite",), (), "docs/differences.md: which two of three are multiplied first"),
     (("window_max", "scatter_update", "segment_m"), ("infinite",), ("torch", "tensorflow"), "docs/differences.md"),
     (("conv_to_kernel",), ("empty",), (), "batches of two sizes"),
     (("add_at", "set_at"), ("empty",), (), "positions and updates that an empty tensor has no place for"),
