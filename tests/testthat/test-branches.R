@@ -74,6 +74,9 @@ test_each("conditions that meet NaN are R's NA: an error, or settled by the rest
     function(p) if (!(p[1] > 0 | p[2] > 5)) sum(p) else sum(p^2),
     function(p) if (all(p > 0)) sum(p) else sum(p^2),
     function(p) if (any(p[1:2] > 5)) sum(p) else sum(p^2),
+    function(p) if (xor(p[1] > 0, p[2] > 5)) sum(p) else sum(p^2),
+    function(p) if (ifelse(p[1] > 0, p[2] > 0, FALSE)) sum(p) else sum(p^2),
+    function(p) if (ifelse(p[2] > 0, p[1] > 0, FALSE)) sum(p) else sum(p),
     function(p) while (p[1] != 2) p <- p / 2
   )) {
     compiled <- objective(f, jit = TRUE)
@@ -90,7 +93,8 @@ test_each("conditions that meet NaN are R's NA: an error, or settled by the rest
     function(p) if (p[1] > 0 | p[2] < 5) sum(p[2]) else p[2]^2,
     function(p) if (any(p < 2)) sum(p[2]) else p[2]^2,
     function(p) if (all(p > 2)) sum(p[2]) else p[2]^2,
-    function(p) if (is.na(p[1])) sum(p[2]) else p[2]^2
+    function(p) if (is.na(p[1])) sum(p[2]) else p[2]^2,
+    function(p) if (ifelse(is.na(p[1]), TRUE, p[1] > 1)) sum(p[2]) else p[2]^2
   )
   for (f in settled) expect_as_uncompiled(f, c(1, 1), c(NaN, 1), c(3, 6))
 })

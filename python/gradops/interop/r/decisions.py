@@ -44,15 +44,19 @@ def decided(value, form: str):
 
 def _missing(x: Traced) -> Traced | None:
     """Where R has NA for truth values, or for the numbers that decide; None for nowhere."""
-    if x.dtype.kind == "f":
-        return ops.isnan(x)
-    if x.dtype.kind != "b":
-        return None
     name, arguments = made_by(x)
     if name in _COMPARISONS:
         return _either(*[_of_number(y) for y in arguments])
-    if name == "logical_not":
+    if name == "logical_not" or name == "cast":
         return _of(arguments[0])
+    if name == "logical_xor":
+        return _either(*map(_of, arguments))
+    if name == "where" and len(arguments) == 3:
+        condition, *chosen = arguments
+        found = [_of(y) for y in chosen]
+        if any(y is not None for y in found):
+            found = [ops.where(condition, *[False if y is None else y for y in found])]
+        return _either(_of(condition), *found)
     if name in ("logical_and", "logical_or"):
         settles = ops.logical_not if name == "logical_and" else _same
         (a, b), (missing_a, missing_b) = arguments, map(_of, arguments)
@@ -70,7 +74,7 @@ def _missing(x: Traced) -> Traced | None:
     if name in _MOVES:
         missing = _of(arguments[0])
         return None if missing is None else getattr(ops, name)(missing, *arguments[1:])
-    return None
+    return _of_number(x)
 
 
 def _same(x):
