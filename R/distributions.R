@@ -48,12 +48,27 @@ density_of <- function(log_density, x, log, outside = FALSE, inner = 0.5) {
     value <- density_of(log_density, ifelse(missing, inner, x), log, if (is.null(outside)) FALSE else outside, inner)
     return(value + base::ifelse(missing, NaN, 0))
   }
-  value <- if (is.null(outside)) {
-    log_density(x)
-  } else {
-    log_density(ifelse(outside, inner, x)) + ifelse(outside, -Inf, 0)
+  if (is.null(outside)) {
+    value <- log_density(x)
+    return(if (log) value else exp(value))
   }
-  if (log) value else exp(value)
+  value <- log_density(ifelse(outside, inner, x))
+  if (!log) value <- exp(value)
+  ending_at(value, outside, if (log) -Inf else 0)
+}
+
+# `value`, `end` where `outside`. That has derivative 0 whatever becomes of it, as in `exp(sum(log(dbinom(2, 1, p))))`.
+ending_at <- function(value, outside, end) {
+  size <- length(value)
+  if (size > 1L && is_any_tensor(value)) {
+    if (length(outside) != size) outside <- recycled(outside, size)
+    if (!identical(dim(outside), dim(value))) outside <- fill(outside, dim(value))
+    keep_names(op_where(outside, end, value), value)
+  } else if (end == 0) {
+    value * ifelse(outside, 0, 1)
+  } else {
+    value + ifelse(outside, end, 0)
+  }
 }
 
 # A comparison that, as in tensors of booleans, is false of what is missing.

@@ -6,7 +6,8 @@
 overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
-    .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part, .Call = call_overload
+    .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
+    .gradops_places = places_where, .Call = call_overload
   )
 }
 

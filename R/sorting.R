@@ -31,6 +31,11 @@ which <- function(x, arr.ind = FALSE, useNames = TRUE) {
   }
 }
 
+# The places where a test holds, or the test itself while its values are not known.
+places_where <- function(x) {
+  if (is_tensor(x) && is.null(known_values(x))) x else which(x)
+}
+
 which_tensor <- function(x, arr.ind = FALSE, useNames = TRUE) {
   values <- known_values(x) %||% looked_at(x, "which") %||%
     needs_values("`which()`", "Use the booleans themselves: `ifelse()`, `op_where()`.")

@@ -110,13 +110,22 @@ rewritten <- function(code, variables = character()) {
   }
 }
 
-# The parts of a call, each rewritten, but for the target of an assignment.
+# The parts of a call, each rewritten, but for the target of an assignment, of which only `x[which(test)]` is.
 within_parts <- function(parts, head, variables) {
   from <- if (head %in% assignments) 3 else 2
+  if (from == 3 && !"which" %in% variables) parts[[2]] <- with_tests(parts[[2]])
   for (i in seq_along(parts)[-seq_len(from - 1)]) {
     if (!rlang::is_missing(parts[[i]]) && is.call(parts[[i]])) parts[[i]] <- rewritten(parts[[i]], variables)
   }
   parts
+}
+
+# `x[which(test)] <- v` is `x[test] <- v`, where what a test says is not known yet.
+with_tests <- function(target) {
+  if (is_call_of(target, "[") && length(target) == 3 && is_call_of(target[[3]], "which") && length(target[[3]]) == 2) {
+    target[[3]][[1]] <- as.name(".gradops_places")
+  }
+  target
 }
 
 defaults_rewritten <- function(formals, variables) {

@@ -214,6 +214,15 @@ def test_mixed_derivative_of_a_power_at_exponent_0(backend):
     np.testing.assert_allclose(by_y, 1 / x + np.log(x) ** 2, rtol=1e-12)
 
 
+@pytest.mark.parametrize("exponent", [0, 0.0])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_power_of_0_has_no_derivative_to_pass_on(backend, exponent):
+    """Also where what is made of it has none, as in ``log(1 - x ** 0)``, whose 0 is a probability."""
+    for outer in (ops.log, ops.sqrt, lambda x: ops.exp(ops.sum(ops.log(x)))):
+        f = lambda x: ops.sum(outer(1 - ops.power(x, exponent)))  # noqa: B023, E731
+        np.testing.assert_array_equal(recorded_gradient(f, np.array([0.5, 2.0]), backend), [0, 0])
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "name", "relu6 hard_sigmoid hard_tanh hard_shrink soft_shrink sparse_plus sparse_sigmoid hard_silu".split()

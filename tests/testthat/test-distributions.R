@@ -81,6 +81,11 @@ test_each("densities are 0 outside of the support, and right on its edge", {
   z <- c(-40, -12, -10.01, -9.99, -1, 0, 3, 9)
   expect_equal(bare(pnorm(variable(z), log.p = TRUE)), pnorm(z, log.p = TRUE), tolerance = 1e-12)
   expect_equal(gradient(function(a) sum(dexp(c(-1, 1), a)), 2), (1 - 2) * exp(-2))
+  # also where what is made of the 0 has no derivative: products over rows by logarithms, as of N-mixtures
+  rows <- function(x) exp(rowSums(log(matrix(x, 2))))
+  never <- function(p) sum(rows(dbinom(c(0, 1, 2, 1), c(1, 2), p)))
+  expect_equal(gradient(never, 0.3), numeric_gradient(never, 0.3), tolerance = 1e-8)
+  expect_equal(objective(never, jit = TRUE)$gr(0.3), numeric_gradient(never, 0.3), tolerance = 1e-8)
   expect_error(dt(variable(1), 3, ncp = 1), "ncp", class = "gradops_error_argument")
   expect_true(is.nan(bare(dnorm(variable(NaN)))))
 })

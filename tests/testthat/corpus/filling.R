@@ -467,3 +467,23 @@ at("read as a whole while it is filled", c(0.5, 0.9), function(p) {
   s[c(1, 1)] <- p
   sum(s^2) + s[1]
 })
+at("where something is missing, by which()", c(0.5, 0.9), function(p) {
+  seen <- c(2, NA, 0, 3)
+  term <- dpois(seen, p[1] * 1:4, log = TRUE) * p[2]
+  term[which(is.na(term))] <- 0
+  sum(term)
+})
+at("one value where a test of what is computed holds", c(0.5, 0.9), function(p) {
+  above <- p * c(2, -3)
+  above[above < 0] <- 0.1
+  low <- outer(p, c(1, -1, 2))
+  low[low < 0.2] <- p[1]
+  low[which(low > 1.1)] <- 3
+  kept <- replace(c(a = p[1], b = p[2]), c(p[2], p[1]) > 0.6, -p[1])
+  sum(above^2) + sum(low * 1:6) + kept["a"]^3 * kept["b"]
+})
+at("values of their own where a test holds", c(0.5, 0.9), decides = NA, function(p) {
+  low <- outer(p, c(1, -1, 2))
+  low[low < 0.2] <- -low[low < 0.2]^2
+  sum(low * 1:6)
+})

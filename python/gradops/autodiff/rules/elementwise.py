@@ -52,7 +52,7 @@ def _half_at_ties(wins, x1, x2, g):
 def _power_base(g, x1, x2):
     if isinstance(x2, (int, float)):
         if not x2:
-            return multiply(g, 0.0)
+            return zeros_like(g)  # also where `g` is NaN
         return g * ((x1 if x2 == 2 else power(x1, x2 - 1)) * x2)
     one = logical_and(equal(x1, 0), equal(x2, 0))  # where it would be 0 * inf
     return multiply(g, multiply(x2, power(x1, where(one, 1.0, subtract(x2, 1)))))

@@ -75,7 +75,11 @@ def assign(x, indices: list, value):
     shape = tuple(x.shape)
     places = np.arange(int(np.prod(shape))).reshape(shape)
     if len(indices) == 1 and isinstance(indices[0], (Variable, *_tensor_types(indices[0]))):
-        indices = [ops.convert_to_numpy(indices[0])]
+        test = _test_of(indices[0], shape)
+        if test is not None and math.prod(np.shape(value)) == 1:
+            return ops.where(test, ops.reshape(value, ()), x)
+        looks = test is not None and known(indices[0]) is None
+        indices = [_looked_at(indices[0], math.prod(shape)) if looks else ops.convert_to_numpy(indices[0])]
         if indices[0].dtype.kind == "b" and indices[0].shape == shape:
             indices = [indices[0].ravel(order="F")]
     chosen = np.asarray(subset(places, indices, False)).ravel(order="F")
@@ -101,6 +105,15 @@ def assign(x, indices: list, value):
         source[chosen] = np.arange(chosen.size) % count
         placed = ops.reshape(ops.take(values, source, 0), shape)
     return ops.where(replaced.reshape(shape), placed, x)
+
+
+def _test_of(index, shape: tuple):
+    """Booleans for each element, in its place; None of another index."""
+    if "bool" not in str(ops.dtype(index)) or math.prod(index.shape) != math.prod(shape):
+        return None
+    if tuple(index.shape) == shape:
+        return index
+    return ops.transpose(ops.reshape(column_major(index), shape[::-1])) if len(shape) > 1 else ops.reshape(index, shape)
 
 
 def put(x, position: float, value):
