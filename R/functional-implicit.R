@@ -6,7 +6,8 @@
 #' @param f A function of `x` and `...` to a value of `x`'s shape.
 #' @param x0 Where to start: R numbers, a tensor or a variable.
 #' @param ... Parameters of `f`: R numbers, tensors or variables.
-#' @param tol The largest change of an element, relative to `1 + abs(x)`, at which to stop.
+#' @param tol The largest change of an element, relative to `1 + abs(x)`, at which to stop. No less than four
+#'   units of rounding of the dtype.
 #' @param max_iterations How many steps at most.
 #' @returns The solution, in the form of `x0`; a tensor where `x0` or a parameter is one.
 #' @section Gradient:

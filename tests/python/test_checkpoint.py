@@ -458,6 +458,27 @@ def test_a_tensorflow_variable_that_was_read_before(use, compiled):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_batch_norm_that_runs_twice(compiled):
+    """As with PyTorch's own checkpoint: the same gradients, and eager twice as many batches."""
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    def run(wrap):
+        torch.manual_seed(0)
+        norm, linear = torch.nn.BatchNorm1d(6), torch.nn.Linear(8, 6)
+        layer = wrap(lambda x: torch.relu(norm(linear(x))))
+        f = lambda x: layer(x).sum() + layer(2 * x).square().mean()  # noqa: E731
+        torch._dynamo.reset()
+        (torch.compile(f, backend="aot_eager") if compiled else f)(torch.randn(16, 8)).backward()
+        return linear.weight.grad, norm.running_mean, int(norm.num_batches_tracked)
+
+    own, native = run(gradops.checkpoint), run(lambda f: lambda x: checkpoint(f, x, use_reentrant=False))
+    torch.testing.assert_close(own, native)
+    torch.testing.assert_close(own[0], run(lambda f: f)[0])
+    assert own[2] == (2 if compiled else 4)
+
+
 def test_checkpoint_of_a_torch_module():
     import torch
 
