@@ -119,13 +119,14 @@ begin_scalars <- function(x) {
   state$scalars <- scalar_log(python, oldClass(x))
 }
 
+first_logged <- 200
 most_logged <- 5000
 
 # Numbers are counted on from log to log.
 scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functions in it are counted as one.
   force(python)
   force(classes)
-  words <- numeric(3 * most_logged)
+  words <- numeric(3 * first_logged)
   used <- 0 # of these
   inputs <- list()
   known_inputs <- 0
@@ -196,7 +197,7 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
   }
 
   add <- function(code, first, second) {
-    if (used == length(words)) write() # R's own search for garbage would visit each handle of a longer one
+    if (used == length(words)) make_room(3)
     words[used + 1] <<- code
     words[used + 2] <<- first
     words[used + 3] <<- second
@@ -206,10 +207,19 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     made
   }
 
+  make_room <- function(needed) {
+    size <- length(words)
+    if (size < 3 * most_logged) {
+      words <<- c(words, numeric(max(size, needed)))
+    } else {
+      write() # R's own search for garbage would visit each handle of a longer one
+    }
+  }
+
   # The same of several, without handles: the numbers.
   add_rows <- function(code, first, second) {
     several <- length(code)
-    if (used + 3 * several > length(words)) write()
+    if (used + 3 * several > length(words)) make_room(3 * several)
     words[used + seq_len(3 * several)] <<- rbind(code, first, second)
     used <<- used + 3 * several
     count <<- count + several

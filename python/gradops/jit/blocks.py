@@ -141,9 +141,9 @@ class Block:
     @functools.cached_property
     def uses(self) -> tuple[Place, ...]:
         """The places of what it takes from outside of it."""
-        rows = self.rows
-        operands = np.unique(rows[:, 2:])
-        return tuple(map(Place, np.setdiff1d(operands[operands > 0], rows[:, 1], assume_unique=True).tolist()))
+        operands = np.unique(self.rows[:, 2:])
+        _, is_own = among(operands, self.places)
+        return tuple(map(Place, operands[(operands > 0) & ~is_own].tolist()))
 
     @property
     def kinds(self) -> list[Operation]:

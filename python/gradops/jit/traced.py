@@ -8,6 +8,7 @@ branch, ``float()``, conversion to NumPy) is an error, as the program would be w
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,10 @@ def prepare(floatx: str) -> None:
 
 
 def dtype_name(x: Traced) -> str:
-    return x.dtype.name
+    return _name(x.dtype)
+
+
+_name = functools.cache(operator.attrgetter("name"))  # which NumPy finds anew each time
 
 
 def to_numpy(x: Traced):
