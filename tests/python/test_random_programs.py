@@ -85,8 +85,18 @@ def check_elsewhere(library: str, program: Program, compiled: bool = True) -> No
         wanted = f(*program.inputs)
     inputs = [tensors(x, library) for x in program.inputs]
     same(f(*inputs), wanted, program)
-    if compiled:
+    if compiled and not (library == "jax" and _has_extremes_of_products(program)):
         same(compiled_derivative(library, program)(*inputs), wanted, program)
+
+
+def _has_extremes_of_products(program: Program) -> bool:
+    """XLA computes a complex product once for each that reads it, without optimizations to other bits.
+
+    So `jax.numpy.max` finds its result among none of its elements then, and its gradient is infinite.
+    """
+    kinds = [step[0] for step in program.steps]
+    extremes = [step[0] == "top" or step[:2] in (("reduce", "max"), ("reduce", "min")) for step in program.steps]
+    return "complex" in kinds and any(extremes[kinds.index("complex") :])
 
 
 @pytest.mark.parametrize("library, count", [("torch", 10), ("tensorflow", 2)])
