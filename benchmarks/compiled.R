@@ -48,7 +48,7 @@ square <- list(f = function(p) sum(p^2), start = c(1, 2))
 
 if (alone > 0) {
   make <- makers[[model[2]]]
-  first(\() make(square), square$start, times = 1)
+  invisible(first(\() make(square), square$start, times = 1))
   cat(first(\() make(cases[[model[1]]]), cases[[model[1]]]$start, times = 1)$ms, "\n")
   quit()
 }
@@ -62,7 +62,7 @@ in_own_process <- function(name, contender) {
   }))
 }
 
-first(\() makers$gradops(square), square$start)
+invisible(first(\() makers$gradops(square), square$start))
 rows <- lapply(names(cases), function(name) {
   case <- cases[[name]]
   x <- case$start
