@@ -247,6 +247,7 @@ def test_custom_gradients_and_scopes_in_branches():
     np.testing.assert_array_equal(compiled(X), 1 - 2 * X)
 
 
+@pytest.mark.filterwarnings("ignore:the branches")  # what two compile at once counts twice
 def test_threads_at_once():
     both = jit(value_and_grad(sorted_out))
     points = [np.array(x) * s for x in POINTS[sorted_out][:2] for s in (1.0, -1.0)]

@@ -360,7 +360,7 @@ def test_changes_of_sign_that_run_as_differences_are_the_same_bits(dtype):
             both = -(left / p)
             return (left + right, b - both), (-v + a, (-b) - v, both + both, -(a - v), right - left)
 
-        (a, b), ys = ops.scan(step, (p, p * 2), rows)
+        (a, b), ys = ops.scan(step, (p, p + p), rows)
         return ops.concatenate([ops.stack([a, b]), *ys])
 
     rows = np.array([1.0, -0.0, 0.3, 0.0, 1e30, -7.0, np.inf, 2.0, np.nan], dtype)

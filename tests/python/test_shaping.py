@@ -361,7 +361,8 @@ def test_products_of_segments_in_traces(trace):
 def test_positions_beside_an_empty_part(backend, key):
     """PyTorch gives an empty tensor: docs/differences.md."""
     t = tensors(x, backend)
-    if backend == "torch":
+    is_unseen = backend == "numpy" and np.__version__ < "2" and not isinstance(key[0], np.ndarray)
+    if backend == "torch" or is_unseen:
         assert 0 in ops.get_item(t, key).shape
     else:
         with pytest.raises(AxisError):

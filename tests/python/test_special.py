@@ -6,6 +6,7 @@ from parity import BACKENDS, native_gradient, numpy, tape_second, tensors
 
 import gradops
 from gradops import Variable, autodiff, ops
+from gradops.jit import jit
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -105,5 +106,9 @@ def test_weak_numbers_stay_weak_in_composed_ops(backend):
         ops.sinc(x),
         ops.deg2rad(x),
         ops.ldexp(x, 2),
+        ops.subtract(ops.min(x), 0.5),
+        ops.power(2.0, ops.divide(1, ops.max(x))),
+        jit(lambda x: ops.subtract(ops.min(x), 0.5) * 2)(x),
+        gradops.grad(lambda x: ops.exp(ops.min(x) * 2.0 - 0.5) / 3.0)(x),
     ):
         assert ops.dtype(y) == "float32"

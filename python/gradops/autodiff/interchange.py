@@ -146,7 +146,15 @@ def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, co
     if dl_device is not None and tuple(map(int, dl_device)) == tuple(map(int, data.__dlpack_device__())):
         dl_device = None
     asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    return data.__dlpack__(**{name: value for name, value in asked.items() if value is not None})
+    asked = {name: value for name, value in asked.items() if value is not None}
+    try:
+        return data.__dlpack__(**asked)
+    except TypeError as error:  # NumPy's before 2.1 know the stream alone
+        if "dl_device" in asked:
+            raise BufferError(f"{TypeOf(data)} cannot go to the device {dl_device}") from error
+        if asked.pop("max_version", None) is None:  # the highest, so that a lower one does
+            raise
+        return data.__dlpack__(**asked)
 
 
 @method("__dlpack_device__")

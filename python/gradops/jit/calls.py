@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.numpy.base import WEAK_NUMBERS
 from .array import Place, Traced, frozen
 
 
@@ -105,6 +106,8 @@ def direct(kernel, values):
     common = None
     for v in values:
         if v.__class__ is float or v.__class__ is int:
+            if not WEAK_NUMBERS:
+                return kernel
             continue
         dtype = getattr(v, "dtype", None)
         if dtype is None or common is not None and dtype != common:

@@ -162,6 +162,10 @@ def floats(x):
     return x.astype(defaults.floatx())
 
 
+WEAK_NUMBERS = np.result_type(np.float32(1), 1.0) == np.float32
+"""Whether a Python number beside a single tensor without dimensions takes its dtype; NumPy 1 makes both float64."""
+
+
 def floating(ufunc):
     """A unary ufunc whose result is floating: integers and bools count as ``floatx``."""
 
@@ -197,7 +201,8 @@ def arithmetic(ufunc):
     def with_number_first(x1, x2):
         return ufunc(x1, x2) if x2.dtype in FLOATING else ufunc(*promoted(x1, x2))
 
-    kernel.for_numbers = (with_number_first, with_number_second)
+    if WEAK_NUMBERS:
+        kernel.for_numbers = (with_number_first, with_number_second)
     kernel.direct = ufunc
     return kernel
 
@@ -217,7 +222,8 @@ def floating_arithmetic(ufunc):
     def with_number_first(x1, x2):
         return ufunc(x1, x2) if x2.dtype in FLOATING else kernel(*promoted(x1, x2))
 
-    kernel.for_numbers = (with_number_first, with_number_second)
+    if WEAK_NUMBERS:
+        kernel.for_numbers = (with_number_first, with_number_second)
     kernel.direct = ufunc
     return kernel
 

@@ -91,6 +91,8 @@ def solve(a, b):
         if failed:
             raise ValueError(_matrices.SINGULAR)
         return y
+    if b.ndim < a.ndim:
+        b = b.reshape((1,) * (a.ndim - b.ndim) + b.shape)  # NumPy 1 would take a matrix for vectors
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
