@@ -12,7 +12,21 @@ from ...jit.guards import made_by
 from . import values
 
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
-_MOVES = frozenset(("get_item", "reshape", "broadcast_to", "transpose", "squeeze"))
+_MOVES = frozenset(
+    (
+        "get_item",
+        "take",
+        "reshape",
+        "broadcast_to",
+        "transpose",
+        "squeeze",
+        "expand_dims",
+        "tile",
+        "repeat",
+        "flip",
+        "roll",
+    )
+)
 
 
 def decided(value, form: str):
@@ -39,7 +53,7 @@ def decided(value, form: str):
         absent = None if missing is None else look(missing)
     except JitError:
         return None
-    return values.to_r(np.asarray(found)), absent is not None and values.to_r(np.asarray(absent))
+    return values.to_r(np.asarray(found)), absent is not None and values.to_r(np.broadcast_to(absent, np.shape(found)))
 
 
 def _missing(x: Traced) -> Traced | None:
@@ -71,6 +85,12 @@ def _missing(x: Traced) -> Traced | None:
             return None
         settles = ops.logical_not if name == "all" else _same
         return _without(ops.any(missing, *settings), ops.any(_without(settles(y), missing), *settings))
+    if name in ("concatenate", "stack"):
+        parts, *settings = arguments
+        found = [_of(y) for y in parts]
+        if all(y is None for y in found):
+            return None
+        return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
     if name in _MOVES:
         missing = _of(arguments[0])
         return None if missing is None else getattr(ops, name)(missing, *arguments[1:])
