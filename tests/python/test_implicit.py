@@ -89,3 +89,8 @@ def test_single_precision_converges(backend):
     np.testing.assert_allclose(gradient("float32"), gradient("float64"), rtol=1e-4, atol=1e-4)
     one, two = (ops.cast(on(backend, x), "float32") for x in (1.0, 2.0))
     np.testing.assert_allclose(numpy(functional.root(lambda x, a: x * x - a, one, two)), np.sqrt(2), rtol=1e-6)
+
+
+def test_tolerances_may_be_arrays():
+    tol = np.array([1e-3, 1e-12])
+    np.testing.assert_allclose(functional.fixed_point(ops.cos, np.ones(2), tol=tol)[1], 0.7390851332151607, rtol=1e-11)

@@ -11,7 +11,15 @@ import pytest
 import gradops
 from gradops import Parameter, Variable, ops
 from gradops.autodiff import Function, enable_grad, no_grad, text, to_dot
-from gradops.errors import ArgumentTypeError, AxisError, BackendError, GradientError, MixedBackendsError, ShapeError
+from gradops.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    BackendError,
+    GradientError,
+    MixedBackendsError,
+    ShapeError,
+)
 
 
 def greeting():
@@ -549,3 +557,12 @@ def test_no_hint_loses_feedback(read):
         with pytest.raises(ArgumentTypeError, match="no array of numbers") as caught:
             read(variable)
         assert "detach" not in str(caught.value) and "item()" in str(caught.value)
+
+
+def test_a_separator_is_text_with_a_character():
+    assert [str(part) for part in text.split("a, b", text.lower(","))] == ["a", " b"]
+    for separator in (np.nan, 3, ["a"], lambda: None):
+        with pytest.raises(ArgumentTypeError, match="`split` takes texts"):
+            text.split("a", separator)
+    with pytest.raises(ArgumentError, match="must not be empty"):
+        text.split("a", "")

@@ -132,7 +132,8 @@ def _matrix(f: Callable, x):
 def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
     """Apply ``step`` until nothing changes by more than ``tol``; without recording."""
     start, parameters = stop_gradient(start), stop_gradient(list(parameters))
-    tol = max(tol, 4 * epsilon(start))  # single precision goes to and fro within that
+    if isinstance(tol, (int, float)):
+        tol = max(tol, 4 * epsilon(start))  # single precision goes to and fro within that
 
     def moved(change, x):
         return reductions.any(

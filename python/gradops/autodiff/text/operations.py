@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentTypeError, Code, TypeOf
+from ...errors import ArgumentError, ArgumentTypeError, Code, TypeOf
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
@@ -44,10 +44,18 @@ def join(texts, separator: str = "") -> Any:
 def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     """The parts of a text, as ``str.split``: a list of text variables.
 
+    Raises:
+        ArgumentTypeError: what is not text.
+        ArgumentError: a separator without a character.
+
     Gradient:
         The feedback on each part, to the text.
     """
     value = _single(text, "split")
+    if separator is not None and not (separator := _single(separator, "split")):
+        raise ArgumentError(
+            "`split`: `separator` must not be empty.", argument="separator", hint="leave it out for spaces"
+        )
     parts = [Text(part, value.roles) for part in value.split(separator, maxsplit)]
     return made("split", [text], parts)
 
