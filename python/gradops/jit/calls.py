@@ -67,6 +67,13 @@ def places(spec) -> list[Place]:
     return found
 
 
+def filled(spec, of: Callable):
+    """An argument with what ``of`` gives for each place in it."""
+    if spec.__class__ is Place:
+        return of(spec)
+    return type(spec)([filled(part, of) for part in spec]) if type(spec) in (list, tuple) else spec
+
+
 def distinct(arguments: tuple) -> tuple[int, ...]:
     """The places among arguments, each once; where that is what they are, the arguments themselves, to save memory."""
     found: dict[int, None] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from .. import _tree, ops
 from .array import Place, Traced
 from .blocks import Operation
 from .bodies import data_of
-from .calls import Step
-
-if TYPE_CHECKING:
-    from .program import Program
+from .calls import Step, filled
 
 MOST = 32
 """How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""
@@ -63,27 +60,19 @@ class Guards:
 def made_by(x: Traced) -> tuple[str, tuple]:
     """The op that a traced array is the result of, and its arguments; the empty name where there is none."""
     program, place = x.program, int(x.place)
+
+    def at(place: int) -> Traced:
+        return Traced(program.values[place], program, Place(place))
+
     row = program.operations.row(place)
     if row is not None:
         number, _, *operands = row
         what = Operation.known[number]
-        return what.name, tuple([_at(program, p) for p in operands[: what.operands]])
+        return what.name, tuple(map(at, operands[: what.operands]))
     for step in reversed(program.steps):
         if isinstance(step, Step) and place in step.places:
-            return step.name, _arguments(program, step.arguments)
+            return step.name, filled(step.arguments, at)
     return "", ()
-
-
-def _at(program: Program, place: int) -> Traced:
-    return Traced(program.values[place], program, Place(place))
-
-
-def _arguments(program: Program, spec):
-    if spec.__class__ is Place:
-        return _at(program, spec)
-    if isinstance(spec, (list, tuple)):
-        return type(spec)([_arguments(program, part) for part in spec])
-    return spec
 
 
 class Guarded:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import JitError
 from .array import Place, Traced, frozen
 from .blocks import Operations, is_number, of_numbers
-from .calls import Step, direct, holds_arrays, key_of, placed, values_of
+from .calls import Step, direct, filled, holds_arrays, key_of, placed, values_of
 from .memory import Memories
 from .values import Values
 
@@ -129,13 +129,8 @@ class Program:
         for place, value in program.constants.items():
             table[place] = self.fold(value) if place in program._folded else self.constant(value)
 
-        def here(spec):
-            if spec.__class__ is Place:
-                return table[spec]
-            return type(spec)(map(here, spec)) if type(spec) in (list, tuple) else spec
-
         for step in program.steps:
-            arguments = here(step.arguments)
+            arguments = filled(step.arguments, table.__getitem__)
             results = self.call(step.name, step.kernel, arguments, values_of(arguments))
             table.update(zip(step.places, results if step.several else [results]))
         self.replayed[program] = table

@@ -192,8 +192,13 @@ _OF_ANY_NUMBER = frozenset(
         "roll",
         "segment_max",
         "segment_min",
+        "segment_prod",
+        "segment_sum",
+        "tri",
+        "tril",
+        "triu",
+        "zeros",
     )
-    + ("segment_prod", "segment_sum", "tri", "tril", "triu", "zeros")
 )
 """The ops whose numbers ``torch.compile`` need not know: it compiles them once for all sizes, others for each."""
 
