@@ -56,6 +56,23 @@ def test_the_derivative_by_the_vector(backend, name):
     np.testing.assert_allclose(numbers(second), 2 * matrix.T @ matrix, rtol=1e-10)
 
 
+@ALL
+@pytest.mark.parametrize("point", [X, 2.0], ids=["array", "number"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_constant_point_takes_the_library_of_the_vector(backend, name, point):
+    """The derivative by the vector was 0 on TensorFlow, and raised on PyTorch, JAX and in compiled functions."""
+    product, f, matrix = PRODUCTS[name]
+    matrix = matrix if np.ndim(point) else np.float64(12)
+    v = on(backend, V if np.ndim(point) else 1.5)
+    by_v = gradops.grad(lambda v: ops.sum(product(f, point, v)[1]))
+    for call in (by_v, gradops.jit(by_v)):
+        np.testing.assert_allclose(numbers(call(v)), matrix.sum(0), rtol=1e-10)
+    for call in (lambda v: product(f, point, v)[1], gradops.jit(lambda v: product(f, point, v)[1])):
+        found = call(v)
+        assert backends.of(found) is backends.by_name(backend)
+        np.testing.assert_allclose(numbers(found), np.dot(matrix, numbers(v)), rtol=1e-10)
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_backward_to_the_vector(name):
     import torch

@@ -136,7 +136,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ArgumentError: no ``v`` for an output that is not a scalar.
     """
     _checks.check_flags("vjp", create_graph=create_graph, strict=strict)
-    at = Point(func, inputs, "vjp")
+    at = Point(func, inputs, "vjp", v)
     return at.derivatives.vjp(at, v, create_graph, strict)
 
 
@@ -157,7 +157,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ArgumentError: no ``v`` for an input of more than one element.
     """
     _checks.check_flags("jvp", create_graph=create_graph, strict=strict)
-    at = Point(func, inputs, "jvp")
+    at = Point(func, inputs, "jvp", v)
     return at.derivatives.jvp(at, v, create_graph, strict)
 
 
@@ -172,7 +172,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         the number of inputs.
     """
     _checks.check_flags("hvp", create_graph=create_graph, strict=strict)
-    at = Point(func, inputs, "hvp")
+    at = Point(func, inputs, "hvp", v)
     found = at.derivatives.hvp(at, v, create_graph, strict)
     return found if found is not NotImplemented else _second_order(jvp, at, v, create_graph, strict)
 
@@ -184,7 +184,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     Args, errors and results: as of :func:`hvp`, which has the same numbers.
     """
     _checks.check_flags("vhp", create_graph=create_graph, strict=strict)
-    at = Point(func, inputs, "vhp")
+    at = Point(func, inputs, "vhp", v)
     found = at.derivatives.vhp(at, v, create_graph, strict)
     return found if found is not NotImplemented else _second_order(vjp, at, tuple(at.tangents(v)), create_graph, strict)
 

@@ -13,7 +13,7 @@ from .reverse import _prepare, no_slope
 
 
 class Point:
-    """A function and the inputs at which it is to be differentiated.
+    """A function and the inputs at which it is to be differentiated, with ``v`` where there is a product with it.
 
     Attributes:
         leaves: the inputs, tensors of one backend or variables over them.
@@ -21,13 +21,14 @@ class Point:
         several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
     """
 
-    def __init__(self, func: Callable, inputs, name: str, real: bool = False):
+    def __init__(self, func: Callable, inputs, name: str, v=None, real: bool = False):
         if not callable(func):
             raise ArgumentError("`func` must be a function; got {func}.", argument="func", func=TypeOf(func))
         self.name, self.real = name, real
         self.several = isinstance(inputs, tuple)
         given = list(inputs) if self.several else [inputs]
-        self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None)
+        beside = v if isinstance(v, (tuple, list)) else (v,)
+        self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None, beside)
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
         self.given = func

@@ -95,12 +95,17 @@ def _chosen(args: tuple, positions: tuple) -> list[int]:
     return chosen
 
 
-def _prepare(leaves: list, positions: tuple, form) -> tuple[backends.Backend, list]:
-    """The backend of the arguments, and the arguments as its tensors."""
+def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.Backend, list]:
+    """The backend of the arguments, and the arguments as its tensors.
+
+    ``beside`` are tensors that the derivative is computed with; they decide where all arguments are constants.
+    """
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
     leaves = [backends.held(leaf) for leaf in leaves]
     kinds = [type(x.data) if isinstance(x, Variable) else type(x) for x in leaves]
+    if not any(isinstance(x, Variable) for x in leaves):
+        kinds += [type(x) for x in map(backends.held, beside) if not isinstance(x, Variable)]
     backend = backends.common(kinds, "grad") or config.default_backend()
     prepared = []
     for leaf in leaves:
