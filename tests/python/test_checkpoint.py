@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import threading
 import weakref
 
@@ -563,6 +564,64 @@ def test_nothing_is_left_behind():
     with pytest.raises(ZeroDivisionError), gradient_checkpoint_scope(), gradient_checkpoint_scope():
         kept = torch.exp(a)
         raise ZeroDivisionError
+    del kept
+    nothing_left()
+
+
+def test_nothing_is_left_of_what_a_backward_pass_drops():
+    import torch
+
+    class Kept(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = x
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, upstream):
+            del ctx.kept
+            return upstream * 2
+
+    a, _, _ = torch_leaves()
+    with gradient_checkpoint_scope():
+        x = a.exp()
+    y = Kept.apply(x).sum()
+    del x
+    y.backward()
+    torch.testing.assert_close(a.grad, 2 * a.detach().exp())
+    torch.sin(a)
+    nothing_left()
+
+
+def test_a_scope_does_not_look_at_the_others_that_live():
+    import torch
+
+    a, _, _ = torch_leaves()
+    kept = []
+
+    def calls() -> int:
+        """How many Python functions a scope calls."""
+        seen = [0]
+
+        def count(frame, event, argument):
+            seen[0] += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            with gradient_checkpoint_scope():
+                kept.append(torch.sin(a) * a)
+        finally:
+            sys.setprofile(before)
+        return seen[0]
+
+    gc.collect()
+    gc.disable()
+    try:
+        counts = [calls() for _ in range(50)]
+    finally:
+        gc.enable()
+    assert counts[-1] == counts[5]
     del kept
     nothing_left()
 

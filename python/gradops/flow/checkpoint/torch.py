@@ -27,6 +27,9 @@ class _Local(threading.local):
     plan: TorchPlan | None = None
     lasting: saved_tensors_hooks | None = None
 
+    def __init__(self):
+        self.living: set[TorchPlan] = set()
+
 
 _local = _Local()
 _passes: dict[int, dict] = {}
@@ -61,6 +64,7 @@ class _Stored:
 
 
 def _pack(t):
+    _maybe_retire()
     made = None if busy else storages.get(key_of(t))
     same: list[Handle] = []
     if made is not None and made.alive() and not made.filled_unseen:
@@ -147,13 +151,13 @@ class checkpointed:
                 "gradient_checkpoint_scope: torch.func's transforms do not take hooks for saved tensors.",
                 hint="leave the scope out there; `torch.autograd.grad` and `backward` work with it",
             )
-        _purge()
+        _forget_failed_passes()
         self.hooks, self.alone = None, False
         if not _ours_on_top():
             self.hooks = saved_tensors_hooks(_pack, _unpack)
             self.alone = _private.top_saved_hooks(False) is None
             self.hooks.__enter__()
-        _local.plan = TorchPlan(_maybe_retire)
+        _local.plan = TorchPlan(_local.living, _maybe_retire)
         self.noting = Noting(_local.plan)
         self.noting.__enter__()
         return self
@@ -161,17 +165,9 @@ class checkpointed:
     def __exit__(self, *error):
         self.noting.__exit__(*error)
         _local.plan = None
-        alive = _purge()
-        plan = self.noting.plan
-        for made in list(storages.values()):
-            if made.plan is plan:
-                for output in made.outputs:
-                    t = output.tensor()
-                    if t is not None:
-                        output.version = _private.version(t)
-        plan.written.clear()
+        self.noting.plan.close()
         if self.hooks is not None:
-            if self.alone and alive and _local.lasting is None:
+            if self.alone and _local.living and _local.lasting is None:
                 _local.lasting = self.hooks
             else:
                 self.hooks.__exit__(None, None, None)
@@ -183,26 +179,19 @@ def _ours_on_top() -> bool:
     return top is not None and top[0] is _pack
 
 
-def _purge() -> bool:
-    """Forget what is gone; whether anything is left that this thread's scopes made."""
+def _forget_failed_passes() -> None:
     for task, done in list(_passes.items()):
-        if not any(done.values()):  # of a pass that failed
+        if not any(done.values()):
             _passes.pop(task, None)
-    here, mine = threading.get_ident(), False
-    for key, made in list(storages.items()):
-        if not made.alive() or all(output.tensor() is None for output in made.outputs):
-            storages.pop(key, None)
-        elif made.plan.thread == here:
-            mine = True
-    return mine
 
 
-def _maybe_retire(_=None) -> None:
-    """Take the hooks off the stack once nothing that a scope made lives."""
+def _maybe_retire() -> None:
+    """Take the hooks off the stack once nothing that a scope of this thread made lives."""
     lasting = _local.lasting
-    if lasting is None or busy or _local.plan is not None or _purge() or not _ours_on_top():
+    if lasting is None or busy or _local.plan is not None or _local.living or not _ours_on_top():
         return
+    _forget_failed_passes()
     if _private.backward_number() != -1:
-        return
+        return  # its end would put them back: the next tensor that is saved asks again
     _local.lasting = None
     lasting.__exit__(None, None, None)

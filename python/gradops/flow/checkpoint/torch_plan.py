@@ -42,12 +42,31 @@ busy = _Busy()
 class TorchPlan(Plan):
     """What one scope made, and what it wrote to outside."""
 
-    def __init__(self, dropped: Callable):
+    def __init__(self, living: set[TorchPlan], over: Callable):
         super().__init__()
-        self.dropped = dropped  # called when the user drops a tensor
-        self.thread = threading.get_ident()
+        self.open = True
+        self.living = living  # the plans of this thread of which something lives
+        self.living.add(self)
+        self.over = over  # called when nothing of this plan lives any more
+        self.storages: set[Storage] = set()
         self.outside: dict[int | None, weakref.WeakSet[_Outside]] = {}
         self.written: dict[int | None, _Written] = {}
+
+    def close(self) -> None:
+        """Leave the scope: what lives has the versions of now, and what the user dropped is forgotten."""
+        self.open = False
+        self.written.clear()
+        for made in list(self.storages):
+            for output in made.outputs:
+                t = output.tensor()
+                if t is not None:
+                    output.version = _private.version(t)
+            made.forget_if_dropped()
+        self.end_if_over()
+
+    def end_if_over(self) -> None:
+        if not (self.open or self.storages):
+            self.living.discard(self)
 
     @staticmethod
     def version(array):
@@ -76,7 +95,7 @@ class TorchPlan(Plan):
         key = key_of(t)
         made = self.made(key)
         if made is not None and made.filled_unseen and reads:
-            del storages[key]
+            made.forget()
         elif made is not None:
             layout = layout_of(t)
             for output in made.outputs:
@@ -123,24 +142,52 @@ class TorchPlan(Plan):
         if made is None:
             if any(key_of(x) == key for x in arguments):
                 return  # a view of what came from outside
-            made = storages[key] = Storage(self, out.untyped_storage())
-            made.blank = blank
-        made.outputs.append(Output(out, step, index, self.dropped))
+            if key in storages:  # of one that is gone
+                storages[key].forget()
+            made = storages[key] = Storage(self, key, out.untyped_storage(), blank)
+        made.add(out, step, index)
 
 
 class Storage:
     """A storage that a scope made: the tensors on it, the last step that wrote to it, and the layouts of handles."""
 
-    def __init__(self, plan: TorchPlan, storage):
+    def __init__(self, plan: TorchPlan, key: int, storage, blank: bool):
+        self.key = key
         self.ref = StorageWeakRef(storage)
         self.plan = plan
-        self.blank = False  # whether it was made without values
+        self.blank = blank  # whether it was made without values
         self.outputs: list[Output] = []
+        self.held: set[int] = set()  # which references to the outputs' tensors live, by their identity
         self.writer: Step | None = None
         self.handles: weakref.WeakKeyDictionary[Handle, tuple] = weakref.WeakKeyDictionary()
+        plan.storages.add(self)
 
     def alive(self) -> bool:
         return not self.ref.expired()
+
+    def add(self, out, step: Step, index: int) -> None:
+        output = Output(out, step, index, self._dropped)
+        self.outputs.append(output)
+        self.held.add(id(output.tensor))
+
+    def _dropped(self, tensor: weakref.ref) -> None:
+        self.held.discard(id(tensor))
+        if not self.plan.open and self.forget_if_dropped():
+            self.plan.end_if_over()
+            self.plan.over()
+
+    def forget_if_dropped(self) -> bool:
+        """Forget this where all tensors on it are gone, and say whether they are."""
+        if self.held:
+            return False
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        if storages.get(self.key) is self:
+            del storages[self.key]
+        self.plan.storages.discard(self)
+        self.outputs.clear()  # whose references call this
 
     @property
     def filled_unseen(self) -> bool:
