@@ -622,7 +622,7 @@ def test_a_scope_does_not_look_at_the_others_that_live():
     finally:
         gc.enable()
     assert counts[-1] == counts[5]
-    del kept
+    kept.clear()
     nothing_left()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import io
+import pickle
 
 import numpy as np
 import pytest
@@ -86,15 +88,45 @@ def test_a_conversion_that_changes_nothing_is_no_view_of_itself(library):
 MAKERS = {"numpy": np.array, "jax": _jax, "tensorflow": _tensorflow}
 
 
-@pytest.mark.parametrize("library", MAKERS)
+@pytest.mark.parametrize("library", [*MAKERS, "torch"])
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
 def test_copies_in_a_differentiated_function_stay_connected(how, library):
-    x = MAKERS[library]([1.0, 2.0])
+    x = torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])
     cubes = lambda z: ops.sum(how(z) ** 3.0)  # noqa: E731
     np.testing.assert_allclose(ops.convert_to_numpy(gradops.grad(cubes)(x)), [3, 12])
     np.testing.assert_allclose(ops.convert_to_numpy(gradops.functional.jacobian(cubes, x)), [3, 12])
     second = gradops.grad(lambda w: ops.sum(gradops.grad(cubes)(w)))(x)
     np.testing.assert_allclose(ops.convert_to_numpy(second), [6, 12])
+
+
+@pytest.mark.parametrize("library", [*MAKERS, "torch"])
+def test_copies_of_a_dict_of_parameters_stay_connected(library):
+    p = {"w": torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])}
+
+    def f(p):
+        q = copy.deepcopy(p)
+        q["w"] = q["w"] * p["w"]
+        return ops.sum(copy.copy(q)["w"] * 3.0)
+
+    np.testing.assert_allclose(ops.convert_to_numpy(gradops.grad(f)(p)["w"]), [6, 12], rtol=1e-6)
+
+
+def test_a_torch_tensor_is_pickled_and_copied_as_before():
+    kept = []
+
+    def f(z):
+        kept.extend([z, pickle.loads(pickle.dumps(z))])
+        torch.save(z, file := io.BytesIO())
+        file.seek(0)
+        kept.append(torch.load(file, weights_only=True))
+        raise ZeroDivisionError
+
+    for derivative in (gradops.grad(f), lambda x: gradops.functional.jacobian(f, x)):
+        kept.clear()
+        with pytest.raises(ZeroDivisionError):
+            derivative(torch.tensor([1.0, 2.0]))
+        for x in (*kept, copy.copy(kept[0]), copy.deepcopy(kept[0])):
+            assert x.tolist() == [1, 2] and x.grad_fn is None and not vars(x)
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])

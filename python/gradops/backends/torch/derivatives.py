@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
+import sys
 from operator import attrgetter
 
 import numpy as np
@@ -199,7 +202,8 @@ def value_and_grad(run, leaves: list) -> tuple:
     outer = recording and any(x.requires_grad for x in leaves)
     with torch.enable_grad():
         inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
-        y = _tensor(run(*inputs), leaves[0])
+        with _copied_on_the_graph(inputs):
+            y = _tensor(run(*inputs), leaves[0])
         box = getattr(run, "box", {})
         if "aux" in box:
             box["aux"] = _tree.map_leaves(lambda x: _off_graph(x, inputs, outer), box["aux"])
@@ -210,6 +214,31 @@ def value_and_grad(run, leaves: list) -> tuple:
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
+
+
+@contextlib.contextmanager
+def _copied_on_the_graph(inputs):
+    """A scope in which copies of ``inputs`` depend on them; PyTorch's are leaves, of which nobody asks the gradient."""
+    plain = [x for x in inputs if type(x) is torch.Tensor and not transforms.wrapped(x)]
+    for x in plain:
+        x.__deepcopy__ = functools.partial(_deepcopy, x)
+        x.__reduce_ex__ = functools.partial(_reduce, x)
+    try:
+        yield
+    finally:
+        for x in plain:
+            del x.__deepcopy__, x.__reduce_ex__
+
+
+def _deepcopy(x, memo: dict):
+    return x.clone()
+
+
+def _reduce(x, protocol: int) -> tuple:
+    """``copy.copy()`` shares the memory; what pickles the tensor has PyTorch's answer, of one without attributes."""
+    if sys._getframe(1).f_code is copy.copy.__code__:
+        return torch.Tensor.view_as, (x, x)
+    return x.detach().requires_grad_(x.requires_grad).__reduce_ex__(protocol)
 
 
 def _of_their_own(gradients, inputs: list) -> list:
@@ -288,7 +317,8 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
 
     def noted(*xs):
         nonlocal found
-        y = f(*xs)
+        with _copied_on_the_graph(xs):
+            y = f(*xs)
         if not create_graph and not found and torch.is_grad_enabled():
             ys = [z for z in _as_tuple(y) if isinstance(z, torch.Tensor) and z.requires_grad]
             found = reaches_others(ys, list(xs))
