@@ -57,6 +57,13 @@ def _torch(f: Callable) -> Callable:
     return torch.compile(f, fullgraph=True, backend="aot_eager")
 
 
+def _inductor(f: Callable) -> Callable:
+    import torch
+
+    torch._dynamo.reset()
+    return torch.compile(f, fullgraph=True)
+
+
 def _jax(f: Callable) -> Callable:
     import jax
 
@@ -82,12 +89,15 @@ COMPILERS = {
     "jax.jit": ("jax", _jax),
 }
 """Each compiler's backend, and how it compiles a function of tensors."""
+CODE = "torch.compile, Inductor"
+"""As `torch.compile`, with the code that it writes: the record is without, as that takes some seconds an op."""
+_ALL = COMPILERS | {CODE: ("torch", _inductor)}
 INSTALLED = [name for name, (backend, _) in COMPILERS.items() if backends.installed(backend)]
 
 
 def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
     """A case's results without the compiler and with it: every tensor is an argument of what is compiled."""
-    backend, compiled = COMPILERS[compiler]
+    backend, compiled = _ALL[compiler]
     function, known = case.function(), {k: parity.tensors(v, backend) for k, v in arguments.items()}
     names = [k for k, v in arguments.items() if any(isinstance(x, np.ndarray) for x in parity.flat(v))]
 
@@ -101,7 +111,7 @@ def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
 
 def gradients(case, compiler: str, arguments: dict) -> tuple[list, list]:
     """The library's own gradient of a case without its compiler and with it."""
-    backend, compiled = COMPILERS[compiler]
+    backend, compiled = _ALL[compiler]
     xs = parity.differentiated(case, arguments)
     results = parity.results_function(case, arguments, backend)
 

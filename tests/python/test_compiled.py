@@ -242,6 +242,32 @@ def test_axes_and_levels_that_change_are_compiled_for_each():
     assert graphs_of(lambda n: ops.quantile(torch.arange(5.0), n / 20), (5, 6, 7)) == 3
 
 
+ROWS = torch.tensor([0, 2, 2])
+ONTO_EXPANDED = {
+    "segment_sum": lambda x, w: ops.segment_sum(x, ROWS, 4)[1:] * x * w,
+    "rows": lambda x, w: ops.add_at(ops.broadcast_to(w * 2, (4, 6)), ROWS, x)[1:] * x,
+    "columns": lambda x, w: ops.add_at(ops.broadcast_to(w[:, None] * 2, (6, 6)), (slice(None), ROWS), x[:, 0]) * w,
+    "a vector": lambda x, w: ops.add_at(ops.broadcast_to(w[0] * 2, (6,)), ROWS, x[:, 0]) * w,
+    "set": lambda x, w: ops.set_at(ops.broadcast_to(w * 2, (4, 6)), ROWS[:2], x[:2])[1:] * x,
+    "set in a vector": lambda x, w: ops.set_at(ops.broadcast_to(w[0] * 2, (6,)), ROWS[:2], x[:2, 0]) * w,
+}
+
+
+@pytest.mark.parametrize("name", ONTO_EXPANDED)
+def test_onto_rows_that_share_memory(name):
+    """In the code of PyTorch's compiler what is added to one row of an expanded tensor is in all of its rows."""
+    f = ONTO_EXPANDED[name]
+    random = np.random.default_rng(7)
+    x, w = (torch.tensor(random.normal(size=size), requires_grad=True) for size in ((3, 6), (6,)))
+    torch._dynamo.reset()
+    compiled = torch.compile(f, fullgraph=True)
+    for got, want in zip(
+        (compiled(x, w), *torch.autograd.grad(compiled(x, w).sum(), (x, w))),
+        (f(x, w), *torch.autograd.grad(f(x, w).sum(), (x, w))),
+    ):
+        torch.testing.assert_close(got, want)
+
+
 def test_counts_that_change():
     x = torch.ones(3)
     torch._dynamo.reset()

@@ -32,6 +32,13 @@ def test_every_op(op, compiler):
     check(op, compiler)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("op", CHOSEN)
+def test_every_op_in_the_code_that_torch_writes(op):
+    pytest.importorskip("torch")
+    assert compilers.cell(CHOSEN[op], compilers.CODE) == compilers.recorded()[op]["torch.compile"]
+
+
 def test_the_record_is_of_every_op_and_says_why():
     rows = compilers.recorded()
     assert set(rows) == {case.op for case in CASES}

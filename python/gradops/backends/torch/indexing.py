@@ -95,14 +95,19 @@ def _flat_positions(x, key):
     return get_item(torch.arange(x.numel(), device=x.device).reshape(x.shape), key)
 
 
+def _own(x):
+    """``x``, each element at an address of its own: PyTorch's compiled code adds to all elements that share one."""
+    return x.contiguous()
+
+
 def add_at(x, key, updates):
     updates = torch.as_tensor(updates, device=x.device).to(x.dtype)
     if _rows(key) and key.ndim == 1 and x.ndim:
         rows = torch.where(key < 0, key + x.shape[0], key)
-        return x.index_add(0, rows, torch.broadcast_to(updates, (*rows.shape, *x.shape[1:])))
+        return _own(x).index_add(0, rows, torch.broadcast_to(updates, (*rows.shape, *x.shape[1:])))
     flat = _flat_positions(x, key)
     updates = torch.broadcast_to(updates, flat.shape)
-    return x.reshape(-1).index_add(0, flat.reshape(-1), updates.reshape(-1)).reshape(x.shape)
+    return _own(x.reshape(-1)).index_add(0, flat.reshape(-1), updates.reshape(-1)).reshape(x.shape)
 
 
 def set_at(x, key, updates):
@@ -116,7 +121,7 @@ def set_at(x, key, updates):
         last = torch.full((x.numel(),), -1, device=x.device).scatter_reduce(0, flat, order, "amax")
         last = last[last >= 0]
         flat, updates = flat[last], updates[last]
-    return x.reshape(-1).index_copy(0, flat, updates).reshape(x.shape)
+    return _own(x.reshape(-1)).index_copy(0, flat, updates).reshape(x.shape)
 
 
 def where(condition, x1=None, x2=None):
