@@ -271,3 +271,35 @@ def test_jacobian_of_custom_gradients(backend):
         return ops.stack([ops.sum(x)] * 4), lambda upstream: ops.multiply(ops.ones_like(x), -ops.sum(upstream))
 
     np.testing.assert_allclose(numpy(functional.jacobian(reversed_sum, on(backend, X))), -np.ones((4, 3)))
+
+
+VECTORS = {
+    "float64": np.array([1.0, -2.0, 3.0]),
+    "float32": np.array([1.0, -2.0, 3.0], "float32"),
+    "int64": np.array([1, -2, 3]),
+    "list": [1.0, -2.0, 3.0],
+}
+
+
+@pytest.mark.parametrize("product", [functional.hvp, functional.vhp, functional.jvp, functional.vjp])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_vectors_are_taken_in_the_dtype_of_what_they_are_for(backend, product, dtype):
+    """In no other: NumPy made float64 of float32, the others stopped with errors of their own."""
+    x = tensors(X.astype(dtype), backend)
+    second = product in (functional.hvp, functional.vhp)
+    f = (lambda z: ops.sum(ops.real(z * ops.conj(z)))) if second else (lambda z: z * z)
+    want = 2 * V * (1 if second else X)
+    for name, v in VECTORS.items():
+        for given in (v, v if name == "list" else tensors(v, backend)):
+            found = product(f, x, given)[1]
+            assert ops.dtype(found) == dtype, name
+            np.testing.assert_allclose(numpy(found), want.astype(dtype), rtol=2e-3, err_msg=name)
+    if dtype != "complex64":
+        with pytest.raises(ArgumentTypeError, match=f"`{product.__name__}`: `v` must be real"):
+            product(f, x, tensors(V + 1j, backend))
+
+
+@pytest.mark.parametrize("product", [functional.hvp, functional.vhp])
+def test_second_products_of_complex_values_are_refused(backend, product):
+    with pytest.raises(GradientError, match="must return a real scalar"):
+        product(lambda z: ops.sum(z * z), tensors(X + 1j, backend), tensors(V + 1j, backend))

@@ -125,7 +125,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
     Args:
-        v: of the shape of the output (a tuple for several); may be left out for a scalar.
+        v: of the shape of the output (a tuple for several), and taken in its dtype; may be left out for a scalar.
         create_graph, strict: as of :func:`jacobian`.
 
     Returns:
@@ -133,6 +133,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
     Raises:
         ShapeError: ``v`` of another shape than the output.
+        ArgumentTypeError: a complex ``v`` for a real output.
         ArgumentError: no ``v`` for an output that is not a scalar.
     """
     _checks.check_flags("vjp", create_graph=create_graph, strict=strict)
@@ -145,7 +146,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
     Args:
-        v: in the form of ``inputs``; may be left out for an input of one element.
+        v: in the form of ``inputs``, and taken in their dtypes; may be left out for an input of one element.
         create_graph, strict: as of :func:`jacobian`.
 
     Returns:
@@ -154,6 +155,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
     Raises:
         ShapeError: ``v`` of another shape than the inputs.
+        ArgumentTypeError: a complex ``v`` for a real input.
         ArgumentError: no ``v`` for an input of more than one element.
     """
     _checks.check_flags("jvp", create_graph=create_graph, strict=strict)
@@ -174,7 +176,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     _checks.check_flags("hvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "hvp", v)
     found = at.derivatives.hvp(at, v, create_graph, strict)
-    return found if found is not NotImplemented else _second_order(jvp, at, v, create_graph, strict)
+    return found if found is not NotImplemented else _second_order(jvp, at, tuple(at.tangents(v)), create_graph, strict)
 
 
 @takes_dicts("product", vectors=True)
@@ -189,7 +191,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return found if found is not NotImplemented else _second_order(vjp, at, tuple(at.tangents(v)), create_graph, strict)
 
 
-def _second_order(product: Callable, at: Point, v, create_graph: bool, strict: bool):
+def _second_order(product: Callable, at: Point, v: tuple, create_graph: bool, strict: bool):
     """The value, and the product (``jvp`` or ``vjp``) of the gradient's Jacobian with ``v``."""
     both = value_and_grad(at.call, tuple(range(len(at.leaves))))
     values: list = []
@@ -199,7 +201,6 @@ def _second_order(product: Callable, at: Point, v, create_graph: bool, strict: b
         values.append(value)
         return tuple(gradients)
 
-    v = v if v is None or isinstance(v, tuple) else (v,)
     result = product(gradient, tuple(at.leaves), v, create_graph, strict)[1]
     value = at.call(*at.leaves) if at.derivatives.native else on_tape.finish(at, values[-1], create_graph)
     return value, result if at.several else result[0]

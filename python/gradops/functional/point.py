@@ -7,9 +7,9 @@ from collections.abc import Callable
 from .. import backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError, GradientError, Position, ShapeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, ShapeError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise
-from .reverse import _prepare, no_slope
+from .reverse import _prepare, _scalar, no_slope
 
 
 class Point:
@@ -70,6 +70,14 @@ class Point:
             return y
         return tuple(map(_real_part, y)) if isinstance(y, tuple) else _real_part(y)
 
+    def scalar(self, *xs):
+        """The value, of a function whose second derivatives are wanted.
+
+        Raises:
+            GradientError: what is no real floating scalar.
+        """
+        return _scalar(self.func(*xs))
+
     def run(self, *xs) -> list:
         """The outputs as a list of tensors."""
         y = self.call(*xs)
@@ -77,16 +85,17 @@ class Point:
         return list(y) if self.several_outputs else [y]
 
     def tangents(self, v) -> list:
-        """``v`` as tensors of the inputs' shapes; ones where it was left out and there is one element.
+        """``v`` as tensors of the inputs' shapes and dtypes; ones where it was left out and there is one element.
 
         Raises:
             ShapeError: of another shape.
+            ArgumentTypeError: complex for a real input.
             ArgumentError: left out, or of another number.
         """
         return self._vectors(v, self.leaves, "input")
 
     def weights(self, v, outputs: list) -> list:
-        """``v`` as tensors of the outputs' shapes; as :meth:`tangents`."""
+        """``v`` as tensors of the outputs' shapes and dtypes; as :meth:`tangents`."""
         return self._vectors(v, outputs, "output")
 
     def _vectors(self, v, like: list, what: str) -> list:
@@ -104,13 +113,24 @@ class Point:
         for x, reference in zip(given, like):
             if not _checks.is_numeric(x):
                 raise _checks.not_a_tensor(self.name, "v", x)
+            if isinstance(x, (list, tuple)):
+                with config.use_backend(self.backend.name):
+                    x = conversion.convert_to_tensor(x)
             if not isinstance(x, Variable) and backends.of(x) is not self.backend:
-                x = conversion.convert_to_tensor(x) if isinstance(x, (list, tuple)) else self.backend.convert(x)
+                x = self.backend.convert(x, like=reference.data if isinstance(reference, Variable) else reference)
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(
                     f"`v` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",
                     argument="v",
                 )
+            if conversion.dtype(x) != conversion.dtype(reference):
+                if is_complex(x) and not is_complex(reference):
+                    raise ArgumentTypeError(
+                        f"`{self.name}`: `v` must be real, as the {what} is; got dtype {conversion.dtype(x)}.",
+                        argument="v",
+                        hint="take `real()` of it",
+                    )
+                x = conversion.cast(x, conversion.dtype(reference))
             vectors.append(x)
         return vectors
 

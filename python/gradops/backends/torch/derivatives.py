@@ -290,10 +290,32 @@ def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str
 
 
 def vjp(at, v, create_graph: bool, strict: bool):
-    if v is not None:
-        given = tuple(x if isinstance(x, torch.Tensor) else at.backend.convert(x) for x in _as_tuple(v))
-        v = given if isinstance(v, tuple) else given[0]
-    return _functional("vjp", at.func, at, (v,), create_graph, strict)
+    """With ``v`` as PyTorch takes it: tensors, complex where the outputs are, which are known when the function ran."""
+
+    def checked(*xs):
+        y = at.func(*xs)
+        weights = tuple(at.weights(v, list(_as_tuple(y))))
+        if v is not None and not _are_like(taken, weights):
+            raise _Weights(weights if isinstance(y, tuple) else weights[0])
+        return y
+
+    taken = v if _are_like(v) else None
+    try:
+        return _functional("vjp", checked, at, (taken,), create_graph, strict)
+    except _Weights as found:
+        taken = found.args[0]
+        return _functional("vjp", checked, at, (taken,), create_graph, strict)
+
+
+class _Weights(Exception):
+    """What was given as ``v``, as tensors of the outputs' kinds."""
+
+
+def _are_like(given, outputs: tuple | None = None) -> bool:
+    """Whether these are tensors, complex where the outputs are."""
+    given = given if isinstance(given, tuple) else (given,)
+    pairs = zip(given, given if outputs is None else outputs)
+    return all(isinstance(x, torch.Tensor) and x.is_complex() == y.is_complex() for x, y in pairs)
 
 
 def jvp(at, v, create_graph: bool, strict: bool):
@@ -301,11 +323,11 @@ def jvp(at, v, create_graph: bool, strict: bool):
 
 
 def hvp(at, v, create_graph: bool, strict: bool):
-    return _functional("hvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+    return _functional("hvp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
 def vhp(at, v, create_graph: bool, strict: bool):
-    return _functional("vhp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+    return _functional("vhp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
 def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
