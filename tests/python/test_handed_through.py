@@ -220,6 +220,22 @@ def test_gradients_of_one_pass_are_written_without_changing_others(library, crea
     np.testing.assert_array_equal([values(v) for v in (x.grad, y.grad)], [[28, 56], [4, 8]])
 
 
+@pytest.mark.parametrize("kept", [np.array([1.0, 2.0]), Variable(np.array([1.0, 2.0]))])
+def test_what_a_gradient_function_closes_over_is_not_handed_out(kept):
+    f = custom_gradient(lambda x: (x * 2.0, lambda upstream: kept))
+    x = np.array([3.0, 4.0])
+    for found in (
+        gradops.grad(lambda x: ops.sum(f(x)))(x),
+        functional.vjp(f, x, x)[1],
+        functional.vjp(f, x, x, create_graph=True)[1],
+        grad(ops.sum(f(y := leaf("numpy"))), [y])[0],
+        grad(ops.sum(f(y := leaf("numpy"))), [y], create_graph=True)[0],
+    ):
+        np.testing.assert_array_equal(_numbers(found), [1, 2])
+        found[0] = 99.0
+        np.testing.assert_array_equal(_numbers(kept), [1, 2])
+
+
 def test_gradients_that_stay_connected_are_written_as_any_result():
     x, y = leaf("numpy"), leaf("numpy")
     first, second = grad(ops.sum(ops.square(x) * ops.square(x) + x * y), [x, y], create_graph=True)
