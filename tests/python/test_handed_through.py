@@ -224,7 +224,26 @@ def test_gradients_of_one_pass_are_written_without_changing_others(library, crea
 def test_what_a_gradient_function_closes_over_is_not_handed_out(kept):
     f = custom_gradient(lambda x: (x * 2.0, lambda upstream: kept))
     x = np.array([3.0, 4.0])
+
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, upstream):
+            return kept
+
+    def hooked(create_graph):
+        y = leaf("numpy")
+        y.register_hook(lambda upstream: kept)
+        return grad(ops.sum(y * 2.0), [y], create_graph=create_graph)[0]
+
     for found in (
+        hooked(False),
+        hooked(True),
+        grad(ops.sum(Kept.apply(y := leaf("numpy"))), [y])[0],
+        grad(ops.sum(Kept.apply(y := leaf("numpy"))), [y], create_graph=True)[0],
         gradops.grad(lambda x: ops.sum(f(x)))(x),
         functional.vjp(f, x, x)[1],
         functional.vjp(f, x, x, create_graph=True)[1],

@@ -50,7 +50,7 @@ def custom(run, inputs: list) -> list:
             g = materialize(g, node)
         token = moment.set(node.seq)
         try:
-            return [_lent(x) for x in pull(g if isinstance(g, list) else [g])]
+            return [engine.lent(x) for x in pull(g if isinstance(g, list) else [g])]
         finally:
             moment.reset(token)
 
@@ -58,14 +58,6 @@ def custom(run, inputs: list) -> list:
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
-
-
-def _lent(g):
-    """What a gradient function returned, which may be what it closes over: as a view, which no gradient is left as."""
-    data = g.data if isinstance(g, Variable) else g
-    if data.__class__ is not np.ndarray:
-        return g
-    return engine.alias(g, data.view()) if data is not g else data.view()
 
 
 def _of_their_own(values: list, inputs: list) -> list:

@@ -239,7 +239,7 @@ def _run_hooks(registered: dict, g, create_graph: bool):
     for hook in list(registered.values()):
         replaced = hook(g if isinstance(g, Variable) else wrap(g))
         if replaced is not None:
-            g = replaced.data if isinstance(replaced, Variable) and not create_graph else replaced
+            g = lent(replaced.data if isinstance(replaced, Variable) and not create_graph else replaced)
     return g
 
 
@@ -271,6 +271,14 @@ def alias(x, data) -> Variable:
     """A variable of its own, on ``data``, with the gradient of ``x``."""
     edge = x._node or x if isinstance(x, Variable) and x.requires_grad else None
     return wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ())
+
+
+def lent(g):
+    """What a user's function returned as a gradient, which may be anything: a view, which is copied at the end."""
+    data = g.data if isinstance(g, Variable) else g
+    if data.__class__ is not np.ndarray:
+        return g
+    return alias(g, data.view()) if data is not g else data.view()
 
 
 def _own(g, data):

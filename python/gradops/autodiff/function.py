@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Posit
 from ..ops import creation
 from . import inplace, nested, state, torch_tape
 from .cotangents import fit, sum_to, zeros
-from .engine import rejoined
+from .engine import lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
 from .variable import Variable, attach, attach_new, differentiable, wrap
@@ -242,7 +242,7 @@ class _Application:
             result = self.cls.backward(
                 self.ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given)
             )
-            return _gradients(self.cls, result, self.about, node.edges)
+            return [lent(g) for g in _gradients(self.cls, result, self.about, node.edges)]
         finally:
             self.ctx._saved = None
             state.moment.reset(token)
