@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 
@@ -104,7 +103,7 @@ class GradopsError(Exception):
         self.hint_template = hint
         self.fields = fields
         hint = self.hint
-        super().__init__(self.message if hint is None else f"{self.message}\nHint: {hint}")
+        self.args = (self.message if hint is None else f"{self.message}\nHint: {hint}",)
 
     @property
     def message(self) -> str:
@@ -116,12 +115,14 @@ class GradopsError(Exception):
 
     def worded(self, template: str, word: Callable[[Field], str]) -> str:
         """``template`` with the fields in the words of ``word``."""
-
-        def field(found: re.Match) -> str:
-            named = self.fields.get(found[1]) or LITERALS.get(found[1])
-            return found[0] if named is None else format(word(named), found[2] or "")
-
-        return re.sub(r"\{(\w+)(?::([^{}]*))?\}", field, template)
+        first, *rest = template.split("{")  # by means that `torch.compile` follows, which then shows the message
+        words = [first]
+        for part in rest:
+            inside, closed, after = part.partition("}")
+            name, _, form = inside.partition(":")
+            named = self.fields.get(name) or LITERALS.get(name) if closed else None
+            words.append("{" + part if named is None else format(word(named), form) + after)
+        return "".join(words)
 
 
 class ArgumentError(GradopsError, ValueError):

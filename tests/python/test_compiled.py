@@ -242,6 +242,21 @@ def test_axes_and_levels_that_change_are_compiled_for_each():
     assert graphs_of(lambda n: ops.quantile(torch.arange(5.0), n / 20), (5, 6, 7)) == 3
 
 
+@pytest.mark.parametrize(
+    "f, words",
+    [
+        (lambda x: ops.solve(x, x), "`a` must be square"),
+        (lambda x: ops.unique(x), "give a `size`"),
+        (lambda x: gradops.scaled_gradient(x, torch.ones(7)), r"shape \(4, 3\) of `x`; got \(7,\)"),
+        (torch.func.grad(lambda x: ops.sum(FLOWS["custom"][0](x))), "ignores custom gradients"),
+    ],
+)
+def test_an_error_shows_its_message(f, words):
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=words):
+        torch.compile(f, fullgraph=True, backend="eager")(torch.ones(4, 3))
+
+
 ROWS = torch.tensor([0, 2, 2])
 ONTO_EXPANDED = {
     "segment_sum": lambda x, w: ops.segment_sum(x, ROWS, 4)[1:] * x * w,
