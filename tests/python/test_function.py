@@ -112,6 +112,47 @@ def test_setup_context_and_several_outputs(kind):
 
 
 @both
+def test_setup_context_gets_defaults_too(kind):
+    class Scaled(Function):
+        @staticmethod
+        def forward(x, factor=3.0, shift=1.0):
+            return x * factor + shift
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            _, ctx.factor, _ = inputs
+
+        @staticmethod
+        def backward(ctx, g):
+            return 10 * g * ctx.factor, None, None
+
+    x = of(kind, [1.0, 2])
+    for y, factor in ((Scaled.apply(x), 3), (Scaled.apply(x, 2.0), 2), (Scaled.apply(x, shift=0.0), 3)):
+        (g,) = grad(y.sum(), x)
+        np.testing.assert_allclose(values(g), [10 * factor] * 2)
+
+
+def test_a_view_of_an_input_is_handed_through_in_memory_of_its_own():
+    """A write with a gradient changed the input, which did not hear of that gradient."""
+
+    class Part(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:1], ops.reshape(x, (2, 1))
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return ops.zeros((2,))
+
+    x, w = Variable(np.array([1.0, 2])), of("variable", [5.0])
+    for part in Part.apply(x):
+        part += w
+        part[0] = w[0]
+        assert part.requires_grad
+    np.testing.assert_array_equal(x.data, [1, 2])
+
+
+@both
 def test_needs_input_grad(kind):
     seen = []
 

@@ -402,6 +402,30 @@ def test_powers_of_numbers(way, base):
             np.testing.assert_allclose(got, base ** np.array([1.0, 2.0, 3.0]) * log**order, rtol=1e-12)
 
 
+@pytest.mark.parametrize("backend", [*BACKENDS, "variable"])
+@pytest.mark.parametrize("base", [np.array([-1.5, 2.0]), -2.0])
+def test_complex_powers_of_negative_numbers(backend, base):
+    """The logarithm of a base below 0 is complex; on variables it was NaN where the base was real."""
+    exponent = np.array([0.5 + 1j, 2 - 0.3j])
+    power = np.asarray(base, complex) ** exponent
+    first, second = (power * np.log(np.asarray(base, complex)) ** n for n in (1, 2))
+    if backend == "variable":
+        x = Variable(exponent, requires_grad=True)
+    elif backend == "torch":
+        x = tensors(exponent, backend).requires_grad_()
+    if backend in ("variable", "torch"):
+        by = base if backend == "variable" or isinstance(base, float) else tensors(base, backend)
+        (g,) = autodiff.grad(ops.sum(ops.real(ops.power(by, x))), x, create_graph=True)
+        (h,) = autodiff.grad(ops.sum(ops.real(g)), x)
+    else:
+        by = base if isinstance(base, float) else tensors(base, backend)
+        one = gradops.grad(lambda x: ops.sum(ops.real(ops.power(by, x))))
+        g = one(tensors(exponent, backend))
+        h = gradops.grad(lambda x: ops.sum(ops.real(one(x))))(tensors(exponent, backend))
+    np.testing.assert_allclose(numpy(g), first.conj(), rtol=1e-12)
+    np.testing.assert_allclose(numpy(h), second.conj(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_powers_of_complex_0(backend):
     """The row of docs/differences.md: the variables' answer, or NaN, never another number."""

@@ -353,6 +353,18 @@ def test_retained_gradient_is_that_of_the_new_value():
     np.testing.assert_allclose(y.grad.data, [12, 24])
 
 
+def test_retained_gradients_of_views_are_those_of_their_new_values():
+    for write in (lambda u, v: u.__imul__(2), lambda u, v: v.__setitem__(..., 2 * v)):
+        y = of("numpy", [1.0, 2]) * 3
+        u, v = y[:], y[:1]
+        for view in (u, v):
+            view.retain_grad()
+        write(u, v)
+        ((u * u).sum() + 5 * v.sum()).backward()
+        np.testing.assert_allclose(u.grad.data, 2 * u.data)
+        np.testing.assert_allclose(v.grad.data, [5])
+
+
 def test_errors():
     y = of("numpy", [1.0, 2]) * 1
     with pytest.raises(ShapeError, match="`value` must broadcast"):
@@ -404,9 +416,14 @@ def test_views_made_without_recording_are_plain():
     x = of("numpy", [1.0, 2])
     y = x * 1
     with no_grad():
-        u = y[0:1]
-    u[0] = x[1]
-    assert u.requires_grad
+        u, parts = y[0:1], ops.split(y, 2)
+    u[0] = 2.0
+    np.testing.assert_allclose(y.data, [2, 2])
+    writes = [lambda v: v.__setitem__(0, x[1]), lambda v: v.__iadd__(x[1:]), lambda v: v.copy_(x[1:])]
+    for v in (u, u[:], parts[0]):  # `y` would be 2 or 4 without the gradient by `x`
+        for write in writes:
+            with pytest.raises(GradientError, match="made where nothing is recorded"):
+                write(v)
     np.testing.assert_allclose(y.data, [2, 2])
 
 

@@ -346,6 +346,16 @@ def test_other_libraries(library):
     np.testing.assert_allclose(np.asarray(g.data), [6, 12], rtol=1e-6)
 
 
+def test_a_complex_number_has_no_gradient_by_itself():
+    """As in `grad()` and PyTorch; it was that of its real part."""
+    z = Variable(np.array(1 + 2j), requires_grad=True)
+    for start in (lambda y: y.backward(), lambda y: grad(y, z)):
+        with pytest.raises(GradientError, match="complex number"):
+            start(z * z)
+    (g,) = grad(z * z, z, np.array(1.0 + 0j))
+    np.testing.assert_allclose(g.data, 2 - 4j)
+
+
 def test_freed_by_reference_counting_alone():
     import gc
     import weakref

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import pickle
 import warnings
+import weakref
 import xml.etree.ElementTree
 from functools import partial
 
@@ -309,6 +310,55 @@ def test_hooks_are_forgotten_with_the_operation():
         assert len(state.hooks) == before
     finally:
         gc.enable()
+
+
+def test_hooks_that_refer_to_what_they_are_hooks_of_are_collected():
+    """They kept their graph for good."""
+
+    class Held:
+        pass
+
+    def once(register):
+        held, x = Held(), leaf(1)
+        y = ops.exp(x * 2)
+        made = y.grad_fn
+        register(x, y, lambda g: (held, x, y, made) and None)
+        y.backward()
+        return weakref.ref(held)
+
+    before = len(state.hooks)
+    for register in (
+        lambda x, y, hook: y.register_hook(hook),
+        lambda x, y, hook: x.register_hook(hook),
+        lambda x, y, hook: x.register_post_accumulate_grad_hook(hook),
+    ):
+        found = once(register)
+        gc.collect()
+        assert found() is None
+    assert len(state.hooks) == before
+
+
+def test_hooks_are_not_recorded_but_by_create_graph():
+    """As in PyTorch, where a hook after accumulation may write to its leaf."""
+    seen = []
+
+    def note(_):
+        seen.append(autodiff.is_grad_enabled())
+
+    def step(x):
+        note(x)
+        if not x.grad.requires_grad:
+            x -= 0.5 * x.grad
+
+    for create_graph in (False, True):
+        x = leaf(1, 2)
+        y = x * x
+        x.register_post_accumulate_grad_hook(step)
+        for v in (x, y):
+            v.register_hook(note)
+        y.sum().backward(create_graph=create_graph)
+        np.testing.assert_allclose(x.data, [1, 2] if create_graph else [0, 0])
+    assert seen == [False] * 3 + [True] * 3
 
 
 def test_hook_after_accumulation():

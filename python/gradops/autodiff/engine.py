@@ -114,7 +114,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
         edges = ()
         try:
             if hooks and place in hooks and place != seen:
-                g = entry[1] = _run_hooks(hooks[place], g, create_graph)
+                g = entry[1] = _run_hooks(node.hooks, g, create_graph)
             seen = place
             if place in aims:
                 ends[place] = entry
@@ -263,8 +263,13 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
             bump(before.data)
         else:
             leaf._grad = wrap(elementwise.add(before.data, g))
-    for hook in list(leaf._after.values()) if leaf._after else ():
-        hook(leaf)
+    if leaf._after:
+        token = recording.set(bool(create_graph))
+        try:
+            for hook in list(leaf._after.values()):
+                hook(leaf)
+        finally:
+            recording.reset(token)
 
 
 def alias(x, data) -> Variable:

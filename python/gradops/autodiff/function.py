@@ -126,8 +126,8 @@ class Function:
     @classmethod
     def apply(cls, *args, **keywords) -> Any:
         """Run ``forward`` on the arguments, recorded as one operation; variables may be inside of lists and dicts."""
-        if keywords:
-            args, keywords = nested.in_order(_forward(cls), args, keywords)
+        if keywords or _leaves_out(cls, args):
+            args, keywords = nested.in_order(_forward(cls), args, keywords, _setup(cls) is not None)
         if keywords or any(isinstance(a, _CONTAINERS) and nested.holds_variables(a) for a in args):
             flat, inner = nested.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
@@ -153,6 +153,12 @@ _CONTAINERS = (list, tuple, dict)
 def _setup(cls) -> Callable | None:
     """The class's own ``setup_context``, where it has one."""
     return None if cls.setup_context is Function.setup_context else cls.setup_context
+
+
+def _leaves_out(cls, args: tuple) -> bool:
+    """Whether a class whose ``setup_context`` gets all inputs is applied to fewer than ``forward`` may take."""
+    code = getattr(cls.forward, "__code__", None)
+    return _setup(cls) is not None and code is not None and code.co_argcount > len(args)
 
 
 def _forward(cls) -> Callable:
@@ -197,10 +203,10 @@ def _apply(cls, args: tuple):
     data = [_data(o) for o in outputs]
     if cls.evaluator:
         data = [backends.by_name("text").kernel("verdict")(d) for d in data]
-    own = {id(a.data) for a in args if isinstance(a, Variable)}
+    own = [a.data for a in args if isinstance(a, Variable) and isinstance(a.data, np.ndarray)]
     for i, (o, d) in enumerate(zip(outputs, data)):
-        if isinstance(d, np.ndarray) and id(d) in own and id(o) not in dirty:
-            data[i] = d.copy()  # an input handed through: its memory stays its own
+        if isinstance(d, np.ndarray) and id(o) not in dirty and any(np.may_share_memory(d, x) for x in own):
+            data[i] = d.copy()  # an input, or a view of one, handed through: its memory stays its own
     if not active:
         results = [o if id(o) in dirty else _plain(o, d) for o, d in zip(outputs, data)]
     else:

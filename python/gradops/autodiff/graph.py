@@ -28,8 +28,9 @@ class Node:
         shape, dtype: of the result; None for a node of several results.
     """
 
-    __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "broken_off", "__weakref__")
+    __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "hooks", "broken_off", "__weakref__")
     extra: Any  # of a node of several results: their shapes, dtypes and backends
+    hooks: dict  # of a node in `state.hooks`
 
     def __init__(self, rule, edges, saved, shape, dtype):
         self.rule = rule

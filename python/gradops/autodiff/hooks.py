@@ -1,7 +1,7 @@
 """Hooks: functions that see a gradient during the backward pass, and may replace it.
 
-A leaf keeps its hooks itself; a result's hooks are kept by the engine under the ``seq`` of the operation
-that made it, and forgotten when that operation is freed. No hook keeps a graph alive.
+A leaf keeps its hooks itself; a result's hooks are kept by the node of the operation that made it, and go with it.
+No hook keeps a graph alive: one that refers to what it is a hook of is a cycle, which Python collects.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ def register(variable: Variable, hook: Callable) -> Handle:
 def register_after(leaf: Variable, hook: Callable) -> Handle:
     """Call ``hook(leaf)`` after a backward pass has added to its ``grad``, e.g. to step and forget it at once.
 
+    As in other hooks nothing is recorded, so that the leaf can be written to, unless the pass is by ``create_graph``.
+
     Raises:
         GradientError: a variable that is not a leaf or requires no gradient.
 
@@ -127,7 +129,7 @@ def moved(variable: Variable, before) -> None:
     """After an in-place operation: the gradient to retain is that of the new value."""
     if variable.retains_grad and variable._node is not before:
         if before is not None and before.seq in state.hooks:
-            state.hooks[before.seq].pop(_LAST, None)
+            before.hooks.pop(_LAST, None)
         variable.retains_grad = False
         retain(variable)
 
@@ -149,11 +151,11 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
-    found = state.hooks.get(node.seq)
-    if found is None:
-        found = state.hooks[node.seq] = {}
-        weakref.finalize(node, state.hooks.pop, node.seq, None).atexit = False
-    return found
+    if node.seq not in state.hooks:
+        node.hooks = {}
+        state.hooks.add(node.seq)
+        weakref.finalize(node, state.hooks.discard, node.seq).atexit = False
+    return node.hooks
 
 
 def _add(registered: dict, hook: Callable) -> Handle:

@@ -86,8 +86,11 @@ class View(Variable):
             now = self._look(self._source)
         finally:
             recording.reset(token)
+        before = self.__dict__.get("_node")
         self.__dict__["_node"] = now.__dict__.get("_node")
         self.__dict__["_active"] = now.__dict__.get("_active", False)
+        if self._active:
+            hooks.moved(self, before)
 
     def _look(self, source):
         """The same view of another value of the source: a variable, or an array."""
@@ -108,12 +111,18 @@ def viewing(op, recorded: Callable) -> Callable:
             return out
         if out.__class__ is Variable:
             data = out.data
-            if data.__class__ is np.ndarray and _shared(data, x.data) and recording.get():
-                _make_view(out, x, again, rest, None, writable)
+            if data.__class__ is np.ndarray and _shared(data, x.data):
+                if recording.get():
+                    _make_view(out, x, again, rest, None, writable)
+                else:
+                    out.__dict__["_unseen"] = True
         elif out.__class__ is list or out.__class__ is tuple:
             for i, part in enumerate(out):
-                if part.data.__class__ is np.ndarray and _shared(part.data, x.data) and recording.get():
-                    _make_view(part, x, again, rest, i, writable)
+                if part.data.__class__ is np.ndarray and _shared(part.data, x.data):
+                    if recording.get():
+                        _make_view(part, x, again, rest, i, writable)
+                    else:
+                        part.__dict__["_unseen"] = True
         return out
 
     return with_view
@@ -142,7 +151,8 @@ def assign(variable: Variable, key, value) -> None:
         value: a variable, an array or a number that broadcasts to the chosen part.
 
     Raises:
-        GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``.
+        GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``; a value that requires
+            one, for a view that was made in ``no_grad``.
         ShapeError: a value that does not broadcast to the part.
         ArgumentTypeError: text; a complex value for a real variable.
 
@@ -177,6 +187,7 @@ def assign(variable: Variable, key, value) -> None:
     edge_before = variable._node if tracked else None
     edge = None
     if tracked and isinstance(value, Variable) and value.requires_grad:
+        _refuse_unseen(variable)
         edge = value._node or value
     try:
         data[key] = other
@@ -230,6 +241,8 @@ def replace(variable: Variable, result) -> None:
             f"the result of an in-place operation must keep the shape {tuple(data.shape)}; got {tuple(value.shape)}."
         )
     elif isinstance(data, np.ndarray):
+        if node is not None and recording.get():
+            _refuse_unseen(variable)
         if not np.can_cast(value.dtype, data.dtype, "same_kind"):
             raise ArgumentTypeError(f"a result of dtype {value.dtype} does not fit in place into dtype {data.dtype}.")
         data = _own(variable)
@@ -336,6 +349,16 @@ def refuse_leaf(variable: Variable) -> None:
         raise GradientError(
             f"{what} that requires a gradient cannot be changed in place.",
             hint="write inside `with gradops.autodiff.no_grad():`, or to a `clone()`",
+        )
+
+
+def _refuse_unseen(variable: Variable) -> None:
+    """Raise for a write that has a gradient, to a view whose source does not hear of it."""
+    if "_unseen" in _root(variable).__dict__:
+        raise GradientError(
+            "a view that was made where nothing is recorded cannot be written with a gradient: "
+            "what it is a view of would change without it.",
+            hint="make the view outside of `no_grad`, or write to a `clone()`",
         )
 
 

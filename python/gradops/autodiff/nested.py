@@ -26,12 +26,14 @@ def _records_itself(value) -> bool:
     return owner is not None and owner.derivatives.native
 
 
-def in_order(forward: Callable, args: tuple, keywords: dict) -> tuple[tuple, dict]:
-    """Arguments by position, as far as ``forward`` has them so."""
+def in_order(forward: Callable, args: tuple, keywords: dict, defaults: bool = False) -> tuple[tuple, dict]:
+    """Arguments by position, as far as ``forward`` has them so; with ``defaults`` also those that were left out."""
     try:
         bound = inspect.signature(forward).bind(*args, **keywords)
     except ValueError:  # no signature
         return args, keywords
+    if defaults:
+        bound.apply_defaults()
     return bound.args, bound.kwargs
 
 

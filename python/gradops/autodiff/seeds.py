@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import dtypes
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..ops import conversion
 
@@ -38,7 +39,7 @@ def check(root, given, names: tuple[str, str] = NAMES) -> None:
     """The tensor ``root`` is one number, or ``given`` a tensor of its shape.
 
     Raises:
-        GradientError: several numbers, and no gradient for them.
+        GradientError: several numbers or a complex one, and no gradient for them.
         ShapeError: a gradient of another shape.
     """
     if given is None and conversion.size(root) != 1:
@@ -46,6 +47,12 @@ def check(root, given, names: tuple[str, str] = NAMES) -> None:
             f"`{names[1]}` is needed for a non-scalar of shape {tuple(root.shape)}.",
             argument=names[1],
             hint="reduce it to a scalar, or pass the gradient to start from",
+        )
+    if given is None and conversion.dtype(root) in dtypes.COMPLEX:
+        raise GradientError(
+            f"`{names[1]}` is needed for a complex number: only real ones have a gradient by themselves.",
+            argument=names[1],
+            hint="take its real part or absolute value, or pass the gradient to start from",
         )
     if given is not None and tuple(given.shape) != tuple(root.shape):
         raise ShapeError(

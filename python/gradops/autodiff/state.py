@@ -27,8 +27,8 @@ from ..errors import GradientError
 clock = count(1).__next__
 """The time: nodes and in-place writes in the order in which they happened."""
 
-hooks: dict[int, dict] = {}
-"""Hooks of operations' results, by the operation's ``seq``."""
+hooks: set[int] = set()
+"""The operations, by ``seq``, whose results have hooks; the node has these itself, as they may lead back to it."""
 
 observers: list[Callable] = []
 """Functions ``(node, apply)`` to the gradients ``apply()``, around each step of a pass."""

@@ -11,6 +11,7 @@ from ... import dtypes
 from ...ops import (
     abs,
     add,
+    cast,
     conj,
     cos,
     cosh,
@@ -61,6 +62,8 @@ def _power_base(g, x1, x2):
 def _power_exponent(g, y, x1, x2):
     exponent = real(x2) if _is_complex(x2) else x2
     safe = where(logical_and(equal(x1, 0), greater_equal(exponent, 0)), 1.0, x1)
+    if _is_complex(x2) and not _is_complex(safe):
+        safe = cast(safe, dtype(y))  # so that a negative base has a logarithm
     return multiply(g, multiply(y, log(safe)))
 
 
