@@ -257,6 +257,44 @@ def test_an_error_shows_its_message(f, words):
         torch.compile(f, fullgraph=True, backend="eager")(torch.ones(4, 3))
 
 
+def test_a_function_of_its_own():
+    """First met in a trace; and its rule is not lost where PyTorch, of its own functions, would lose it."""
+
+    class Rounded(gradops.autodiff.Function):
+        @staticmethod
+        def forward(x, scale):
+            return ops.round(x * scale) / scale
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, upstream):
+            return upstream * ops.cos(ctx.saved_tensors[0]), None
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return Rounded.apply(x, 4.0)
+
+    model, x = Module(), torch.tensor([0.1, 0.7], requires_grad=True)
+    torch._dynamo.reset()
+    torch.compile(model, fullgraph=True, backend="aot_eager")(x).sum().backward()
+    np.testing.assert_allclose(x.grad, np.cos([0.1, 0.7]), rtol=1e-6)
+    gradient = torch.func.grad(lambda x: model(x).sum())
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="ignores custom gradients"):
+        torch.compile(gradient, fullgraph=True, backend="aot_eager")(x.detach())
+    torch._dynamo.reset()
+    np.testing.assert_allclose(torch.compile(gradient, backend="aot_eager")(x.detach()), x.grad)
+    with pytest.raises(gradops.errors.GradientError, match="torch.export keeps values"):
+        torch.export.export(model, (x,))
+    with torch.no_grad():
+        program = torch.export.export(model, (x,)).module()
+    np.testing.assert_allclose(program(x), [0, 0.75])
+    assert not program(x).requires_grad
+
+
 ROWS = torch.tensor([0, 2, 2])
 ONTO_EXPANDED = {
     "segment_sum": lambda x, w: ops.segment_sum(x, ROWS, 4)[1:] * x * w,

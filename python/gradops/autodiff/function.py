@@ -141,7 +141,7 @@ class Function:
             )
         if owner is not None and not variables:
             if owner.derivatives.own_tape:
-                return torch_tape.function_class(cls, _setup(cls)).apply(*args)
+                return owner.derivatives.apply(torch_tape.function_class(cls, _setup(cls)), args)
             if owner.derivatives.native:
                 return _native(cls, owner, args)
         return _apply(cls, args)

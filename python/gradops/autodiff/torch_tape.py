@@ -87,10 +87,15 @@ def _run(step: Callable, *arguments, **keywords) -> Any:
 
 def function_class(cls: type, setup_context: Callable | None) -> Any:
     """A :class:`.function.Function` as a ``torch.autograd.Function``, kept on the class, so that both go together."""
+    if "_of_torch" not in vars(cls):
+        _make_class(cls, setup_context)
+    return cls._of_torch  # type: ignore[attr-defined]
+
+
+@backends.constant
+def _make_class(cls: type, setup_context: Callable | None) -> None:
     import torch
 
-    if "_of_torch" in vars(cls):
-        return cls._of_torch  # type: ignore[attr-defined]
     members = {name: staticmethod(getattr(cls, name)) for name in ("forward", "backward")}
     if setup_context is not None:
         members["setup_context"] = staticmethod(setup_context)
@@ -98,7 +103,6 @@ def function_class(cls: type, setup_context: Callable | None) -> Any:
     if hasattr(cls, "generate_vmap_rule"):
         members["generate_vmap_rule"] = cls.generate_vmap_rule
     cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)  # type: ignore[attr-defined]
-    return cls._of_torch  # type: ignore[attr-defined]
 
 
 def once_differentiable(backward: Callable) -> Callable:

@@ -254,6 +254,14 @@ class Derivatives(_Contract):
         """The same of one value and one input, whose gradient is ``pull(upstream, residuals)``."""
         raise NotImplementedError
 
+    def apply(self, function, args: tuple):
+        """``function.apply(*args)`` of the library's own class of functions, where it has one.
+
+        Raises:
+            GradientError: what traces it would lose its derivative.
+        """
+        raise NotImplementedError
+
     @required
     def value_and_grad(self, run: Callable, leaves: list) -> tuple:
         """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.

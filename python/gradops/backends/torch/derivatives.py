@@ -155,23 +155,38 @@ _base, without_dead = _private.base, _private.without_dead
 _Leaf = type(get_gradient_edge(torch.empty((), requires_grad=True)).node)
 
 
-def _custom_compiled(run, inputs: list) -> list:
+def apply(function, args: tuple):
+    """``function.apply(*args)`` of a ``torch.autograd.Function``, where its rule is not lost."""
+    if torch.compiler.is_compiling() and not _keeps_rules([x for x in args if isinstance(x, torch.Tensor)]):
+        return _tree.map_leaves(lambda y: y.detach() if isinstance(y, torch.Tensor) else y, function.apply(*args))
+    return function.apply(*args)
+
+
+def _keeps_rules(inputs: list) -> bool:
+    """Whether what is traced keeps a derivative of its own: False for values alone; an error where it would be lost."""
     if _private.transforms_active():
         raise GradientError(
             "torch.compile of a torch.func transform ignores custom gradients.",
             argument="f",
             hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
         )
+    if not _exporting():
+        return True
+    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+        raise GradientError(
+            "torch.export keeps values and no custom or scaled gradients.",
+            argument="f",
+            hint="export it under `torch.no_grad()`, for its values",
+        )
+    return False
+
+
+def _custom_compiled(run, inputs: list) -> list:
+    kept = _keeps_rules(inputs)
     values, pull = run(*inputs)
-    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
-    if _exporting():
-        if wanted:
-            raise GradientError(
-                "torch.export keeps values and no custom or scaled gradients.",
-                argument="f",
-                hint="export it under `torch.no_grad()`, or take the derivative inside the exported function",
-            )
+    if not kept:
         return [v.detach() for v in values]  # better no gradient than another
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     if not wanted:
         return values
     inputs = [x.view_as(x) if any(x is y for y in inputs[:i]) else x for i, x in enumerate(inputs)]
