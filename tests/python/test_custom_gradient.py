@@ -363,6 +363,29 @@ def test_a_closure_with_a_tangent_is_refused(recorded):
             f(x)
 
 
+def test_upstream_gradients_and_gradients_that_are_jaxs_own():
+    """``jax.vjp`` passes numbers on as they are; an integer's gradient is an array of nothing."""
+    import jax
+
+    @custom_gradient
+    def f(x, n):
+        return (x * n, x + 1), lambda g, h: (3 * g + h, np.zeros((), jax.dtypes.float0))
+
+    x, n = jax.numpy.asarray(2.0), jax.numpy.asarray(3)
+    (g,) = jax.vjp(lambda x: f(x, n), x)[1]((1.0, 10.0))
+    np.testing.assert_allclose(g, 13)
+    assert g.dtype == x.dtype
+    for wrap in (lambda f: f, jax.jit):
+        g, of_n = wrap(jax.grad(lambda x, n: f(x, n)[0], argnums=(0, 1), allow_int=True))(x, n)
+        np.testing.assert_allclose(g, 3)
+        assert of_n.dtype == jax.dtypes.float0
+
+    def looped(x, n):
+        return jax.lax.scan(lambda carry, _: ((f(*carry)[0], carry[1]), None), (x, n), None, length=2)[0][0]
+
+    np.testing.assert_allclose(jax.grad(looped)(x, n), 9)
+
+
 def test_closures_in_jax_programs():
     import jax
     import jax.numpy as jnp

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import _tree, backends
 from ..autodiff.cotangents import sum_to
 from ..autodiff.text import feedback
@@ -112,7 +114,13 @@ def _align(value, part, found: list) -> None:
         for item, piece in zip(value, items):
             _align(item, piece, found)
     else:
-        found.append(part)
+        found.append(None if _is_void(part) else part)
+
+
+def _is_void(part) -> bool:
+    """Whether a gradient is an array of nothing, which is JAX's for an argument of integers."""
+    dtype = getattr(part, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind == "V" and not dtype.itemsize
 
 
 def _pieces(part) -> list | None:

@@ -279,6 +279,8 @@ class _Rule:
 
 
 def _upstream(u, value):
+    if not hasattr(u, "dtype"):  # a number, as `jax.vjp`'s functions take them
+        u = jnp.asarray(u, value.dtype)
     kind = u.dtype.kind  # "V" is JAX's float0, and a few float types, such as bfloat16
     if kind == "V" and u.dtype == jax.dtypes.float0:
         return jnp.zeros(value.shape)
