@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 from parity import BACKENDS, Case, flat, weights
-from precision import KINDS, converted, each_array, example, loss, rounded
+from precision import KINDS, converted, each_array, example, loss, rounded, wide
 from test_chosen import EACH
 from test_parity import CASES
 from test_precision import PUBLIC
@@ -143,3 +143,129 @@ def test_flows(backend, name):
             dtypes += [g.data, autodiff.grad(ops.sum(g * v), [v])[0].data]
         found[what] = {*map(ops.dtype, dtypes)}
     assert found == dict.fromkeys(FLOWS, {name})
+
+
+ONES, FIRST = np.ones(3000), np.zeros(3000, int)
+LONG_SUMS = {
+    "sum": lambda x: ops.sum(x),
+    "rows": lambda x: ops.sum(ops.stack([x, x], 1), 0)[0],
+    "mean": lambda x: ops.mean(x) * 3000,
+    "norm": lambda x: ops.norm(x, 1),
+    "average": lambda x: ops.average(x, weights=x) * 3000,
+    "cumsum": lambda x: ops.cumsum(x)[-1],
+    "dot": lambda x: ops.dot(x, x),
+    "matmul": lambda x: ops.matmul(ops.reshape(x, (1, -1)), ops.reshape(x, (-1, 1)))[0, 0],
+    "matmul of matrices": lambda x: ops.matmul(ops.stack([x, x]), ops.stack([x, x], 1))[0, 1],
+    "tensordot": lambda x: ops.tensordot(ops.stack([x, x]), ops.stack([x, x]), ([1], [1]))[0, 1],
+    "einsum of matrices": lambda x: ops.einsum("ij,jk->ik", ops.stack([x, x]), ops.stack([x, x], 1))[0, 1],
+    "einsum of rows": lambda x: ops.einsum("ij->j", ops.stack([x, x], 1))[0],
+    "correlate": lambda x: ops.correlate(x, x)[0],
+    "conv": lambda x: ops.conv(ops.reshape(x, (1, -1, 1)), ops.reshape(x, (-1, 1, 1)))[0, 0, 0],
+    "trapezoid": lambda x: ops.trapezoid(x) + 1,
+    "cumsum of rows": lambda x: ops.cumsum(ops.stack([x, x], 1), 0)[-1, 0],
+    "einsum": lambda x: ops.einsum("i,i->", x, x),
+    "einsum of one": lambda x: ops.einsum("i->", x),
+    "segments": lambda x: ops.segment_sum(x, FIRST, 2)[0],
+    "bincount": lambda x: ops.bincount(FIRST, x)[0],
+    "scatter": lambda x: ops.scatter(FIRST[:, None], x, (2,))[0],
+    "scatter_update": lambda x: ops.scatter_update(x, FIRST[:, None], x, "add")[0] - 1,
+    "average_pool": lambda x: ops.average_pool(ops.reshape(x, (1, -1, 1)), 3000)[0, 0, 0] * 3000,
+    "adaptive": lambda x: ops.adaptive_average_pool(ops.reshape(x, (1, -1, 1)), 1)[0, 0, 0] * 3000,
+}
+WITHIN = {  # functions whose squares, sums or steps leave half precision where their values do not
+    "norm": (ops.norm, [300.0, 400.0]),
+    "norm of small numbers": (ops.norm, [3e-5, 4e-5]),
+    "norm of order 3": (lambda x: ops.norm(x, 3), [300.0, 400.0]),
+    "std": (ops.std, [300.0, 60000.0]),
+    "cdist": (lambda x: ops.cdist(ops.reshape(x, (2, 1)), ops.reshape(x, (2, 1)) * 0), [300.0, 400.0]),
+    "corrcoef": (lambda x: ops.corrcoef(ops.reshape(x, (2, 3))), [300.0, 400, 600, 100, 700, 200]),
+    "average": (lambda x: ops.average(x, weights=x), [300.0, 400.0]),
+    "average_pool": (lambda x: ops.average_pool(ops.reshape(x, (1, 2, 1)), 2), [60000.0, 50000.0]),
+    "adaptive": (lambda x: ops.adaptive_average_pool(ops.reshape(x, (1, 2, 1)), 1), [60000.0, 50000.0]),
+    "linspace": (lambda x: ops.linspace(x[0], x[1], 5), [-60000.0, 60000.0]),
+    "ldexp": (lambda x: ops.ldexp(x, np.array([39, 40])), [2.0**-24, 0.0]),
+    "gelu": (ops.gelu, [-300.0, 300.0]),
+}
+NEAR = np.array([-9.0, -4, -2.9, -2, -1, -0.1, -0.01, 0.001, 0.1, 0.7, 1.5, 2.9, 4, 9])
+EXACT = {
+    "gelu": ops.gelu,
+    "gelu by the normal distribution": lambda x: ops.gelu(x, approximate=False),
+    "tanh_shrink": ops.tanh_shrink,
+    "hard_sigmoid": ops.hard_sigmoid,
+    "hard_silu": ops.hard_silu,
+    "sinc": ops.sinc,
+    "softplus": ops.softplus,
+    "log_sigmoid": ops.log_sigmoid,
+}
+
+
+def in_half(backend: str, name: str, x) -> tuple:
+    """A tensor, and the numbers it holds in double precision."""
+    x = backends.by_name(backend).convert(np.asarray(x, float), name)
+    return x, wide(x)
+
+
+def near(found, wanted, name: str, what: str) -> None:
+    step = {"float16": 2.0**-10, "bfloat16": 2.0**-7}[name]
+    assert ops.dtype(found) == name, what
+    wanted = wide(wanted)
+    if name == "float16":
+        with np.errstate(over="ignore"):
+            wanted = wanted.astype(name)  # infinite where it is too large
+    np.testing.assert_allclose(wide(found), wanted, rtol=2 * step, atol=1e-6, err_msg=what)
+
+
+@pytest.mark.parametrize("backend, name", HALVES)
+def test_long_sums_grow(backend, name):
+    """In half precision 1 adds nothing to 2048, or 256."""
+    x, _ = in_half(backend, name, ONES)
+    for what, f in LONG_SUMS.items():
+        near(f(x), np.array(3000.0), name, what)
+    if backend != "torch":
+        one = Variable(in_half(backend, name, [1.0])[0], requires_grad=True)
+        (gradient,) = autodiff.grad(ops.sum(ops.take(one, FIRST)), [one])
+        near(gradient, np.array([3000.0]), name, "take")
+
+
+@pytest.mark.parametrize("backend, name", HALVES)
+def test_what_is_within_half_precision_is_found(backend, name):
+    for what, (f, numbers) in WITHIN.items():
+        x, same = in_half(backend, name, numbers)
+        near(f(x), f(same), name, what)
+        near(
+            gradops.grad(lambda v, f=f: ops.sum(f(v)))(x), gradops.grad(lambda v, f=f: ops.sum(f(v)))(same), name, what
+        )
+
+
+@pytest.mark.parametrize("backend, name", HALVES)
+def test_values_are_those_of_single_precision_rounded(backend, name):
+    x, same = in_half(backend, name, NEAR)
+    for what, f in EXACT.items():
+        near(f(x), f(same), name, what)
+
+
+def own_gradient_of_element(backend: str, x):
+    """What the library itself adds up for an element that was taken 3000 times."""
+    if backend == "torch":
+        leaf = x.clone().requires_grad_()
+        leaf[FIRST].sum().backward()
+        return leaf.grad
+    if backend == "jax":
+        import jax
+
+        return jax.grad(lambda v: v[FIRST].sum())(x)
+    import tensorflow as tf
+
+    leaf = tf.Variable(x)
+    with tf.GradientTape() as recorded:
+        y = tf.reduce_sum(tf.gather(leaf, FIRST))
+    return tf.convert_to_tensor(recorded.gradient(y, leaf))
+
+
+@pytest.mark.parametrize("backend, name", [(b, name) for b, name in HALVES if b != "numpy"])
+def test_elements_taken_often(backend, name):
+    """The libraries' own derivatives add up in half precision."""
+    x, _ = in_half(backend, name, [1.0, 1.0])
+    own = wide(own_gradient_of_element(backend, x))
+    assert own[0] == {"float16": 2048, "bfloat16": 256}[name]
+    np.testing.assert_array_equal(wide(gradops.grad(lambda v: ops.sum(ops.take(v, FIRST)))(x)), own)

@@ -22,6 +22,17 @@ def power_series(x, coefficients):
     return total
 
 
+EXPONENTS = {"float32": 300, "float64": 2100}
+"""Powers of 2 beyond which every number but 0 is infinite or 0, a multiple of 3."""
+
+
+def thirds(n):
+    """Whole numbers in three parts: 2 to the power of each is finite where ``n`` is within ``EXPONENTS``."""
+    first = n // 3
+    second = (n - first) // 2
+    return first, second, n - first - second
+
+
 def polygamma_far(x, n: int):
     """``polygamma(x, n)`` for ``n`` above 0 and ``x`` beyond 1e16, where one term is all there is."""
     y = -1 / x

@@ -1,6 +1,9 @@
-"""The dtype in which an op of neural networks computes."""
+"""The dtype in which an op computes: half precision in single, rounded once."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 
 from .. import config, dtypes
 from ..errors import ArgumentTypeError
@@ -22,6 +25,17 @@ def wide(x):
 def rounded(y, name):
     """A result in the dtype that :func:`wide` gave with its argument."""
     return y if name is None else cast(y, name)
+
+
+def in_single(body: Callable) -> Callable:
+    """The body of an op that works on a tensor of half precision in single, and rounds the result once."""
+
+    @functools.wraps(body)
+    def computed(x, *args, **kwargs):
+        x, final = wide(x)
+        return rounded(body(x, *args, **kwargs), final)
+
+    return computed
 
 
 def check_fits(op: str, value, target: str, name: str) -> None:

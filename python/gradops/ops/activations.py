@@ -13,6 +13,7 @@ from ..annotations import Axes, Axis, Tensor
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
 from ._dispatch import alias, op
+from ._precision import in_single
 from .elementwise import (
     abs,
     add,
@@ -125,6 +126,7 @@ swish = alias("swish", silu)
 
 
 @op(check=check_real)
+@in_single
 def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     """``x`` times the standard normal distribution function of ``x`` (Hendrycks and Gimpel 2016).
 
@@ -219,6 +221,7 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
 
 
 @op
+@in_single
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
 
@@ -229,6 +232,7 @@ def hard_sigmoid(x: Tensor) -> Tensor:
 
 
 @op
+@in_single
 def hard_silu(x: Tensor) -> Tensor:
     """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
 
@@ -252,6 +256,7 @@ def hard_tanh(x: Tensor) -> Tensor:
 
 
 @op
+@in_single
 def tanh_shrink(x: Tensor) -> Tensor:
     """``x - tanh(x)`` of each element.
 

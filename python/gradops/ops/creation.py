@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ._checks import check_pieces, check_rank, choice, integer
 from ._compose import promoted
 from ._dispatch import op
-from ._precision import check_fits
+from ._precision import check_fits, rounded, wide
 from ._structures import as_tensor, owner_of
 from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of
@@ -140,6 +140,7 @@ def linspace(
     gaps = num - 1 if endpoint else num
     start, stop = promoted(start, stop, floating=True)
     name = canonical(dtype or dtype_of(start))
+    (start, final), (stop, _) = wide(start), wide(stop)
     whole = subtract(stop, start)
     origin = subtract(stop, whole)
     ramp = np.asarray(_ramp(num, gaps), "float64")
@@ -147,7 +148,7 @@ def linspace(
     out = add(along, origin)
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
-    return (out, divide(whole, gaps or float("nan"))) if retstep else out
+    return (out, rounded(divide(whole, gaps or float("nan")), final)) if retstep else out
 
 
 @op

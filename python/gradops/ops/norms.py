@@ -7,9 +7,10 @@ import math
 from ..annotations import Axes, Tensor
 from ..errors import ArgumentError, Given, ShapeError
 from . import _checks
-from ._compose import as_float, is_complex, promoted
+from ._compose import is_complex, promoted
 from ._dispatch import op
 from ._matrices import epsilon
+from ._precision import in_single, rounded, wide
 from .conversion import cast, dtype, shape
 from .decompositions import svd
 from .elementwise import (
@@ -67,6 +68,7 @@ def _check_norm(op, x, ord, axis, keepdims) -> None:
 
 
 @op(check=_check_norm)
+@in_single
 def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Norm of vectors or matrices, as ``numpy.linalg.norm``.
 
@@ -87,7 +89,6 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
     Gradient:
         Of the root of squares ``g * x / y``; 0 where the norm is 0 and for elements of 0. Ties share equally.
     """
-    x = as_float(x)
     rank = len(x.shape)
     axes = _checks.check_axes("norm", axis, rank)
     if ord is None or ord == "fro" or (ord == 2 and len(axes) == 1):
@@ -171,5 +172,5 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
     Gradient:
         ``(x_i - y_j) / distance``, summed with the upstream gradient; 0 where two points are equal.
     """
-    x, y = promoted(x, y, floating=True)
-    return _root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1))
+    (x, final), (y, _) = map(wide, promoted(x, y, floating=True))
+    return rounded(_root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1)), final)

@@ -17,7 +17,7 @@ from ..backends.tracing import constant
 from ._checks import check_real
 from ._dispatch import op
 from ._parts import by_parts
-from ._precision import floats
+from ._precision import floats, in_single
 from ._sizes import multiples
 from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
@@ -134,6 +134,7 @@ def max_pool(
 
 
 @op
+@in_single
 def average_pool(
     inputs: Tensor,
     pool_size: Integers,
@@ -159,7 +160,7 @@ def average_pool(
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
-    total = by_parts(lambda x: window_sum(x, *how), floats(inputs))
+    total = by_parts(lambda x: window_sum(x, *how), inputs)
     if not any(map(any, around)):
         return divide(total, float(math.prod(window)))
     return divide(total, _inside(sizes, places, window, strides, around, first))
@@ -194,6 +195,7 @@ def _adaptive(op: str, inputs, output_size, data_format):
 
 
 @op
+@in_single
 def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: str | None = None) -> Tensor:
     """The means of ``output_size`` parts of each dimension, for each channel.
 
@@ -214,7 +216,7 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
         The upstream gradient, divided by the number of elements, to all of the part.
     """
     first, sizes, output_size = _adaptive("adaptive_average_pool", inputs, output_size, data_format)
-    x = floats(inputs)
+    x = inputs
     if not any(n % m for n, m in zip(sizes, output_size)):
         window = tuple(n // m for n, m in zip(sizes, output_size))
         total = by_parts(lambda x: window_sum(x, window, window, ((0, 0),) * len(sizes), first), x)

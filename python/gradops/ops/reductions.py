@@ -6,9 +6,10 @@ from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
-from ._compose import as_float, is_complex
+from ._compose import is_complex
 from ._dispatch import op
 from ._lines import lines
+from ._precision import in_single
 from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
@@ -324,6 +325,7 @@ def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
 
 
 @op
+@in_single
 def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
 
@@ -336,12 +338,12 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Gradient:
         ``2 * (x - mean(x)) / n``.
     """
-    x = as_float(x)
     distance = subtract(x, mean(x, axis, True))
     return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
 
 
 @op
+@in_single
 def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Standard deviation over axes, the square root of :func:`var`.
 

@@ -12,6 +12,7 @@ from ..backends._formulas import I1_OVER_X, power_series
 from ._checks import check_kind, check_real
 from ._compose import as_float
 from ._dispatch import op
+from ._precision import in_single
 from .elementwise import abs, divide, less, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
 
@@ -160,6 +161,7 @@ def polygamma(x: Tensor, n: int = 0) -> Tensor:
 
 
 @op
+@in_single
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
 
@@ -169,7 +171,7 @@ def sinc(x: Tensor) -> Tensor:
     Gradient:
         ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
     """
-    z = multiply(as_float(x), math.pi)
+    z = multiply(x, math.pi)
     near = less(abs(z), 0.1)
     series = power_series(square(where(near, z, 0.0)), [1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880])
     far = where(near, 1.0, z)

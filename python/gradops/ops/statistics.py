@@ -13,6 +13,8 @@ from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
 from ._compose import as_float, beside, is_complex, promoted
 from ._dispatch import op
+from ._precision import rounded
+from ._precision import wide as in_full
 from ._sizes import multiples
 from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
@@ -74,8 +76,8 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
             )
         weights = reshape(weights, [-1 if i in axes else 1 for i in range(ndim(x))])
         weights = broadcast_to(weights, shape(x))
-    x, weights = promoted(x, weights, floating=True)
-    return divide(sum(multiply(x, weights), axes), sum(weights, axes))
+    (x, final), (weights, _) = map(in_full, promoted(x, weights, floating=True))
+    return rounded(divide(sum(multiply(x, weights), axes), sum(weights, axes)), final)
 
 
 def _counts(op, x, weights, minlength, sparse):
@@ -221,7 +223,7 @@ def corrcoef(x: Tensor) -> Tensor:
         That of the covariances, each divided by two standard deviations.
     """
     rank = check_rank("corrcoef", x, (1, 2))
-    x = as_float(x)
+    x, final = in_full(x)
     if rank == 1:
         x = expand_dims(x, 0)
     x = subtract(x, mean(x, 1, True))
@@ -232,7 +234,7 @@ def corrcoef(x: Tensor) -> Tensor:
         y = add(_at_most_1(real(y)), multiply(_at_most_1(imag(y)), 1j))
     else:
         y = _at_most_1(y)
-    return reshape(y, ()) if rank == 1 else y
+    return rounded(reshape(y, ()) if rank == 1 else y, final)
 
 
 def _at_most_1(y):

@@ -41,7 +41,10 @@ def log_sigmoid(x):
 
 
 def gelu(x, approximate=True):
-    return jax.nn.gelu(floats(x), approximate)
+    x = floats(x)
+    if x.dtype.itemsize < 4:  # in which the tail is lost
+        return jax.nn.gelu(x.astype(jnp.float32), approximate).astype(x.dtype)
+    return jax.nn.gelu(x, approximate)
 
 
 def sparsemax_support(x, axis):

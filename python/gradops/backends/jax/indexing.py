@@ -64,7 +64,8 @@ def take_along_axis(x, indices, axis=None):
 
 
 def add_at(x, key, updates):
-    return x.at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype))
+    wide = jnp.float32 if x.dtype in (jnp.float16, jnp.bfloat16) else x.dtype  # sums of half precision stop growing
+    return x.astype(wide).at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype).astype(wide)).astype(x.dtype)
 
 
 def set_at(x, key, updates):

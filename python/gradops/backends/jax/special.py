@@ -55,8 +55,13 @@ def hypot(x1, x2):
 
 
 def ldexp(x1, x2):
-    x1, half = floats(jnp.asarray(x1)), x2 // 2
-    return x1 * jnp.ldexp(jnp.ones((), x1.dtype), half) * jnp.ldexp(jnp.ones((), x1.dtype), x2 - half)
+    x = floats(jnp.asarray(x1))
+    if x.dtype.itemsize < 4:
+        return ldexp(x.astype(jnp.float32), x2).astype(x.dtype)
+    bound = _formulas.EXPONENTS[x.dtype.name]
+    for part in _formulas.thirds(jnp.clip(x2.astype(int), -bound, bound)):
+        x = x * jnp.ldexp(jnp.ones((), x.dtype), part)
+    return x
 
 
 def _any_polygamma(x, n):

@@ -41,6 +41,8 @@ def softplus(x):
 
 def gelu(x, approximate=True):
     x = floats(x)
+    if x.dtype == np.float16:  # in which the tail is lost
+        return gelu(x.astype(np.float32), approximate).astype(x.dtype)
     if not approximate:
         return x * normal_cdf(x)
     inner = x * x

@@ -32,6 +32,8 @@ def add_at(x, key, updates):
     out, key = np.array(x), plain(key)
     if distinct(key):
         out[key] += updates
+    elif out.dtype == np.float16:  # in which sums stop growing
+        return add_at(out.astype(np.float32), key, updates).astype(np.float16)
     else:
         np.add.at(out, key, updates)
     return out

@@ -17,4 +17,7 @@ def outer(x1, x2):
 
 
 def einsum(subscripts, operands):
-    return np.einsum(subscripts, *together(operands), optimize=len(operands) > 2)
+    operands = together(operands)
+    if operands[0].dtype == np.float16:  # in which sums stop growing
+        return np.asarray(einsum(subscripts, [x.astype(np.float32) for x in operands])).astype(np.float16)
+    return np.einsum(subscripts, *operands, optimize=len(operands) > 2)

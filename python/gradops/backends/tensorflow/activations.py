@@ -4,12 +4,12 @@ import math
 
 import tensorflow as tf
 
-from .base import existing, floating, floats
+from .base import existing, floating, floats, in_single
 
 sigmoid = floating(tf.math.sigmoid)
 relu = tf.nn.relu
-normal_cdf = floating(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * x))
-softplus = floating(tf.math.softplus)
+normal_cdf = floating(in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * x)))
+softplus = floating(in_single(tf.math.softplus))
 
 
 def softmax(x, axis=-1):
@@ -34,7 +34,7 @@ def silu(x):
     return x * tf.math.sigmoid(x) if x.dtype.is_complex else tf.nn.silu(x)  # whose complex gradient lacks a conjugate
 
 
-log_sigmoid = floating(tf.math.log_sigmoid)
+log_sigmoid = floating(in_single(tf.math.log_sigmoid))
 
 
 def leaky_relu(x, negative_slope=0.2):

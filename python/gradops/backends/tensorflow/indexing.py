@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of, separated
-from .base import convert, promoted
+from .base import convert, in_single, promoted
 
 
 def static_value(x):
@@ -150,7 +150,10 @@ def _flat_positions(x, key):
 
 
 def add_at(x, key, updates):
-    updates = tf.cast(updates, x.dtype)
+    return in_single(lambda x, updates: _added(x, key, updates))(x, tf.cast(updates, x.dtype))
+
+
+def _added(x, key, updates):
     if isinstance(key, tf.Tensor) and key.dtype.is_integer and key.shape.rank == 1 and x.shape.rank:
         rows = _counted(tf.cast(key, tf.int64), x, 0)
         updates = tf.broadcast_to(updates, tf.concat([tf.shape(rows), tf.shape(x)[1:]], 0))

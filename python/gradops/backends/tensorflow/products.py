@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import promoted, together
+from .base import in_single, promoted, together
 
 
 def _in_int64(product):
@@ -33,4 +33,4 @@ def tensordot(x1, x2, axes=2):
 
 
 def einsum(subscripts, operands):
-    return _in_int64(lambda *xs: tf.einsum(subscripts, *xs))(*together(operands))
+    return in_single(_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))

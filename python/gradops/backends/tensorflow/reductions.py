@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from .base import axes_of, existing, floats, tf_dtype
+from .base import in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
 
 
 def _widened(x):
@@ -10,7 +11,7 @@ def _widened(x):
 
 
 def sum(x, axis=None, keepdims=False):
-    return tf.reduce_sum(_widened(x), existing(x, axis), keepdims)
+    return _summed(lambda x: tf.reduce_sum(x, existing(x, axis), keepdims))(_widened(x))
 
 
 def mean(x, axis=None, keepdims=False):
@@ -76,4 +77,4 @@ def cumsum(x, axis=None, dtype=None):
     x = _widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype))
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0
-    return tf.cumsum(x, axis) if existing(x, axis) != [] else x
+    return _summed(lambda x: tf.cumsum(x, axis))(x) if existing(x, axis) != [] else x

@@ -55,9 +55,14 @@ def hypot(x1, x2):
 
 
 def ldexp(x1, x2):
-    x1, half = floats(tf.convert_to_tensor(x1)), x2 // 2
-    two = tf.constant(2, x1.dtype)
-    return x1 * tf.pow(two, tf.cast(half, x1.dtype)) * tf.pow(two, tf.cast(x2 - half, x1.dtype))
+    return in_single(lambda x: _scaled(x, x2))(floats(tf.convert_to_tensor(x1)))
+
+
+def _scaled(x, n):
+    bound = _formulas.EXPONENTS[x.dtype.name]
+    for part in _formulas.thirds(tf.clip_by_value(tf.cast(n, tf.int64), -bound, bound)):
+        x = x * tf.pow(tf.constant(2, x.dtype), tf.cast(part, x.dtype))
+    return x
 
 
 lgamma = floating(in_single(tf.math.lgamma))

@@ -8,7 +8,13 @@ from .base import axes_of, floating, floats
 
 sigmoid = floating(torch.sigmoid)
 relu = torch.relu
-normal_cdf = floating(lambda x: 0.5 * torch.erfc(x * -math.sqrt(0.5)))  # torch.special.ndtr is 0 far below 0
+
+
+@floating
+def normal_cdf(x):
+    if x.dtype.itemsize == 2:  # of which the argument's rounding is the tail's error
+        return normal_cdf(x.float()).to(x.dtype)
+    return 0.5 * torch.erfc(x * -math.sqrt(0.5))  # torch.special.ndtr is 0 far below 0
 
 
 def softplus(x):

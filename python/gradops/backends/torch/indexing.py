@@ -102,6 +102,8 @@ def _own(x):
 
 def add_at(x, key, updates):
     updates = torch.as_tensor(updates, device=x.device).to(x.dtype)
+    if x.dtype in (torch.float16, torch.bfloat16):  # in which sums stop growing
+        return add_at(x.float(), key, updates.float()).to(x.dtype)
     if _rows(key) and key.ndim == 1 and x.ndim:
         rows = torch.where(key < 0, key + x.shape[0], key)
         return _own(x).index_add(0, rows, torch.broadcast_to(updates, (*rows.shape, *x.shape[1:])))

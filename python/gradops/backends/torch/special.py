@@ -34,8 +34,13 @@ def hypot(x1, x2):
 
 
 def ldexp(x1, x2):
-    x1, half = floats(torch.as_tensor(x1, device=x2.device)), torch.div(x2, 2, rounding_mode="floor")
-    return x1 * torch.exp2(half.to(x1.dtype)) * torch.exp2((x2 - half).to(x1.dtype))
+    x = floats(torch.as_tensor(x1, device=x2.device))
+    if x.dtype.itemsize < 4:
+        return ldexp(x.float(), x2).to(x.dtype)
+    bound = _formulas.EXPONENTS["float32" if x.dtype is torch.float32 else "float64"]
+    for part in _formulas.thirds(torch.clamp(x2.to(torch.int64), -bound, bound)):
+        x = x * torch.exp2(part.to(x.dtype))
+    return x
 
 
 lgamma = floating(torch.lgamma)
