@@ -256,6 +256,26 @@ def test_what_comes_beside_the_value_is_an_array(backend):
     np.testing.assert_allclose(numpy(aux["twice"]), 2 * X)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("inner", [gradops.grad, gradops.value_and_grad])
+def test_what_comes_beside_the_value_has_derivatives(backend, inner, compiled):
+    """In another derivative it stays connected; on variables, so on NumPy, it was a constant."""
+
+    def beside(x):
+        found = inner(lambda x: (ops.sum(x**3), {"square": x * x, "itself": [x]}), has_aux=True)(x)
+        gradient, aux = found if inner is gradops.grad else (found[1], found[0][1])
+        return ops.sum(gradient * aux["square"] * aux["itself"][0])  # 3 x^5
+
+    wrap = gradops.jit if compiled else lambda f: f
+    np.testing.assert_allclose(numpy(wrap(gradops.grad(beside))(on(backend, X))), 15 * X**4)
+    second = gradops.grad(lambda x: ops.sum(gradops.grad(beside)(x)))
+    np.testing.assert_allclose(numpy(wrap(second)(on(backend, X))), 60 * X**3)
+    if backend != "torch" and not compiled:
+        x = Variable(on(backend, X), requires_grad=True)
+        beside(x).backward()
+        np.testing.assert_allclose(numpy(x.grad), 15 * X**4)
+
+
 def test_in_torch_compile():
     import torch
 

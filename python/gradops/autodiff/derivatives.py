@@ -107,12 +107,13 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         for x in leaves:
             inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
         y = run(*inputs)
-        _detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
+        nested = outside and any(x.requires_grad for x in tracked)
+        if not nested:
+            _detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [creation.zeros_like(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
         others = _other_leaves(y, inputs)
-        nested = outside and any(x.requires_grad for x in tracked)
         nested = nested or outside and not all(hasattr(x, "gradops_done") for x in others)
         if not nested:
             alone = not others and all(x._node is None for x in inputs)
