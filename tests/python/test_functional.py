@@ -115,6 +115,44 @@ def test_several_inputs_and_outputs(backend):
     np.testing.assert_allclose(numpy(j[1][1]), np.outer(X, np.ones(3)))
 
 
+@pytest.mark.parametrize("options", [{}, {"strategy": "forward-mode"}, {"vectorize": True}, {"create_graph": True}])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_jacobian_of_inputs_and_outputs_without_elements(backend, dtype, options):
+    x, none = (tensors(v.astype(dtype), backend) for v in (X, X[:0]))
+
+    def f(x, none):
+        return ops.square(x), x[:0], ops.sum(x) * none, ops.sum(none) + ops.sum(x)
+
+    rows = functional.jacobian(f, (x, none), **options)
+    assert [[tuple(block.shape) for block in row] for row in rows] == [
+        [(3, 3), (3, 0)], [(0, 3), (0, 0)], [(0, 3), (0, 0)], [(3,), (0,)]
+    ]  # fmt: skip
+    assert {ops.dtype(block) for row in rows for block in row} == {dtype}
+    np.testing.assert_allclose(numpy(rows[0][0]), np.diag(2 * X))
+    np.testing.assert_allclose(numpy(rows[3][0]), np.ones(3))
+    assert tuple(functional.jacobian(lambda x: x[:0], x, **options).shape) == (0, 3)
+    assert tuple(functional.jacobian(lambda x: ops.sum(x), none, **options).shape) == (0,)
+
+
+def test_hessian_of_inputs_without_elements(backend):
+    x, none = on(backend, X), on(backend, X[:0])
+    blocks = functional.hessian(lambda x, none: energy(x) + ops.sum(ops.square(none)), (x, none))
+    assert [[tuple(block.shape) for block in row] for row in blocks] == [[(3, 3), (3, 0)], [(0, 3), (0, 0)]]
+    np.testing.assert_allclose(numpy(blocks[0][0]), energy_hessian(X))
+    assert tuple(functional.hessian(lambda x: ops.sum(ops.square(x)), none).shape) == (0, 0)
+    with pytest.raises(GradientError, match="must return a scalar"):
+        functional.hessian(lambda x: x, none)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_jacobian_of_outputs_of_another_dtype(backend, dtype):
+    x = tensors(X.astype("float32"), backend)
+    for options in ({}, {"vectorize": True}):
+        rows = functional.jacobian(lambda x: (ops.cast(ops.square(x), dtype), x), x, **options)
+        np.testing.assert_allclose(numpy(rows[0]), np.diag(2 * X), rtol=1e-3)
+        np.testing.assert_allclose(numpy(rows[1]), np.eye(3))
+
+
 def test_products_agree_with_matrices(backend):
     u = np.array([2.0, -1.0])
     value, product = functional.vjp(curve, on(backend, X), on(backend, u))

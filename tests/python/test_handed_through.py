@@ -220,6 +220,24 @@ def test_gradients_of_one_pass_are_written_without_changing_others(library, crea
     np.testing.assert_array_equal([values(v) for v in (x.grad, y.grad)], [[28, 56], [4, 8]])
 
 
+@pytest.mark.parametrize("library", ["torch", "jax", "tensorflow"])
+def test_what_numpy_made_of_another_librarys_tensors_is_said_to_have_no_gradient(library):
+    """NumPy's functions take TensorFlow's tensors without a word."""
+    x = torch.tensor([1.0, 2.0]) if library == "torch" else MAKERS[library]([1.0, 2.0])
+    for derivative, argument in (
+        (lambda: gradops.grad(lambda z: np.float32(2))(x), "`f`"),
+        (lambda: functional.jacobian(lambda z: np.array([1.0, 2.0]), x), "`func`"),
+        (lambda: functional.vjp(lambda z: np.array([1.0, 2.0], "float32"), x, x)[1], "`func`"),
+    ):
+        with pytest.warns(
+            UserWarning, match=f"{argument} returned NumPy's .* for tensors of {library}: its gradient is 0"
+        ):
+            assert not ops.convert_to_numpy(derivative()).any()
+    if library == "tensorflow":
+        with pytest.warns(UserWarning, match="NumPy's float32"):
+            gradops.grad(lambda z: ops.sum(np.sin(z)))(x)
+
+
 @pytest.mark.parametrize("kept", [np.array([1.0, 2.0]), Variable(np.array([1.0, 2.0]))])
 def test_what_a_gradient_function_closes_over_is_not_handed_out(kept):
     f = custom_gradient(lambda x: (x * 2.0, lambda upstream: kept))

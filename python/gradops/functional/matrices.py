@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ops import _checks
-from . import on_tape
-from .point import Point, is_complex
+from . import empties, on_tape
+from .point import EmptyOutput, Point, is_complex, is_empty
 from .reverse import grad, value_and_grad
 from .sparse import sparse_hessian, sparse_jacobian
 from .structured import takes_dicts
@@ -72,7 +72,14 @@ def jacobian(
         return sparse_jacobian(at, jvp, vjp, create_graph, strict, strategy)
     if any(map(is_complex, at.leaves)):
         strategy, vectorize = "reverse-mode", False
-    return at.derivatives.jacobian(at, create_graph, strict, vectorize, strategy)
+    options = (create_graph, strict, vectorize, strategy)
+    at.full = not any(map(is_empty, at.leaves))
+    if at.full:
+        try:
+            return at.derivatives.jacobian(at, *options)
+        except EmptyOutput:
+            at.full = False
+    return empties.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options))
 
 
 @takes_dicts("squares")
@@ -110,6 +117,9 @@ def hessian(
     at = Point(func, inputs, "hessian")
     if sparse:
         return sparse_hessian(at, hvp, create_graph, strict)
+    if any(map(is_empty, at.leaves)):
+        options = (create_graph, strict, vectorize, outer_jacobian_strategy)
+        return empties.hessian(at, lambda full, inputs: hessian(full, inputs, *options))
     found = at.derivatives.hessian(at, create_graph, strict, vectorize, outer_jacobian_strategy)
     if found is not NotImplemented:
         return found

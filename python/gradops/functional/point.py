@@ -9,7 +9,15 @@ from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, ShapeError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise
-from .reverse import _prepare, _scalar, no_slope
+from .reverse import _prepare, _scalar, no_slope, warn_of_numpy
+
+
+class EmptyOutput(Exception):
+    """A function that is differentiated where every output must have elements has one without."""
+
+
+def is_empty(x) -> bool:
+    return any(type(size) is int and size == 0 for size in conversion.shape(x))
 
 
 class Point:
@@ -18,6 +26,7 @@ class Point:
     Attributes:
         leaves: the inputs, tensors of one backend or variables over them.
         backend, derivatives: theirs.
+        full: whether an output without elements raises :class:`EmptyOutput`.
         several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
     """
 
@@ -31,6 +40,7 @@ class Point:
         self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None, beside)
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
+        self.full = False
         self.given = func
 
     def func(self, *xs):
@@ -41,11 +51,16 @@ class Point:
         """
         y = self.given(*xs)
         if isinstance(y, (tuple, list)):
-            return tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
-        return self._tensor(y)
+            y = tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
+        else:
+            y = self._tensor(y)
+        if self.full and any(map(is_empty, y if isinstance(y, tuple) else (y,))):
+            raise EmptyOutput
+        return y
 
     def _tensor(self, y, which: str = "one", output: Position | None = None):
         y = backends.held(y)
+        warn_of_numpy(y, self.backend, "func")
         if isinstance(y, (float, complex)):  # a constant
             kind: type = complex if isinstance(y, complex) else float
             dtype = dtypes.promote_number(conversion.dtype(self.leaves[0]), kind, config.floatx())

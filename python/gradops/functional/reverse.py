@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from .. import _tree, backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
@@ -56,6 +59,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")
                 result, box["aux"] = result
+            warn_of_numpy(result, backend)
             return _scalar(result)
 
         run.box = box  # type: ignore[attr-defined]  # JAX hands the rest out by itself
@@ -162,6 +166,16 @@ def no_slope(
         hint="return the number before it was rounded or compared; a constant as a float",
         **({} if output is None else {"output": output}),
     )
+
+
+def warn_of_numpy(y, backend: backends.Backend, argument: str = "f") -> None:
+    """Say that NumPy's value for tensors of another library is a constant: TensorFlow's become arrays in silence."""
+    if isinstance(y, (np.ndarray, np.generic)) and backend.derivatives.native:
+        warnings.warn(
+            f"`{argument}` returned NumPy's {type(y).__name__} for tensors of {backend.name}: its gradient is 0: none "
+            f"goes through NumPy's functions. Use gradops' or {backend.name}'s; return a constant as a Python number.",
+            stacklevel=5,
+        )
 
 
 def _scalar(y):

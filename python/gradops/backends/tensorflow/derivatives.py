@@ -200,16 +200,19 @@ def _rows(at, vectorize: bool, strategy: str | None) -> list:
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
         outputs = at.run(*inputs)
-    if any(x.dtype.is_complex for x in inputs):
-        return [_complex_rows(tape, y, inputs) for y in outputs]
-    return [
-        tape.jacobian(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO, experimental_use_pfor=vectorize)
-        for y in outputs
-    ]
+    return [_rows_of(tape, y, inputs, vectorize) for y in outputs]
 
 
-def _complex_rows(tape, y, inputs: list) -> list:
-    """The gradients of ``y``'s elements: ``tape.jacobian`` takes no complex inputs of a real result."""
+def _rows_of(tape, y, inputs: list, vectorize: bool) -> list:
+    """``tape.jacobian``, which takes no complex inputs of a real result and, one by one, none of another dtype."""
+    if any(x.dtype.is_complex or not vectorize and x.dtype != y.dtype for x in inputs):
+        return _rows_one_by_one(tape, y, inputs)
+    zero = tf.UnconnectedGradients.ZERO
+    return tape.jacobian(y, inputs, unconnected_gradients=zero, experimental_use_pfor=vectorize)
+
+
+def _rows_one_by_one(tape, y, inputs: list) -> list:
+    """The gradients of ``y``'s elements."""
     count = y.shape.num_elements()
     units = tf.reshape(tf.eye(count, dtype=y.dtype), [count, *y.shape])
     zero = tf.UnconnectedGradients.ZERO
