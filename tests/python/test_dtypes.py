@@ -7,7 +7,7 @@ import pytest
 from parity import BACKENDS
 
 from gradops import backends, config, dtypes, ops
-from gradops.errors import ArgumentError
+from gradops.errors import ArgumentError, ArgumentTypeError
 
 SHORT = {
 # ruff: noqa: E501
@@ -188,3 +188,33 @@ def test_every_dtype_casts_to_every_other(backend):
             y = ops.cast(x, SHORT[other])
             assert ops.dtype(y) == SHORT[other]
             np.testing.assert_array_equal(backends.by_name(backend).to_numpy(y), 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_that_a_dtype_does_not_hold(backend):
+    """PyTorch and TensorFlow wrapped them round: 1 and 200 in int8 were -55."""
+    with config.use_backend(backend):
+        for name, number in (("int8", 200), ("uint8", -1), ("int32", 10**30), ("int16", 2**15)):
+            x = ops.cast(ops.array([1, 2]), name)
+            for op in (ops.add, ops.multiply, ops.maximum, ops.less):
+                for operands, argument in (((x, number), "x2"), ((number, x), "x1")):
+                    said = f"`{op.__name__}`: `{argument}` must be from .* {name}; got {number}"
+                    with pytest.raises(ArgumentError, match=said):
+                        op(*operands)
+            with pytest.raises(ArgumentError, match="`x_max` must be from"):
+                ops.clip(x, None, number)
+        x = ops.array([1.0, 2.0])
+        assert np.asarray(ops.convert_to_numpy(ops.add(x, 10**30)))[0] == pytest.approx(1e30)
+        with pytest.raises(ArgumentError, match="`x2` must be a number that float.* holds; got one of 401 digits"):
+            ops.add(x, 10**400)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_orders_of_polygamma(backend):
+    with config.use_backend(backend):
+        x = ops.array([1.0, 2.0])
+        for order in ([1, 2], ops.array([1, 2]), np.array([1.0, 2.0]), 1.5, None):
+            with pytest.raises(ArgumentTypeError, match="`polygamma`: `n` must be a whole number"):
+                ops.special.polygamma(x, order)
+        with pytest.raises(ArgumentError, match="`polygamma`: `n` must be at least 0; got -1"):
+            ops.special.polygamma(x, -1)

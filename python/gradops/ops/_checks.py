@@ -6,6 +6,7 @@ library would accept although it is wrong is checked before, by the op's ``check
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import re
@@ -124,10 +125,42 @@ def diagnose(op, bound: dict[str, Any]) -> None:
         elif annotation == "DType" and value is not None:
             dtypes.canonical(value, name)
     operands = [bound[name] for name in op.weak if bound[name] is not None]
+    for name in op.weak:
+        _check_is_held(op.name, name, bound[name], [bound[other] for other in op.tensors if other not in op.many])
     if len(operands) > 1:
         broadcast_shapes(op.name, op.weak, *map(shape, operands))
     if op.name in reasons:
         reasons[op.name](op.name, **bound)
+
+
+def _check_is_held(op: str, name: str, number, beside: list) -> None:
+    """Raise where a whole number is beyond the dtype of the tensors beside it.
+
+    Raises:
+        ArgumentError: the number, and what the dtype holds.
+    """
+    others = [dtype(x) for x in beside if not isinstance(x, (bool, int, float, complex, type(None)))]
+    if not isinstance(number, int) or isinstance(number, bool) or not others:
+        return
+    held = functools.reduce(dtypes.promote, others)
+    if held == "bool":
+        held = "int64"
+    if held in dtypes.INTEGERS:
+        low, high = np.iinfo(held).min, np.iinfo(held).max
+        if not low <= number <= high:
+            raise ArgumentError(
+                f"`{op}`: `{name}` must be from {low} to {high}, as it is beside numbers of {held}; got {number}.",
+                argument=name,
+                hint="cast the tensor to a dtype that holds it, or write it as a float",
+            )
+    else:
+        try:
+            float(number)
+        except OverflowError:
+            raise ArgumentError(
+                f"`{op}`: `{name}` must be a number that {held} holds; got one of {len(str(number))} digits.",
+                argument=name,
+            ) from None
 
 
 reasons: dict[str, Callable] = {}

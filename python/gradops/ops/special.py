@@ -9,7 +9,8 @@ import math
 
 from ..annotations import Operand, Tensor
 from ..backends._formulas import I1_OVER_X, power_series
-from ._checks import check_kind, check_real
+from ..errors import ArgumentError
+from ._checks import check_kind, check_real, integer
 from ._compose import as_float
 from ._dispatch import op
 from ._precision import in_single
@@ -147,12 +148,21 @@ def lgamma(x: Tensor) -> Tensor:
     ...
 
 
-@op(public=False, check=check_real)
+def _check_order(op, x, n=0):
+    check_real(op, x)
+    if integer(op.name, n, "n") < 0:
+        raise ArgumentError(f"`{op.name}`: `n` must be at least 0; got {n}.", argument="n")
+
+
+@op(public=False, check=_check_order)
 def polygamma(x: Tensor, n: int = 0) -> Tensor:
     """Derivative ``n`` of the digamma function, itself the derivative of ``lgamma``, at each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError, ArgumentError: ``n`` that is no whole number from 0 up.
 
     Gradient:
         ``polygamma(x, n + 1)``.

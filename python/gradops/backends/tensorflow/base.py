@@ -121,6 +121,8 @@ def _promoted_number(dtype, number: type, floatx: str):
 
 
 def _constant(number, dtype):
+    if dtype.is_integer and not dtype.min <= number <= dtype.max:
+        raise OverflowError(f"{dtype.name} does not hold {number}")
     return tf.constant(int(number) if number.__class__ is bool and dtype is not tf.bool else number, dtype)
 
 

@@ -76,6 +76,6 @@ def polygamma(x, n):
         zero = tf.equal(x, 0)  # where the library's is NaN
         one = tf.ones_like(x)
         return tf.where(zero, -1 / tf.where(zero, x, one), tf.math.digamma(tf.where(zero, one, x)))
-    y = tf.math.polygamma(tf.constant(n, x.dtype), x)
+    y = tf.math.polygamma(tf.constant(int(n), x.dtype), x)
     pole = tf.logical_and(x <= 0, tf.equal(x, tf.floor(x)))
     return tf.where(pole, tf.constant(_formulas.polygamma_sign(n) * math.inf, x.dtype), y)

@@ -147,10 +147,10 @@ def promoted(x1, x2):
     d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
     if d1 is None:
         promoted = _promoted_number[d2, type(x1), defaults.floatx()]
-        return torch.tensor(x1, dtype=promoted, device=x2.device), x2.to(promoted)
+        return torch.tensor(_as_held(x1, promoted), dtype=promoted, device=x2.device), x2.to(promoted)
     if d2 is None:
         promoted = _promoted_number[d1, type(x2), defaults.floatx()]
-        return x1.to(promoted), torch.tensor(x2, dtype=promoted, device=x1.device)
+        return x1.to(promoted), torch.tensor(_as_held(x2, promoted), dtype=promoted, device=x1.device)
     promoted = _promoted[d1, d2]
     return x1.to(promoted), x2.to(promoted)
 
@@ -187,14 +187,33 @@ def arithmetic(function, numbers: bool = False):
                 return function(x1, x2)
             if numbers:
                 if d2 is None and _promoted_number[d1, type(x2), defaults.floatx()] is d1:
-                    return function(x1, x2)
+                    return function(x1, _as_held(x2, d1))
                 if d1 is None and _promoted_number[d2, type(x1), defaults.floatx()] is d2:
-                    return function(x1, x2)
+                    return function(_as_held(x1, d2), x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:
             return _in_int64(function, x1, x2)
 
     return kernel
+
+
+def _as_held(number, dtype):
+    """A number that ``dtype`` holds; whole ones PyTorch would wrap round, or refuse beside floats."""
+    if type(number) is not int:
+        return number
+    low, high = _HELD.get(dtype, _HELD[torch.int64])
+    if low <= number <= high:
+        return number
+    if dtype in _HELD:
+        raise OverflowError(f"{dtype} does not hold {number}")
+    return float(number)
+
+
+_HELD = {
+    dtype: (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    for dtype in DTYPES.values()
+    if not dtype.is_floating_point and not dtype.is_complex and dtype is not torch.bool
+}
 
 
 def _in_int64(function, x1, x2):
