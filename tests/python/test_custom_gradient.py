@@ -548,6 +548,17 @@ def test_torch_func():
     np.testing.assert_allclose(torch.func.jacrev(f)(x), np.diag([10, 15]))
 
 
+@pytest.mark.parametrize("wrapped", [gradops.jit, lambda f: custom_gradient(f, lambda upstream: upstream)])
+def test_what_asks_for_its_arguments(wrapped):
+    """As Keras' `Lambda` does, by a function of Python's that follows no `__wrapped__`."""
+
+    def f(x, k=2.0):
+        return x * k
+
+    assert inspect.getfullargspec(wrapped(f)) == inspect.getfullargspec(f)
+    assert inspect.signature(wrapped(f)) == inspect.signature(f)
+
+
 def test_torch_compile():
     import torch
 

@@ -9,6 +9,7 @@ from the gradient function, higher orders from differentiating the gradient func
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -89,6 +90,11 @@ class _Custom:
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
         self._forms: dict[CodeType | None, Form] = {}
         functools.update_wrapper(self, f)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """As others ask for it who follow no ``__wrapped__``, such as Keras' `Lambda`."""
+        return inspect.signature(self.f)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,10 @@ class Compiled:
             if type(x) is not np.ndarray:
                 return None
         return self.programs.get(_of_arrays(arrays))
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.f)
 
     def __get__(self, instance, owner=None):
         """A method, where the function is one."""
