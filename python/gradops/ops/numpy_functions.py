@@ -11,6 +11,7 @@ A class that is given them says of its instances:
 from __future__ import annotations
 
 import inspect
+import string
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -127,7 +128,7 @@ _UFUNC_NAMES = {
     "expit": "sigmoid",
     "log_expit": "log_sigmoid",
     "ndtr": "normal_cdf",
-    "psi": "digamma",
+    "gammaln": "lgamma",
 }
 _REDUCTIONS = {
     "add": "sum",
@@ -146,7 +147,6 @@ _FUNCTION_NAMES = {
     "amin": "min",
     "concat": "concatenate",
     "permute_dims": "transpose",
-    "rollaxis": "",
 }
 _SYNONYMS = {
     "a": ("x", "x1", "a", "array"),
@@ -164,6 +164,7 @@ _SYNONYMS = {
     "seq": ("xs",),
     "x1": ("x1", "x"),
     "x2": ("x2",),
+    "values": ("x2",),
     "shape": ("newshape", "shape"),
     "newshape": ("newshape",),
     "a_min": ("x_min",),
@@ -180,7 +181,7 @@ _SHAPES = frozenset("shape ndim size result_type can_cast common_type iscomplexo
 """Functions that ask for shapes and dtypes alone."""
 _VALUES = frozenset(
     """allclose array_equal array_equiv may_share_memory shares_memory min_scalar_type array_repr array_str
-    array2string isclose""".split()
+    array2string isclose iscomplex isreal""".split()
 )
 """Functions that say something of the values and have no derivative: they get the arrays."""
 
@@ -235,6 +236,8 @@ def _any_function(self, function, arguments: tuple, keywords) -> Any:
         return function(*map(_constant, arguments), **{k: _constant(v) for k, v in keywords.items()})
     if name == "copyto":
         return _copy_to(self, *arguments, **keywords)
+    if name in _COMPOSED and function is getattr(np, name, None):
+        return _COMPOSED[name](*arguments, **keywords)
     name = _FUNCTION_NAMES.get(name, name)
     place = function.__module__.partition(".")[2]
     known = _dispatch.registry.get(name) if place in ("", "linalg", "lib") or place.startswith("lib") else None
@@ -244,15 +247,74 @@ def _any_function(self, function, arguments: tuple, keywords) -> Any:
     out = keywords.pop("out", None)
     if name == "einsum":
         keywords.pop("optimize", None)
-        if keywords or not isinstance(arguments[0], str):
-            raise _unsupported(self, "numpy.einsum", keywords or ("lists of subscripts",))
-        result = ops.einsum(*arguments)
+        if keywords:
+            raise _unsupported(self, "numpy.einsum", keywords)
+        result = ops.einsum(*(arguments if isinstance(arguments[0], str) else _lettered(arguments)))
         return result if out is None else _into((out,), result)
+    correction = keywords.pop("ddof", 0) or keywords.pop("correction", 0) if name in ("var", "std") else 0
     result = known.call(*_renamed(self, function, known, arguments, keywords))
     _plan(function, known)
+    if correction:
+        result = _corrected(name, result, arguments[0] if arguments else keywords["a"], correction)
     if name in ("svd", "eigh", "qr", "slogdet", "eig") and isinstance(result, tuple):
         result = _named(function, result)
     return result if out is None else _into((out,), result)
+
+
+def _corrected(name: str, result, x, ddof):
+    """A variance or standard deviation over ``n``, as one over ``n - ddof``."""
+    count = _size(x) // max(_size(result), 1)
+    with np.errstate(all="ignore"):
+        factor = np.float64(count) / max(count - ddof, 0)
+    return result * float(factor if name == "var" else np.sqrt(factor))
+
+
+def _size(x) -> int:
+    return int(np.prod(np.shape(x)))
+
+
+def _lettered(arguments: tuple) -> tuple:
+    """The arguments of ``einsum`` with lists of subscripts, by a string."""
+
+    def word(places) -> str:
+        return "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in places)
+
+    tensors, places = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
+    result = "->" + word(arguments[-1]) if len(arguments) % 2 else ""
+    return ",".join(map(word, places)) + result, *tensors
+
+
+def _column_stack(tup):
+    columns = [ops.array(x) for x in tup]
+    return ops.concatenate([ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in columns], 1)
+
+
+def _rollaxis(a, axis, start=0):
+    rank = len(a.shape)
+    axis, start = axis + rank * (axis < 0), start + rank * (start < 0)
+    return ops.moveaxis(a, axis, start - (axis < start))
+
+
+def _at_least(rank: int) -> Callable:
+    """``numpy.atleast_1d`` and its like."""
+    keys = {0: (None,) * rank, 1: (None, slice(None), None)[:rank] if rank > 1 else (), 2: (..., None)}
+
+    def at_least(*arys):
+        found = [ops.array(x) for x in arys]
+        found = [x if len(x.shape) >= rank else x[keys[len(x.shape)]] for x in found]
+        return found[0] if len(found) == 1 else type(np.atleast_1d(0, 0))(found)
+
+    return at_least
+
+
+_COMPOSED: dict[str, Callable] = {
+    "column_stack": _column_stack,
+    "rollaxis": _rollaxis,
+    "atleast_1d": _at_least(1),
+    "atleast_2d": _at_least(2),
+    "atleast_3d": _at_least(3),
+}
+"""Functions of NumPy that are no ops, in terms of these, with NumPy's own parameters."""
 
 
 def _copy_to(self, target, value, **keywords):
@@ -289,7 +351,7 @@ def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
         if target is None and names and name == names[0]:
             target = op.parameters[0]
         if target is None:
-            if value is None or name in ("subok", "order", "hermitian"):
+            if value is None or name in ("subok", "order", "hermitian") or _is_default(function, name, value):
                 continue
             raise _unsupported(self, _full_name(function), {name: value})
         found[target] = value
@@ -304,6 +366,21 @@ def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
         else:
             raise ArgumentError(f"{_full_name(function)} needs an argument for `{parameter.name}`.")
     return values
+
+
+def _is_default(function: Callable, name: str, value) -> bool:
+    """Whether an argument says what the function does without it."""
+    return isinstance(value, (str, bool, int, float)) and _defaults(function).get(name) == value
+
+
+@cache
+def _defaults(function: Callable) -> dict:
+    """By name what arguments are that are left out; None for those that must be given."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {p.name: None if p.default is p.empty else p.default for p in parameters}
 
 
 @cache
