@@ -262,6 +262,28 @@ def test_factors_of_singular_matrices(backend):
     np.testing.assert_allclose(numpy(shortest), [0.2, 0.4], atol=1e-12)
 
 
+OF_ONE_MATRIX = ["det", "slogdet", "logdet", "inv", "pinv", "cholesky", "qr", "svd", "eigh", "eig", "expm", "adjugate"]
+OF_ONE_MATRIX += ["lu_factor", "trace", "diagonal"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2)])
+@pytest.mark.parametrize("name", OF_ONE_MATRIX)
+def test_gradients_of_no_elements(backend, name, shape):
+    op, options = getattr(ops, name), {"axis1": -2, "axis2": -1} if name in ("trace", "diagonal") else {}
+
+    def total(x):
+        y = op(x, **options)
+        floating = [z for z in (y if isinstance(y, tuple) else (y,)) if "int" not in ops.dtype(z)]
+        return sum(ops.sum(ops.abs(z)) for z in floating)
+
+    x = tensors(np.zeros(shape), backend)
+    value, gradient = gradops.value_and_grad(total)(x)
+    assert tuple(gradient.shape) == shape and ops.dtype(gradient) == "float64"
+    ones = max(int(np.prod(shape[:-2])), 0) if shape[-1] == 0 and name in ("det", "slogdet") else 0
+    assert float(numpy(value)) == ones
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_empty(backend):
     x = tensors(np.zeros((2, 0, 0)), backend)

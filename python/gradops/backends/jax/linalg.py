@@ -53,7 +53,7 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    return jnp.linalg.det(x)
+    return jnp.linalg.det(x) if x.size else slogdet(x)[0]  # JAX looks for a pivot
 
 
 @_matrix
@@ -96,6 +96,9 @@ _OPTIONS = {name: True for name in inspect.signature(jax.lax.linalg.eig).paramet
 
 @_matrix
 def eig(x):
+    if not x.size:  # nor has this a derivative there
+        x = x.astype(jnp.result_type(x, jnp.complex64))
+        return x.reshape(x.shape[:-1]), x
     return tuple(jax.lax.linalg.eig(_finite(x), compute_left_eigenvectors=False, **_OPTIONS))
 
 

@@ -126,7 +126,11 @@ def take(x, indices, axis=None):
         x, axis = tf.reshape(x, [-1]), 0
     if indices.dtype.is_floating or indices.dtype.is_complex:
         raise IndexError("positions must be whole numbers")
-    return tf.gather(x, _counted(tf.cast(indices, tf.int64), x, axis), axis=axis)
+    positions = _counted(tf.cast(indices, tf.int64), x, axis)
+    if 0 in x.shape:  # of nothing TensorFlow has no gradient, as above
+        axis %= x.shape.rank
+        return tf.reshape(x, tf.concat([tf.shape(x)[:axis], tf.shape(positions), tf.shape(x)[axis + 1 :]], 0))
+    return tf.gather(x, positions, axis=axis)
 
 
 def _counted(indices, x, axis):

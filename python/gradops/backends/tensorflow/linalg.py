@@ -249,6 +249,8 @@ def _lu(x):
     """Real square factors and the order of the rows, with the derivative that TensorFlow lacks (de Hoog et al.)."""
 
     def gradient(g, _):
+        if 0 in x.shape:
+            return tf.zeros_like(x)
         y = _lu(x)[0]
         lower = tf.linalg.set_diag(tf.linalg.band_part(y, -1, 0), tf.ones_like(y[..., 0]))
         upper = tf.linalg.band_part(y, 0, -1)
