@@ -447,6 +447,7 @@ FUNCTIONS = {
     "var": lambda x, m: np.var(x),
     "var of a sample": lambda x, m: np.var(m, axis=1, ddof=1, keepdims=True),
     "std of a sample": lambda x, m: np.std(m, 0, ddof=1) + np.std(x, ddof=1),
+    "gammaln": lambda x, m: __import__("scipy.special").special.gammaln(x + 2),
     "append": lambda x, m: np.append(x, np.append(m, m, axis=0)),
     "vstack, its defaults": lambda x, m: np.vstack([x, x], dtype=None, casting="same_kind"),
     "column_stack": lambda x, m: np.column_stack([x, m.T, x]),
