@@ -239,3 +239,45 @@ def test_keras_distribution():
     pytest.importorskip("jax")
     eight = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
     assert run("-c", KERAS, *surrogates.FLOWS, **eight).split("\n")[:-1] == list(surrogates.FLOWS)
+
+
+PLACED = """
+import gradops, numpy as np, surrogates
+import tensorflow as tf
+from gradops import ops
+
+cpus = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+X = np.random.default_rng(5).normal(size=(4, 4))
+TWINS = surrogates.twins(tf, tf.stop_gradient)
+ROWS = np.array([0, 2, 2, 1])
+functions = {name: (f, TWINS[name]) for name, f in surrogates.FLOWS.items() if name != "checkpoint scope"}
+functions |= {
+    "solve": (lambda x: ops.solve(x, ops.exp(x)), lambda x: tf.linalg.solve(x, tf.exp(x))),
+    "segment_sum": (lambda x: ops.segment_sum(x, ROWS, 4) * x, lambda x: tf.math.unsorted_segment_sum(x, ROWS, 4) * x),
+    "top_k": (lambda x: ops.top_k(x * x, 2)[0], lambda x: tf.math.top_k(x * x, 2)[0]),
+    "softmax": (lambda x: ops.softmax(x) * x, lambda x: tf.nn.softmax(x) * x),
+}
+
+
+def of(f):
+    x = tf.Variable(X)
+    with tf.GradientTape() as tape:
+        y = f(x)
+        total = tf.reduce_sum(y)
+    return y, tf.convert_to_tensor(tape.gradient(total, x))
+
+
+for name, (f, twin) in functions.items():
+    with tf.device("CPU:1"):
+        found = of(f)
+    for got, want in zip(found, of(twin)):
+        assert got.device.endswith("CPU:1"), (name, got.device)
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=name)
+"""
+
+
+def test_tensorflow_devices():
+    """On a second device of TensorFlow's the values and the gradients are there, and the numbers of the first."""
+    pytest.importorskip("tensorflow")
+    run("-c", PLACED)
