@@ -9,7 +9,6 @@ from ...ops import (
     equal,
     exp,
     flip,
-    maximum,
     multiply,
     reshape,
     subtract,
@@ -47,7 +46,7 @@ def _extreme(g, x, y, shape, axis, initial):
     count = sum(chosen, axis, True)
     if initial is not None:
         count = add(count, equal(y, initial))
-    return multiply(spread(g, shape, axis), chosen / maximum(count, 1))
+    return multiply(spread(g, shape, axis), chosen / count)  # NaN, which is equal to nothing, by none
 
 
 def _cumsum(g, shape, axis):
