@@ -432,3 +432,30 @@ def test_after_a_checkpoint_scope():
         ops.exp(np.ones(2))
     program = torch.compile(lambda x: x + ops.zeros((2,), dtype="float64"), fullgraph=True, backend="eager")
     assert program(torch.ones(2, dtype=torch.float64)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_jit_trace_keeps_a_gradient_or_refuses():
+    x, example = torch.tensor([2.0, 3.0]), torch.ones(2)
+
+    def in_scope(x):
+        with gradops.stop_gradient_scope():
+            y = x * x
+        return (x * y).sum()
+
+    own = gradops.custom_gradient(lambda x: (x * x, lambda upstream: upstream * 100.0))
+    lost = {
+        "stop_gradient_scope": in_scope,
+        "custom and scaled gradients": lambda x: own(x).sum(),
+        "custom and scaled": lambda x: gradops.scaled_gradient(x, -1.0).sum(),
+    }
+    for words, f in lost.items():
+        with pytest.raises(gradops.errors.GradientError, match=f"torch.jit.trace loses {words}"):
+            torch.jit.trace(f, example)
+        with torch.no_grad():
+            traced = torch.jit.trace(f, example)
+        torch.testing.assert_close(traced(x), f(x))
+    for f in (lambda x: (gradops.stop_gradient(x) * x).sum(), gradops.checkpoint(lambda x: torch.sin(x).sum())):
+        wanted = gradops.grad(f)(x)
+        (found,) = torch.autograd.grad(torch.jit.trace(f, example)(z := x.clone().requires_grad_()), z)
+        torch.testing.assert_close(found, wanted)

@@ -508,11 +508,11 @@ def test_extremes_of_nan(backend):
     """What NaN decides has the gradient NaN; where it is one element of many the others keep theirs."""
     x = tensors(np.array([[1.0, np.nan, 2.0], [3.0, 3.0, 1.0]]), backend)
     for op in (ops.max, ops.min, ops.ptp, ops.amax, ops.amin):
-        value, gradient = gradops.value_and_grad(lambda x: ops.sum(op(x, axis=1)))(x)
+        value, gradient = gradops.value_and_grad(lambda x, op=op: ops.sum(op(x, axis=1)))(x)
         assert np.isnan(numpy(value)) and np.isnan(numpy(gradient)[0]).all(), op
         assert np.isfinite(numpy(gradient)[1]).all(), op
     np.testing.assert_array_equal(numpy(gradops.grad(lambda x: ops.sum(ops.max(x, axis=1)))(x))[1], [0.5, 0.5, 0])
     assert np.isnan(numpy(gradops.grad(lambda x: ops.norm(x[0], ord=np.inf))(x))[0]).all()
     for op in (lambda x: ops.maximum(x, 0.5), lambda x: ops.clip(x, 0.5, 9.0), ops.relu, ops.relu6, ops.abs):
-        value, gradient = gradops.value_and_grad(lambda x: ops.sum(op(x)))(x)
+        value, gradient = gradops.value_and_grad(lambda x, op=op: ops.sum(op(x)))(x)
         assert np.isnan(numpy(value)) and np.isfinite(numpy(gradient)).sum() >= 5

@@ -28,6 +28,7 @@ def stop(x):
 @contextlib.contextmanager
 def stopped():
     """A scope in which nothing is recorded, for backward and forward mode."""
+    _check_kept("stop_gradient_scope")
     with torch.no_grad(), _private.forward_mode(False):
         yield
 
@@ -54,6 +55,15 @@ def carried():
 
 def require(x) -> None:
     x.requires_grad_()
+
+
+def _check_kept(what: str) -> None:
+    """Raise in ``torch.jit.trace``, which notes operations and no scopes; an ONNX file has no gradients to lose."""
+    if torch.jit.is_tracing() and torch.is_grad_enabled() and not torch.onnx.is_in_onnx_export():
+        raise GradientError(
+            f"torch.jit.trace loses {what}: what it traced would have another gradient.",
+            hint="trace it under `torch.no_grad()`, for its values, or use `torch.compile`",
+        )
 
 
 class _Custom(torch.autograd.Function):
@@ -130,6 +140,7 @@ def attach(values: list, pull, inputs) -> list:
         if x.requires_grad:
             results = _custom(pull, values, *map(transforms.without_dead, inputs))
             return [results] if len(values) == 1 else results
+    _check_kept("custom and scaled gradients")
     return values
 
 
