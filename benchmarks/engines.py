@@ -1,6 +1,8 @@
 """A transformer block's training step written with gradops, beside the same step in the library's own words.
 
-    python benchmarks/engines.py [torch|jax]
+    python benchmarks/engines.py [torch|jax] [8x64x128]
+
+The second argument is the size: sequences, their length, and the width, of four heads.
 
 Pre-normalised attention and a two-layer perceptron, whose activation has a custom gradient (clipped); value, gradient
 of all parameters, and a step of gradient descent. Eager and compiled, on one thread, in turns; beside it the time to
@@ -25,7 +27,9 @@ from timing import compare, table
 import gradops
 from gradops import ops
 
-BATCH, LENGTH, WIDTH, HEADS = 8, 64, 128, 4
+SIZES = [argument for argument in sys.argv[1:] if argument[0].isdigit()]
+BATCH, LENGTH, WIDTH = map(int, (SIZES or ["8x64x128"])[0].split("x"))
+HEADS = 4
 RATE, BOUND = 1e-3, 1e-3
 
 random = np.random.default_rng(0)
@@ -157,7 +161,7 @@ ENGINES = {"torch": (on_torch, torch_loss), "jax": (on_jax, jax_loss)}
 
 def first_step(name: str, who: str) -> float:
     """Seconds to the first compiled step in a process of its own, which compiles for the second time on this disk."""
-    command = [sys.executable, __file__, "--first", name, who]
+    command = [sys.executable, __file__, "--first", name, who, *SIZES]
     return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(2))
 
 
@@ -191,4 +195,5 @@ def main(names) -> None:
 
 
 if __name__ == "__main__":
-    time_first_step(*sys.argv[2:]) if sys.argv[1:2] == ["--first"] else main(sys.argv[1:])
+    given = [argument for argument in sys.argv[1:] if argument not in SIZES]
+    time_first_step(*given[1:]) if given[:1] == ["--first"] else main(given)

@@ -153,7 +153,7 @@ def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
     before = torch.is_autocast_enabled(kind)
     torch.set_autocast_enabled(kind, True)
     try:
-        with TorchPlan(lambda: None).recomputing():
+        with TorchPlan(set(), lambda: None).recomputing():
             assert not torch.is_autocast_enabled(kind)
         assert torch.is_autocast_enabled(kind)
     finally:
