@@ -95,7 +95,7 @@ op_identity <- function(n, dtype = NULL) {
 #'   whole numbers it is rounded down; with `retstep` a pair of it and the step (NaN where there is one number or
 #'   none).
 #' @section Errors:
-#' - `gradops_error_argument`: a negative `num`.
+#' - `gradops_error_argument`: a negative `num`; ends that an integer `dtype` does not hold.
 #' @section Gradient:
 #' The upstream gradient to `start` and `stop`, weighted by how near each number is to them.
 #' @examplesIf gradops_available()

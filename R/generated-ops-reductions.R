@@ -193,7 +193,7 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
-#' - `gradops_error_argument`: nothing to reduce and no `initial`.
+#' - `gradops_error_argument`: nothing to reduce and no `initial`, or one that the dtype does not hold.
 #' @section Gradient:
 #' The upstream gradient, shared equally among tied elements.
 #' @examplesIf gradops_available()
@@ -229,7 +229,7 @@ op_mean <- function(x, axis = NULL, keepdims = FALSE) {
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
-#' - `gradops_error_argument`: nothing to reduce and no `initial`.
+#' - `gradops_error_argument`: nothing to reduce and no `initial`, or one that the dtype does not hold.
 #' @section Gradient:
 #' The upstream gradient, shared equally among tied elements.
 #' @examplesIf gradops_available()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS
 
-from gradops import backends, config, dtypes, ops
+from gradops import Variable, backends, config, dtypes, ops
 from gradops.errors import ArgumentError, ArgumentTypeError
 
 SHORT = {
@@ -207,6 +207,47 @@ def test_numbers_that_a_dtype_does_not_hold(backend):
         assert np.asarray(ops.convert_to_numpy(ops.add(x, 10**30)))[0] == pytest.approx(1e30)
         with pytest.raises(ArgumentError, match="`x2` must be a number that float.* holds; got one of 401 digits"):
             ops.add(x, 10**400)
+
+
+BEYOND = {
+    "array": lambda x: ops.array(200, "int8"),
+    "array of a list": lambda x: ops.array([[1, 2], [3, -129]], "int8"),
+    "convert_to_tensor": lambda x: ops.convert_to_tensor([float("nan")], "int32"),
+    "full": lambda x: ops.full((2,), -1, "uint8"),
+    "full_like": lambda x: ops.full_like(x, 200),
+    "pad": lambda x: ops.pad(x, 1, constant_values=200),
+    "set_item": lambda x: Variable(x).__setitem__(0, 200),
+    "scatter_update": lambda x: ops.scatter_update(x, [[0]], [200]),
+    "slice_update": lambda x: ops.slice_update(x, [0], [200]),
+    "arange": lambda x: ops.arange(0, 300, 100, dtype="int8"),
+    "linspace": lambda x: ops.linspace(0, 300, 4, dtype="int8"),
+    "add": lambda x: Variable(x).__iadd__(200),
+    "max": lambda x: ops.max(x, initial=200),
+    "min": lambda x: ops.min(x, initial=-200),
+}
+
+
+@pytest.mark.parametrize(
+    "name, backend",
+    [(name, b) for name in BEYOND for b in BACKENDS if b != "torch" or name not in ("set_item", "add")],
+)
+def test_written_numbers_are_not_wrapped_round(name, backend):
+    """All backends made -56 of 200 in int8; TensorFlow and JAX took no notice of such an `initial`."""
+    with config.use_backend(backend):
+        x = ops.cast(ops.array([1, 2]), "int8")
+        with pytest.raises(ArgumentError, match=f"`{name.split()[0]}`"):
+            BEYOND[name](x)
+        assert ops.dtype(ops.max(x, initial=100)) == "int8" and int(ops.max(x, initial=100)) == 100
+        assert ops.dtype(ops.arange(0, 128, dtype="int8")) == "int8"
+        held = ops.cast(ops.array([200, 300]), "int8")  # a cast takes what is left
+        np.testing.assert_array_equal(backends.by_name(backend).to_numpy(held), [-56, 44])
+
+
+@everywhere
+def test_products_in_a_small_dtype(backend):
+    """PyTorch's were of int64."""
+    for short, x in known(backend).items():
+        assert ops.dtype(ops.prod(x, dtype=SHORT[short])) == SHORT[short]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -25,6 +25,7 @@ import numpy as np
 from .. import backends, dtypes
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from ..ops import conversion, indexing, shaping
+from ..ops._checks import check_held
 from . import hooks
 from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
@@ -155,6 +156,7 @@ def assign(variable: Variable, key, value) -> None:
             one, for a view that was made in ``no_grad``.
         ShapeError: a value that does not broadcast to the part.
         ArgumentTypeError: text; a complex value for a real variable.
+        ArgumentError: a number that the variable's integer dtype does not hold.
 
     Gradient:
         To ``value`` the upstream gradient at ``key`` (summed where it was broadcast; of a position set
@@ -173,6 +175,7 @@ def assign(variable: Variable, key, value) -> None:
         )
     refuse_leaf(variable)
     _check_dtype(data, other)
+    check_held("set_item", "value", other, conversion.dtype(data))
     tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
     if isinstance(data, np.generic):
         data = variable._data = np.array(data)
@@ -277,6 +280,8 @@ def operate(variable: Variable, op: Callable, ufunc, other):
             if getattr(value, "ndim", 0) > data.ndim or value is data:
                 value = np.array(value)
             refuse_leaf(variable)
+            if data.dtype.kind in "iu":
+                check_held(op.__name__, "x2", value, data.dtype.name)
             data = _own(variable)
             try:
                 ufunc(data, value, out=data, casting="same_kind")

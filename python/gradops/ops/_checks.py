@@ -146,13 +146,7 @@ def _check_is_held(op: str, name: str, number, beside: list) -> None:
     if held == "bool":
         held = "int64"
     if held in dtypes.INTEGERS:
-        low, high = np.iinfo(held).min, np.iinfo(held).max
-        if not low <= number <= high:
-            raise ArgumentError(
-                f"`{op}`: `{name}` must be from {low} to {high}, as it is beside numbers of {held}; got {number}.",
-                argument=name,
-                hint="cast the tensor to a dtype that holds it, or write it as a float",
-            )
+        check_held(op, name, number, held, "cast the tensor to a dtype that holds it, or write it as a float")
     else:
         try:
             float(number)
@@ -161,6 +155,33 @@ def _check_is_held(op: str, name: str, number, beside: list) -> None:
                 f"`{op}`: `{name}` must be a number that {held} holds; got one of {len(str(number))} digits.",
                 argument=name,
             ) from None
+
+
+def check_held(op: str, name: str, value, target: str, hint: str | None = None) -> None:
+    """Raise where numbers that are written out, as Python's or a list of them, are beyond an integer dtype.
+
+    Raises:
+        ArgumentError: the number, and what the dtype holds.
+    """
+    if target not in dtypes.INTEGERS or reading():
+        return
+    low, high = np.iinfo(target).min, np.iinfo(target).max
+    for number in _written(value):
+        if not low - 1 < number < high + 1:
+            raise ArgumentError(
+                f"`{op}`: `{name}` must be from {low} to {high}, as it becomes {target}; got {number}.",
+                argument=name,
+                hint=hint or "take a dtype that holds it",
+            )
+
+
+def _written(value):
+    """The real numbers that stand in a value as Python's own."""
+    if isinstance(value, (int, float)):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _written(item)
 
 
 reasons: dict[str, Callable] = {}

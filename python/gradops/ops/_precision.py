@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .. import config, dtypes
 from ..errors import ArgumentTypeError
-from ._checks import describe
+from ._checks import check_held, describe
 from .conversion import cast, dtype
 
 
@@ -39,11 +39,13 @@ def in_single(body: Callable) -> Callable:
 
 
 def check_fits(op: str, value, target: str, name: str) -> None:
-    """Raise where complex numbers would go into a real tensor and lose their imaginary parts.
+    """Raise where complex numbers would go into a real tensor and lose their imaginary parts, or numbers wrap round.
 
     Raises:
         ArgumentTypeError: a complex ``value`` for a real dtype ``target``.
+        ArgumentError: a written number beyond an integer dtype.
     """
+    check_held(op, name, value, target)
     if target not in dtypes.COMPLEX and dtype(value) in dtypes.COMPLEX:
         raise ArgumentTypeError(
             f"`{op}`: `{name}` must be real for a tensor of {target}; got {{value}}.",

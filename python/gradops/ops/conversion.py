@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .. import backends
 from ..annotations import DType, Tensor
+from ..dtypes import canonical
 from ..errors import ArgumentError
+from ._checks import check_held
 from ._dispatch import op
 from .properties import dtype, is_tensor, ndim, shape, size
 
@@ -13,7 +15,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-@op
+def _held(op, x, dtype, *_):
+    if dtype is not None:
+        check_held(op.name, "x", x, canonical(dtype))
+
+
+@op(check=_held)
 def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged=None) -> Tensor:
     """A tensor of ``x``: tensors stay on their backend, all else goes to the default one.
 
@@ -21,7 +28,8 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
     Raises:
         ArgumentTypeError: what is not numeric, or a ragged list.
-        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only.
+        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Python's numbers that an integer
+            ``dtype`` does not hold; those of an array or tensor are cast.
 
     Gradient:
         1, cast to ``x``'s dtype.
@@ -34,7 +42,7 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
     return x if dtype is None else cast(x, dtype)
 
 
-@op
+@op(check=_held)
 def array(x: Tensor, dtype: DType | None = None) -> Tensor:
     """As :func:`convert_to_tensor`.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
-from ..backends.tracing import constant
+from ..backends.tracing import constant, reading
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
-from ._checks import check_pieces, check_rank, choice, integer
+from ._checks import check_held, check_pieces, check_rank, choice, integer
 from ._compose import promoted
 from ._dispatch import op
 from ._precision import check_fits, rounded, wide
@@ -88,7 +90,18 @@ def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
     return zeros_like(x, dtype)
 
 
-@op(differentiable=False)
+def _numbers_fit(op, start, stop, step, dtype):
+    if dtype is None or canonical(dtype) not in INTEGERS or reading() or step == 0:
+        return
+    if not all(isinstance(v, (int, float, type(None))) for v in (start, stop, step)):
+        return
+    first, end, step = (start, stop, step or 1) if stop is not None else (0, start, step or 1)
+    if (count := math.ceil((end - first) / step)) > 0:
+        check_held(op.name, "start", first, canonical(dtype))
+        check_held(op.name, "stop", first + (count - 1) * step, canonical(dtype))
+
+
+@op(differentiable=False, check=_numbers_fit)
 def arange(
     start: Operand, stop: Operand | None = None, step: Operand | None = None, dtype: DType | None = None
 ) -> Tensor:
@@ -98,7 +111,7 @@ def arange(
         A vector: int64 of integers, ``floatx`` otherwise, unless ``dtype`` is given. It has no gradient.
 
     Raises:
-        ArgumentError: a step of 0.
+        ArgumentError: a step of 0; numbers that an integer ``dtype`` does not hold.
     """
     ...
 
@@ -109,7 +122,13 @@ def _ramp(num: int, gaps: int):
     return np.arange(num) / (gaps or 1)
 
 
-@op
+def _ends_fit(op, start, stop, num, endpoint, retstep, dtype, axis):
+    if dtype is not None:
+        check_held(op.name, "start", start, canonical(dtype))
+        check_held(op.name, "stop", stop, canonical(dtype))
+
+
+@op(check=_ends_fit)
 def linspace(
     start: Operand,
     stop: Operand,
@@ -131,7 +150,7 @@ def linspace(
         or none).
 
     Raises:
-        ArgumentError: a negative ``num``.
+        ArgumentError: a negative ``num``; ends that an integer ``dtype`` does not hold.
 
     Gradient:
         The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.

@@ -13,6 +13,7 @@ from ..errors import ArgumentError, Position
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
 from ._dispatch import op
+from ._precision import check_fits
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .indexing import take
@@ -104,7 +105,12 @@ def _counts(repeats, size: int) -> int | np.ndarray:
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap", "maximum", "minimum", "mean")
 
 
-@op
+def _fits(op, x, pad_width, mode, constant_values):
+    if constant_values is not None:
+        check_fits(op.name, constant_values, dtype(x), "constant_values")
+
+
+@op(check=_fits)
 def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values: Tensor = None) -> Tensor:
     """``x`` with elements added before and after it along each dimension.
 

@@ -114,7 +114,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
 
     Raises:
         AxisError: an axis out of range.
-        ArgumentError: nothing to reduce and no ``initial``.
+        ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
 
     Gradient:
         The upstream gradient, shared equally among tied elements.
@@ -134,7 +134,7 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
 
     Raises:
         AxisError: an axis out of range.
-        ArgumentError: nothing to reduce and no ``initial``.
+        ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
 
     Gradient:
         The upstream gradient, shared equally among tied elements.

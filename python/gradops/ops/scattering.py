@@ -94,7 +94,11 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
     return add_at(_zeros(values, shape), positions, values)
 
 
-@op
+def _fits(op, inputs, _, updates, *rest):
+    check_fits(op.name, updates, dtype(inputs), "updates")
+
+
+@op(check=_fits)
 def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction: str | None = None) -> Tensor:
     """``inputs`` with ``updates`` at positions.
 
@@ -223,7 +227,7 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
     return native.kernel("block_at")(inputs, starts, sizes) if native else get_item(inputs, key)
 
 
-@op
+@op(check=_fits)
 def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tensor:
     """``inputs`` with the block that starts at ``start_indices`` replaced by ``updates``.
 
@@ -243,7 +247,6 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     """
     rank = len(inputs.shape)
     check_rank("slice_update", updates, (rank,), "updates")
-    check_fits("slice_update", updates, dtype(inputs), "updates")
     if not rank:
         return set_at(inputs, ..., updates)
     starts, key = _block("slice_update", shape_of(inputs), start_indices, shape_of(updates))

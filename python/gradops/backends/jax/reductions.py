@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..numpy.base import axes_of
 from .base import floats, jax_dtype
@@ -34,12 +35,17 @@ def mean(x, axis=None, keepdims=False):
     return jnp.mean(floats(x), axes_of(x, axis), keepdims=keepdims)
 
 
+def _held(number, x):
+    """A bound; a whole number that the dtype does not hold is NumPy's error, which JAX leaves out without a word."""
+    return np.asarray(number, x.dtype) if type(number) is int else number
+
+
 def max(x, axis=None, keepdims=False, initial=None):
-    return jnp.max(x, axes_of(x, axis), keepdims=keepdims, initial=initial)
+    return jnp.max(x, axes_of(x, axis), keepdims=keepdims, initial=_held(initial, x))
 
 
 def min(x, axis=None, keepdims=False, initial=None):
-    return jnp.min(x, axes_of(x, axis), keepdims=keepdims, initial=initial)
+    return jnp.min(x, axes_of(x, axis), keepdims=keepdims, initial=_held(initial, x))
 
 
 def all(x, axis=None, keepdims=False):

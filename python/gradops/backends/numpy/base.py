@@ -128,13 +128,22 @@ def _of_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
     return np.dtype(dtypes.promote_number(beside.name, kind, floatx))
 
 
+def check_held(number, dtype: np.dtype) -> None:
+    """Raise OverflowError for a whole number beyond an integer dtype, as NumPy does from 2.0 on."""
+    if not WEAK_NUMBERS and type(number) is int and dtype.kind in "iu":
+        if not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+            raise OverflowError(f"{dtype} does not hold {number}")
+
+
 def promoted(x1, x2):
     """Both operands in their promoted dtype; numbers become 0-d arrays of it."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         d1 = _of_number(d2, type(x1), defaults.floatx())
+        check_held(x1, d1)
     elif d2 is None:
         d2 = _of_number(d1, type(x2), defaults.floatx())
+        check_held(x2, d2)
     elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray and d1 in NUMBERS:
         return x1, x2
     promoted = _promoted(d1, d2)

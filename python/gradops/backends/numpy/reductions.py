@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import FLOATING, axes_of, floats
+from .base import FLOATING, axes_of, check_held, floats
 
 _HALF = np.dtype("float16")
 """Adds up in float32: in half precision 1 adds nothing to 2048."""
@@ -37,12 +37,14 @@ def mean(x, axis=None, keepdims=False):
 def max(x, axis=None, keepdims=False, initial=None):
     if initial is None:
         return np.maximum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
+    check_held(initial, x.dtype)
     return np.maximum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 
 def min(x, axis=None, keepdims=False, initial=None):
     if initial is None:
         return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
+    check_held(initial, x.dtype)
     return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
 
 

@@ -120,7 +120,7 @@ def _promoted_number(dtype, number: type, floatx: str):
     return tf.as_dtype(dtypes.promote_number(dtype.name, number, floatx))
 
 
-def _constant(number, dtype):
+def constant(number, dtype):
     if dtype.is_integer and not dtype.min <= number <= dtype.max:
         raise OverflowError(f"{dtype.name} does not hold {number}")
     return tf.constant(int(number) if number.__class__ is bool and dtype is not tf.bool else number, dtype)
@@ -131,10 +131,10 @@ def promoted(x1, x2):
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         promoted = _promoted_number(d2, type(x1), defaults.floatx())
-        return _constant(x1, promoted), tf.cast(x2, promoted)
+        return constant(x1, promoted), tf.cast(x2, promoted)
     if d2 is None:
         promoted = _promoted_number(d1, type(x2), defaults.floatx())
-        return tf.cast(x1, promoted), _constant(x2, promoted)
+        return tf.cast(x1, promoted), constant(x2, promoted)
     promoted = _promoted(d1, d2)
     return tf.cast(x1, promoted), tf.cast(x2, promoted)
 

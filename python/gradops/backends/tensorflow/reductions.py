@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import axes_of, existing, floats, tf_dtype
+from .base import axes_of, constant, existing, floats, tf_dtype
 from .base import in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
 
 
@@ -30,7 +30,7 @@ def _extreme(reduce, bound):
         if initial is None and 0 in [x.shape[a] for a in axes]:
             raise ValueError("nothing to reduce: a dimension is empty and there is no `initial`")
         y = reduce(x, existing(x, axis), keepdims)
-        return y if initial is None else bound(y, tf.constant(initial, x.dtype))
+        return y if initial is None else bound(y, constant(initial, x.dtype))
 
     return kernel
 

@@ -28,10 +28,11 @@ def mean(x, axis=None, keepdims=False):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    y = _widened(x) if dtype is None else x.to(torch_dtype(dtype))
+    final = torch_dtype(dtype) if dtype is not None else torch.uint64 if x.dtype is torch.uint64 else None
+    y = _widened(x if dtype is None else x.to(final))
     for a in sorted(axes_of(x, axis), reverse=True):
         y = product_by_halves(y, a, keepdims) if transforms.records(y) else torch.prod(y, dim=a, keepdim=keepdims)
-    return y if x.dtype is not torch.uint64 or dtype is not None else y.to(torch.uint64)
+    return y if final is None else y.to(final)
 
 
 def product_by_halves(x, axis, keepdims=False):
