@@ -244,6 +244,17 @@ def test_written_numbers_are_not_wrapped_round(name, backend):
 
 
 @everywhere
+def test_floats_beyond_an_integer_dtype(backend):
+    with config.use_backend(backend):
+        x = ops.array([300.0, -300.0, float("nan")])
+        to_numpy = backends.by_name(backend).to_numpy
+        np.testing.assert_array_equal(to_numpy(ops.saturate_cast(x, "int8")), [127, -128, 0])
+        with np.errstate(invalid="ignore"):
+            found = to_numpy(ops.cast(x, "int8"))
+        assert (found.tolist() == [127, -128, 0]) is (backend == "jax")
+
+
+@everywhere
 def test_products_in_a_small_dtype(backend):
     """PyTorch's were of int64."""
     for short, x in known(backend).items():
