@@ -168,9 +168,9 @@ LONG_SUMS = {
     "segments": lambda x: ops.segment_sum(x, FIRST, 2)[0],
     "bincount": lambda x: ops.bincount(FIRST, x)[0],
     "scatter": lambda x: ops.scatter(FIRST[:, None], x, (2,))[0],
-    "scatter_update": lambda x: ops.scatter_update(x, FIRST[:, None], x, "add")[0] - 1,
-    "average_pool": lambda x: ops.average_pool(ops.reshape(x, (1, -1, 1)), 3000)[0, 0, 0] * 3000,
-    "adaptive": lambda x: ops.adaptive_average_pool(ops.reshape(x, (1, -1, 1)), 1)[0, 0, 0] * 3000,
+    "scatter_update": lambda x: ops.subtract(ops.scatter_update(x, FIRST[:, None], x, "add")[0], 1),
+    "average_pool": lambda x: ops.multiply(ops.average_pool(ops.reshape(x, (1, -1, 1)), 3000)[0, 0, 0], 3000),
+    "adaptive": lambda x: ops.multiply(ops.adaptive_average_pool(ops.reshape(x, (1, -1, 1)), 1)[0, 0, 0], 3000),
 }
 WITHIN = {  # functions whose squares, sums or steps leave half precision where their values do not
     "norm": (ops.norm, [300.0, 400.0]),
