@@ -211,13 +211,23 @@ def graphs_of(f, arguments) -> int:
 
 OF_SIZES = {
     "broadcast_to": lambda n: ops.broadcast_to(torch.arange(4.0), (n, 4)),
+    "extract_sequences": lambda n: ops.extract_sequences(torch.arange(24.0), n, 2),
     "eye": lambda n: ops.eye(n),
     "full": lambda n: ops.full((n,), 2.0),
+    "get_item": lambda n: ops.get_item(torch.arange(24.0).reshape(12, 2), (slice(n - 2, n), 0)),
     "one_hot": lambda n: ops.one_hot(torch.tensor([0, 1, 2]), n),
+    "pad": lambda n: ops.pad(torch.arange(4.0), n),
+    "pad of pairs": lambda n: ops.pad(torch.ones(2, 3), ((n, 1), (0, n)), constant_values=2.0),
     "repeat": lambda n: ops.repeat(torch.arange(4.0), n),
     "reshape": lambda n: ops.reshape(torch.ones(2 * n), (n, 2)),
     "roll": lambda n: ops.roll(torch.arange(4.0), n),
+    "scatter": lambda n: ops.scatter(torch.tensor([[0], [2]]), torch.ones(2), (n,)),
     "segment_sum": lambda n: ops.segment_sum(torch.arange(3.0), torch.tensor([0, 1, 2]), n),
+    "slice": lambda n: ops.slice(torch.arange(24.0), [n], [n + 1]),
+    "slice_update": lambda n: ops.slice_update(torch.arange(24.0), [n], torch.ones(2)),
+    "split": lambda n: ops.split(torch.arange(24.0), [n])[1],
+    "tile": lambda n: ops.tile(torch.ones(2, 3), (n, 2)),
+    "top_k": lambda n: ops.top_k(torch.arange(24.0), n)[0],
     "tri": lambda n: ops.tri(n),
     "tril": lambda n: ops.tril(torch.ones(10, 10), n - 7),
     "zeros": lambda n: ops.zeros((n, 2)),
@@ -327,8 +337,22 @@ def test_counts_that_change():
     repeat = torch.compile(ops.repeat, fullgraph=True, dynamic=True, backend="eager")
     for n in (2, 3, 0):
         assert torch.equal(repeat(x, n), ops.repeat(x, n))
-    with pytest.raises(torch._dynamo.exc.Unsupported):
-        torch.compile(lambda x, n: ops.pad(x, (n, 0)), fullgraph=True, dynamic=True, backend="eager")(x, 2)
+    pad = torch.compile(lambda x, n: ops.pad(x, (n, 0)), fullgraph=True, dynamic=True, backend="eager")
+    for n in (2, 3, 0):
+        assert torch.equal(pad(x, n), ops.pad(x, (n, 0)))
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
+def test_windows_of_a_size(name):
+    """A number was an error too: it was made a tensor, whose value a graph does not know."""
+    window = (lambda n: ops.kaiser(n, 3.0)) if name == "kaiser" else getattr(ops, name)
+    assert graphs_of(window, (5, 6, 7)) == 3  # a window's values are computed beforehand
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: x * window(x.shape[0]), fullgraph=True, backend="eager")
+    with gradops.config.use_backend("torch"):
+        torch.testing.assert_close(compiled(torch.ones(8)), torch.ones(8) * window(8))
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="must be one known number"):
+        torch.compile(window, fullgraph=True, backend="eager")(torch.tensor(5))
 
 
 def test_a_number_that_changes_is_compiled_twice():

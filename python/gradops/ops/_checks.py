@@ -234,25 +234,9 @@ def integer(op: str, value, name: str) -> int:
 
 
 _OF_ANY_NUMBER = frozenset(
-    (
-        "broadcast_to",
-        "empty",
-        "eye",
-        "full",
-        "one_hot",
-        "ones",
-        "repeat",
-        "reshape",
-        "roll",
-        "segment_max",
-        "segment_min",
-        "segment_prod",
-        "segment_sum",
-        "tri",
-        "tril",
-        "triu",
-        "zeros",
-    )
+    "bincount broadcast_to empty extract_sequences eye full identity multi_hot one_hot ones pad repeat reshape roll "
+    "scatter segment_max segment_min segment_prod segment_sum slice slice_update split tile top_k tri tril triu "
+    "zeros".split()
 )
 """The ops whose numbers ``torch.compile`` need not know: it compiles them once for all sizes, others for each."""
 

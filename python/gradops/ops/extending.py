@@ -48,9 +48,9 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
     return reshape(x, sizes)
 
 
-@constant
 def _copies(repeats) -> list[int]:
-    counts = [integer("tile", n, "repeats") for n in (repeats if np.ndim(repeats) else (repeats,))]
+    many = not isinstance(repeats, int) and (isinstance(repeats, (list, tuple)) or np.ndim(repeats))
+    counts = [integer("tile", n, "repeats") for n in (repeats if many else (repeats,))]
     if any(n < 0 for n in counts):
         raise ArgumentError(f"`tile`: `repeats` must not be negative; got {repeats}.", argument="repeats")
     return counts
@@ -144,23 +144,35 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
     return x
 
 
-@constant
-def _widths(pad_width, rank: int) -> list[list[int]]:
+def _widths(pad_width, rank: int) -> list[tuple[int, int]]:
     """``pad_width`` as a pair for each dimension."""
+    given = pad_width if isinstance(pad_width, (int, list, tuple)) else np.asarray(pad_width).tolist()
     try:
-        given = np.asarray(pad_width)
-        pairs = np.broadcast_to(given, (rank, 2)) if rank else np.zeros((0, 2), int)
-        if pairs.dtype.kind == "f" and (pairs == np.floor(pairs)).all():
-            pairs = pairs.astype(np.int64)
-        if pairs.dtype.kind not in "iu" or (pairs < 0).any():
+        if not isinstance(given, (list, tuple)) or not any(isinstance(row, (list, tuple)) for row in given):
+            return [_pair(given)] * rank
+        pairs = [_pair(row) for row in given]
+        if len(pairs) not in (1, rank):
             raise ValueError
+        return pairs * (rank if len(pairs) == 1 else 1)
     except (ValueError, TypeError):
         raise ArgumentError(
             f"`pad`: `pad_width` must be a whole number of at least 0, a pair of them, or a pair for each of the "
             f"{rank} dimensions; got {pad_width}.",
             argument="pad_width",
         ) from None
-    return pairs.tolist()
+
+
+def _pair(widths) -> tuple[int, int]:
+    """A number, or one or two in a list, as the two of a dimension.
+
+    Raises:
+        ValueError, TypeError: what is no whole number of at least 0; another length.
+    """
+    each = [integer("pad", n, "pad_width") for n in (widths if isinstance(widths, (list, tuple)) else (widths,))]
+    before, after = each if len(each) == 2 else each * 2
+    if before < 0 or after < 0:
+        raise ValueError
+    return before, after
 
 
 @constant
@@ -193,5 +205,5 @@ def _pad_axis(x, axis: int, before: int, after: int, mode: str, constant):
     def block(count):
         return broadcast_to(line, [*shape(x)[:axis], count, *shape(x)[axis + 1 :]])
 
-    parts = [block(before)] * (before > 0) + [x] + [block(after)] * (after > 0)
-    return concatenate(parts, axis)
+    parts = [block(before)] if before > 0 else []
+    return concatenate([*parts, x, *([block(after)] if after > 0 else [])], axis)

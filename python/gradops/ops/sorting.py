@@ -117,7 +117,7 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
         The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
     """
     size = shape(x)[-1]
-    backwards = split(flip(argsort(flip(x, -1), -1), -1), [int(k)], -1)[0]
+    backwards = split(flip(argsort(flip(x, -1), -1), -1), [k], -1)[0]
     positions = multiply(add(backwards, 1 - size), -1)
     return pick(x, positions), positions
 

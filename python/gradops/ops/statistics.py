@@ -121,7 +121,6 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         To the weights: the upstream gradient at ``x``.
     """
     values = known(x)
-    minlength = int(minlength)
     x = cast(x, "int64")
     weights = ones_like(x) if weights is None else wide(weights)
     if values is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .. import backends, config
-from ..annotations import Operand, Tensor
-from ..errors import ArgumentError, Given
-from ._checks import integer, known
+from ..annotations import Integer, Operand, Tensor
+from ..backends.tracing import constant
+from ..errors import ArgumentError
+from ._checks import describe, integer, known
 from ._compose import beside, promoted
 from ._dispatch import op
 from ._precision import wide
@@ -17,23 +18,30 @@ from .elementwise import divide, multiply
 from .special import i0
 
 
-def _window(op: str, x, make):
-    """The window of a length, on the backend of that length where it is a tensor."""
+def _window(op: str, x):
+    """NumPy's window of that name, on the backend of its length where that is a tensor."""
     owner = backends.of(x) or config.default_backend()
-    return owner.convert(make(_points(op, x)), config.floatx(), x if backends.of(x) else None)
+    return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.of(x) else None)
+
+
+@constant
+def _numpys(name: str, points: int) -> np.ndarray:
+    return getattr(np, name)(points)
 
 
 def _points(op: str, x) -> int:
+    if isinstance(x, int):
+        return x
     values = known(x)
     if values is None or values.ndim:
         raise ArgumentError(
-            f"`{op}`: `x` must be one known number; got {{given}}.", argument="x", given=Given(repr(x), x)
+            f"`{op}`: `x` must be one known number; got a tensor {{given}}.", argument="x", given=describe(x)
         )
     return integer(op, values.item(), "x")
 
 
 @op(differentiable=False)
-def bartlett(x: Tensor) -> Tensor:
+def bartlett(x: Integer) -> Tensor:
     """The triangular window, 0 at both ends.
 
     Args:
@@ -45,11 +53,11 @@ def bartlett(x: Tensor) -> Tensor:
     Raises:
         ArgumentTypeError: an ``x`` that is not a whole number.
     """
-    return _window("bartlett", x, np.bartlett)
+    return _window("bartlett", x)
 
 
 @op(differentiable=False)
-def blackman(x: Tensor) -> Tensor:
+def blackman(x: Integer) -> Tensor:
     """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``.
 
     Args:
@@ -61,11 +69,11 @@ def blackman(x: Tensor) -> Tensor:
     Raises:
         ArgumentTypeError: an ``x`` that is not a whole number.
     """
-    return _window("blackman", x, np.blackman)
+    return _window("blackman", x)
 
 
 @op(differentiable=False)
-def hamming(x: Tensor) -> Tensor:
+def hamming(x: Integer) -> Tensor:
     """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``.
 
     Args:
@@ -77,11 +85,11 @@ def hamming(x: Tensor) -> Tensor:
     Raises:
         ArgumentTypeError: an ``x`` that is not a whole number.
     """
-    return _window("hamming", x, np.hamming)
+    return _window("hamming", x)
 
 
 @op(differentiable=False)
-def hanning(x: Tensor) -> Tensor:
+def hanning(x: Integer) -> Tensor:
     """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``.
 
     Args:
@@ -93,11 +101,11 @@ def hanning(x: Tensor) -> Tensor:
     Raises:
         ArgumentTypeError: an ``x`` that is not a whole number.
     """
-    return _window("hanning", x, np.hanning)
+    return _window("hanning", x)
 
 
 @op
-def kaiser(x: Tensor, beta: Operand) -> Tensor:
+def kaiser(x: Integer, beta: Operand) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.
 
     Args:
@@ -121,6 +129,7 @@ def kaiser(x: Tensor, beta: Operand) -> Tensor:
     return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
 
 
+@constant
 def _circle(points: int) -> np.ndarray:
     """Half a circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
     t = np.linspace(-1, 1, points) if points > 1 else np.zeros(max(points, 0))

@@ -1,5 +1,7 @@
 """PyTorch kernels: indexing, by NumPy's rules."""
 
+from types import EllipsisType
+
 import numpy as np
 import torch
 
@@ -41,7 +43,7 @@ def _native(part, device):
 
 def get_item(x, key):
     x, key = native_key(x, key)
-    return _arrays_first(x, key) if type(key) is tuple and any(p is Ellipsis for p in key) else x[key]
+    return _arrays_first(x, key) if type(key) is tuple and any(isinstance(p, EllipsisType) for p in key) else x[key]
 
 
 def _arrays_first(x, key):
