@@ -52,6 +52,7 @@ op_image_sobel_edges <- function(images, data_format = NULL) {
 #'   dtype, `floatx` for integers.
 #' @section Errors:
 #' - `gradops_error_shape`: other than 3 or 4 dimensions, shapes that differ, or a window larger than the images.
+#' - `gradops_error_argument`: a `filter_sigma` that is not greater than 0.
 #' @section Gradient:
 #' Of the formula, to both images.
 #' @examplesIf gradops_available()

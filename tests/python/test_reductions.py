@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS, native_gradient, numpy, tensors
 
+import gradops
 from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 
@@ -32,6 +33,19 @@ def test_prod_and_cumprod_at_zeros(backend):
     np.testing.assert_allclose(gradient(lambda v: ops.sum(ops.cumprod(v)), x, backend), [1, 2 + 6 + 24, 0, 0])
     twice = np.array([2.0, 0.0, 0.0])
     np.testing.assert_allclose(gradient(lambda v: ops.sum(ops.cumprod(v)), twice, backend), [1, 2, 0])
+
+
+@pytest.mark.parametrize("axis", [(0, 1), (0, 2), (2, 1), (2, 0), (-1, 0), (0, 1, 2)])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_products_over_several_axes(backend, axis):
+    """Sizes were those of other dimensions: an error but where they are the same."""
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4))
+    wanted = np.prod(x, axis, keepdims=True)
+    for keepdims in (False, True):
+        found = numpy(ops.prod(tensors(x, backend), axis, keepdims))
+        np.testing.assert_allclose(found, np.prod(x, axis, keepdims=keepdims), rtol=1e-12)
+        gradient = gradops.grad(lambda x, k=keepdims: ops.sum(ops.prod(x, axis, k)))(tensors(x, backend))
+        np.testing.assert_allclose(numpy(gradient), wanted / x, rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ("jax", "tensorflow"))

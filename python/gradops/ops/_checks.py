@@ -54,7 +54,8 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
     if isinstance(error, GradopsError):
         return _in_the_name_of(op, error)
     if isinstance(
-        error, (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError)
+        error,
+        (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError, MemoryError),
     ) or _is_framework_error(error):
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind

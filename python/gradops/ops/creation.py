@@ -91,7 +91,9 @@ def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
 
 
 def _numbers_fit(op, start, stop, step, dtype):
-    if dtype is None or canonical(dtype) not in INTEGERS or reading() or step == 0:
+    if isinstance(step, (int, float)) and step == 0:
+        raise ArgumentError("`arange`: `step` must not be 0.", argument="step")
+    if dtype is None or canonical(dtype) not in INTEGERS or reading():
         return
     if not all(isinstance(v, (int, float, type(None))) for v in (start, stop, step)):
         return

@@ -225,7 +225,7 @@ def _plan(function, op) -> None:
         shared += 1
     required = sum(p.default is p.empty for p in op.signature.parameters.values())
     if required <= 1 or required <= shared:
-        _plans[function] = (required if required > 1 else 0), shared, op.call, renamed
+        _plans[function] = (required if required > 1 else 0), shared, _WIDER.get(op.name, op.call), renamed
 
 
 def _any_function(self, function, arguments: tuple, keywords) -> Any:
@@ -252,7 +252,7 @@ def _any_function(self, function, arguments: tuple, keywords) -> Any:
         result = ops.einsum(*(arguments if isinstance(arguments[0], str) else _lettered(arguments)))
         return result if out is None else _into((out,), result)
     correction = keywords.pop("ddof", 0) or keywords.pop("correction", 0) if name in ("var", "std") else 0
-    result = known.call(*_renamed(self, function, known, arguments, keywords))
+    result = _WIDER.get(known.name, known.call)(*_renamed(self, function, known, arguments, keywords))
     _plan(function, known)
     if correction:
         result = _corrected(name, result, arguments[0] if arguments else keywords["a"], correction)
@@ -289,6 +289,12 @@ def _column_stack(tup):
     return ops.concatenate([ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in columns], 1)
 
 
+def _concatenate(xs, axis=0):
+    if axis is None:
+        xs, axis = [ops.reshape(x, (-1,)) for x in xs], 0
+    return ops.concatenate(xs, axis)
+
+
 def _rollaxis(a, axis, start=0):
     rank = len(a.shape)
     axis, start = axis + rank * (axis < 0), start + rank * (start < 0)
@@ -315,6 +321,8 @@ _COMPOSED: dict[str, Callable] = {
     "atleast_3d": _at_least(3),
 }
 """Functions of NumPy that are no ops, in terms of these, with NumPy's own parameters."""
+_WIDER: dict[str, Callable] = {"concatenate": _concatenate}
+"""Functions of NumPy that take more than the op of that name, with the op's parameters."""
 
 
 def _copy_to(self, target, value, **keywords):

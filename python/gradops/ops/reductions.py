@@ -72,8 +72,9 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
     singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
     rest = tuple(n for i, n in enumerate(shape(x)) if i not in axes)
     if len(axes) != 1:
+        count = _count([shape(x)[a] for a in axes])
         x = transpose(x, (*(i for i in range(rank) if i not in axes), *axes)) if rank else x
-        x = reshape(x, (*rest, _count([shape(x)[a] for a in axes])))
+        x = reshape(x, (*rest, count))
         along = len(rest)
     else:
         along = axes[0]

@@ -33,7 +33,8 @@ def arange(start, stop=None, step=None, dtype=None):
     values = [v.item() if hasattr(v, "item") else v for v in (start, stop, step)]
     if dtype is None:
         dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
-    return jnp.arange(*values, dtype=jax_dtype(dtype))
+    made = jax_dtype(dtype)
+    return jnp.arange(*values).astype(made) if made.kind in "bc" else jnp.arange(*values, dtype=made)
 
 
 def eye(N, M=None, k=0, dtype=None):

@@ -7,6 +7,8 @@ from .base import together
 
 
 def concatenate(xs, axis=0):
+    if axis is None:
+        raise TypeError("an axis is needed")
     return jnp.concatenate(together(xs), axis)
 
 

@@ -38,7 +38,10 @@ log_sigmoid = floating(in_single(tf.math.log_sigmoid))
 
 
 def leaky_relu(x, negative_slope=0.2):
-    return tf.nn.leaky_relu(floats(x), negative_slope)
+    x = floats(x)
+    if x.dtype == tf.float64:  # TensorFlow's has the slope in single precision
+        return tf.where(x > 0, x, x * negative_slope)
+    return tf.nn.leaky_relu(x, negative_slope)
 
 
 def sparsemax_support(x, axis):

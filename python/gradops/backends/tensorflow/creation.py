@@ -45,5 +45,7 @@ def arange(start, stop=None, step=None, dtype=None):
 
 
 def eye(N, M=None, k=0, dtype=None):
+    if min(N, N if M is None else M) < 0:
+        raise ValueError("negative dimensions are not allowed")
     rows, columns = np.arange(N)[:, None], np.arange(N if M is None else M)[None]
     return tf.cast(columns - rows == k, _dtype(dtype))

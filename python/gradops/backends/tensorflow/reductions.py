@@ -74,6 +74,8 @@ def logsumexp(x, axis=None, keepdims=False):
 
 
 def cumsum(x, axis=None, dtype=None):
+    if dtype is not None and tf_dtype(dtype) == tf.bool:
+        return tf.cast(cumsum(tf.cast(x, tf.bool), axis), tf.bool)
     x = _widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype))
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0

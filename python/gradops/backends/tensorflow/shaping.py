@@ -56,6 +56,7 @@ def view(x, dtype=None):
     target = tf_dtype(dtype)
     if x.dtype == target:
         return x
+    x = tf.stop_gradient(x)  # bits have no slope, and TensorFlow no derivative for it
     if x.dtype == tf.bool:
         x = tf.cast(x, tf.uint8)
     read = tf.uint8 if target == tf.bool else target

@@ -54,7 +54,10 @@ def arange(start, stop=None, step=None, dtype=None):
     start, stop, step = values
     if step and (stop - start) / step <= 0:
         stop = start  # torch takes no range that runs the wrong way
-    return torch.arange(start, stop, step, dtype=torch_dtype(dtype))
+    made = torch_dtype(dtype)
+    if made is torch.bool or made.is_complex:
+        return torch.arange(start, stop, step).to(made)
+    return torch.arange(start, stop, step, dtype=made)
 
 
 arange.of_numbers = True  # they go to it as they are: a tensor's value is unknown to torch.compile

@@ -103,7 +103,11 @@ def _running(function):
             x, axis = x.reshape(-1), 0
         if dtype is None and x.dtype is torch.uint64:
             return function(x.to(torch.int64), dim=axis).to(torch.uint64)
-        return function(x, dim=axis, dtype=None if dtype is None else torch_dtype(dtype))
+        if dtype is None:
+            return function(x, dim=axis)
+        final = torch_dtype(dtype)
+        x = x.to(final)  # before, as torch differentiates no sum in whole numbers
+        return function(x, dim=axis).to(final) if final is torch.bool else function(x, dim=axis, dtype=final)
 
     return kernel
 

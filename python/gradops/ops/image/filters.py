@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes
 from ...annotations import Integer, Integers, Tensor
-from ...errors import ShapeError
+from ...errors import ArgumentError, ShapeError
 from .. import _checks
 from .._dispatch import op
 from ..conversion import cast, dtype, shape
@@ -148,6 +148,7 @@ def ssim(
 
     Raises:
         ShapeError: other than 3 or 4 dimensions, shapes that differ, or a window larger than the images.
+        ArgumentError: a ``filter_sigma`` that is not greater than 0.
 
     Gradient:
         Of the formula, to both images.
@@ -168,6 +169,10 @@ def ssim(
         )
     kind = working_dtype(image1, image2)
     a, b = cast(image1, kind), cast(image2, kind)
+    if not filter_sigma > 0:
+        raise ArgumentError(
+            f"`{name}`: `filter_sigma` must be greater than 0; got {filter_sigma}.", argument="filter_sigma"
+        )
     factors = _bell(size, filter_sigma)
     x = stack([a, b, square(a), square(b), multiply(a, b)], 0)
     for axis in axes:
