@@ -367,3 +367,17 @@ def test_positions_beside_an_empty_part(backend, key):
     else:
         with pytest.raises(AxisError):
             ops.get_item(t, key)
+
+
+@pytest.mark.parametrize(
+    "widths", [(1, 2), [1.0, 2], np.array([1, 2]), [np.int64(1), 2], [[1, 2]], [np.array([1, 2])], ((1, 2), [1, 2])]
+)
+def test_margins_are_given_in_many_ways(widths):
+    x = np.ones((2, 3))
+    np.testing.assert_array_equal(ops.pad(x, widths), np.pad(x, (1, 2)))
+
+
+@pytest.mark.parametrize("widths", [[1, 2, 3], [[1, 2], [1, 2], [1, 2]], [[1, 2, 3]], -1, [[1], -1], [1.5], None, [[]]])
+def test_margins_that_are_none(widths):
+    with pytest.raises(ArgumentError, match="`pad`: `pad_width` must be"):
+        ops.pad(np.ones((2, 3)), widths)

@@ -148,7 +148,7 @@ def _widths(pad_width, rank: int) -> list[tuple[int, int]]:
     """``pad_width`` as a pair for each dimension."""
     given = pad_width if isinstance(pad_width, (int, list, tuple)) else np.asarray(pad_width).tolist()
     try:
-        if not isinstance(given, (list, tuple)) or not any(isinstance(row, (list, tuple)) for row in given):
+        if not isinstance(given, (list, tuple)) or all(isinstance(row, (int, float, np.generic)) for row in given):
             return [_pair(given)] * rank
         pairs = [_pair(row) for row in given]
         if len(pairs) not in (1, rank):
@@ -168,6 +168,7 @@ def _pair(widths) -> tuple[int, int]:
     Raises:
         ValueError, TypeError: what is no whole number of at least 0; another length.
     """
+    widths = widths.tolist() if isinstance(widths, np.ndarray) else widths
     each = [integer("pad", n, "pad_width") for n in (widths if isinstance(widths, (list, tuple)) else (widths,))]
     before, after = each if len(each) == 2 else each * 2
     if before < 0 or after < 0:
