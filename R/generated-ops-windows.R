@@ -10,7 +10,7 @@
 #' op_bartlett(5)
 #' @export
 op_bartlett <- function(x) {
-  call_op("bartlett", x)
+  call_op("bartlett", operand(x))
 }
 
 #' The Blackman window: `0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))`
@@ -23,7 +23,7 @@ op_bartlett <- function(x) {
 #' op_blackman(5)
 #' @export
 op_blackman <- function(x) {
-  call_op("blackman", x)
+  call_op("blackman", operand(x))
 }
 
 #' The Hamming window: `0.54 - 0.46 * cos(2 * pi * n / (x - 1))`
@@ -36,7 +36,7 @@ op_blackman <- function(x) {
 #' op_hamming(5)
 #' @export
 op_hamming <- function(x) {
-  call_op("hamming", x)
+  call_op("hamming", operand(x))
 }
 
 #' The Hann window: `0.5 - 0.5 * cos(2 * pi * n / (x - 1))`
@@ -49,7 +49,7 @@ op_hamming <- function(x) {
 #' op_hanning(5)
 #' @export
 op_hanning <- function(x) {
-  call_op("hanning", x)
+  call_op("hanning", operand(x))
 }
 
 #' The Kaiser window: `i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)`
@@ -65,5 +65,5 @@ op_hanning <- function(x) {
 #' op_kaiser(5, 14)
 #' @export
 op_kaiser <- function(x, beta) {
-  call_op("kaiser", x, operand(beta))
+  call_op("kaiser", operand(x), operand(beta))
 }

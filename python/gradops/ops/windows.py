@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import backends, config
-from ..annotations import Integer, Operand, Tensor
+from ..annotations import Operand, Tensor
 from ..backends.tracing import constant
 from ..errors import ArgumentError
 from ._checks import describe, integer, known
@@ -16,6 +16,12 @@ from ._structures import as_tensor, owner_of
 from .conversion import cast, dtype
 from .elementwise import divide, multiply
 from .special import i0
+
+
+def _of_numbers(body):
+    """Numbers go to the op as they are: a tensor's value is unknown to ``torch.compile``."""
+    body.of_numbers = True
+    return body
 
 
 def _window(op: str, x):
@@ -30,8 +36,8 @@ def _numpys(name: str, points: int) -> np.ndarray:
 
 
 def _points(op: str, x) -> int:
-    if isinstance(x, int):
-        return x
+    if isinstance(x, (int, float)):
+        return integer(op, x, "x")
     values = known(x)
     if values is None or values.ndim:
         raise ArgumentError(
@@ -41,7 +47,8 @@ def _points(op: str, x) -> int:
 
 
 @op(differentiable=False)
-def bartlett(x: Integer) -> Tensor:
+@_of_numbers
+def bartlett(x: Operand) -> Tensor:
     """The triangular window, 0 at both ends.
 
     Args:
@@ -57,7 +64,8 @@ def bartlett(x: Integer) -> Tensor:
 
 
 @op(differentiable=False)
-def blackman(x: Integer) -> Tensor:
+@_of_numbers
+def blackman(x: Operand) -> Tensor:
     """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``.
 
     Args:
@@ -73,7 +81,8 @@ def blackman(x: Integer) -> Tensor:
 
 
 @op(differentiable=False)
-def hamming(x: Integer) -> Tensor:
+@_of_numbers
+def hamming(x: Operand) -> Tensor:
     """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``.
 
     Args:
@@ -89,7 +98,8 @@ def hamming(x: Integer) -> Tensor:
 
 
 @op(differentiable=False)
-def hanning(x: Integer) -> Tensor:
+@_of_numbers
+def hanning(x: Operand) -> Tensor:
     """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``.
 
     Args:
@@ -105,7 +115,8 @@ def hanning(x: Integer) -> Tensor:
 
 
 @op
-def kaiser(x: Integer, beta: Operand) -> Tensor:
+@_of_numbers
+def kaiser(x: Operand, beta: Operand) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.
 
     Args:
@@ -121,11 +132,13 @@ def kaiser(x: Integer, beta: Operand) -> Tensor:
     Gradient:
         To ``beta``.
     """
+    points = _points("kaiser", x)
+    x = points if isinstance(x, int) else x  # a number that torch.compile knows
     owner = owner_of("kaiser", x, beta)
     beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
     exact, _ = wide(beta)
-    circle = beside(_circle(_points("kaiser", x)), exact, config.floatx())
+    circle = beside(_circle(points), exact, config.floatx())
     return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
 
 
