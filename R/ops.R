@@ -98,7 +98,7 @@ op_nonzero <- function(x, zero_indexed = FALSE) {
 #' The upstream gradient to the operand chosen, 0 to the other, also where the other is NaN or infinite. (A NaN in the
 #' derivative of what made the other operand still comes through.)
 #' @section Errors:
-#' - `gradops_error_argument`: only one of `x1` and `x2`.
+#' - `gradops_error_argument`: only one of `x1` and `x2`; `NA` in `condition`.
 #' - `gradops_error_shape`: shapes that do not broadcast.
 #' @examplesIf gradops_available()
 #' op_where(c(TRUE, FALSE), c(1, 2), c(3, 4))

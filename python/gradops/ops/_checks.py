@@ -170,9 +170,10 @@ def check_held(op: str, name: str, value, target: str, hint: str | None = None) 
     for number in _written(value):
         if not low - 1 < number < high + 1:
             raise ArgumentError(
-                f"`{op}`: `{name}` must be from {low} to {high}, as it becomes {target}; got {number}.",
+                f"`{op}`: `{name}` must be from {low} to {high}, as it becomes {target}; got {{number}}.",
                 argument=name,
                 hint=hint or "take a dtype that holds it",
+                number=Given(repr(number), number),
             )
 
 

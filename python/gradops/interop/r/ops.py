@@ -9,7 +9,7 @@ from collections.abc import Callable
 import gradops
 
 from ... import _source, ops
-from . import values
+from . import na, values
 from .errors import Failure
 
 # Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
@@ -100,12 +100,18 @@ def op(name: str) -> Callable:
     lines, call = [], []
     for name_ in tensors if name.startswith("bitwise_") else _WHOLE.get(name, ()):
         lines.append(f"{name_} = whole({name_})")
+    lines += [f"if {_may_be_missing(n)}: truth({n}, {n!r})" for n in na.TRUTHS.get(name, ())]
+    if name == "while_loop":
+        lines.append("cond = deciding(cond)")
+    into, dtype = na.INTO.get(name, ((), ""))
+    lines += [f"given_{name_} = {name_}" for name_ in into]
     if others:
         lines.append(f"if {_any_container(others)}: {_listed(others)} = from_r(({_listed(others)}))")
     if positions:
-        beside = f"({_listed(others)})" if others else "()"
-        read = f"positions_from_r(({_listed(positions)}), {beside})"
+        tensors_ = f"({_listed(others)})" if others else "()"
+        read = f"positions_from_r(({_listed(positions)}), {tensors_})"
         lines.append(f"if {_any_container(positions)}: {_listed(positions)} = {read}")
+    lines += [f"if {_may_be_missing(f'given_{n}')}: check_holds({name!r}, {n!r}, given_{n}, {dtype})" for n in into]
     for name_, parameter in found.items():
         kind = annotation(parameter)
         if kind in _CONVERSIONS:
@@ -119,7 +125,7 @@ def op(name: str) -> Callable:
     lines.append(f"return {result}")
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
-    scope = {**vars(values), "Failure": Failure, "_function": function}
+    scope = {**vars(values), **vars(na), "Failure": Failure, "_function": function}
     return _source.function(source, "call", f"op {name} for R", scope)
 
 
@@ -129,6 +135,10 @@ def _listed(names: list[str]) -> str:
 
 def _any_container(names: list[str]) -> str:
     return " or ".join(f"{name}.__class__ in CONTAINERS" for name in names)
+
+
+def _may_be_missing(name: str) -> str:
+    return f"{name}.__class__ in CONTAINERS or {name}.__class__ is float"
 
 
 _CALLED = {

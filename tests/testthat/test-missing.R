@@ -1,0 +1,71 @@
+# R's NA, where a tensor has no place for it. As a truth it counted as TRUE: what is not 0 is true, and NaN is not 0.
+# As a whole number it was the lowest one, on JAX 0.
+
+test_each("NA is neither true nor false", {
+  x <- op_array(c(1, 2, 3))
+  for (missing in list(c(TRUE, NA, FALSE), c(1, NaN, 0))) {
+    calls <- list(
+      function() op_where(missing, x, 0), function() op_where(missing), function() op_select(list(missing), list(x), 0),
+      function() op_logical_and(missing, TRUE), function() op_logical_or(x > 1, missing),
+      function() op_logical_xor(missing, x > 1), function() op_logical_not(missing), function() op_any(missing),
+      function() op_all(missing, axis = 1), function() op_count_nonzero(missing), function() op_nonzero(missing),
+      function() any(x > 5, missing), function() all(x > 0, missing)
+    )
+    for (f in calls) expect_error(f(), "must not have NA, which is neither", class = "gradops_error_argument")
+  }
+  expect_error(op_cond(NA, function() 1, function() 2), "`pred` must not have NA", class = "gradops_error_argument")
+  loop <- function(cond) op_while_loop(cond, function(i) i + 1, list(op_array(0)))
+  expect_error(loop(function(i) NA), "`cond` must not have NA", class = "gradops_error_argument")
+  expect_equal(as.vector(loop(function(i) i < 3)[[1]]), 3)
+  q <- array(1, c(1, 2, 1, 1))
+  mask <- array(c(TRUE, NA, TRUE, TRUE), c(1, 1, 2, 2))
+  expect_error(op_dot_product_attention(q, q, q, mask = mask), "`mask` must not", class = "gradops_error_argument")
+
+  expect_equal(as.vector(op_where(c(TRUE, FALSE, NA) %in% TRUE, x, 0)), c(1, 0, 0))
+  expect_identical(as.vector(any(x > 5, NA, na.rm = TRUE)), FALSE)
+  expect_identical(as.vector(op_any(c(FALSE, TRUE))), TRUE)
+  # a comparison in a differentiated function is R's, with NA
+  condition <- function(x) sum(op_where(x > 0, x, 5))
+  expect_error(gradient(condition, c(1, NaN)), "must not have NA", class = "gradops_error_argument")
+  expect_equal(gradient(condition, c(1, -1)), c(1, 0))
+})
+
+test_each("NA is no whole number and no truth in an array", {
+  like <- op_cast(op_array(c(1, 2)), "int32")
+  for (dtype in c("int8", "int32", "uint8", "bool")) {
+    calls <- list(
+      function() op_array(c(1, NA), dtype), function() op_convert_to_tensor(c(TRUE, NA), dtype),
+      function() op_cast(NA, dtype), function() op_full(2, NA, dtype), function() op_full_like(like, c(NA, 1), dtype),
+      function() op_cumsum(c(1, NA), dtype = dtype), function() op_prod(c(1, NA), dtype = dtype),
+      function() op_linspace(c(1, NA), 3, num = 3, dtype = dtype)
+    )
+    for (f in calls) {
+      expect_error(f(), paste("must not have NA, as it becomes", dtype), class = "gradops_error_argument")
+    }
+  }
+  expect_error(op_full_like(like, NA), "NA, as it becomes int32", class = "gradops_error_argument")
+  expect_error(op_scatter_update(like, matrix(1L), NA_real_), class = "gradops_error")
+  expect_error(op_scatter_update(like, matrix(1:2), c(NA, 1)), "NA, as it", class = "gradops_error_argument")
+  expect_error(op_slice_update(like, 1, c(1, NA)), "NA, as it becomes int32", class = "gradops_error_argument")
+  expect_equal(as.vector(op_array(c(1, NA), "float32")), c(1, NaN))
+  expect_equal(as.vector(op_nancumsum(c(1, NA), dtype = "int32")), c(1, 1))
+  expect_equal(as.vector(op_full_like(like, NA, "float64")), c(NaN, NaN))
+  expect_equal(as.vector(op_zeros_like(c(1, NA), "int32")), c(0, 0))
+})
+
+test_each("R's vectors are not wrapped round, as its numbers are not", {
+  like <- op_cast(op_array(c(1, 2)), "int8")
+  for (x in list(c(100, 200), c(100L, 200L), matrix(c(1, -129), 1), c(1, Inf), c(0, 1e20))) {
+    expect_error(op_array(x, "int8"), "must be from -128 to 127, as it becomes int8", class = "gradops_error_argument")
+    expect_error(op_convert_to_tensor(x, "int8"), "from -128", class = "gradops_error_argument")
+  }
+  expect_error(op_full(2, c(1, 200), "int8"), "`fill_value` must be from", class = "gradops_error_argument")
+  expect_error(op_full_like(like, c(1, 200)), "`fill_value` must be from", class = "gradops_error_argument")
+  expect_error(op_scatter_update(like, matrix(1:2), c(1, 200)), "`updates`", class = "gradops_error_argument")
+  expect_error(op_slice_update(like, 1, c(-200, 1)), "`updates` .*; got -200.", class = "gradops_error_argument")
+  expect_equal(as.vector(op_array(c(-128, 127, 1.5), "int8")), c(-128, 127, 1))
+  expect_equal(as.vector(op_array(numeric(), "int8")), numeric())
+  expect_equal(as.vector(op_slice_update(like, 1, c(TRUE, FALSE))), c(1, 0))
+  expect_equal(as.vector(op_saturate_cast(c(300, -300), "int8")), c(127, -128))
+  expect_equal(as.vector(op_cast(c(100, 1.9), "int8")), c(100, 1))
+})
