@@ -132,7 +132,7 @@ math <- list(
   sinpi = function(x) call_op("sin", x * pi),
   tanpi = function(x) call_op("tan", x * pi),
   cumsum = function(x) call_op("cumsum", column_major(x), NULL, NULL),
-  cumprod = function(x) call_op("cumprod", column_major(x), NULL, NULL),
+  cumprod = function(x) call_op("cumprod", doubled(column_major(x)), NULL, NULL),
   cummax = function(x) running(x, op_maximum),
   cummin = function(x) running(x, op_minimum)
 )
@@ -186,9 +186,15 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
   if (na.rm) parts <- without_na(parts)
   call <- written(sys.call(), .Generic)
+  if (.Generic == "prod") parts <- lapply(parts, doubled)
   parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))
   combine <- switch(.Generic, sum = `+`, prod = `*`, max = op_maximum, min = op_minimum, all = `&`, any = `|`)
   Reduce(combine, parts)
+}
+
+# Whole numbers as floats, in which R computes products.
+doubled <- function(x) {
+  if (is.environment(x)) call_core("interop.r.as_double", x) else if (is.complex(x)) x else as.double(x)
 }
 
 # Without the NAs of R's numbers, and without those of which nothing is left.

@@ -20,7 +20,7 @@ The other names are what the R package calls, by theme:
 - ``texts``: text variables, and the layer on them.
 """
 
-from .arrays import crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
+from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
 from .calls import (
     add_hook,
@@ -75,6 +75,7 @@ __all__ = [
     "choose_backend",
     "annotation",
     "as_axis",
+    "as_double",
     "as_index",
     "as_numpy",
     "as_r",

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ... import ops
+from ... import dtypes, ops
 from ...errors import ShapeError
+from ...ops._precision import counted
+from ...ops._precision import floats as as_double
 from .errors import Failure
 from .indexing import column_major
 from .ops import find
@@ -19,17 +21,35 @@ from .values import CONTAINERS, from_r
 
 def operator_form(name: str) -> Callable:
     """The form of a binary op that R's operators have: a vector beside another shape is recycled."""
-    function = find(name)
+    function, prepared = find(name), _ARITHMETIC.get(name)
 
     def call(x1, x2):
         try:
             if x1.__class__ in CONTAINERS or x2.__class__ in CONTAINERS:
                 x1, x2 = from_r((x1, x2))
+            if prepared is not None and x1.__class__ is not float and x2.__class__ is not float:
+                x1 = prepared(x1, x2)
             return function(*recycle(x1, x2))
         except Exception as error:
             return Failure(error)
 
     return call
+
+
+def _counted_beside(x1, x2):
+    """``x1``; beside another bool a whole number, as in R ``TRUE + TRUE`` is 2."""
+    return counted(x1) if ops.dtype(x2) == "bool" else x1
+
+
+def _double_beside(x1, x2):
+    """``x1``; beside whole numbers a float, as R's powers of whole numbers are."""
+    return x1 if dtypes.is_floating(ops.dtype(x2)) else as_double(x1)
+
+
+_ARITHMETIC = {
+    **dict.fromkeys(("add", "subtract", "multiply", "mod", "floor_divide"), _counted_beside),
+    "power": _double_beside,
+}
 
 
 def recycle(x1, x2) -> tuple:
@@ -146,6 +166,8 @@ def tcrossprod(x, y=None):
 
 
 def _vector(x):
+    """A factor of a product, which counts truths."""
+    x = counted(x)
     return ops.reshape(x, (1,)) if not _shape(x) else x
 
 
