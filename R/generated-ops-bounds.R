@@ -88,6 +88,7 @@ op_fmin <- function(x1, x2) {
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' - `gradops_error_argument`: a whole number divided by 0 (in JAX's traces the library's number).
 #' @section Gradient:
 #' 1 and `-trunc(x1 / x2)`, summed over broadcast dimensions.
 #' @examplesIf gradops_available()

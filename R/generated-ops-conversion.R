@@ -54,8 +54,8 @@ op_convert_to_numpy <- function(x) {
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_type`: what is not numeric, or a ragged list.
-#' - `gradops_error_argument`: `sparse` or `ragged`: gradops has dense tensors only. Python's numbers that an
-#'   integer `dtype` does not hold; those of an array or tensor are cast.
+#' - `gradops_error_argument`: `sparse` or `ragged`: gradops has dense tensors only. Numbers written out that an
+#'   integer `dtype` does not hold; those of NumPy arrays and of tensors are cast.
 #' @section Gradient:
 #' 1, cast to `x`'s dtype.
 #' @examplesIf gradops_available()

@@ -316,6 +316,7 @@ op_floor <- function(x) {
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' - `gradops_error_argument`: a whole number divided by 0 (in JAX's traces the library's number).
 #' @section Gradient:
 #' 0, as in PyTorch.
 #' @examplesIf gradops_available()
@@ -571,6 +572,7 @@ op_minimum <- function(x1, x2) {
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' - `gradops_error_argument`: a whole number divided by 0 (in JAX's traces the library's number).
 #' @section Gradient:
 #' 1 and `-floor(x1 / x2)`, summed over broadcast dimensions.
 #' @examplesIf gradops_available()
@@ -630,6 +632,7 @@ op_not_equal <- function(x1, x2) {
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' - `gradops_error_argument`: a whole number to a negative power (in JAX's traces the library's number).
 #' @section Gradient:
 #' `x2 * x1**(x2 - 1)` and `log(x1) * x1**x2`; where `x1` is 0 the second is 0. Summed over broadcast dimensions.
 #' @examplesIf gradops_available()
@@ -721,7 +724,7 @@ op_sqrt <- function(x) {
 #' The square of each element
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @returns A tensor of `x`'s shape.
+#' @returns A tensor of `x`'s shape and dtype; of bools int64.
 #' @section Gradient:
 #' `2 * x`.
 #' @examplesIf gradops_available()
@@ -738,6 +741,7 @@ op_square <- function(x) {
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' - `gradops_error_type`: two bools, as in NumPy.
 #' @section Gradient:
 #' 1 and -1, summed over broadcast dimensions.
 #' @examplesIf gradops_available()

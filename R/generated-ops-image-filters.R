@@ -9,7 +9,7 @@
 #' @returns A tensor of the shape and dtype of `images`; integers are rounded.
 #' @section Errors:
 #' - `gradops_error_shape`: other than 3 or 4 dimensions, or a `sigma` of more than two numbers.
-#' - `gradops_error_argument`: a `kernel_size` below 1.
+#' - `gradops_error_argument`: a `kernel_size` below 1, or a `sigma` of 0 or below.
 #' @section Gradient:
 #' To `images` the upstream gradient, blurred likewise; to `sigma` by the density's derivative.
 #' @examplesIf gradops_available()

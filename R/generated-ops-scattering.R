@@ -102,7 +102,8 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 #' @param num_segments A whole number.
 #' @param sorted `TRUE` or `FALSE`.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
-#' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; 1 for empty segments.
+#' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype (int64 of bools); 1 for empty
+#'   segments.
 #' @section Errors:
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
 #' - `gradops_error_argument`: no `num_segments` inside a trace.
@@ -126,7 +127,8 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' @param num_segments How many there are; one more than the largest id without.
 #' @param sorted That the ids ascend; the result is the same without it.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
-#' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; 0 for empty segments.
+#' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype (int64 of bools, which are
+#'   counted); 0 for empty segments.
 #' @section Errors:
 #' - `gradops_error_shape`: ids that are no vector as long as `data`.
 #' - `gradops_error_argument`: no `num_segments` inside a trace.

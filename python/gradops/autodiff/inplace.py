@@ -270,11 +270,16 @@ def _supersede(data, value) -> None:
         superseded(value)
 
 
+_HAVE_NO_ANSWER = (np.floor_divide, np.mod, np.power)
+"""What whole numbers may have no result of: the ops say so, NumPy gives 0."""
+
+
 def operate(variable: Variable, op: Callable, ufunc, other):
     """``variable op= other``; returns the variable."""
     data = variable.data
     tracked = recording.get() and (variable.requires_grad or isinstance(other, Variable) and other.requires_grad)
-    if not tracked and isinstance(data, np.ndarray) and ufunc is not None:
+    directly = ufunc is not None and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu")
+    if not tracked and isinstance(data, np.ndarray) and directly:
         value = other.data if isinstance(other, Variable) else other
         if isinstance(value, (np.ndarray, np.generic, bool, int, float, complex)):
             if getattr(value, "ndim", 0) > data.ndim or value is data:

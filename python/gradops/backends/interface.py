@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import GRAD, VARIABLE, BackendError, GradientError, JitError
+from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError, JitError
 
 required_kernels: set[str] = set()
 """The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
@@ -90,6 +90,15 @@ def check(name: str, given: Any, partial: bool) -> None:
 def looked_at_a_value(hint: str = "use `ops.where()` or `ops.cond()`, or make the argument static") -> JitError:
     """The error for asking a tensor that is being traced for its value."""
     return JitError("a compiled function looked at a value: a branch or a Python number made of a tensor.", hint=hint)
+
+
+def divided_by_0(op: str) -> ArgumentError:
+    """The error for a whole number that is divided by 0, of which there is no infinity."""
+    return ArgumentError(
+        f"`{op}`: `x2` must not be 0 where both are whole numbers.",
+        argument="x2",
+        hint="floats have an answer, infinite or NaN",
+    )
 
 
 class Backend(_Contract):

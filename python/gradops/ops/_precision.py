@@ -16,6 +16,11 @@ def floats(x):
     return x if dtypes.is_floating(dtype(x)) else cast(x, config.floatx())
 
 
+def counted(x):
+    """``x``; bools as int64."""
+    return x if dtype(x) != "bool" else cast(x, "int64")
+
+
 def wide(x):
     """``x`` in a dtype of at least single precision, and the dtype to round the result to (None: as it is)."""
     name = dtype(x)

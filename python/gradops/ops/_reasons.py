@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 
+from ..backends.interface import divided_by_0
+from ..dtypes import INTEGERS
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ._checks import check_axes, check_rank, reasons
-from .conversion import ndim, shape
+from ._checks import check_axes, check_rank, known, reasons
+from .conversion import dtype, ndim, shape
 
 
 def _empty(op, x, axis=None, initial=None, **_):
@@ -125,3 +127,43 @@ def _einsum(op, subscripts, operands, **_):
 
 
 reasons["einsum"] = _einsum
+
+
+def _whole(x) -> bool:
+    return dtype(x) in INTEGERS or dtype(x) == "bool"
+
+
+def _no_quotient(op, x1, x2):
+    """Whole numbers divided by 0."""
+    divisors = known(x2)
+    if _whole(x1) and _whole(x2) and divisors is not None and not divisors.all():
+        raise divided_by_0(op)
+
+
+reasons["floor_divide"] = reasons["mod"] = reasons["fmod"] = _no_quotient
+
+
+def _no_power(op, x1, x2):
+    """Whole numbers to a negative power."""
+    exponents = known(x2)
+    if _whole(x1) and _whole(x2) and exponents is not None and (exponents < 0).any():
+        raise ArgumentError(
+            f"`{op}`: `x2` must not be negative where both are whole numbers.",
+            argument="x2",
+            hint="make one of them floats",
+        )
+
+
+reasons["power"] = _no_power
+
+
+def _no_difference(op, x1, x2):
+    if dtype(x1) == dtype(x2) == "bool":
+        raise ArgumentTypeError(
+            f"`{op}`: `x1` and `x2` must not both be bools, which have no difference.",
+            argument="x1",
+            hint="cast one to whole numbers, or take `logical_xor`",
+        )
+
+
+reasons["subtract"] = _no_difference

@@ -13,7 +13,7 @@ from ..annotations import Axes, Axis, Tensor
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
 from ._dispatch import alias, op
-from ._precision import in_single
+from ._precision import floats, in_single
 from .elementwise import (
     abs,
     add,
@@ -22,6 +22,7 @@ from .elementwise import (
     greater,
     greater_equal,
     less_equal,
+    logical_and,
     multiply,
     negative,
     square,
@@ -194,7 +195,7 @@ def log_sigmoid(x: Tensor) -> Tensor:
     Gradient:
         ``sigmoid(-x)``.
     """
-    return negative(softplus(negative(x)))
+    return negative(softplus(negative(floats(x))))
 
 
 @op
@@ -204,6 +205,7 @@ def softsign(x: Tensor) -> Tensor:
     Gradient:
         ``1 / (1 + abs(x))**2``.
     """
+    x = floats(x)
     return divide(x, add(abs(x), 1))
 
 
@@ -214,6 +216,7 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     Gradient:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
     """
+    x = floats(x)
     root = hypot(x, math.sqrt(b))
     # Below 0 the sum cancels; this is the same number.
     below = divide(0.5 * b, add(root, abs(x)))
@@ -273,7 +276,8 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
     """
-    return where(less_equal(abs(x), threshold), 0, x)
+    small = logical_and(greater_equal(x, -float(threshold)), less_equal(x, threshold))  # abs(-128) is no int8
+    return where(small, 0, x)
 
 
 @op
@@ -283,6 +287,7 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
     """
+    x = floats(x)
     moved = where(greater(x, 0), subtract(x, threshold), add(x, threshold))
     return where(less_equal(abs(x), threshold), 0, moved)
 
@@ -358,6 +363,7 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
         On the support, the upstream gradient less its mean there; 0 elsewhere.
     """
     axis = check_axis("sparsemax", axis, check_rank("sparsemax", x, 1))
+    x = floats(x)
     x = subtract(x, _largest(x, axis, True))
     support = sparsemax_support(x, axis)
     level = divide(subtract(sum(where(support, x, 0.0), axis, True), 1), sum(support, axis, True))

@@ -60,6 +60,7 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
 
     Gradient:
         1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.

@@ -28,8 +28,8 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
     Raises:
         ArgumentTypeError: what is not numeric, or a ragged list.
-        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Python's numbers that an integer
-            ``dtype`` does not hold; those of an array or tensor are cast.
+        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Numbers written out that an integer
+            ``dtype`` does not hold; those of NumPy arrays and of tensors are cast.
 
     Gradient:
         1, cast to ``x``'s dtype.

@@ -327,7 +327,7 @@ def square(x: Tensor) -> Tensor:
     """The square of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A tensor of ``x``'s shape and dtype; of bools int64.
 
     Gradient:
         ``2 * x``.
@@ -470,6 +470,7 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: two bools, as in NumPy.
 
     Gradient:
         1 and -1, summed over broadcast dimensions.
@@ -518,6 +519,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number to a negative power (in JAX's traces the library's number).
 
     Gradient:
         ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0. Summed over broadcast
@@ -535,6 +537,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
 
     Gradient:
         1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
@@ -599,6 +602,7 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
 
     Gradient:
         0, as in PyTorch.

@@ -79,6 +79,7 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
     if from_logits:
         return subtract(softplus(output), multiply(output, target))
     output = _kept_inside(output)
+    target = floats(target)  # 1 - 2 is no uint8
     return negative(add(multiply(target, log(output)), multiply(subtract(1, target), log1p(negative(output)))))
 
 

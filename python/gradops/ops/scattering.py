@@ -17,7 +17,7 @@ from ..errors import ArgumentError, AxisError, Position, ShapeError
 from . import _checks, reductions
 from ._checks import broadcast_shapes, check_kind, check_positions, check_rank, integer, known
 from ._dispatch import op
-from ._precision import check_fits
+from ._precision import check_fits, counted
 from ._sizes import counting
 from .conversion import cast, dtype
 from .conversion import shape as shape_of
@@ -310,7 +310,8 @@ def segment_sum(
         sorted: that the ids ascend; the result is the same without it.
 
     Returns:
-        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; 0 for empty segments.
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype (int64 of bools, which are
+        counted); 0 for empty segments.
 
     Raises:
         ShapeError: ids that are no vector as long as ``data``.
@@ -320,7 +321,7 @@ def segment_sum(
         The upstream gradient of each row's segment.
     """
     count = _count(segment_ids, num_segments)
-    data, ids, room = _kept(data, segment_ids, count)
+    data, ids, room = _kept(counted(data), segment_ids, count)
     total = add_at(_zeros(data, (room, *shape_of(data)[1:])), ids, data)
     return total if room == count else total[:count]
 
@@ -383,7 +384,8 @@ def segment_prod(
         data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
 
     Returns:
-        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; 1 for empty segments.
+        A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype (int64 of bools); 1 for empty
+        segments.
 
     Raises:
         ShapeError: ids that are no vector as long as ``data``.
@@ -394,7 +396,7 @@ def segment_prod(
         any order: rows are multiplied in pairs, then pairs of those.
     """
     count = _count(segment_ids, num_segments)
-    data, ids, room = _kept(data, segment_ids, count)
+    data, ids, room = _kept(counted(data), segment_ids, count)
     if known(ids) is None:
         return _running_products(data, ids, room)[:count]
     order = np.argsort(ids, kind="stable")

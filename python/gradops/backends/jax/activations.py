@@ -7,7 +7,10 @@ from ..numpy.base import axes_of
 from .base import floating, floats
 
 sigmoid = floating(jax.nn.sigmoid)
-relu = jax.nn.relu
+
+
+def relu(x):
+    return jax.nn.relu(x) if x.dtype != bool else x
 
 
 @floating

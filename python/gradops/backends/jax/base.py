@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import defaults, dtypes
-from ...errors import BackendError
-from ..interface import looked_at_a_value
+from ...errors import BackendError, JitError
+from ..interface import divided_by_0, looked_at_a_value
 from ..numpy import base as _numpy
 
 calls_from_threads = True
@@ -111,6 +111,19 @@ def to_numpy(x) -> np.ndarray:
     return np.asarray(x.astype(jnp.float32) if x.dtype == jnp.bfloat16 else x)
 
 
+def static_value(x):
+    """The values of an array, which are known also while ``jax.grad`` is at work; inside ``jax.jit``, of constants."""
+    return to_numpy(jax.lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x)
+
+
+def known(x) -> np.ndarray | None:
+    """The same, and None where they are unknown."""
+    try:
+        return static_value(x)
+    except JitError:
+        return None
+
+
 def cast(x, dtype):
     target = jax_dtype(dtype)
     if x.dtype.kind == "c" and target.kind != "c":
@@ -191,6 +204,33 @@ def arithmetic(function, numbers: bool = False):
         return function(*promoted(x1, x2))
 
     return kernel
+
+
+def counting(function):
+    """A binary function, for ``arithmetic``, that is no operation on truths: two bools are whole numbers."""
+
+    def counted(x1, x2):
+        if x1.dtype == bool:
+            x1, x2 = x1.astype("int64"), x2.astype("int64")
+        return function(x1, x2)
+
+    return counted
+
+
+def dividing(function, op: str):
+    """As ``counting``, of a division.
+
+    Raises:
+        ArgumentError: a whole number by 0, where values are known.
+    """
+
+    @counting
+    def divided(x1, x2):
+        if x2.dtype.kind in "iu" and (divisors := known(x2)) is not None and not divisors.all():
+            raise divided_by_0(op)
+        return function(x1, x2)
+
+    return divided
 
 
 def floating_arithmetic(function, numbers: bool = False):

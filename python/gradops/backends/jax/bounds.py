@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from .base import arithmetic, floating_arithmetic
+from .base import arithmetic, dividing, floating_arithmetic
 
-fmod = arithmetic(jnp.fmod)
+fmod = arithmetic(dividing(jnp.fmod, "fmod"))
 
 
 @floating_arithmetic

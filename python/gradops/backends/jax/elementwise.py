@@ -5,13 +5,24 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from .._formulas import is_small_whole
-from .base import arithmetic, floating, floating_arithmetic, is_floating, is_real, predicate, promoted
+from .base import (
+    arithmetic,
+    counting,
+    dividing,
+    floating,
+    floating_arithmetic,
+    is_floating,
+    is_real,
+    known,
+    predicate,
+    promoted,
+)  # fmt: skip
 
 add = arithmetic(jnp.add, numbers=True)
 subtract = arithmetic(jnp.subtract, numbers=True)
 multiply = arithmetic(jnp.multiply, numbers=True)
-floor_divide = arithmetic(jnp.floor_divide)
-mod = arithmetic(jnp.mod)
+floor_divide = arithmetic(dividing(jnp.floor_divide, "floor_divide"))
+mod = arithmetic(dividing(jnp.mod, "mod"))
 maximum = arithmetic(jnp.maximum, numbers=True)
 minimum = arithmetic(jnp.minimum, numbers=True)
 divide = floating_arithmetic(jnp.divide, numbers=True)
@@ -47,7 +58,11 @@ arctanh = floating(jnp.arctanh)
 reciprocal = floating(jnp.reciprocal)
 erf = floating(jax.scipy.special.erf)
 
-square = jnp.square
+
+def square(x):
+    return jnp.square(x) if x.dtype != bool else x.astype("int64")
+
+
 conj = jnp.conj
 real = jnp.real
 imag = jnp.imag
@@ -60,7 +75,14 @@ logical_or = jnp.logical_or
 logical_xor = jnp.logical_xor
 
 
-_power = arithmetic(jnp.power)
+@counting
+def _power_of_wholes(x1, x2):
+    if (exponents := known(x2)) is not None and (exponents < 0).any():
+        raise ValueError("a whole number to a negative power")
+    return jnp.power(x1, x2)
+
+
+_power = arithmetic(lambda x1, x2: (jnp.power if x1.dtype.kind in "fcV" else _power_of_wholes)(x1, x2))
 
 
 def power(x1, x2):
@@ -71,7 +93,7 @@ def power(x1, x2):
     number = isinstance(x2, (int, float))
     x1, x2 = promoted(x1, x2)
     if not is_real(x1):
-        return jnp.power(x1, x2)
+        return _power_of_wholes(x1, x2) if x1.dtype.kind != "c" else jnp.power(x1, x2)
     return jnp.ones_like(x1) if number else _power_of_tensors(x1, x2)
 
 

@@ -5,12 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
-from .base import convert, promoted, to_numpy
-
-
-def static_value(x):
-    """The values of an array, which are known also while ``jax.grad`` is at work; inside ``jax.jit``, of constants."""
-    return to_numpy(jax.lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x)
+from .base import convert, promoted
 
 
 def native_key(x, key):
@@ -65,6 +60,8 @@ def take_along_axis(x, indices, axis=None):
 
 def add_at(x, key, updates):
     wide = jnp.float32 if x.dtype in (jnp.float16, jnp.bfloat16) else x.dtype  # sums of half precision stop growing
+    if x.dtype == bool:  # whose sum is "or", as of `add`
+        return x.at[native_key(x, key)].max(jnp.asarray(updates).astype(bool))
     return x.astype(wide).at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype).astype(wide)).astype(x.dtype)
 
 

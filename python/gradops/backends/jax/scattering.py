@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..numpy.scattering import extreme
-from .base import is_real
-from .indexing import static_value
+from .base import is_real, static_value
 
 
 def _segments(smallest):

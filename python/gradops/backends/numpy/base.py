@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from ... import defaults, dtypes
+from ..interface import divided_by_0
 
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
 
@@ -196,24 +197,53 @@ def scipy_floating(function):
     return kernel
 
 
-def arithmetic(ufunc):
-    """A binary ufunc in its operands' promoted dtype."""
+def arithmetic(ufunc, of_any=None):
+    """A binary ufunc in its operands' promoted dtype; ``of_any`` is what stands for it unless both are float64."""
+    of_any = of_any or ufunc
 
     def kernel(x1, x2):
-        if x1.__class__ is x2.__class__ and (dtype := x1.dtype) is x2.dtype and (dtype is _FLOAT64 or dtype in NUMBERS):
-            return ufunc(x1, x2)
-        return ufunc(*promoted(x1, x2))
+        if x1.__class__ is x2.__class__ and (dtype := x1.dtype) is x2.dtype:
+            if dtype is _FLOAT64:
+                return ufunc(x1, x2)
+            if dtype in NUMBERS:
+                return of_any(x1, x2)
+        return of_any(*promoted(x1, x2))
 
     def with_number_second(x1, x2):
-        return ufunc(x1, x2) if x1.dtype in FLOATING else ufunc(*promoted(x1, x2))
+        return ufunc(x1, x2) if x1.dtype in FLOATING else of_any(*promoted(x1, x2))
 
     def with_number_first(x1, x2):
-        return ufunc(x1, x2) if x2.dtype in FLOATING else ufunc(*promoted(x1, x2))
+        return ufunc(x1, x2) if x2.dtype in FLOATING else of_any(*promoted(x1, x2))
 
     if WEAK_NUMBERS:
         kernel.for_numbers = (with_number_first, with_number_second)
     kernel.direct = ufunc
     return kernel
+
+
+def counting(ufunc):
+    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    return arithmetic(ufunc, lambda x1, x2: ufunc(*_counted(x1, x2)))
+
+
+def dividing(ufunc, op: str):
+    """As ``counting``, of a division.
+
+    Raises:
+        ArgumentError: a whole number by 0.
+    """
+
+    def of_any(x1, x2):
+        x1, x2 = _counted(x1, x2)
+        if x2.dtype.kind in "iu" and not x2.all():
+            raise divided_by_0(op)
+        return ufunc(x1, x2)
+
+    return arithmetic(ufunc, of_any)
+
+
+def _counted(x1, x2):
+    return (x1, x2) if x1.dtype.kind != "b" else (x1.astype("int64"), x2.astype("int64"))
 
 
 def floating_arithmetic(ufunc):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .base import arithmetic, floating_arithmetic
+from .base import arithmetic, dividing, floating_arithmetic
 
-fmod = arithmetic(np.fmod)
+fmod = dividing(np.fmod, "fmod")
 fmax = arithmetic(np.fmax)
 fmin = arithmetic(np.fmin)
 nextafter = floating_arithmetic(np.nextafter)

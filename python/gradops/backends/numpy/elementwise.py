@@ -3,15 +3,25 @@
 import numpy as np
 from scipy import special
 
-from .base import FLOATING, arithmetic, floating, floating_arithmetic, floats, predicate, scipy_floating
+from .base import (
+    FLOATING,
+    arithmetic,
+    counting,
+    dividing,
+    floating,
+    floating_arithmetic,
+    floats,
+    predicate,
+    scipy_floating,
+)
 
 add = arithmetic(np.add)
 subtract = arithmetic(np.subtract)
 multiply = arithmetic(np.multiply)
 divide = floating_arithmetic(np.divide)
-power = arithmetic(np.power)
-floor_divide = arithmetic(np.floor_divide)
-mod = arithmetic(np.mod)
+power = counting(np.power)
+floor_divide = dividing(np.floor_divide, "floor_divide")
+mod = dividing(np.mod, "mod")
 maximum = arithmetic(np.maximum)
 minimum = arithmetic(np.minimum)
 arctan2 = floating_arithmetic(np.arctan2)
@@ -47,8 +57,14 @@ arctanh = floating(np.arctanh)
 erf = scipy_floating(special.erf)
 
 abs = np.absolute
-square = np.square
-conj = np.conjugate
+
+
+def square(x):
+    return np.square(x) if x.dtype.kind != "b" else x.astype("int64")
+
+
+def conj(x):
+    return np.conjugate(x) if x.dtype.kind != "b" else x.copy()
 
 
 def negative(x):

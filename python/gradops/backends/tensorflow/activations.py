@@ -4,10 +4,10 @@ import math
 
 import tensorflow as tf
 
-from .base import existing, floating, floats, in_single
+from .base import existing, floating, floats, in_single, of_order
 
 sigmoid = floating(tf.math.sigmoid)
-relu = tf.nn.relu
+relu = of_order(tf.nn.relu)
 normal_cdf = floating(in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * x)))
 softplus = floating(in_single(tf.math.softplus))
 
@@ -26,7 +26,8 @@ def log_softmax(x, axis=-1):
     return x - tf.reduce_logsumexp(x, existing(x, axis), keepdims=True)
 
 
-relu6 = tf.nn.relu6
+def relu6(x):
+    return tf.nn.relu6(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 
 @floating

@@ -177,15 +177,44 @@ def in_single(function):
     return kernel
 
 
-def arithmetic(function):
-    """A binary function in its operands' promoted dtype."""
+def arithmetic(function, of_bools=None):
+    """A binary function in its operands' promoted dtype; ``of_bools`` is what stands for it of two bools."""
+    of_bools = of_bools or (lambda x1, x2: _of_bools(function, x1, x2))
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
         if d1 is not d2:
             x1, x2 = promoted(x1, x2)
             d1 = x1.dtype
-        return function(x1, x2) if d1 is not tf.bool else _of_bools(function, x1, x2)
+        return function(x1, x2) if d1 is not tf.bool else of_bools(x1, x2)
+
+    return kernel
+
+
+def counting(function):
+    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    return arithmetic(function, lambda x1, x2: function(tf.cast(x1, tf.int64), tf.cast(x2, tf.int64)))
+
+
+def of_order(function):
+    """A function that gives one of its arguments' elements, also of bools, of which the greater is true."""
+
+    def kernel(x, *others):
+        if x.dtype != tf.bool:
+            return function(x, *others)
+        others = [tf.cast(o, tf.int8) if getattr(o, "dtype", None) == tf.bool else o for o in others]
+        return function(tf.cast(x, tf.int8), *others) > 0  # of none: the ends of int8
+
+    return kernel
+
+
+def in_int64(function, *dtypes):
+    """A function that TensorFlow lacks for some small whole numbers, by way of ``int64``."""
+
+    def kernel(x, *others):
+        if x.dtype not in dtypes:
+            return function(x, *others)
+        return tf.cast(function(tf.cast(x, tf.int64), *(tf.cast(o, tf.int64) for o in others)), x.dtype)
 
     return kernel
 

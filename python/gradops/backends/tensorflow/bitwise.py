@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import arithmetic
+from .base import arithmetic, counting
 
 
 def _bits(function, logical):
@@ -16,8 +16,21 @@ def _bits(function, logical):
 bitwise_and = _bits(tf.bitwise.bitwise_and, tf.logical_and)
 bitwise_or = _bits(tf.bitwise.bitwise_or, tf.logical_or)
 bitwise_xor = _bits(tf.bitwise.bitwise_xor, tf.math.logical_xor)
-left_shift = arithmetic(tf.bitwise.left_shift)
-right_shift = arithmetic(tf.bitwise.right_shift)
+
+
+def _shift(function, emptied):
+    """A shift; beyond the width of the dtype, to which TensorFlow cuts it, nothing is left but the sign."""
+
+    @counting
+    def kernel(x, by):
+        beyond = by >= 8 * x.dtype.size if x.dtype.is_unsigned else (by < 0) | (by >= 8 * x.dtype.size)
+        return tf.where(beyond, emptied(x), function(x, by))
+
+    return kernel
+
+
+left_shift = _shift(tf.bitwise.left_shift, tf.zeros_like)
+right_shift = _shift(tf.bitwise.right_shift, lambda x: -tf.cast(x < 0, x.dtype) if not x.dtype.is_unsigned else x * 0)
 
 
 def bitwise_not(x):
@@ -45,4 +58,4 @@ def gcd(x1, x2):
 def lcm(x1, x2):
     divisor = gcd(x1, x2)
     divisor = tf.where(tf.equal(divisor, 0), tf.ones_like(divisor), divisor)
-    return _absolute(x1 // divisor * x2)
+    return _absolute(x1) // divisor * _absolute(x2)

@@ -2,15 +2,18 @@
 
 import tensorflow as tf
 
-from .base import arithmetic, floating_arithmetic, stepped
+from .base import counting, floating_arithmetic, in_int64, stepped
 
 
-@arithmetic
+@counting
 def fmod(x1, x2):
     if not x1.dtype.is_floating:
-        return tf.truncatemod(x1, x2)
+        return _truncatemod(x1, x2)
     x2 = tf.abs(x2)
     return tf.where(x1 < 0, -tf.math.floormod(-x1, x2), tf.math.floormod(x1, x2))
+
+
+_truncatemod = in_int64(tf.truncatemod, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.uint64)
 
 
 @floating_arithmetic

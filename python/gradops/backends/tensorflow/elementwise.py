@@ -6,12 +6,23 @@ import tensorflow as tf
 
 from .._formulas import is_small_whole
 from . import closures, tapes
-from .base import arithmetic, floating, floating_arithmetic, floats, in_single, predicate, promoted, stepped
+from .base import (
+    arithmetic,
+    counting,
+    floating,
+    floating_arithmetic,
+    floats,
+    in_int64,
+    in_single,
+    predicate,
+    promoted,
+    stepped,
+)  # fmt: skip
 
 add = arithmetic(tf.math.add)
-subtract = arithmetic(tf.math.subtract)
+subtract = arithmetic(tf.math.subtract, tf.math.subtract)  # of bools an error
 multiply = arithmetic(tf.math.multiply)
-mod = arithmetic(tf.math.floormod)
+mod = counting(tf.math.floormod)
 divide = floating_arithmetic(tf.math.truediv)
 arctan2 = floating_arithmetic(tf.math.atan2)
 
@@ -85,10 +96,13 @@ def power(x1, x2):
     if whole and x1.dtype.is_floating:
         return _whole_power(x1, whole)
     if plain or not x1.dtype.is_floating:
-        return tf.math.pow(x1, x2)
+        return _whole_or_complex_power(x1, x2)
     if number:
         return tf.where(tf.equal(x2, 0), tf.ones_like(x1), x1)
     return _power_of_tensors(x1, x2)
+
+
+_whole_or_complex_power = counting(in_int64(tf.math.pow, tf.uint8, tf.uint16, tf.uint32, tf.uint64))
 
 
 def _power_of_tensors(x1, x2):
@@ -135,7 +149,7 @@ def _power_of_steps(x1, x2):
     return y * tf.exp(tf.where(x1 < 0, tf.math.atan2(below, below), step * log))  # atan2 has no derivative at 0
 
 
-@arithmetic
+@counting
 def floor_divide(x1, x2):
     if not x1.dtype.is_floating:
         return tf.math.floordiv(x1, x2)
@@ -163,15 +177,15 @@ def abs(x):
 
 
 def square(x):
-    return tf.math.square(x) if x.dtype != tf.bool else x
+    return tf.math.square(x) if x.dtype != tf.bool else tf.cast(x, tf.int64)
 
 
 def conj(x):
-    return tf.math.conj(x)
+    return tf.math.conj(x) if x.dtype != tf.bool else x
 
 
 def real(x):
-    return tf.math.real(x)
+    return tf.math.real(x) if x.dtype != tf.bool else x
 
 
 def imag(x):
@@ -187,6 +201,8 @@ def angle(x):
 
 
 def negative(x):
+    if x.dtype.is_unsigned:
+        return tf.zeros_like(x) - x
     return tf.math.negative(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 

@@ -154,7 +154,10 @@ def _flat_positions(x, key):
 
 
 def add_at(x, key, updates):
-    return in_single(lambda x, updates: _added(x, key, updates))(x, tf.cast(updates, x.dtype))
+    updates = tf.cast(updates, x.dtype)
+    if x.dtype == tf.bool:  # whose sum is "or", as of `add`
+        return tf.cast(_added(tf.cast(x, tf.int32), key, tf.cast(updates, tf.int32)), tf.bool)
+    return in_single(lambda x, updates: _added(x, key, updates))(x, updates)
 
 
 def _added(x, key, updates):

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from .base import axes_of, constant, existing, floats, tf_dtype
+from .base import axes_of, constant, existing, floats, of_order, tf_dtype
 from .base import in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
 
 
@@ -29,8 +29,8 @@ def _extreme(reduce, bound):
         axes = axes_of(x, axis)
         if initial is None and 0 in [x.shape[a] for a in axes]:
             raise ValueError("nothing to reduce: a dimension is empty and there is no `initial`")
-        y = reduce(x, existing(x, axis), keepdims)
-        return y if initial is None else bound(y, constant(initial, x.dtype))
+        y = of_order(reduce)(x, existing(x, axis), keepdims)
+        return y if initial is None else of_order(bound)(y, constant(initial, x.dtype))
 
     return kernel
 

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from .base import of_order
 from .indexing import static_value
 
 
@@ -11,7 +12,7 @@ def _segments(reduce, smallest):
             num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.shape[0] else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = tf.where(inside, segment_ids, tf.constant(num_segments, segment_ids.dtype))
-        y = reduce(data, ids, num_segments + 1)[:num_segments]
+        y = of_order(reduce)(data, ids, num_segments + 1)[:num_segments]
         if not data.dtype.is_floating:
             return y
         end = data.dtype.min if smallest else data.dtype.max  # TensorFlow's empty segments are finite

@@ -9,7 +9,10 @@ def sliding_product(x, window):
         a, b, c, d = parts
         return tf.complex(_slide(a, b) - _slide(c, d), _slide(a, d) + _slide(c, b))
     if x.dtype.is_integer:
-        return tf.cast(tf.round(_slide(tf.cast(x, tf.float64), tf.cast(window, tf.float64))), x.dtype)
+        width = window.shape[0]
+        places = tf.range(tf.size(x) - width + 1)[:, None] + tf.range(width)
+        products = tf.cast(tf.gather(x, places), tf.int64) * tf.cast(window, tf.int64)
+        return tf.cast(tf.reduce_sum(products, -1), x.dtype)
     return _slide(x, window)
 
 

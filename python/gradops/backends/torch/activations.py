@@ -7,7 +7,10 @@ import torch
 from .base import axes_of, floating, floats
 
 sigmoid = floating(torch.sigmoid)
-relu = torch.relu
+
+
+def relu(x):
+    return torch.relu(x) if x.dtype is not torch.bool else x
 
 
 @floating
@@ -38,7 +41,12 @@ def log_softmax(x, axis=-1):
 
 
 # Native where the derivative at the kinks is the one that gradops documents.
-relu6 = torch.nn.functional.relu6
+
+
+def relu6(x):
+    return torch.nn.functional.relu6(x if x.dtype is not torch.bool else x.to(torch.int64))
+
+
 log_sigmoid = floating(torch.nn.functional.logsigmoid)
 softsign = floating(torch.nn.functional.softsign)
 

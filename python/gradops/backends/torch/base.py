@@ -197,6 +197,21 @@ def arithmetic(function, numbers: bool = False):
     return kernel
 
 
+def counting(function):
+    """A binary function, for ``arithmetic``, that is no operation on truths: two bools are whole numbers."""
+
+    def counted(x1, x2):
+        if _is_truth(x1) and _is_truth(x2):
+            x1, x2 = (int(x) if type(x) in NUMBERS else x.to(torch.int64) for x in (x1, x2))
+        return function(x1, x2)
+
+    return counted
+
+
+def _is_truth(x) -> bool:
+    return type(x) in NUMBERS or x.dtype is torch.bool  # numbers beside bools that are left such are bools
+
+
 def _as_held(number, dtype):
     """A number that ``dtype`` holds; whole ones PyTorch would wrap round, or refuse beside floats."""
     if type(number) is not int:

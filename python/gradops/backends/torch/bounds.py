@@ -3,10 +3,10 @@
 import torch
 
 from . import transforms
-from .base import arithmetic, floating_arithmetic
+from .base import arithmetic, counting, floating_arithmetic
 from .elementwise import maximum, minimum
 
-fmod = arithmetic(torch.fmod)
+fmod = arithmetic(counting(torch.fmod))
 
 
 @floating_arithmetic

@@ -7,14 +7,14 @@ from functools import partial
 import torch
 
 from . import transforms
-from .base import arithmetic, floating, floating_arithmetic, floats, predicate
+from .base import arithmetic, counting, floating, floating_arithmetic, floats, has_values, predicate
 
 add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
 multiply = arithmetic(operator.mul, numbers=True)
 divide = floating_arithmetic(operator.truediv)
-floor_divide = arithmetic(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # has a gradient, of 0
-mod = arithmetic(torch.remainder)
+floor_divide = arithmetic(counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor")))  # has a gradient, of 0
+mod = arithmetic(counting(torch.remainder))
 arctan2 = floating_arithmetic(torch.arctan2)
 maximum = arithmetic(torch.maximum)
 minimum = arithmetic(torch.minimum)
@@ -49,7 +49,6 @@ arctanh = floating(torch.arctanh)
 erf = floating(torch.erf)
 reciprocal = floating(torch.reciprocal)
 
-square = torch.square
 isnan = torch.isnan
 isfinite = torch.isfinite
 isinf = torch.isinf
@@ -59,9 +58,19 @@ logical_or = torch.logical_or
 logical_xor = torch.logical_xor
 
 
+def square(x):
+    return torch.square(x) if x.dtype is not torch.bool else x.to(torch.int64)
+
+
 @partial(arithmetic, numbers=True)
+@counting
 def power(x1, x2):
-    if not isinstance(x2, torch.Tensor) or not x2.is_floating_point():
+    if not isinstance(x2, torch.Tensor):
+        return x1**x2
+    if not x2.is_floating_point():
+        whole = not x2.is_complex() and (type(x1) is int or not x1.is_floating_point() and not x1.is_complex())
+        if whole and has_values(x2) and bool((x2 < 0).any()):
+            raise ValueError("a whole number to a negative power")
         return x1**x2
     if not isinstance(x1, torch.Tensor):
         if x1 > 0:

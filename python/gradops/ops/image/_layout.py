@@ -18,8 +18,8 @@ from ...backends import tracing
 from ...errors import ArgumentTypeError, Given, Position, ShapeError
 from .. import _checks
 from ..conversion import cast, dtype, shape
-from ..elementwise import greater_equal, maximum, minimum, mod, multiply, round, subtract
-from ..indexing import get_item, take
+from ..elementwise import greater_equal, isnan, maximum, minimum, mod, multiply, round, subtract
+from ..indexing import get_item, take, where
 from ..joining import concatenate
 from ..products import tensordot
 from ..shaping import broadcast_to, transpose
@@ -113,6 +113,7 @@ def restored(x, name: str):
     high = kind(limits.max)
     if int(high) > limits.max:
         high = np.nextafter(high, kind(0))
+    x = where(isnan(x), 0.0, x)  # which as a whole number is another on each backend
     return cast(minimum(maximum(round(x), float(limits.min)), float(high)), name)
 
 

@@ -60,7 +60,7 @@ def gaussian_blur(
 
     Raises:
         ShapeError: other than 3 or 4 dimensions, or a ``sigma`` of more than two numbers.
-        ArgumentError: a ``kernel_size`` below 1.
+        ArgumentError: a ``kernel_size`` below 1, or a ``sigma`` of 0 or below.
 
     Gradient:
         To ``images`` the upstream gradient, blurred likewise; to ``sigma`` by the density's derivative.
@@ -74,6 +74,9 @@ def gaussian_blur(
             argument="sigma",
             sigma=_checks.describe(sigma),
         )
+    spread = _checks.known(sigma)
+    if spread is not None and not (spread > 0).all():
+        raise ArgumentError(f"`{name}`: `sigma` must be positive; got {spread.tolist()}.", argument="sigma")
     x = working(images)
     sigma = broadcast_to(cast(sigma, dtype(x)), (2,))
     for i, (axis, size) in enumerate(zip(axes, sizes)):
