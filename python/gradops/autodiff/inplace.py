@@ -278,8 +278,8 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     """``variable op= other``; returns the variable."""
     data = variable.data
     tracked = recording.get() and (variable.requires_grad or isinstance(other, Variable) and other.requires_grad)
-    directly = ufunc is not None and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu")
-    if not tracked and isinstance(data, np.ndarray) and directly:
+    direct = ufunc is not None and isinstance(data, np.ndarray)
+    if not tracked and direct and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu"):
         value = other.data if isinstance(other, Variable) else other
         if isinstance(value, (np.ndarray, np.generic, bool, int, float, complex)):
             if getattr(value, "ndim", 0) > data.ndim or value is data:

@@ -6,11 +6,13 @@ import numpy as np
 
 from .. import config
 from ..annotations import Axis, Indices, Tensor
+from ..dtypes import is_floating
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real, describe
 from ._dispatch import op
 from ._precision import floats
 from .activations import log_softmax, softplus
+from .conversion import cast, dtype
 from .elementwise import (
     add,
     divide,
@@ -79,7 +81,8 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
     if from_logits:
         return subtract(softplus(output), multiply(output, target))
     output = _kept_inside(output)
-    target = floats(target)  # 1 - 2 is no uint8
+    if not is_floating(dtype(target)):  # 1 - 2 is no uint8
+        target = cast(target, dtype(output))
     return negative(add(multiply(target, log(output)), multiply(subtract(1, target), log1p(negative(output)))))
 
 
