@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from ... import dtypes, ops
-from ...errors import ShapeError
+from ...errors import GradopsError, ShapeError
 from ...ops._precision import counted
 from ...ops._precision import floats as as_double
 from .errors import Failure
@@ -38,14 +38,23 @@ def operator_form(name: str) -> Callable:
 
 def _counted_beside(x1, x2):
     """``x1``; beside another bool a whole number, as in R ``TRUE + TRUE`` is 2."""
-    return counted(x1) if ops.dtype(x2) == "bool" else x1
+    return counted(x1) if _kind(x1) == _kind(x2) == "bool" else x1
 
 
 def _double_beside(x1, x2):
-    """``x1``; beside whole numbers a float, as R's powers of whole numbers are."""
-    return x1 if dtypes.is_floating(ops.dtype(x2)) else as_double(x1)
+    """``x1``; one of two whole numbers is a float, as R's powers of whole numbers are."""
+    return as_double(x1) if _kind(x1) in _WHOLE and _kind(x2) in _WHOLE else x1
 
 
+def _kind(x) -> str | None:
+    """The dtype; None of texts, and of what the op itself will refuse."""
+    try:
+        return ops.dtype(x)
+    except GradopsError:
+        return None
+
+
+_WHOLE = frozenset((*dtypes.INTEGERS, "bool"))
 _ARITHMETIC = {
     **dict.fromkeys(("add", "subtract", "multiply", "mod", "floor_divide"), _counted_beside),
     "power": _double_beside,
