@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import random
 import types
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from gradops import Variable, config, ops, value_and_grad
 from gradops.jit import JitError, jit
@@ -52,6 +55,22 @@ class Slotted:
 
     def loss(self, x):
         return ops.sum(x * self.scaled * self["w"])
+
+
+class Boxed:
+    def __init__(self):
+        self.w, self.rate = np.ones(3), 1.0
+
+    def __array__(self, dtype=None, copy=None):
+        return self.w
+
+    def scaled(self):
+        return self.w * self.rate
+
+
+class Unpicklable(Boxed):
+    def __reduce_ex__(self, protocol):
+        raise ValueError
 
 
 def check(f, *changes):
@@ -114,6 +133,65 @@ def test_items_bound_anew():
         lambda: layers[1][1].update(b=5.0),
         lambda: layers.append(None),
     )
+
+
+def test_what_libraries_hold():
+    """Numbers in objects of Python's and SciPy's own that are written in place."""
+    numbers, raw, queue = array.array("d", [1.0, 2.0]), bytearray(b"ab"), collections.deque([1.0])
+    sparse, objects = scipy.sparse.csr_matrix(np.eye(3)), np.array([1.0, [2.0]], object)
+    around, chained = collections.UserDict(a=1.0), collections.ChainMap({"a": 1.0})
+    looked_at = memoryview(array.array("d", [1.0]))
+    check(lambda x: x * sum(numbers), lambda: numbers.__setitem__(0, 7.0), lambda: numbers.append(1.0))
+    check(lambda x: x * sum(raw), lambda: raw.__setitem__(0, 0), lambda: raw.extend(b"c"))
+    check(lambda x: x * looked_at[0], lambda: looked_at.__setitem__(0, 7.0))
+    check(lambda x: x * sum(queue), lambda: queue.append(5.0), lambda: queue.__setitem__(0, 3.0))
+    check(lambda x: x * around["a"], lambda: around.update(a=3.0))
+    check(lambda x: x * chained["a"], lambda: chained.update(a=3.0))
+    check(lambda x: x * objects[0], lambda: objects.__setitem__(0, 3.0))
+    check(lambda x: x * sum(objects[1]), lambda: objects[1].append(3.0))
+    check(
+        lambda x: x * sparse.sum() + sparse @ np.ones(3),
+        lambda: sparse.data.__setitem__(0, 5.0),
+        lambda: sparse.__setitem__((0, 0), 2.0),
+    )
+
+
+def test_data_frames():
+    pd = pytest.importorskip("pandas")
+    s, frame = pd.Series([1.0, 2.0, 3.0]), pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 4.0, 5.0], "n": list("uvw")})
+    check(lambda x: x * s, lambda: s.__setitem__(0, 10.0), lambda: s.iloc.__setitem__(slice(None), 3.0))
+    check(lambda x: x * s.sum(), lambda: s.__setitem__(0, 10.0))
+    check(
+        lambda x: x * frame["a"].sum() + frame.b,
+        lambda: frame.loc.__setitem__((0, "a"), 50.0),
+        lambda: frame.__setitem__("a", [7.0, 8.0, 9.0]),
+        lambda: frame.rename(columns={"a": "b", "b": "a"}, inplace=True),
+    )
+    check(lambda x: x * (frame.n == "u").sum(), lambda: frame.loc.__setitem__((1, "n"), "u"))
+
+
+@pytest.mark.parametrize("kind", [Boxed, Unpicklable])
+def test_an_object_that_is_an_array_and_has_attributes(kind):
+    box = kind()
+    check(lambda x: ops.multiply(x, box), lambda: box.w.__setitem__(0, 5.0), put(box, "w", np.full(3, 2.0)))
+    check(lambda x: x * box.scaled(), put(box, "rate", 3.0), lambda: box.w.__setitem__(0, 7.0))
+
+
+def test_unchanged_tables_do_not_trace_again():
+    traces = []
+    numbers, sparse = array.array("d", [1.0, 2.0]), scipy.sparse.csr_matrix(np.eye(3))
+
+    @jit
+    def f(x):
+        traces.append(1)
+        return x * sum(numbers) * sparse.sum()
+
+    for _ in range(5):
+        f(X)
+    count = len(traces)
+    for _ in range(5):
+        f(X)
+    assert len(traces) == count
 
 
 def test_a_training_loop_over_a_dict():

@@ -12,14 +12,13 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from .. import backends
 from ..errors import GradientError
-from ..ops import conversion, creation, elementwise
+from ..ops import creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key
 from .modes import recording
 from .passes import Pass, broken_off
-from .seeds import NAMES, check
+from .seeds import NAMES, check, tensor
 from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
 from .variable import Variable, attach, attach_new, wrap
 
@@ -32,14 +31,13 @@ def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAM
     if root.dtype in special:
         return special[root.dtype].seed(root, given)
     if given is None:
-        if root._data.__class__ is np.float64:  # the usual loss, known at a glance
+        if root._value.__class__ is np.float64:  # the usual loss, known at a glance
             given = np.array(1.0)
         else:
-            check(root._data, None, names)
-            given = creation.ones_like(root._data)
+            check(root._value, None, names)
+            given = creation.ones_like(root._value)
         return wrap(given) if create_graph else given
-    if not isinstance(given, Variable) and backends.of(given) is None:
-        given = backends.of(root.data).convert(given, conversion.dtype(root.data))
+    given = tensor(root.data, given, names)
     check(root, given, names)
     if create_graph:
         return given if isinstance(given, Variable) else wrap(given)
@@ -89,7 +87,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
                 like = edge
                 place = edge.seq
             else:
-                like = edge._data
+                like = edge._value
                 place = -id(edge)
                 if like.__class__ is str:  # a text that the user put there
                     like = edge
@@ -225,7 +223,7 @@ def rejoined(value, edge):
         return value
     if edge.__class__ is Node:
         return attach(value, edge)
-    return edge if edge._data is value else attach_new(value, ALIAS, (edge,), ())
+    return edge if edge._value is value else attach_new(value, ALIAS, (edge,), ())
 
 
 def _observed(node: Node, g, saved):
@@ -257,7 +255,7 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
             leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
         elif before is None:
-            leaf._grad = wrap(_own(g, leaf._data))
+            leaf._grad = wrap(_own(g, leaf._value))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
             np.add(before.data, g, out=before.data)
             bump(before.data)

@@ -25,7 +25,11 @@ import numpy as np
 from .. import backends, dtypes
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from ..ops import conversion, indexing, shaping
-from ..ops._checks import check_held
+from ..ops._checks import check_held, has_own_arithmetic, is_numeric, not_a_tensor
+from ..ops._dispatch import as_one
+from ..ops._structures import as_tensor
+from ..ops.indexing import explain_key
+from ..ops.properties import holds_tensors
 from . import hooks
 from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
@@ -155,7 +159,7 @@ def assign(variable: Variable, key, value) -> None:
         GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``; a value that requires
             one, for a view that was made in ``no_grad``.
         ShapeError: a value that does not broadcast to the part.
-        ArgumentTypeError: text; a complex value for a real variable.
+        ArgumentTypeError: text; a value that is no number; a complex one for a real variable.
         ArgumentError: a number that the variable's integer dtype does not hold.
 
     Gradient:
@@ -166,6 +170,8 @@ def assign(variable: Variable, key, value) -> None:
     if getattr(data, "dtype", None) is str:
         raise ArgumentTypeError("text cannot be changed in place.", hint="make a new text with `+` or `join()`")
     key = _raw_key(key)
+    if holds_tensors(value):
+        value = as_one(value)
     other = value.data if isinstance(value, Variable) else value
     owner = backends.of(other)
     if owner is not None and not owner.yields and owner is not backends.of(data):
@@ -174,15 +180,19 @@ def assign(variable: Variable, key, value) -> None:
             argument="value",
         )
     refuse_leaf(variable)
+    if isinstance(data, (np.ndarray, np.generic)) and not isinstance(other, (bool, int, float, complex)):
+        other = as_tensor("set_item", other, backends.of(data), "value")
+        if not is_numeric(other):
+            raise not_a_tensor("set_item", "value", other)
     _check_dtype(data, other)
     check_held("set_item", "value", other, conversion.dtype(data))
     tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
     if isinstance(data, np.generic):
-        data = variable._data = np.array(data)
+        data = variable._value = np.array(data)
     if not isinstance(data, np.ndarray):
         result = indexing.set_at(variable, key, value)
         _supersede(data, result.data)
-        variable._data = result.data
+        variable._value = result.data
         if tracked:
             _become(variable, result._node)
         return
@@ -196,6 +206,9 @@ def assign(variable: Variable, key, value) -> None:
         data[key] = other
     except ValueError as error:
         raise _explained(error, data, key, other) from error
+    except IndexError:
+        explain_key("set_item", data, key)
+        raise
     if tracked:
         node = None
         if _is_everything(key):
@@ -238,7 +251,7 @@ def replace(variable: Variable, result) -> None:
     value = result.data if isinstance(result, Variable) else result
     node = result._node or (result if result.requires_grad else None) if isinstance(result, Variable) else None
     if getattr(data, "dtype", None) is str:
-        variable._data = value
+        variable._value = value
     elif tuple(value.shape) != tuple(data.shape):
         raise ShapeError(
             f"the result of an in-place operation must keep the shape {tuple(data.shape)}; got {tuple(value.shape)}."
@@ -254,7 +267,7 @@ def replace(variable: Variable, result) -> None:
         _check_dtype(data, value)
         _supersede(data, value)
         dtype = conversion.dtype(data)
-        variable._data = value if conversion.dtype(value) == dtype else conversion.cast(value, dtype)
+        variable._value = value if conversion.dtype(value) == dtype else conversion.cast(value, dtype)
     if recording.get():
         if node is not None and not isinstance(node, Node):
             node = Node(ALIAS, (node,), (), value.shape, value.dtype)
@@ -378,9 +391,9 @@ def _own(variable: Variable):
     if _shares(root):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
-        root._data = root.data.copy(order="K")
+        root._value = root.data.copy(order="K")
         for view in root.__dict__.pop("_views", {}).values():  # each after what it is a view of
-            view._data = view._look(view._source.data)
+            view._value = view._look(view._source.data)
     if not isinstance(root, View):
         root.__dict__["_wrote"] = True
     return variable.data
@@ -395,7 +408,7 @@ def _shares(variable: Variable) -> bool:
     """Whether its memory may be another's, so that it is copied before it is written."""
     if isinstance(variable, View):
         return not variable._writable
-    shared = getattr(variable._data, "base", None) is not None
+    shared = getattr(variable._value, "base", None) is not None
     return shared and variable._node is not None and "_wrote" not in variable.__dict__
 
 
@@ -451,6 +464,8 @@ def _raw_key(key):
         return tuple(map(_raw_key, key))
     if isinstance(key, list):
         return [_raw_key(k) for k in key]
+    if has_own_arithmetic(key):
+        raise not_a_tensor("get_item", "key", key)
     return key
 
 

@@ -70,14 +70,19 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:
-    """Whether an argument of a kind, or something in it, is a list, or a number that is no operand."""
+    """Whether an argument of a kind, or something in it, is a list, a number that is no operand, or like an array."""
     if name in op.many:
-        return type(kind) is frozenset and not kind.isdisjoint((list, tuple))
-    return kind in (list, tuple) or kind in _dispatch.NUMBERS and name not in op.weak
+        return type(kind) is frozenset and any(map(_is_like_tensors, kind))
+    return _is_like_tensors(kind) or kind in _dispatch.NUMBERS and name not in op.weak
+
+
+def _is_like_tensors(kind: type) -> bool:
+    """A list, or a class with operators of its own, which rules must not meet: a data frame aligns rows by labels."""
+    return kind in (list, tuple) or backends.may_hold(kind) and not issubclass(kind, Variable)
 
 
 def _converting(op: _dispatch.Op) -> Callable:
-    """A call with its lists, and numbers that are no operands, made tensors: rules read them as such."""
+    """A call with its lists and the like, and numbers that are no operands, made tensors: rules read them as such."""
 
     def converting(*arguments):
         given, backend = list(arguments), _owner(op, arguments)
@@ -87,7 +92,7 @@ def _converting(op: _dispatch.Op) -> Callable:
                 if _is_plain(op, name, type(value)):
                     given[position] = op.converted(backend, name, value)
             elif isinstance(value, (list, tuple)):
-                given[position] = [op.converted(backend, name, v) if type(v) in (list, tuple) else v for v in value]
+                given[position] = [op.converted(backend, name, v) if _is_like_tensors(type(v)) else v for v in value]
         return op.kernels[op.key_of(given)](*given)
 
     return converting
@@ -184,7 +189,7 @@ def _of_one(op, rules, holomorphic):
     is_recording = recording.get
 
     def recorded(x):
-        data = x._data
+        data = x._value
         y = kernels[type(data)](data)
         if x._active and is_recording():
             saved = (data if keep_x else None, y if keep_y else None)
@@ -192,7 +197,7 @@ def _of_one(op, rules, holomorphic):
         return wrap(y)
 
     def recorded_with_settings(x, *settings):
-        data = x._data
+        data = x._value
         y = kernels[type(data)](data, *settings)
         if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
             saved = (data if keep_x else None, *settings, y if keep_y else None)
@@ -222,7 +227,7 @@ def _of_two(op, rules, holomorphic, variables):
     plan = plans[first, second]
 
     def recorded(x1, x2):
-        data1, on1, data2, on2 = x1._data, x1._active, x2._data, x2._active
+        data1, on1, data2, on2 = x1._value, x1._active, x2._value, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
         if (on1 or on2) and is_recording():
             edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
@@ -231,7 +236,7 @@ def _of_two(op, rules, holomorphic, variables):
 
     def recorded_with_constant(x1, x2):
         x = x1 if first else x2
-        data1, data2 = (x._data, x2) if first else (x1, x._data)
+        data1, data2 = (x._value, x2) if first else (x1, x._value)
         y = kernels[type(data1), type(data2)](data1, data2)
         if x._active and is_recording():
             return attached(data1, data2, y, (x._node or x,), plan)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .. import dtypes
-from ..errors import ArgumentError, GradientError, ShapeError
+from .. import backends, dtypes
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError, TypeOf
 from ..ops import conversion
+from ..ops._checks import plain_hint
 
 NAMES = ("variables", "grad_variables")
 
@@ -33,6 +34,26 @@ def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> lis
                 f"`{names[0]}` does not require a gradient: nothing it was computed from does.", argument=names[0]
             )
     return given
+
+
+def tensor(data, given, names: tuple[str, str] = NAMES):
+    """A gradient as a tensor of the library and dtype of ``data``, which it is for; what is a tensor as it is.
+
+    Raises:
+        ArgumentTypeError: what is neither tensor nor number.
+    """
+    owner = backends.of(data)
+    if hasattr(given, "requires_grad") or backends.of(given) is not None or owner is None:
+        return given
+    try:
+        return owner.convert(given, owner.dtype_name(data), like=data)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"`{names[1]}` must be tensors or numbers; got {{given}}.",
+            argument=names[1],
+            hint=plain_hint(given),
+            given=TypeOf(given),
+        ) from error
 
 
 def check(root, given, names: tuple[str, str] = NAMES) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backends
-from ..errors import ArgumentTypeError, GradientError, TypeOf
+from ..errors import GradientError
 from . import seeds
 
 
@@ -36,14 +36,7 @@ def _starts(tensors: list, given: list | None, names: tuple[str, str] = seeds.NA
     import torch
 
     def converted(g, like):
-        owner = backends.of(like)
-        if g is not None and backends.of(g) is None and owner is not None:
-            try:
-                g = owner.convert(g, owner.dtype_name(like), like=like)
-            except (TypeError, ValueError) as error:
-                raise ArgumentTypeError(
-                    f"`{names[1]}` must be tensors or numbers; got {{g}}.", argument=names[1], g=TypeOf(g)
-                ) from error
+        g = None if g is None else seeds.tensor(like, g, names)
         if isinstance(like, torch.Tensor):
             seeds.check(like, g, names)
         return g

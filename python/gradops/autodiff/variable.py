@@ -14,6 +14,7 @@ import numpy as np
 from .. import backends, config, dtypes
 from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
+from ..ops._checks import plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
 from .modes import recording
@@ -61,7 +62,7 @@ class Variable:
     retain_grad: Callable[..., None]
 
     def __init__(self, data="", requires_grad: bool = False, role: str | None = None):
-        self._data = _as_data(data)
+        self._value = _as_data(data)
         if isinstance(requires_grad, str):
             raise ArgumentTypeError(
                 "`requires_grad` must be {True} or {False}; got {given}.",
@@ -78,7 +79,7 @@ class Variable:
         new = _as_data(value)
         if (new.dtype is str) is not (self.dtype is str):
             raise ArgumentTypeError(
-                f"`data` must stay {_kind(self._data)}; got {_kind(new)}.",
+                f"`data` must stay {_kind(self._value)}; got {_kind(new)}.",
                 argument="data",
                 hint="make another variable",
             )
@@ -87,9 +88,9 @@ class Variable:
                 f"`data`: only floating and complex tensors and text have gradients; got dtype {new.dtype}.",
                 argument="data",
             )
-        self._data = new.in_role_of(self._data) if new.dtype is str else new
+        self._value = new.in_role_of(self._value) if new.dtype is str else new
 
-    data: Any = property(attrgetter("_data"), _set_data)
+    data: Any = property(attrgetter("_value"), _set_data)
 
     @property
     def grad(self) -> Variable | None:
@@ -113,8 +114,16 @@ class Variable:
             return
         if not isinstance(value, Variable):
             owner, mine = backends.of(value), _owner(self.data)
-            if owner is not mine:
-                value = mine.convert(value, mine.dtype_name(self.data) if owner is None else None)
+            try:
+                if owner is not mine:
+                    value = mine.convert(value, mine.dtype_name(self.data) if owner is None else None)
+            except (TypeError, ValueError) as error:
+                raise ArgumentTypeError(
+                    "`grad` must be a tensor or numbers; got {given}.",
+                    argument="grad",
+                    hint=plain_hint(value),
+                    given=TypeOf(value),
+                ) from error
             value = Variable(value)
         if value.shape != self.shape:
             raise ShapeError(f"`grad` must have the shape {self.shape}; got {value.shape}.", argument="grad")
@@ -138,14 +147,14 @@ class Variable:
     @property
     def role(self) -> str | None:
         if self._role or self._node is None or self.dtype is str:
-            return self._role or getattr(self._data, "role", None)
+            return self._role or getattr(self._value, "role", None)
         return _words(dict.fromkeys(_roles_below(self._node)))
 
     @role.setter
     def role(self, value: str | None) -> None:
         check_role(value)
-        if hasattr(self._data, "with_role"):
-            self._data = self._data.with_role(value)
+        if hasattr(self._value, "with_role"):
+            self._value = self._value.with_role(value)
         else:
             self._role = value
 
@@ -354,7 +363,7 @@ class Variable:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-_COPIED = ("_data", "_active", "_role", "_grad")
+_COPIED = ("_value", "_active", "_role", "_grad")
 
 
 def _owner(data) -> backends.Backend:
@@ -405,14 +414,14 @@ _new = object.__new__
 def wrap(data) -> Variable:
     """A variable on raw data, without copying or checking it."""
     out = _new(Variable)
-    out._data = data
+    out._value = data
     return out
 
 
 def attach(data, node: Node) -> Variable:
     """The variable of a recorded result."""
     out = _new(Variable)
-    out._data = data
+    out._value = data
     out._node = node
     out._active = True
     return out
@@ -430,7 +439,7 @@ def attach_new(data, rule, edges, saved) -> Variable:
     if packers or watchers:
         node.made()
     out = _new(Variable)
-    out._data = data
+    out._value = data
     out._node = node
     out._active = True
     return out
@@ -485,7 +494,7 @@ def as_array(data, backend: backends.Backend) -> Any:
             message = f"`data`: {error}."
         else:
             message = "`data` must be an array, a number, a nested list or a string; got {data}."
-        raise ArgumentTypeError(message, argument="data", data=TypeOf(data)) from error
+        raise ArgumentTypeError(message, argument="data", hint=plain_hint(data), data=TypeOf(data)) from error
 
 
 def check_words(data) -> None:

@@ -10,12 +10,15 @@ Requirements:
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import re
 import sys
 import warnings
 from typing import Any
+
+import numpy as np
 
 from ..errors import BackendError, Code, MixedBackendsError
 from .interface import Backend
@@ -224,10 +227,14 @@ def is_symbolic(value: Any) -> bool:
 def held(value: Any) -> Any:
     """The tensor that ``value`` is a name of; else itself.
 
-    A Keras variable, flax's ``nnx.Param``, what has ``__jax_array__`` or a tensor as ``value``.
+    A Keras variable, flax's ``nnx.Param``, what has ``__jax_array__`` or a tensor as ``value``, a ``np.memmap``.
     """
     if not may_hold(type(value)) or is_symbolic(value):
         return value
+    if isinstance(value, np.ndarray):
+        with contextlib.suppress(TypeError):
+            return embedded().convert(value)
+        return value  # and refused where it is converted: `value.value` would be a quantity without its unit
     if hasattr(type(value), "__jax_array__"):
         return value.__jax_array__()
     inner = getattr(value, "value", None)

@@ -13,7 +13,7 @@ from .. import _tree, backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
-from ..ops import conversion
+from ..ops import _checks, conversion
 
 
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -127,6 +127,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
                 raise ArgumentTypeError(
                     f"argument {{place}}{path} must be a tensor, a number or a structure of them; got {{leaf}}.",
                     argument="argnums",
+                    hint=_checks.plain_hint(leaf),
                     place=place,
                     leaf=TypeOf(leaf),
                 ) from error

@@ -57,14 +57,16 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
     another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
     defaults, attributes of your objects, classes and modules, the arguments of ``functools.partial``; from there the
-    items of lists, tuples, sets and dicts, the ``data`` of a Variable, and the mode, parameters, buffers, parts and
-    forward hooks of torch modules. All are compared by identity, NumPy's arrays by contents, torch tensors by version
-    and address. This costs a pass over each captured array, but none over those that cannot be written
+    items of lists, tuples, sets, dicts and deques, the ``data`` of a Variable, and the mode, parameters, buffers, parts
+    and forward hooks of torch modules. All are compared by identity, NumPy's arrays, data frames and the like (what has
+    ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents, torch tensors by version and
+    address. This costs a pass over each captured array, but none over those that cannot be written
     (``x.flags.writeable = False``). What changes at each step is better passed as an argument.
 
     Not compared: what ``f`` itself binds while traced (names, attributes, items), attributes whose name is computed,
-    other objects of libraries (a deque), methods of other installed packages, files, and writes that torch does not
-    count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the trace's numbers.
+    other objects of libraries, methods of other installed packages, iterators, clocks, files, and writes that torch
+    does not count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the trace's
+    numbers.
 
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to

@@ -240,7 +240,7 @@ def is_absent(g) -> bool:
 
 def dtype_of(edge):
     """The dtype of what an edge of the tape leads to."""
-    return edge.dtype if isinstance(edge, Node) else edge._data.dtype
+    return edge.dtype if isinstance(edge, Node) else edge._value.dtype
 
 
 def zeros_for(edge, node: Node):

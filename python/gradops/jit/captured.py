@@ -8,8 +8,11 @@ cannot be written (``x.flags.writeable = False``) and JAX's need no copy.
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import operator
+import pickle
 import random
 import sys
 import types
@@ -30,6 +33,9 @@ _NOT_CALLED = frozenset(
 )
 """Methods that a traced function does not call on an object it finds; they name attributes that it does not read."""
 
+_AROUND_OTHERS = (collections.UserDict, collections.UserList, collections.ChainMap)
+"""Python's containers that hold another one."""
+
 _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
@@ -41,6 +47,7 @@ class Captured:
         self.containers: list[tuple[Any, list]] = []
         self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
         self.tensors: list[tuple[Any, tuple]] = []
+        self.tables: list[tuple[Any, _Pickled]] = []  # and the like
         self.generators: list[Any] = []
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
@@ -58,6 +65,9 @@ class Captured:
                 return True
         for tensor, version in self.tensors:
             if _version(tensor) != version:
+                return True
+        for table, then in self.tables:
+            if _Pickled(table).differs(then):
                 return True
         return any(map(_differs_in_items, self.containers)) or any(map(_differs, self.arrays))
 
@@ -78,7 +88,10 @@ class Captured:
         if isinstance(value, Variable):
             self._bind(functools.partial(getattr, value, "data"))
         elif isinstance(value, np.ndarray):
-            if value.flags.writeable and value.dtype != object:
+            if value.dtype == object:
+                self.containers.append((value, _items(value)))
+                self._queue.extend(value.flat)
+            elif value.flags.writeable:
                 self.arrays.append((value, value.copy()))
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
             self.generators.append(value)
@@ -93,18 +106,23 @@ class Captured:
         elif isinstance(value, (staticmethod, classmethod)):
             self._queue.append(value.__func__)
         elif isinstance(value, (tuple, frozenset)):
-            self._queue += value
-        elif isinstance(value, (list, set, dict)):
+            self._queue.extend(value)
+        elif isinstance(value, _AROUND_OTHERS):
+            self._queue.append(vars(value))
+        elif isinstance(value, (list, set, dict, collections.deque)):
             self.containers.append((value, _items(value)))
-            self._queue += value.values() if isinstance(value, dict) else value
+            self._queue.extend(value.values() if isinstance(value, dict) else value)
         elif _is_tensor(value):
             self.tensors.append((value, _version(value)))
         elif _is_torch_module(value):
             self._visit_torch_module(value)
-        elif not _is_library(value):
-            self._visit_object(value)
-        elif callable(value):
-            self._queue.append(getattr(value, "__wrapped__", None))
+        else:
+            if _is_table(value):
+                self.tables.append((value, _Pickled(value).kept()))
+            if not _is_library(value):
+                self._visit_object(value)
+            elif callable(value):
+                self._queue.append(getattr(value, "__wrapped__", None))
 
     def _visit_function(self, f: types.FunctionType) -> None:
         codes = list(_codes(f.__code__))
@@ -216,6 +234,8 @@ def _inner(f):
 
 
 def _items(container) -> list:
+    if isinstance(container, np.ndarray):
+        return container.ravel().tolist()
     return [*container, *container.values()] if isinstance(container, dict) else list(container)
 
 
@@ -279,6 +299,47 @@ def _is_tensor(value) -> bool:
 def _is_torch_module(value) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _is_table(value) -> bool:
+    """Whether an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
+    kind = type(value)
+    if isinstance(value, type) or _root(kind.__module__) in _LIBRARIES - {"scipy", "builtins"}:
+        return False
+    return hasattr(kind, "__array__") or isinstance(value, (array.array, bytearray, memoryview)) or _is_sparse(value)
+
+
+def _is_sparse(value) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(value)
+
+
+class _Pickled:
+    """What an object holds, labels and all: its pickle, and the memory that it shows beside it."""
+
+    def __init__(self, value):
+        shown: list[pickle.PickleBuffer] = []
+        try:
+            self.text = pickle.dumps(value, protocol=5, buffer_callback=shown.append)
+            self.memory = [np.frombuffer(part.raw(), np.uint8) for part in shown]
+        except Exception:  # each class has its own for what it cannot
+            self.text, self.memory = b"", _numbers(value)
+
+    def kept(self) -> _Pickled:
+        """With copies of the memory, for later comparison."""
+        self.memory = [part.copy() for part in self.memory]
+        return self
+
+    def differs(self, then: _Pickled) -> bool:
+        pairs = zip(self.memory, then.memory)
+        return self.text != then.text or any(not np.array_equal(now, before) for now, before in pairs)
+
+
+def _numbers(value) -> list[np.ndarray]:
+    try:
+        return [np.asarray(value)]
+    except Exception:  # also for what is being traced
+        return []
 
 
 def _version(tensor) -> tuple:

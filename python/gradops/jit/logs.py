@@ -116,7 +116,7 @@ class Log:
             recording.reset(before)
         if not isinstance(found, Variable) or found._node is None:
             return found
-        return attach(found._data, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))
+        return attach(found._value, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))
 
     def _check(self) -> None:
         writing = recorder.get()
@@ -192,7 +192,7 @@ _MANY = 4
 def _again(x):
     """Another result of the same value."""
     node = x._node if isinstance(x, Variable) else None
-    return x if node is None else attach(x._data, Node(node.rule, node.edges, node.saved, node.shape, node.dtype))
+    return x if node is None else attach(x._value, Node(node.rule, node.edges, node.saved, node.shape, node.dtype))
 
 
 def _position(shape: tuple, place):

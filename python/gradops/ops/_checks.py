@@ -426,6 +426,8 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 
 def is_numeric(value) -> bool:
     """Whether a value is a tensor, a number, or nested lists of them that are not ragged."""
+    if has_own_arithmetic(value):
+        return False
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
         return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUVmM"
     if isinstance(value, (list, tuple)):
@@ -444,8 +446,23 @@ def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:
     return ArgumentTypeError(
         f"`{op}`: `{name}` must be a number, a list of numbers, an array or a tensor; got {{value}}.",
         argument=name,
+        hint=plain_hint(value),
         value=describe(value),
     )
+
+
+def plain_hint(value) -> str | None:
+    """What to give for an array of a class that has an arithmetic of its own."""
+    if isinstance(value, np.ma.MaskedArray):
+        return "masked elements have no value: give them one, `x.filled(value)`, or take `ops.where()` with `x.mask`"
+    if has_own_arithmetic(value):
+        return f"{type(value).__name__} has an arithmetic of its own: give the numbers alone, `np.asarray(x)`"
+    return None
+
+
+def has_own_arithmetic(value) -> bool:
+    """Whether it is of a class made of NumPy's arrays that is no plain one."""
+    return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
 
 
 def ragged(op: str, name: str) -> ShapeError:
@@ -455,6 +472,8 @@ def ragged(op: str, name: str) -> ShapeError:
 
 def describe(value) -> Given:
     """What came, in a few words."""
+    if has_own_arithmetic(value):
+        return Given(f"a {type(value).__name__}")
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
         try:

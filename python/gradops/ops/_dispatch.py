@@ -134,7 +134,7 @@ class Op:
             given = list(arguments)
             for position, name in listed:
                 try:
-                    given[position] = _joined(given[position], position in self._places_of_many)
+                    given[position] = as_one(given[position], position in self._places_of_many)
                 except ShapeError:
                     raise _checks.ragged(self.name, name) from None
             if all(new is old for new, old in zip(given, arguments)):
@@ -289,11 +289,11 @@ def _in(kind) -> frozenset:
     return kind if type(kind) is frozenset else frozenset()
 
 
-def _joined(value, many: bool):
+def as_one(value, many: bool = False):
     """A list that holds tensors as one tensor (of ``many``, those in it); anything else as it is."""
     if not holds_tensors(value):
         return value
-    parts = [_joined(item, False) for item in value]
+    parts = [as_one(item) for item in value]
     if many:
         return parts if any(new is not old for new, old in zip(parts, value)) else value
     return registry["stack"].call(parts)

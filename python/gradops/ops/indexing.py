@@ -233,7 +233,7 @@ def effective_updates(g, shape: tuple, key):
     return where(stayed.reshape(flat.shape), chosen, 0.0)
 
 
-def _explain_key(op: str, x, key, **rest) -> None:
+def explain_key(op: str, x, key, **rest) -> None:
     """Raise for the part of a key that a tensor does not have."""
     sizes = shape(x)
     parts = parts_of(key)
@@ -268,6 +268,6 @@ def _explain_axis(op: str, x, indices, axis) -> None:
 
 
 for _name in ("get_item", "add_at", "set_at"):
-    _checks.reasons[_name] = _explain_key
+    _checks.reasons[_name] = explain_key
 for _name in ("take", "take_along_axis"):
     _checks.reasons[_name] = _explain_axis

@@ -88,6 +88,7 @@ def give(kind: Any) -> None:
         setattr(kind, name, op)
     for name, op in PROPERTIES.items():
         setattr(kind, name, property(op))
+    kind.__pandas_priority__ = 5000  # above a DataFrame's: `series * array` is the array's too
     kind.__hash__ = object.__hash__
 
 

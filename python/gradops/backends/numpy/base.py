@@ -20,7 +20,26 @@ yields = True
 
 
 def is_tensor_type(kind: type) -> bool:
-    return issubclass(kind, (np.ndarray, np.generic)) and not issubclass(kind, (np.str_, np.bytes_))
+    """Arrays and scalars; not what is made of arrays, whose operators rules would meet: see :func:`plain`."""
+    return kind is np.ndarray or issubclass(kind, np.generic) and not issubclass(kind, (np.str_, np.bytes_))
+
+
+def plain(value: np.ndarray) -> np.ndarray:
+    """The array that an object of a subclass is (a ``np.memmap``).
+
+    Raises:
+        TypeError: a class with arithmetic of its own, which its numbers alone would lose: masked elements, the
+            products of ``np.matrix``, units.
+    """
+    if type(value) is not np.ndarray and _has_arithmetic(type(value)):
+        raise TypeError(f"{type(value).__name__} has an arithmetic of its own")
+    return np.asarray(value)
+
+
+@cache
+def _has_arithmetic(kind: type) -> bool:
+    own = ("__mul__", "__array_ufunc__", "__array_function__")
+    return any(getattr(kind, member) is not getattr(np.ndarray, member) for member in own)
 
 
 def prepare(floatx: str) -> None:
@@ -35,11 +54,14 @@ def np_dtype(name: str) -> np.dtype:
 
 def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     """An array of ``value``: Python floats become ``floatx``, integers int64; arrays keep their dtype."""
-    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+    if isinstance(value, np.ndarray):
+        array = plain(value)
+    elif hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
-        array = np.array(value)
-        if dtype is None and array.dtype.kind in "fc" and not _holds_arrays(value):
+        arrays = _holds_arrays(value)
+        array = np.array(_plain_parts(value) if arrays else value)
+        if dtype is None and array.dtype.kind in "fc" and not arrays:
             name = defaults.floatx()
             dtype = dtypes.complex_of(name) if array.dtype.kind == "c" else name
     if array.dtype.kind not in "biufc":
@@ -65,6 +87,12 @@ def _holds_arrays(value) -> bool:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return isinstance(value, (np.ndarray, np.generic))
+
+
+def _plain_parts(value):
+    if isinstance(value, (list, tuple)):
+        return [_plain_parts(part) for part in value]
+    return plain(value) if isinstance(value, np.ndarray) else value
 
 
 class _Names(dict):

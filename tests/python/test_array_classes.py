@@ -1,0 +1,283 @@
+"""Classes made of NumPy's arrays: those with an arithmetic of their own are refused, the others are arrays."""
+
+import array
+import warnings
+
+import numpy as np
+import pytest
+from parity import BACKENDS, tensors
+from test_options import FIRST, drawn
+
+import gradops
+from gradops import Variable, autodiff, config, functional, grad, jit, ops
+from gradops.errors import ArgumentTypeError, GradopsError
+
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
+
+
+class Scaled(np.ndarray):
+    """Numbers with a unit, as those of astropy and unyt."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+        raise AssertionError("its numbers alone are not what it is")
+
+    @property
+    def value(self):
+        return np.asarray(self)
+
+
+class Named(np.ndarray):
+    """An array with a name, and the arithmetic of any."""
+
+    name = "x"
+
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+REFUSED = [MASKED, np.ma.array([1.0, 2.0, 3.0]), np.matrix([[1.0, 2.0, 3.0]]), np.ones(3).view(Scaled)]
+
+
+def memory(tmp_path, numbers) -> np.memmap:
+    """An array on disk."""
+    mapped = np.memmap(tmp_path / "numbers", np.asarray(numbers).dtype, "w+", shape=np.shape(numbers))
+    mapped[:] = numbers
+    return mapped
+
+
+def masked(value):
+    """An array, or the arrays in a list, with a masked element; None where there is none."""
+    if isinstance(value, np.ndarray) and value.size:
+        mask = np.zeros(value.shape, bool)
+        mask.flat[0] = True
+        return np.ma.array(value, mask=mask)
+    if isinstance(value, list) and any(isinstance(item, np.ndarray) for item in value):
+        return [new if (new := masked(item)) is not None else item for item in value]
+    return None
+
+
+def taken(name: str, backend: str, inner=lambda x: x) -> list[str]:
+    """The arguments of an op whose masked elements were taken for numbers, beside tensors of a backend."""
+    case = FIRST[name]
+    arguments = drawn(case)
+    found = []
+    for argument, value in arguments.items():
+        given = {k: inner(tensors(v, backend)) for k, v in arguments.items()}
+        given[argument] = masked(value)
+        if given[argument] is not None:
+            try:
+                with config.use_backend(backend), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    case.function()(**given)
+                found.append(argument)
+            except GradopsError:
+                pass
+    return found
+
+
+@everywhere
+def test_no_op_takes_masked_elements_for_numbers(backend):
+    wrong = {
+        name: found for name, case in FIRST.items() if backend not in case.skip and (found := taken(name, backend))
+    }
+    assert not wrong
+
+
+def test_nor_beside_variables():
+    def variable(x):
+        return Variable(x, requires_grad=x.dtype.kind in "fc") if isinstance(x, np.ndarray) else x
+
+    wrong = {name: found for name in FIRST if (found := taken(name, "numpy", variable))}
+    assert not wrong
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda x: type(x).__name__)
+@everywhere
+def test_other_arithmetics_are_refused(backend, refused):
+    """``np.matrix`` multiplied in the rules of the tape: the gradient of sum(x * x) was another one."""
+    with config.use_backend(backend):
+        x = ops.ones((3,))
+        calls = [
+            lambda: ops.exp(refused),
+            lambda: ops.multiply(x, refused),
+            lambda: ops.array([refused, refused]),
+            lambda: ops.stack([x, refused]),
+            lambda: grad(lambda x: ops.sum(x * x))(refused),
+            lambda: grad(lambda x: ops.sum(ops.multiply(refused, x)))(x),
+            lambda: grad(lambda x: ops.sum(x), argnums=0)({"a": refused}),
+            lambda: functional.jacobian(lambda x: x * 2, refused),
+            lambda: functional.vjp(lambda x: x * 2, x, refused),
+            lambda: functional.hvp(lambda x: ops.sum(x * x), x, refused),
+            lambda: jit(lambda x: x * 2)(refused),
+            lambda: gradops.to(refused, backend),
+        ]
+        for i, call in enumerate(calls):
+            with pytest.raises(ArgumentTypeError):
+                pytest.fail(f"call {i} gave {call()}")
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda x: type(x).__name__)
+def test_other_arithmetics_are_refused_by_variables(refused):
+    v = Variable(np.ones(3), requires_grad=True)
+    w, of_integers = v * 1, Variable(np.arange(3))
+    calls = [
+        lambda: Variable(refused),
+        lambda: v * refused,
+        lambda: np.ma.multiply(refused, v) if isinstance(refused, Scaled) else refused * v,
+        lambda: refused.__radd__(v) if isinstance(refused, Scaled) else refused + v,
+        lambda: v**refused,
+        lambda: v @ refused.T,
+        lambda: np.add(v, refused),
+        lambda: np.concatenate([np.reshape(v, (1, 3)), refused.reshape(1, 3)]),
+        lambda: v > refused,
+        lambda: w.__iadd__(refused),
+        lambda: w.__setitem__(slice(None), refused),
+        lambda: v[refused > 1] if not isinstance(refused, Scaled) else Variable(refused),
+        lambda: setattr(v, "grad", refused),
+        lambda: setattr(of_integers, "data", refused),
+        lambda: (v * 2).backward(refused),
+        lambda: autodiff.grad(v * 2, v, refused),
+        lambda: grad(lambda x: ops.sum(gradops.custom_gradient(lambda x: (x * 2, lambda g: refused))(x)))(np.ones(3)),
+    ]
+    for i, call in enumerate(calls):
+        with pytest.raises(ArgumentTypeError):
+            pytest.fail(f"call {i} gave {call()}")
+    assert v.grad is None
+
+
+def test_numpys_own_functions_of_masked_arrays_lose_no_gradient():
+    """``np.ma`` read the numbers of a variable from an attribute of the name that its own arrays have."""
+    v = Variable(np.ones(3), requires_grad=True)
+    for call in (np.ma.add, np.ma.multiply, lambda x, y: np.ma.sum(y), lambda x, y: np.ma.getdata(y), np.ma.dot):
+        with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
+            call(MASKED, v)
+
+
+def test_the_error_says_what_to_do():
+    with pytest.raises(ArgumentTypeError, match=r"`exp`: `x` .* got a MaskedArray.*\n?.*filled"):
+        ops.exp(MASKED)
+    with pytest.raises(ArgumentTypeError, match=r"got a matrix.*\n?.*np\.asarray"):
+        ops.exp(np.matrix([[1.0]]))
+    with pytest.raises(ArgumentTypeError, match=r"got MaskedArray.*\n?.*filled"):
+        grad(ops.sum)(MASKED)
+
+
+@pytest.mark.parametrize("kind", ["memmap", "subclass"])
+@everywhere
+def test_other_classes_are_arrays(backend, kind, tmp_path):
+    numbers = np.array([1.0, 2.0, 3.0])
+    x = memory(tmp_path, numbers) if kind == "memmap" else numbers.view(Named)
+    with config.use_backend(backend):
+        tensor = ops.array(numbers)
+        for given in (ops.exp(x), gradops.stop_gradient(ops.exp(x)), jit(lambda x: ops.exp(x))(x)):
+            np.testing.assert_allclose(np.asarray(given), np.exp(numbers))
+            assert type(given) is not type(x)
+        np.testing.assert_allclose(np.asarray(ops.multiply(tensor, x)), numbers**2)
+        np.testing.assert_allclose(np.asarray(grad(lambda t: ops.sum(ops.multiply(t, x)))(tensor)), numbers)
+        assert ops.dtype(x) == "float64" and ops.shape(x) == (3,) and ops.is_tensor(x)
+    np.testing.assert_allclose(grad(lambda t: ops.sum(t * t * x))(x), 2 * numbers**2)
+    v = Variable(numbers, requires_grad=True)
+    (x * v + v * x).backward(x)
+    np.testing.assert_allclose(v.grad.numpy(), 2 * numbers**2)
+
+
+def test_values_that_are_written():
+    """What NumPy writes to an array is written to a variable, and lists that hold variables keep their gradients."""
+    v = Variable(np.array([1.0, 2.0, 3.0]), requires_grad=True)
+    w = v * 1
+    w[:2] = [v[2], 5.0]
+    assert w.tolist() == [3.0, 5.0, 3.0]
+    ops.sum(w * w).backward()
+    np.testing.assert_allclose(v.grad.numpy(), [0, 0, 2 * 3 + 2 * 3])
+    w = v * 1
+    w[:2] = range(2)
+    w[2:] = array.array("d", [7.0])
+    assert w.tolist() == [0.0, 1.0, 7.0]
+    for wrong in ("a", None, {}, object(), np.array(["a"]), np.array([None]), np.datetime64("2020-01-01")):
+        with pytest.raises(ArgumentTypeError, match="`value`"):
+            w[0] = wrong
+    with pytest.raises(ArgumentTypeError, match="`key` must be whole numbers"):
+        w["a"] = 0.0
+    with pytest.raises(IndexError, match="`set_item`: `key`"):
+        w[3] = 0.0
+
+
+@pytest.mark.parametrize("wrong", ["a", {}, object(), [1.0, [2.0]]], ids=["str", "dict", "object", "ragged"])
+def test_gradients_that_are_no_numbers(wrong):
+    v = Variable(np.ones(3), requires_grad=True)
+    for call in (
+        lambda: (v * 2).backward(wrong),
+        lambda: autodiff.grad(v * 2, v, [wrong]),
+        lambda: setattr(v, "grad", wrong),
+    ):
+        with pytest.raises(ArgumentTypeError, match="grad"):
+            call()
+
+
+@pytest.fixture
+def pd():
+    return pytest.importorskip("pandas")
+
+
+def test_data_frames_beside_variables(pd):
+    x = np.array([0.5, 1.5, 2.5])
+    s, frame = pd.Series([1.0, 2.0, 3.0], index=[5, 6, 7]), pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    for f, known in (
+        (lambda x: np.sum(s * x), s.to_numpy()),
+        (lambda x: np.sum(x * s), s.to_numpy()),
+        (lambda x: (s - x).sum(), -np.ones(3)),
+        (lambda x: np.sum((s / x) * 2), -2 * s.to_numpy() / x**2),
+        (lambda x: np.sum(np.where(s > 1, x, 0.0)), [0, 1, 1]),
+        (lambda x: np.sum(frame * x[0]), [10, 0, 0]),
+        (lambda x: np.sum((frame["b"] - x[0] - x[1] * frame["a"]) ** 2), [-3.0, -4.0, 0.0]),
+        (lambda x: np.dot(frame, x[:2]).sum(), [3, 7, 0]),
+        (lambda x: ops.sum(x[s.index - 5]), [1, 1, 1]),
+    ):
+        np.testing.assert_allclose(grad(f)(x), known)
+        np.testing.assert_allclose(grad(jit(f))(x), known)
+        np.testing.assert_allclose(jit(grad(f))(x), known)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, first, second: ops.sum(x * first * second),
+        lambda x, first, second: np.sum(second * (first * x)),
+        lambda x, first, second: ops.sum(ops.multiply(ops.divide(x, 1 / first), second)),
+        lambda x, first, second: ops.dot(x * first, second),
+        lambda x, first, second: ops.sum(ops.where(first > 0, x * second, 0.0) * first),
+    ],
+    ids=["ops", "numpy", "divide", "dot", "where"],
+)
+def test_labels_align_no_gradient(pd, f):
+    """Rules multiplied the gradient, a data frame by then, with another one: row by label."""
+    first, second = pd.Series([1.0, 2.0, 3.0]), pd.Series([10.0, 20.0, 30.0], index=[2, 1, 0])
+    x, known = np.ones(3), np.array([10.0, 40.0, 90.0])
+
+    def g(x):
+        return f(x, first, second)
+
+    for gradient in (grad(g), jit(grad(g)), grad(jit(g))):
+        np.testing.assert_allclose(gradient(x), known)
+    product = functional.hvp(lambda x: g(x * x), x, np.ones(3))[1]
+    np.testing.assert_allclose(product, 2 * known)
+
+
+def test_missing_values_of_pandas_and_what_are_no_numbers(pd):
+    for dtype in ("Int64", "Float64", "float64"):
+        assert np.isnan(ops.exp(pd.Series([1, None], dtype=dtype))).tolist() == [False, True]
+    for wrong in (
+        pd.Series(["a"], dtype="category"),
+        pd.Series(pd.to_datetime(["2020-01-01"])),
+        pd.Series(pd.to_timedelta([1])),
+        pd.array([True, None], dtype="boolean"),
+        pd.DataFrame({"a": [1.0], "b": ["x"]}),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            ops.exp(wrong)
+
+
+def test_no_gradient_is_lost_in_data_frames(pd):
+    v = Variable(np.ones(3), requires_grad=True)
+    s, frame = pd.Series([1.0, 2.0, 3.0]), pd.DataFrame(np.ones((2, 3)))
+    for call in (lambda: pd.Series(v), lambda: pd.DataFrame({"a": v}), lambda: s.dot(v), lambda: frame @ v):
+        with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
+            call()
