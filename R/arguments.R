@@ -105,15 +105,18 @@ column_number <- function(x, name, call) {
 
 is_coded <- function(x) {
   numbers <- is_number(x) || is.logical(x)
-  inherits(x, c("integer64", "POSIXlt")) || is.object(x) && typeof(x) %in% c("integer", "double") && !numbers
+  inherits(x, partly_numbers) || is.object(x) && typeof(x) %in% c("integer", "double") && !numbers
 }
+
+# Classes whose numbers are not what they are: codes, times with censoring, lengths without their unit.
+partly_numbers <- c("integer64", "POSIXlt", "Surv", "units", "numeric_version")
 
 has_codes <- function(x, name, call) {
   if (!is.character(name)) name <- deparse1(name)
   instead <- if (is.factor(x)) "as.integer()" else "as.numeric()"
   abort(
     c(
-      sprintf("%s must be a tensor or numbers; got %s, whose numbers are codes.", quoted_name(name), friendly(x)),
+      sprintf("%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.", quoted_name(name), friendly(x)),
       i = sprintf("`%s` of it says that they are meant.", instead)
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call

@@ -33,7 +33,9 @@ methods_of_tensors <- function() {
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
     stats = list(
       median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor,
-      aggregate = aggregate_tensor
+      aggregate = aggregate_tensor,
+      lag = in_series("lag"), window = in_series("window"), time = of_rows("time"), start = of_rows("start"),
+      end = of_rows("end"), frequency = of_rows("frequency"), cycle = of_rows("cycle"), deltat = of_rows("deltat")
     )
   )
 }

@@ -8,8 +8,9 @@
 #' that are not all of float64. What changes at each call, such as a step's number, is best a double or a tensor.
 #'
 #' What `f` finds outside, such as data, is part of what was traced. At each call the variables that `f` (and functions
-#' of yours that it calls) closes over are compared with those, and `f` is traced again if one was assigned anew;
-#' variables that `f` itself assigns with `<<-`, the contents of environments, options and files are not compared.
+#' of yours that it calls) closes over are compared with those, and `f` is traced again if one was assigned anew, also
+#' in environments that they hold, such as objects of R6. What `f` itself assigns with `<<-`, active bindings, options
+#' and files are not compared.
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
 #' `stopifnot()`. What was traced holds for values with which `f` would go the same way; each call sees whether it does,
@@ -224,40 +225,79 @@ compiling <- function() {
 # What functions close over --------------------------------------------------------------------------------------------
 
 # The variables that `f` and the functions it calls read, but for the functions of packages: where they are looked for,
-# and what they hold.
+# and what they hold. Of environments that they hold, such as objects of R6, all variables, and which there are.
 captured <- function(f) {
   attached <- lapply(base::which(!startsWith(search(), "package:"))[-1L], as.environment)
   found <- list()
   seen <- list()
-  visit <- function(f) {
-    if (!is.function(f) || is.primitive(f) || any(vapply(seen, identical, NA, f))) {
-      return()
+  is_new <- function(x) {
+    new <- !any(vapply(seen, identical, NA, x))
+    if (new) seen <<- c(seen, list(x))
+    new
+  }
+  note <- function(name, env, value, is_there) {
+    found[[length(found) + 1]] <<- list(name = name, env = env, value = as_it_is(value), is_there = is_there)
+    visit(value)
+  }
+  visit <- function(x) {
+    if (is.function(x)) {
+      if (!is.primitive(x) && is_new(x)) visit_function(x)
+    } else if (is.environment(x)) {
+      if (is_of_users(x) && is_new(x)) visit_environment(x)
+    } else if (is.list(x) && !is.data.frame(x)) {
+      for (item in x) if (is.recursive(item)) visit(item)
     }
-    seen <<- c(seen, list(f))
+  }
+  visit_function <- function(f) {
     home <- environment(f)
     for (name in free_names(f)) {
       env <- holder(name, home, attached)
-      if (!is.null(env)) {
-        value <- get(name, env)
-        found[[length(found) + 1]] <<- list(name = name, env = home, value = value, is_there = identical(env, home))
-        visit(value)
-      }
+      if (!is.null(env)) note(name, home, get(name, env), identical(env, home))
     }
+  }
+  visit_environment <- function(env) {
+    names <- variables_in(env)
+    found[[length(found) + 1]] <<- list(all = names, env = env)
+    for (name in names) note(name, env, env[[name]], TRUE)
   }
   visit(f)
   found
 }
 
-# Whether a variable holds something else, also as a nearer one has its name now.
+# Whether a variable holds something else, also as a nearer one has its name now, or an environment other variables.
 changed <- function(watched) {
   for (variable in watched) {
     env <- variable$env
-    value <- if (variable$is_there) env[[variable$name]] else get0(variable$name, envir = env)
-    if (!identical(value, variable$value)) {
+    same <- if (is.null(variable$name)) {
+      identical(variables_in(env), variable$all)
+    } else {
+      identical(if (variable$is_there) env[[variable$name]] else get0(variable$name, envir = env), variable$value)
+    }
+    if (!same) {
       return(TRUE)
     }
   }
   FALSE
+}
+
+# An environment that holds somebody's data: neither a tensor, or another of Python's objects, nor a package's.
+is_of_users <- function(env) {
+  special <- list(globalenv(), baseenv(), emptyenv())
+  !inherits(env, "python.builtin.object") && !is_any_tensor(env) && !isNamespace(env) &&
+    !startsWith(attr(env, "name") %||% "", "package:") && !any(vapply(special, identical, NA, env))
+}
+
+# What stands in an environment, without what is computed when it is asked for.
+variables_in <- function(env) {
+  env <- as.environment(env) # of an object of a reference class
+  names <- ls(env, all.names = TRUE) # with what fields of reference classes are computed from
+  asked <- vapply(names, bindingIsActive, NA, env) | rlang::env_binding_are_lazy(env, names)
+  names[!asked]
+}
+
+# A copy, of what is changed where it stands: data.table's `:=` and `set()`.
+as_it_is <- function(value) {
+  if (inherits(value, "data.table")) unserialize(serialize(value, NULL)) else value
 }
 
 # The environment in which a variable is found; none of an active binding, of a function of a package, and of all that

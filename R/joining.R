@@ -178,6 +178,7 @@ tail_tensor <- function(x, n = 6L, ...) {
 
 diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
   rows <- length(dim(x)) > 1L
+  time <- time_of(x)
   if (!rows) x <- flat(x)
   part <- function(i) if (rows) x[i, , drop = FALSE] else x[i]
   for (i in seq_len(differences)) {
@@ -185,5 +186,5 @@ diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
     keep <- max(n - lag, 0)
     x <- if (keep == 0) part(integer()) else part(lag + seq_len(keep)) - part(seq_len(keep))
   }
-  x
+  if (is.null(time)) x else with_time(x, time + c(lag * differences / time[3L], 0, 0))
 }

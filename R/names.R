@@ -20,8 +20,9 @@ names_within <- function(x) {
   }
 }
 
-# What base R's arithmetic does: the names of the first operand of the result's length.
+# What base R's arithmetic does: the names of the first operand of the result's length, and its time (see series.R).
 keep_names <- function(result, x, y = NULL) {
+  if (is.environment(x)) result <- with_time(result, attr(x, "gradops_time", exact = TRUE))
   first <- own_names(x)
   second <- own_names(y)
   if (is.null(first) && is.null(second)) { # nearly always

@@ -34,3 +34,123 @@ series_operator <- function(operator) {
     if (missing(e2)) f(e1) else f(e1, e2)
   }
 }
+
+# The operator of series and of tensors that came of them, which are as long: as stats has it, of the times that both
+# have. Other functions go by position, also those of gradops that are made of operators. A tensor that came of a series
+# by other functions than operators and mathematics has no time; where that leaves open which of several series it came
+# of, it is an error.
+operate_in_time <- function(operator, e1, e2, call, caller) {
+  if (identical(topenv(caller), topenv())) {
+    return(operate_by_position(operator, unclass_series(e1), unclass_series(e2), call))
+  }
+  times <- list(time_of(e1), time_of(e2))
+  known <- Filter(Negate(is.null), times)
+  check_origin(operator, list(e1, e2), known, call)
+  time <- if (length(known) == 2L) shared_time(known, operator, call) else known[[1L]]
+  parts <- Map(within_time, list(e1, e2), times, list(time))
+  with_time(operate_by_position(operator, parts[[1L]], parts[[2L]], call), time)
+}
+
+has_time <- function(x) {
+  if (is.environment(x)) is.double(attr(x, "gradops_time", exact = TRUE)) else is.object(x) && inherits(x, "ts")
+}
+
+# Start, end and frequency.
+time_of <- function(x) {
+  if (has_time(x)) if (is.environment(x)) attr(x, "gradops_time", exact = TRUE) else attr(x, "tsp")
+}
+
+# With a time; with FALSE as values that the user took out of a series.
+with_time <- function(x, time) {
+  if (is.null(time)) {
+    x
+  } else if (is_tensor(x)) {
+    attr(x, "gradops_time") <- time
+    x
+  } else if (is.double(time)) { # a comparison
+    stats::ts(x, time[1L], frequency = time[3L])
+  } else {
+    x
+  }
+}
+
+timeless <- function(x, of) {
+  if (has_time(of) && is_tensor(x)) with_time(another_handle(x), FALSE) else x
+}
+
+# What two series have in common.
+shared_time <- function(times, operator, call) {
+  frequency <- times[[1L]][3L]
+  if (abs(frequency - times[[2L]][3L]) > getOption("ts.eps")) not_in_time(operator, "their frequencies differ", call)
+  time <- c(max(times[[1L]][1L], times[[2L]][1L]), min(times[[1L]][2L], times[[2L]][2L]), frequency)
+  if (time[1L] > time[2L] + getOption("ts.eps") / frequency) not_in_time(operator, "they have no time in common", call)
+  time
+}
+
+# The values from the start of a time to its end.
+within_time <- function(x, own, time) {
+  x <- unclass_series(x)
+  if (is.null(own) || same_time(own, time)) {
+    return(x)
+  }
+  take_rows(x, round((time[1L] - own[1L]) * own[3L]) + seq_len(round((time[2L] - time[1L]) * own[3L]) + 1))
+}
+
+take_rows <- function(x, rows) {
+  if (length(dim(x)) == 2L) x[rows, , drop = FALSE] else x[rows]
+}
+
+unclass_series <- function(x) {
+  if (!is.environment(x) && has_time(x)) {
+    attr(x, "tsp") <- NULL
+    x <- unclass(x)
+  }
+  x
+}
+
+# Notes the times that were met, and looks whether a tensor without one may have come of a series of another time.
+check_origin <- function(operator, operands, known, call) {
+  for (time in known) {
+    if (inside() > 0 && !any(vapply(state$times, same_time, NA, time))) state$times <- c(state$times, list(time))
+  }
+  for (x in operands) {
+    unknown <- is.environment(x) && is.null(attr(x, "gradops_time", exact = TRUE)) && length(x) > 1L
+    if (unknown && length(state$times) > 1L) not_in_time(operator, "the time of the tensor is not known", call)
+  }
+}
+
+same_time <- function(x, y) {
+  all(abs(x - y) < getOption("ts.eps"))
+}
+
+not_in_time <- function(operator, why, call) {
+  abort(
+    c(
+      sprintf("`%s` has no answer for these series and tensors: %s.", operator, why),
+      i = "Align the series before: `ts.intersect(y, lag(y, -1))`; or take values alone, `as.numeric(y)`."
+    ),
+    class = c("gradops_error_argument", "gradops_error"), call = call
+  )
+}
+
+# Functions of stats that look at the time of a series, as methods of tensors: of the rows' numbers as a series.
+of_rows <- function(generic) {
+  f <- get(generic, asNamespace("stats"))
+  function(x, ...) f(rows_of(x), ...)
+}
+
+rows_of <- function(x) {
+  rows <- seq_len(dim(x)[1L] %||% length(x))
+  time <- time_of(x)
+  if (is.null(time)) stats::ts(rows) else stats::ts(rows, time[1L], frequency = time[3L])
+}
+
+# Those that give part of a series, or another time.
+in_series <- function(generic) {
+  f <- get(generic, asNamespace("stats"))
+  function(x, ...) {
+    rows <- f(rows_of(x), ...)
+    if (anyNA(rows)) unsupported("extend", "must be FALSE: there are no values outside of the series.")
+    with_time(timeless(take_rows(x, as.vector(rows)), x), attr(rows, "tsp"))
+  }
+}

@@ -5,7 +5,9 @@
 #' its dimensions. Of R's own values each is R's. (`filter()` of what is no tensor goes to the next `filter()` on the
 #' search path, so that dplyr's stays what it is.)
 #'
-#' A time series, `ts`, counts as its values beside tensors, which have no time.
+#' A time series, `ts`, counts as its values here. In arithmetic while a function is differentiated or compiled, and from
+#' R 4.3 on anywhere, it is aligned as in R: `y - phi * lag(y, -1)` is of the times that both have. What comes of a
+#' series by operators and mathematics keeps its time; where it is lost on the way to another series it is an error.
 #' @param z,x,y Tensors, or what R takes.
 #' @param inverse Whether to transform back, unnormalized.
 #' @param conj Whether to take the complex conjugate of the transform of `y`.

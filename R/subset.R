@@ -40,6 +40,9 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
+  if (has_time(x)) {
+    return(timeless(subset_tensor(with_time(another_handle(x), FALSE), ..., drop = drop), x))
+  }
   if (!is.null(state$missing) && is_marked(x)) {
     plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
     missing <- missing_in(x)

@@ -10,13 +10,21 @@ operators <- c(
 
 Ops_tensor <- function(e1, e2) {
   log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
-  if (!is.null(log) && !missing(e2) && !is.null(scalar <- log(.Generic, e1, e2))) {
+  if (!is.null(log) && !missing(e2) && is.null(state$times) && !is.null(scalar <- log(.Generic, e1, e2))) {
     return(scalar)
   }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))
 }
 
 operate <- function(operator, e1, e2, call) {
+  if (!missing(e2) && (has_time(e1) || has_time(e2))) {
+    operate_in_time(operator, e1, e2, call, parent.frame(2L))
+  } else {
+    operate_by_position(operator, e1, e2, call)
+  }
+}
+
+operate_by_position <- function(operator, e1, e2, call) {
   decides <- is.na(match(operator, arithmetic))
   if (decides) {
     decision <- compared(operator, e1, e2)
@@ -154,7 +162,8 @@ Math_tensor <- function(x, ...) {
   if (is.character(f)) {
     scalar_function(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
-    keep_names(f(x, ...), x)
+    result <- keep_names(f(x, ...), x)
+    if (startsWith(.Generic, "cum")) timeless(result, x) else result
   } else {
     no_method(.Generic, environment())
   }
@@ -294,14 +303,17 @@ as_matrix_tensor <- function(x, ...) {
 
 as_vector_tensor <- function(x, mode = "any") {
   if (mode %in% c("any", "numeric", "double", "complex", "list") && keeps(x)) {
-    switch(mode, complex = as_complex_tensor(x), list = as_list_tensor(x), taken_past_missing(x, as.vector, flat(x)))
+    switch(mode,
+      complex = as_complex_tensor(x), list = as_list_tensor(x),
+      timeless(taken_past_missing(x, as.vector, flat(x)), x)
+    )
   } else {
     as.vector(values_of(x), mode)
   }
 }
 
 as_double_tensor <- function(x, ...) {
-  if (keeps(x)) flat(x) else as.double(values_of(x))
+  if (keeps(x)) timeless(flat(x), x) else as.double(values_of(x))
 }
 
 as_integer_tensor <- function(x, ...) {

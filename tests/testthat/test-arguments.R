@@ -15,7 +15,8 @@ test_each("what R has as codes of something else is no number: factors, dates, t
   codes <- list(
     factor(c("b", "a", "b")), as.Date("1970-01-03"), as.POSIXct("1970-01-03", tz = "UTC"), as.POSIXlt("1970-01-03"),
     as.difftime(3, units = "mins"), structure(1.5, class = "integer64"), data.frame(a = 1:2, b = factor(1:2)),
-    data.frame(a = 1:2, b = c("x", "y"))
+    data.frame(a = 1:2, b = c("x", "y")), structure(matrix(1:4, 2), class = "Surv"),
+    structure(1.5, class = "units"), package_version("1.2")
   )
   x <- op_ones(2)
   for (code in codes) {

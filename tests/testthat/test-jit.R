@@ -146,6 +146,50 @@ test_each("what a function reads is looked for again where it may be another", {
   expect_equal(o$fn(3), 15)
 })
 
+test_each("what is written to environments is seen", {
+  agrees <- function(f, ...) {
+    compiled <- jit(f)
+    expect_equal(as.numeric(compiled(c(1, 2))), f(c(1, 2)))
+    for (change in list(...)) {
+      before <- f(c(1, 2))
+      change()
+      expect_false(isTRUE(all.equal(f(c(1, 2)), before)))
+      expect_equal(as.numeric(compiled(c(1, 2))), f(c(1, 2)))
+    }
+  }
+  e <- list2env(list(w = 2, inner = list2env(list(v = c(1, 2)))))
+  agrees(function(x) sum(x * e$w), \() e$w <- 5)
+  agrees(function(x) sum(x * e$inner$v), \() e$inner$v[1] <- 5, \() e$inner <- list2env(list(v = 4)))
+  agrees(function(x) sum(x) * length(ls(e)), \() e$other <- 1, \() rm("other", envir = e))
+  l <- list(net = e)
+  agrees(function(x) sum(x * l$net$w), \() e$w <- 7)
+
+  skip_if_not_installed("R6")
+  Net <- R6::R6Class("Net",
+    public = list(w = 1, predict = function(x) x * self$w * private$rate, set = function(r) private$rate <- r),
+    private = list(rate = 1), active = list(now = function() Sys.time())
+  )
+  Deep <- R6::R6Class("Deep", inherit = Net, public = list(predict = function(x) 2 * super$predict(x)))
+  for (net in list(Net$new(), Deep$new())) {
+    agrees(function(x) sum(net$predict(x)), \() net$w <- 3, \() net$set(4))
+  }
+  fields <- list(slope = "numeric")
+  Line <- setRefClass("Line", fields, methods = list(at = function(x) slope * x), where = globalenv())
+  withr::defer(removeClass("Line", where = globalenv()))
+  line <- Line$new(slope = 2)
+  agrees(function(x) sum(line$at(x)), \() line$slope <- 5)
+
+  traces <- 0
+  counted <- jit(function(x) {
+    traces <<- traces + 1
+    sum(net$predict(x)) * e$w
+  })
+  for (i in 1:3) counted(c(1, 2))
+  once <- traces
+  for (i in 1:3) counted(c(1, 2))
+  expect_equal(traces, once)
+})
+
 test_each("static arguments", {
   noted <- counting(\(x, power, name) sum(x^power) * nchar(name))
   f <- jit(noted$f, static_argnums = 2:3)

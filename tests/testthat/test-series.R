@@ -1,0 +1,80 @@
+# Time series in functions that are differentiated or compiled: R's operators align them by time.
+
+y <- ts(c(1, 2, 4, 7, 11, 16, 15), start = c(2000, 2), frequency = 4)
+z <- ts(c(0.5, 1, -1, 2, 3), start = c(2000, 4), frequency = 4)
+both <- ts(matrix(c(1, 2, 3, 4, 5, 6, 7, 8), 4), start = c(2000, 3), frequency = 4)
+
+# What R computes of R's numbers is what is computed and differentiated.
+expect_as_r <- function(f, at = 0.5) {
+  expect_equal(value_and_grad_fn(f)(at)$value, f(at))
+  expect_equal(gradient(f, at), central(f, at), tolerance = 1e-6)
+  compiled <- jit(f)
+  expect_equal(as.numeric(compiled(at)), f(at))
+  expect_equal(as.numeric(jit(grad_fn(f))(at)), central(f, at), tolerance = 1e-6)
+}
+
+central <- function(f, at, h = 1e-5) {
+  vapply(seq_along(at), function(i) (f(replace(at, i, at[i] + h)) - f(replace(at, i, at[i] - h))) / (2 * h), 0)
+}
+
+test_each("a series and its lags are aligned", {
+  lag <- stats::lag
+  expect_as_r(function(phi) sum((y - phi * lag(y, -1))^2))
+  expect_as_r(function(p) sum((y - p[1] - p[2] * lag(y, -1) - p[3] * lag(y, -2))^2), c(0.1, 0.5, 0.2))
+  expect_as_r(function(phi) sum((phi * lag(y, -1) - y)^2))
+  expect_as_r(function(phi) sum((phi * lag(y, -1) - phi^2 * y)^2))
+  expect_as_r(function(phi) sum((y - exp(phi * lag(y, -1) / 10))^2))
+  expect_as_r(function(phi) sum(-(phi * lag(y, -1)) * sqrt(phi * y)))
+  expect_as_r(function(b) sum((y - b * z)^2))
+  expect_as_r(function(b) sum((diff(y) - b * lag(diff(y), -1))^2))
+  expect_as_r(function(b) sum(((y > b * z) + 0) * b^2))
+  expect_as_r(function(b) sum(y * b))
+  expect_as_r(function(b) sum((y - b * y)[2:4] * 1:3))
+  expect_as_r(function(b) sum((both - b * lag(both, 1))^2 * b))
+  expect_as_r(function(b) sum(log(cumsum(y * b)) / y))
+})
+
+test_each("what R does with series it does with tensors that came of them", {
+  lag <- stats::lag
+  expect_as_r(function(b) sum((y - lag(b * y, -1))^2))
+  expect_as_r(function(b) sum((lag(b * y, 2) - b^2 * lag(y, -1))^2))
+  expect_as_r(function(b) sum(window(b * y, start = c(2000, 4)) * y))
+  expect_as_r(function(b) sum(window(b * y, end = c(2001, 1)) * lag(y, 1)))
+  expect_as_r(function(b) sum(time(b * y) * cycle(b * y) * b * y) * end(b * y)[1] / frequency(b * y) * deltat(b * y))
+  expect_as_r(function(b) sum(diff(b * y) * diff(y)))
+  expect_as_r(function(b) sum(diff(b * y, lag = 2) * lag(y, -1)))
+  expect_as_r(function(b) sum((b * lag(y, -1) > 1.1) * y * b))
+  expect_as_r(function(b) sum(gamma(b * lag(y, -1) / 5) * y))
+  # by position, as they are in R
+  expect_as_r(function(b) sum(dnorm(y, b * lag(y, -1), 3, log = TRUE)))
+  expect_as_r(function(b) sum(cumsum(b * lag(y, -1)) * y))
+  expect_as_r(function(b) sum(as.numeric(b * lag(y, -1)) * y))
+  expect_as_r(function(b) sum((b * lag(y, -1))[1:3] * y[2:4]))
+  expect_as_r(function(b) sum(pmax(b * y, 2) * y))
+  expect_as_r(function(b) sum(ifelse(y > 2, b * y, 0) * y))
+  expect_as_r(function(b) sum(stats::filter(y, c(b, b^2), sides = 1)[-1]))
+  expect_as_r(function(b) sum(crossprod(y, b * lag(y, -1))))
+})
+
+test_each("an autoregression is fitted as arima() does", {
+  series <- lh # of datasets: 48 values
+  deviance <- function(p) sum((series - p[2] - p[1] * (stats::lag(series, -1) - p[2]))^2)
+  fit <- optim(c(0, 2), objective(deviance)$fn, objective(deviance)$gr, method = "BFGS", control = list(reltol = 1e-14))
+  expect_equal(fit$par, unname(coef(arima(series, c(1, 0, 0), method = "CSS"))), tolerance = 1e-3)
+})
+
+test_each("where the time of a tensor is lost it is an error", {
+  lag <- stats::lag
+  refused <- function(f) expect_error(gradient(f, 0.5), class = "gradops_error_argument")
+  refused(function(b) sum(y - op_exp(b * lag(y, -1))))
+  refused(function(b) sum(b * y - op_exp(b * lag(y, -1)) * z))
+  refused(function(b) sum(y - b * ts(1:3, start = 1990, frequency = 4)))
+  refused(function(b) sum(y - b * ts(1:3, start = 2000, frequency = 12)))
+  expect_error(gradient(function(b) sum(y - op_exp(b * lag(y, -1))), 0.5), "ts.intersect", class = "gradops_error")
+  expect_equal(gradient(function(b) sum(op_exp(b * y)), 0.5), sum(exp(0.5 * y) * y)) # one series alone
+  aligned <- ts.intersect(y, lag(y, -1))
+  expect_equal(
+    gradient(function(b) sum((aligned[, 1] - op_exp(b * aligned[, 2] / 10))^2), 0.5),
+    central(function(b) sum((aligned[, 1] - exp(b * aligned[, 2] / 10))^2), 0.5), tolerance = 1e-6
+  )
+})
