@@ -177,6 +177,27 @@ def test_an_object_that_is_an_array_and_has_attributes(kind):
     check(lambda x: x * box.scaled(), put(box, "rate", 3.0), lambda: box.w.__setitem__(0, 7.0))
 
 
+class Holder:
+    """Holds a tensor as Keras's variables and ``nnx.Param`` do."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("taken for an array")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_what_holds_a_tensor(backend):
+    pytest.importorskip(backend)
+    with config.use_backend(backend):
+        x, held = ops.array(X), Holder(ops.ones((3,)))
+        f = jit(lambda x: ops.sum(ops.multiply(x, held)))
+        for value in (1.0, 2.0, 5.0):
+            held.value = ops.full((3,), value)
+            np.testing.assert_allclose(float(f(x)), value * X.sum())
+
+
 def test_unchanged_tables_do_not_trace_again():
     traces = []
     numbers, sparse = array.array("d", [1.0, 2.0]), scipy.sparse.csr_matrix(np.eye(3))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree
+from .. import _tree, backends
 from ..autodiff.graph import Node
 from ..autodiff.variable import Variable
 
@@ -117,7 +117,9 @@ class Captured:
         elif _is_torch_module(value):
             self._visit_torch_module(value)
         else:
-            if _is_table(value):
+            if _holds_tensor(value):
+                self._bind(functools.partial(backends.held, value))
+            elif _is_table(value):
                 self.tables.append((value, _Pickled(value).kept()))
             if not _is_library(value):
                 self._visit_object(value)
@@ -301,10 +303,18 @@ def _is_torch_module(value) -> bool:
     return torch is not None and isinstance(value, torch.nn.Module)
 
 
+def _holds_tensor(value) -> bool:
+    """Whether it is a name of a tensor, as Keras's variables and flax's ``nnx.Param`` are."""
+    like = hasattr(type(value), "__array__") or hasattr(type(value), "__jax_array__")
+    return like and not isinstance(value, type) and backends.held(value) is not value
+
+
 def _is_table(value) -> bool:
     """Whether an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
     kind = type(value)
     if isinstance(value, type) or _root(kind.__module__) in _LIBRARIES - {"scipy", "builtins"}:
+        return False
+    if backends.owner(kind) is not None:  # a variable of Keras on TensorFlow, which programs read
         return False
     return hasattr(kind, "__array__") or isinstance(value, (array.array, bytearray, memoryview)) or _is_sparse(value)
 
