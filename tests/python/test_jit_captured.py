@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gradops import Variable, config, ops, value_and_grad
+from gradops import Variable, config, ops, to, value_and_grad
 from gradops.jit import JitError, jit
 
 X = np.array([0.5, 1.0, 1.5])
@@ -191,7 +191,7 @@ class Holder:
 def test_what_holds_a_tensor(backend):
     pytest.importorskip(backend)
     with config.use_backend(backend):
-        x, held = ops.array(X), Holder(ops.ones((3,)))
+        x, held = to(X, backend), Holder(ops.ones((3,)))
         f = jit(lambda x: ops.sum(ops.multiply(x, held)))
         for value in (1.0, 2.0, 5.0):
             held.value = ops.full((3,), value)
