@@ -10,7 +10,7 @@ from test_options import FIRST, drawn
 
 import gradops
 from gradops import Variable, autodiff, config, functional, grad, jit, ops
-from gradops.errors import ArgumentTypeError, GradopsError
+from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -239,13 +239,11 @@ def test_data_frames_beside_variables(pd):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x, first, second: ops.sum(x * first * second),
-        lambda x, first, second: np.sum(second * (first * x)),
-        lambda x, first, second: ops.sum(ops.multiply(ops.divide(x, 1 / first), second)),
         lambda x, first, second: ops.dot(x * first, second),
-        lambda x, first, second: ops.sum(ops.where(first > 0, x * second, 0.0) * first),
+        lambda x, first, second: ops.sum(ops.where(first > 0, x * second, 0.0) * first.to_numpy()),
+        lambda x, first, second: ops.sum(ops.matmul(ops.stack([x * first, x]), second)) - ops.dot(x, second),
     ],
-    ids=["ops", "numpy", "divide", "dot", "where"],
+    ids=["dot", "where", "matmul"],
 )
 def test_labels_align_no_gradient(pd, f):
     """Rules multiplied the gradient, a data frame by then, with another one: row by label."""
@@ -259,6 +257,54 @@ def test_labels_align_no_gradient(pd, f):
         np.testing.assert_allclose(gradient(x), known)
     product = functional.hvp(lambda x: g(x * x), x, np.ones(3))[1]
     np.testing.assert_allclose(product, 2 * known)
+
+
+SERIES = [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "f, aligned",
+    [
+        (lambda x, s, frame: (s[1:] - x[0] * s[:-1]).sum(), False),
+        (lambda x, s, frame: (x[0] * s[1:] - s[:-1]).sum(), False),
+        (lambda x, s, frame: (s[1:] - np.exp(x[0] * s[:-1])).sum(), False),
+        (lambda x, s, frame: (x[1] * s[1:] - x[0] * s[:-1]).sum(), False),
+        (lambda x, s, frame: ((x[1] * s[1:] + 1) ** 2 / np.sqrt(x[0] * s[:-1] + 2)).sum(), False),
+        (lambda x, s, frame: (x * s * s.iloc[::-1]).sum(), False),
+        (lambda x, s, frame: (frame[["a", "b"]] * x[:2] * frame[["b", "a"]]).sum(), False),
+        (lambda x, s, frame: ((x[0] * s)[:2] * s[1:]).sum(), False),
+        (lambda x, s, frame: (s[1:] - np.exp(x[0] * s[1:])).sum(), True),
+        (lambda x, s, frame: (x[1] * s[1:] - x[0] * s[1:]).sum(), True),
+        (lambda x, s, frame: (x * s).sum() + (x * s.iloc[::-1]).sum(), True),
+        (lambda x, s, frame: (x[1] * s[1:]).sum() * (x[0] * s[:-1]).sum(), True),
+        (lambda x, s, frame: (s[1:].to_numpy() - x[0] * s[:-1]).sum(), True),
+        (lambda x, s, frame: ((x * s)[1] * s[1:]).sum(), True),
+        (lambda x, s, frame: (frame[["a", "b"]] * x[:2] * frame[["a", "b"]]).sum(), True),
+        (lambda x, s, frame: sum((np.exp(d["a"] * x[k]) * d["b"]).sum() for k, d in frame.groupby("g")), True),
+        (lambda x, s, frame: sum(((d["a"] * x[0] - x[1]) * d["b"]).sum() for _, d in frame.groupby("g")), True),
+    ],
+)
+def test_what_pandas_would_align_is_an_error(pd, f, aligned):
+    """Of the same labels it has pandas' value; by position ``s[1:] - x * s[:-1]`` would be another number."""
+    s, frame = pd.Series(SERIES), pd.DataFrame({"g": [0, 0, 1], "a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+    x = np.array([0.3, 0.7, 1.1])
+
+    def g(x):
+        return f(x, s, frame)
+
+    calls = [
+        lambda: g(Variable(x, requires_grad=True)).item(),
+        lambda: gradops.value_and_grad(g)(x)[0],
+        lambda: jit(g)(x),
+        lambda: gradops.value_and_grad(jit(g))(x)[0],
+        lambda: jit(gradops.value_and_grad(g))(x)[0],
+    ]
+    for call in calls:
+        if aligned:
+            np.testing.assert_allclose(call(), np.sum(np.asarray(g(x))))
+        else:
+            with pytest.raises(ArgumentError, match="labels"):
+                call()
 
 
 def test_missing_values_of_pandas_and_what_are_no_numbers(pd):

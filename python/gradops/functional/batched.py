@@ -22,6 +22,7 @@ from .. import backends
 from ..backends import numpy as _kernels
 from ..ops import numpy_functions, operators
 from ..ops._dispatch import registry
+from ..ops._labels import BY_ELEMENT
 
 
 class Refused(Exception):
@@ -99,7 +100,7 @@ def __getattr__(name: str) -> Any:
 def _over_batch(name: str, kernel: Callable) -> Callable:
     rule = RULES.get(name)
     entry = registry.get(name)
-    if rule is None and entry is not None and entry.family in _ELEMENTWISE and entry.tensors == entry.parameters:
+    if rule is None and entry is not None and entry.family in BY_ELEMENT and entry.tensors == entry.parameters:
         rule = _elementwise
 
     def call(*arguments):
@@ -346,7 +347,6 @@ def _solve(kernel, a, b, *settings):
     return Batched(np.moveaxis(found, -1, 0))
 
 
-_ELEMENTWISE = ("bounds", "comparison", "elementwise", "special")
 RULES: dict[str, Callable] = {
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp"), _reduced),
     **dict.fromkeys(("cumsum", "cumprod"), _along),

@@ -26,7 +26,7 @@ class Place(int):
 class Traced:
     """A value of a function being traced."""
 
-    __slots__ = ("value", "program", "place", "memory", "key", "stale", "__weakref__")
+    __slots__ = ("value", "program", "place", "memory", "key", "stale", "labels", "__weakref__")
     __array_priority__ = 500
 
     def __init__(self, value, program: Program, place: Place):
@@ -35,6 +35,7 @@ class Traced:
         self.place = place
         self.memory = 0  # equal numbers for views of one array; 0 where there is no other on its memory
         self.key = None  # of the array that this is a view of
+        self.labels: tuple | None = None  # of the data frame that it came of element by element
         self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
 
     shape = property(attrgetter("value.shape"))

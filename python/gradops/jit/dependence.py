@@ -18,8 +18,9 @@ import numpy as np
 
 from ..backends._keys import plain
 from ..ops._dispatch import registry
+from ..ops._labels import BY_ELEMENT
 from .array import Place
-from .blocks import ELEMENTWISE, expanded
+from .blocks import expanded
 from .calls import Step, places
 from .emission import last_uses, needed_steps
 from .program import Program
@@ -159,7 +160,7 @@ def _array(sets) -> np.ndarray:
 
 def _is_elementwise(name: str) -> bool:
     entry = registry.get(name)
-    return entry is not None and entry.family in ELEMENTWISE and entry.tensors == entry.parameters
+    return entry is not None and entry.family in BY_ELEMENT and entry.tensors == entry.parameters
 
 
 def _elementwise(analysis: Analysis, step: Step, *xs):

@@ -17,7 +17,8 @@ from .. import backends, ops
 from .._tree import items
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
-from ..ops import numpy_functions, operators
+from ..ops import _labels, numpy_functions, operators
+from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
 from .calls import values_of
@@ -73,7 +74,9 @@ def convert(value, dtype=None, like=None):
     if like is None:
         return array
     program = like.program
-    return (program if program.current is program else _current()).constant(array)
+    traced = (program if program.current is program else _current()).constant(array)
+    traced.labels = _labels.of(value)
+    return traced
 
 
 def concrete(x: Traced, kind: type):
@@ -103,6 +106,7 @@ _OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
     of_shapes = name in _OF_SHAPES
+    follows = name in registry and _labels.follow(name, registry[name].family)
     asks_for_values = name in _ASK_FOR_VALUES
 
     def record(*arguments):
@@ -144,7 +148,11 @@ def _recorded(name: str, kernel):
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        return program.call(name, kernel, arguments, values)
+        labels = _labels.common(name, [x.labels for x in arguments if x.__class__ is Traced]) if follows else None
+        result = program.call(name, kernel, arguments, values)
+        if labels is not None and result.__class__ is Traced and result.ndim:
+            result.labels = labels
+        return result
 
     return record
 
