@@ -10,7 +10,7 @@ differentiated <- function(f, here, joined = FALSE) {
     if (inside() == 0) {
       state$pending <- NULL
       state$missing <- NULL
-      state$times <- NULL
+      state$in_time <- NULL
       shared <- share_with_series()
     }
     state$inside <- inside() + 1

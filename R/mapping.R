@@ -182,8 +182,8 @@ choose_by <- function(test, yes, no, call = parent.frame()) {
     size <- shape_of(x)
     if (length(x) == 1L || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
   }
-  test <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
-  op_where(test, fit(yes), fit(no))
+  decided <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
+  with_time(op_where(decided, fit(yes), fit(no)), time_of(test))
 }
 
 # With our own `mapply()` where the function that base R makes looks for it.

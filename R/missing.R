@@ -113,7 +113,9 @@ elementwise_past_missing <- function(method) {
   function(...) {
     arguments <- list(...)
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
-    method(...)
+    result <- method(...)
+    for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
+    result
   }
 }
 

@@ -37,7 +37,7 @@ shared_operator <- function(operator) {
   force(operator)
   function(e1, e2) {
     log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
-    if (!is.null(log) && !missing(e2) && is.null(state$times) && !is.null(scalar <- log(operator, e1, e2))) {
+    if (!is.null(log) && !missing(e2) && is.null(state$in_time) && !is.null(scalar <- log(operator, e1, e2))) {
       scalar
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))

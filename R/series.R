@@ -36,16 +36,14 @@ series_operator <- function(operator) {
 }
 
 # The operator of series and of tensors that came of them, which are as long: as stats has it, of the times that both
-# have. Other functions go by position, also those of gradops that are made of operators. A tensor that came of a series
-# by other functions than operators and mathematics has no time; where that leaves open which of several series it came
-# of, it is an error.
+# have. Other functions go by position, also those of gradops that are made of operators; as in R their results are
+# series where an argument is, or none.
 operate_in_time <- function(operator, e1, e2, call, caller) {
   if (identical(topenv(caller), topenv())) {
     return(operate_by_position(operator, unclass_series(e1), unclass_series(e2), call))
   }
   times <- list(time_of(e1), time_of(e2))
   known <- Filter(Negate(is.null), times)
-  check_origin(operator, list(e1, e2), known, call)
   time <- if (length(known) == 2L) shared_time(known, operator, call) else known[[1L]]
   parts <- Map(within_time, list(e1, e2), times, list(time))
   with_time(operate_by_position(operator, parts[[1L]], parts[[2L]], call), time)
@@ -60,11 +58,11 @@ time_of <- function(x) {
   if (has_time(x)) if (is.environment(x)) attr(x, "gradops_time", exact = TRUE) else attr(x, "tsp")
 }
 
-# With a time; with FALSE as values that the user took out of a series.
 with_time <- function(x, time) {
   if (is.null(time)) {
     x
   } else if (is_tensor(x)) {
+    if (inside() > 0) state$in_time <- TRUE
     attr(x, "gradops_time") <- time
     x
   } else if (is.double(time)) { # a comparison
@@ -75,7 +73,13 @@ with_time <- function(x, time) {
 }
 
 timeless <- function(x, of) {
-  if (has_time(of) && is_tensor(x)) with_time(another_handle(x), FALSE) else x
+  if (has_time(of) && is_tensor(x)) without_time(x) else x
+}
+
+without_time <- function(x) {
+  x <- another_handle(x)
+  attr(x, "gradops_time") <- NULL
+  x
 }
 
 # What two series have in common.
@@ -106,17 +110,6 @@ unclass_series <- function(x) {
     x <- unclass(x)
   }
   x
-}
-
-# Notes the times that were met, and looks whether a tensor without one may have come of a series of another time.
-check_origin <- function(operator, operands, known, call) {
-  for (time in known) {
-    if (inside() > 0 && !any(vapply(state$times, same_time, NA, time))) state$times <- c(state$times, list(time))
-  }
-  for (x in operands) {
-    unknown <- is.environment(x) && is.null(attr(x, "gradops_time", exact = TRUE)) && length(x) > 1L
-    if (unknown && length(state$times) > 1L) not_in_time(operator, "the time of the tensor is not known", call)
-  }
 }
 
 same_time <- function(x, y) {

@@ -5,9 +5,10 @@
 #' its dimensions. Of R's own values each is R's. (`filter()` of what is no tensor goes to the next `filter()` on the
 #' search path, so that dplyr's stays what it is.)
 #'
-#' A time series, `ts`, counts as its values here. In arithmetic while a function is differentiated or compiled, and from
-#' R 4.3 on anywhere, it is aligned as in R: `y - phi * lag(y, -1)` is of the times that both have. What comes of a
-#' series by operators and mathematics keeps its time; where it is lost on the way to another series it is an error.
+#' Time series, `ts`, are aligned by operators as in R, while a function is differentiated or compiled, and from R 4.3 on
+#' anywhere: `y - phi * lag(y, -1)` is of the times that both have. What comes of a series keeps its time where it does
+#' in R: in operators, mathematics, `ifelse()`, `pmax()`, densities, `filter()`, `x[i] <- value`, `lag()`, `window()`,
+#' `diff()`. To the `op_*()` functions a series is its values.
 #' @param z,x,y Tensors, or what R takes.
 #' @param inverse Whether to transform back, unnormalized.
 #' @param conj Whether to take the complex conjugate of the transform of `y`.
@@ -118,9 +119,10 @@ filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sid
     columns <- lapply(seq_len(ncol(x)), function(j) filter_tensor(x[, j], filter, method, sides, circular, init))
     return(op_stack(columns, 2L))
   }
-  x <- flat(x)
+  values <- flat(x)
   weights <- flat(filter)
-  if (method == "recursive") filter_recursive(x, weights, init) else moving(x, weights, sides, circular)
+  by <- if (method == "recursive") filter_recursive(values, weights, init) else moving(values, weights, sides, circular)
+  with_time(by, time_of(x))
 }
 
 # The sum of `weights[j]` times the element `j - 1` places back, of both sides from the middle.

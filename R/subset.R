@@ -41,7 +41,7 @@ op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
   if (has_time(x)) {
-    return(timeless(subset_tensor(with_time(another_handle(x), FALSE), ..., drop = drop), x))
+    return(subset_tensor(without_time(x), ..., drop = drop))
   }
   if (!is.null(state$missing) && is_marked(x)) {
     plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
@@ -117,7 +117,7 @@ places_in <- function(x, places, call = parent.frame(2)) {
 }
 
 assign_tensor <- function(x, ..., value) {
-  call_core("interop.r.assign", x, indices(...), replacement(value))
+  with_time(call_core("interop.r.assign", x, indices(...), replacement(value)), time_of(x))
 }
 
 # `x[[i]]` and `x[[i, j]]`: one element by R's rules; with a name, Python's attribute as by `$`.

@@ -10,7 +10,7 @@ operators <- c(
 
 Ops_tensor <- function(e1, e2) {
   log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
-  if (!is.null(log) && !missing(e2) && is.null(state$times) && !is.null(scalar <- log(.Generic, e1, e2))) {
+  if (!is.null(log) && !missing(e2) && is.null(state$in_time) && !is.null(scalar <- log(.Generic, e1, e2))) {
     return(scalar)
   }
   operate(.Generic, e1, e2, written(sys.call(), .Generic))

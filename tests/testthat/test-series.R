@@ -63,18 +63,33 @@ test_each("an autoregression is fitted as arima() does", {
   expect_equal(fit$par, unname(coef(arima(series, c(1, 0, 0), method = "CSS"))), tolerance = 1e-3)
 })
 
-test_each("where the time of a tensor is lost it is an error", {
+test_each("what keeps its time in R does so here", {
   lag <- stats::lag
-  refused <- function(f) expect_error(gradient(f, 0.5), class = "gradops_error_argument")
-  refused(function(b) sum(y - op_exp(b * lag(y, -1))))
-  refused(function(b) sum(b * y - op_exp(b * lag(y, -1)) * z))
-  refused(function(b) sum(y - b * ts(1:3, start = 1990, frequency = 4)))
-  refused(function(b) sum(y - b * ts(1:3, start = 2000, frequency = 12)))
-  expect_error(gradient(function(b) sum(y - op_exp(b * lag(y, -1))), 0.5), "ts.intersect", class = "gradops_error")
-  expect_equal(gradient(function(b) sum(op_exp(b * y)), 0.5), sum(exp(0.5 * y) * y)) # one series alone
-  aligned <- ts.intersect(y, lag(y, -1))
-  expect_equal(
-    gradient(function(b) sum((aligned[, 1] - op_exp(b * aligned[, 2] / 10))^2), 0.5),
-    central(function(b) sum((aligned[, 1] - exp(b * aligned[, 2] / 10))^2), 0.5), tolerance = 1e-6
-  )
+  expect_as_r(function(b) sum(y - ifelse(lag(y, -1) > 3, b * lag(y, -1), b^2)))
+  expect_as_r(function(b) sum(y * ifelse(b * lag(y, -1) > 2.2, b, 1)))
+  expect_as_r(function(b) sum(y - pmax(b * lag(y, -1), 2.1)))
+  expect_as_r(function(b) sum(y * dnorm(lag(y, -1), b, 2)))
+  expect_as_r(function(b) sum(y * pexp(b * lag(y, -1))))
+  expect_as_r(function(b) sum(y * stats::filter(lag(y, 1), c(b, b^2), sides = 1), na.rm = TRUE))
+  expect_as_r(function(b) {
+    r <- b * lag(y, -1)
+    r[2] <- b^2
+    sum(y * r)
+  })
+  expect_as_r(function(b) {
+    r <- lag(y, -1)
+    r[2:3] <- b * y[4:5]
+    sum(y * r)
+  })
+  expect_as_r(function(b) sum(sapply(list(y, z), function(s) sum(s - as.vector(cbind(1, seq_along(s)) %*% c(b, b^2))))))
+  expect_as_r(function(b) sum(rev(b * lag(y, -1)) * y))
+})
+
+test_each("series that have no answer together are an error", {
+  refused <- function(f, ...) expect_error(gradient(f, 0.5), ..., class = "gradops_error_argument")
+  refused(function(b) sum(y - b * ts(1:3, start = 1990, frequency = 4)), "no time in common")
+  refused(function(b) sum(y - b * ts(1:3, start = 2000, frequency = 12)), "frequencies")
+  aligned <- ts.intersect(y, stats::lag(y, -1))
+  expect_as_r(function(b) sum((aligned[, 1] - exp(b * aligned[, 2] / 10))^2))
+  expect_equal(gradient(function(b) sum(op_exp(b * y)), 0.5), sum(exp(0.5 * y) * y)) # its values
 })
