@@ -165,7 +165,8 @@ rev_tensor <- function(x) {
   if (is_text(x)) {
     return(x[rev(seq_along(x))])
   }
-  op_flip(flat(x))
+  reversed <- op_flip(flat(x))
+  if (is.null(names_tensor(x))) reversed else with_names(reversed, rev(names_tensor(x)))
 }
 
 head_tensor <- function(x, n = 6L, ...) {

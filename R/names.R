@@ -1,9 +1,12 @@
 # Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
-# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it.
+# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time in
+# their place (see series.R).
 
 with_names <- function(x, names) {
   if (is.list(x)) {
     if (is.list(names)) x[] <- Map(with_names, x, names)
+  } else if (inherits(names, "gradops_time")) {
+    x <- with_time(x, unclass(names))
   } else if (is_tensor(x)) {
     attr(x, "gradops_names") <- names
   }
@@ -13,6 +16,8 @@ with_names <- function(x, names) {
 names_within <- function(x) {
   if (is.list(x)) {
     lapply(x, names_within)
+  } else if (has_time(x)) {
+    structure(time_of(x), class = "gradops_time")
   } else if (is.environment(x)) {
     names_tensor(x)
   } else if (is_number(x) && length(dim(x)) < 2) {
@@ -22,7 +27,7 @@ names_within <- function(x) {
 
 # What base R's arithmetic does: the names of the first operand of the result's length, and its time (see series.R).
 keep_names <- function(result, x, y = NULL) {
-  if (is.environment(x)) result <- with_time(result, attr(x, "gradops_time", exact = TRUE))
+  if (is.object(x)) result <- with_time(result, time_of(x))
   first <- own_names(x)
   second <- own_names(y)
   if (is.null(first) && is.null(second)) { # nearly always

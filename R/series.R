@@ -101,7 +101,11 @@ within_time <- function(x, own, time) {
 }
 
 take_rows <- function(x, rows) {
-  if (length(dim(x)) == 2L) x[rows, , drop = FALSE] else x[rows]
+  switch(max(length(dim(x)), 1L),
+    x[rows],
+    x[rows, , drop = FALSE],
+    unsupported("x", "must be a vector or a matrix, as time series are.")
+  )
 }
 
 unclass_series <- function(x) {
@@ -144,6 +148,7 @@ in_series <- function(generic) {
   function(x, ...) {
     rows <- f(rows_of(x), ...)
     if (anyNA(rows)) unsupported("extend", "must be FALSE: there are no values outside of the series.")
-    with_time(timeless(take_rows(x, as.vector(rows)), x), attr(rows, "tsp"))
+    all <- length(rows) == (dim(x)[1L] %||% length(x))
+    with_time(if (all) another_handle(x) else take_rows(without_time(x), as.vector(rows)), attr(rows, "tsp"))
   }
 }

@@ -83,7 +83,8 @@ xtfrm_tensor <- function(x) {
 
 unique_tensor <- function(x, incomparables = FALSE, ...) {
   keep <- base::which(!duplicated_tensor(x, incomparables, ...))
-  if (length(dim(x)) == 2L) x[keep, , drop = FALSE] else x[keep]
+  others <- rep(list(quote(expr = )), max(length(dim(x)) - 1L, 0L))
+  do.call(`[`, c(list(x, keep), others, if (length(others) > 0L) list(drop = FALSE)))
 }
 
 duplicated_tensor <- function(x, incomparables = FALSE, ...) {

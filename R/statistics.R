@@ -153,7 +153,7 @@ cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
       class = c("gradops_error_shape", "gradops_error"), argument = "y", call = parent.frame()
     )
   }
-  value <- crossprod(x, y) / (nrow(x) - 1)
+  value <- crossprod(x, y) / max(nrow(x) - 1, 0) # NaN of none, for R's NA
   if (plain) op_reshape(value, integer()) else value
 }
 
@@ -175,6 +175,7 @@ cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
   }
   x <- unit(x)
   value <- crossprod(x, if (is.null(y)) x else unit(y))
+  if (nrow(x) == 0L) value <- value / 0 # NaN, for R's NA
   if (plain) op_reshape(value, integer()) else value
 }
 

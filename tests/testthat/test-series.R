@@ -63,6 +63,23 @@ test_each("an autoregression is fitted as arima() does", {
   expect_equal(fit$par, unname(coef(arima(series, c(1, 0, 0), method = "CSS"))), tolerance = 1e-3)
 })
 
+test_each("series are arguments, too", {
+  lag <- stats::lag
+  at <- ts(c(1, 2, 4, 7, 11, 16), start = 2000)
+  expect_as_r(function(x) sum((x - 0.5 * lag(x, -1))^2), at)
+  expect_as_r(function(x) sum((x - lag(at, 1))^2 * x), at)
+  expect_as_r(function(x) sum(window(x, 2002) * diff(x)), at)
+  expect_as_r(function(x) sum(x * x), at)
+  f <- function(p) sum((p$y - p$b * lag(p$y, -1))^2)
+  at <- list(y = at, b = 0.5)
+  found <- value_and_grad_fn(f)(at)
+  expect_equal(found$value, f(at))
+  expect_equal(found$gradient$b, central(function(b) f(list(y = at$y, b = b)), 0.5), tolerance = 1e-6)
+  expect_equal(jacobian(function(x) x - lag(x, -1), at$y), diff(diag(6)))
+  compiled <- jit(function(x, y) sum(x * y)) # of other times it is another program
+  for (z in list(at$y, lag(at$y, 1), lag(at$y, -2))) expect_equal(as.numeric(compiled(at$y, z)), sum(at$y * z))
+})
+
 test_each("what keeps its time in R does so here", {
   lag <- stats::lag
   expect_as_r(function(b) sum(y - ifelse(lag(y, -1) > 3, b * lag(y, -1), b^2)))

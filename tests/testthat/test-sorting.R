@@ -15,7 +15,8 @@ test_each("order is R's", {
       ordered = function(v) v[order(v, decreasing = TRUE)],
       large = function(v) v[which(v > 2.2)],
       unique = function(v) unique(c(v, v)),
-      rows = function(v) unique(rbind(v, v, 1))
+      rows = function(v) unique(rbind(v, v, 1)),
+      layers = function(v) unique(array(c(v[1], v[1], 2, 2, 7, 7), c(2, 3, 1)))
     ),
     v,
     traced = FALSE

@@ -117,3 +117,27 @@ test_each("what is missing itself has missing derivatives", {
   expect_equal(bare((variable(c(1, 2))^NA)), c(1, NaN))
 })
 
+test_each("what R has no variance of has none", {
+  for (n in 0:1) {
+    x <- op_array(numeric(n) + 1)
+    values <- suppressWarnings(list(var(x), sd(x), cov(x, x), cor(x, x), var(op_array(matrix(1, n, 2)))))
+    for (value in values) {
+      expect_true(all(is.nan(as.vector(value))))
+    }
+  }
+})
+
+test_each("what goes element by element has the shape of the larger", {
+  m <- matrix(c(-1, 2, 3, -4), 2)
+  x <- op_array(m)
+  expect_equal(bare(pmax(0, x)), base::pmax(m, 0))
+  expect_equal(bare(atan2(1, x)), base::atan2(m * 0 + 1, m))
+  expect_equal(bare(dnorm(c(1, 2, 3, 4), x)), stats::dnorm(matrix(c(1, 2, 3, 4), 2), m))
+})
+
+test_each("products of arrays are those of their matrices", {
+  a <- base::array(1:12 / 4, c(2, 3, 2))
+  expect_equal(bare(crossprod(op_array(a))), base::crossprod(a)) # those are of a vector, as in R
+  expect_equal(bare(tcrossprod(op_array(a), 1:12)), base::tcrossprod(a, 1:12))
+  expect_equal(bare(op_array(a) %*% op_array(base::aperm(a, c(1, 3, 2)))), bare(op_matmul(a, base::aperm(a, c(1, 3, 2)))))
+})

@@ -153,9 +153,9 @@ def matmul(x, y):
 
 
 def crossprod(x, y=None):
-    """R's ``t(x) %*% y``, vectors being columns where that fits."""
-    x = _vector(x)
-    y = x if y is None else _vector(y)
+    """R's ``t(x) %*% y``, vectors being columns where that fits; what has more than two dimensions is one."""
+    x = _matrix_or_vector(x)
+    y = x if y is None else _matrix_or_vector(y)
     if len(x.shape) == 1:
         x = _column(x) if x.shape[0] == y.shape[0] else _row(x)
     if len(y.shape) == 1:
@@ -164,9 +164,9 @@ def crossprod(x, y=None):
 
 
 def tcrossprod(x, y=None):
-    """R's ``x %*% t(y)``, vectors being columns where that fits."""
-    x = _vector(x)
-    y = x if y is None else _vector(y)
+    """R's ``x %*% t(y)``, vectors being columns where that fits; what has more than two dimensions is one."""
+    x = _matrix_or_vector(x)
+    y = x if y is None else _matrix_or_vector(y)
     if len(x.shape) == 1:
         x = _row(x) if len(y.shape) == 2 and x.shape[0] == y.shape[1] else _column(x)
     if len(y.shape) == 1:
@@ -178,6 +178,10 @@ def _vector(x):
     """A factor of a product, which counts truths."""
     x = counted(x)
     return ops.reshape(x, (1,)) if not _shape(x) else x
+
+
+def _matrix_or_vector(x):
+    return _vector(x) if len(_shape(x)) <= 2 else flat(counted(x))
 
 
 def _row(x):
