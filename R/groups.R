@@ -107,11 +107,13 @@ ave <- function(x, ..., FUN = mean) {
 }
 
 ave_tensor <- function(x, ..., FUN = mean) {
-  if (...length() == 0) {
-    return(recycled(FUN(x), length(x)))
+  value <- if (...length() == 0) {
+    recycled(FUN(x), length(x))
+  } else {
+    groups <- interaction(..., drop = TRUE)
+    unsplit_tensor(lapply(split(flat(x), groups), FUN), groups)
   }
-  groups <- interaction(..., drop = TRUE)
-  unsplit_tensor(lapply(split(flat(x), groups), FUN), groups)
+  with_time(if (length(dim(x)) > 1L) fill(value, dim(x)) else value, time_of(x))
 }
 
 #' @rdname tensor_groups

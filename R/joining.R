@@ -106,7 +106,9 @@ holds_tensors <- function(x) {
 }
 
 cbind_tensor <- function(..., deparse.level = 1) {
-  bind(list(...), 2L)
+  parts <- list(...)
+  timed <- Filter(has_time, parts)
+  if (length(timed) > 0L) bind_in_time(parts, time_of(timed[[1L]])) else bind(parts, 2L)
 }
 
 rbind_tensor <- function(..., deparse.level = 1) {

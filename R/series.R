@@ -130,6 +130,17 @@ not_in_time <- function(operator, why, call) {
   )
 }
 
+# Columns of one time; R fills with NA what is of other times, which tensors do not have.
+bind_in_time <- function(parts, time, call = parent.frame()) {
+  n <- round((time[2L] - time[1L]) * time[3L]) + 1
+  fits <- vapply(parts, function(part) {
+    rows <- shape_of(part)
+    if (has_time(part)) same_time(time_of(part), time) else length(rows) == 1L && rows %in% 0:1 || rows[1L] == n
+  }, NA)
+  if (!all(fits)) not_in_time("cbind()", "they are not of one time", call)
+  with_time(bind(lapply(parts, unclass_series), 2L, call), time)
+}
+
 # Functions of stats that look at the time of a series, as methods of tensors: of the rows' numbers as a series.
 of_rows <- function(generic) {
   f <- get(generic, asNamespace("stats"))

@@ -144,6 +144,8 @@ cov <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall"
 
 cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
+  x <- matrix_or_vector(x)
+  y <- matrix_or_vector(y)
   plain <- is_vector(x) && (is.null(y) || is_vector(y))
   x <- centred(x)
   y <- if (is.null(y)) x else centred(y)
@@ -165,6 +167,8 @@ cor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall"
 
 cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
+  x <- matrix_or_vector(x)
+  y <- matrix_or_vector(y)
   if (is_vector(x) && is.null(y)) {
     unsupported("y", "is needed where `x` is a vector.")
   }
@@ -194,6 +198,11 @@ cov2cor_tensor <- function(V) {
 
 is_vector <- function(x) {
   length(dim(x)) < 2L
+}
+
+# What has more than two dimensions is a vector to stats, too.
+matrix_or_vector <- function(x) {
+  if (length(dim(x)) > 2L) flat(x) else x
 }
 
 # Columns without their means.

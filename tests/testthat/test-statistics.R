@@ -137,6 +137,8 @@ test_each("what goes element by element has the shape of the larger", {
 
 test_each("products of arrays are those of their matrices", {
   a <- base::array(1:12 / 4, c(2, 3, 2))
+  expect_equal(bare(var(op_array(a))), stats::var(a))
+  expect_equal(bare(ave(op_array(a[, , 1]), rep(1:2, 3))), stats::ave(a[, , 1], rep(1:2, 3)))
   expect_equal(bare(crossprod(op_array(a))), base::crossprod(a)) # those are of a vector, as in R
   expect_equal(bare(tcrossprod(op_array(a), 1:12)), base::tcrossprod(a, 1:12))
   expect_equal(bare(op_array(a) %*% op_array(base::aperm(a, c(1, 3, 2)))), bare(op_matmul(a, base::aperm(a, c(1, 3, 2)))))
