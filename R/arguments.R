@@ -116,7 +116,9 @@ has_codes <- function(x, name, call) {
   instead <- if (is.factor(x)) "as.integer()" else "as.numeric()"
   abort(
     c(
-      sprintf("%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.", quoted_name(name), friendly(x)),
+      sprintf(
+        "%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.", quoted_name(name), friendly(x)
+      ),
       i = sprintf("`%s` of it says that they are meant.", instead)
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call

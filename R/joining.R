@@ -118,6 +118,10 @@ rbind_tensor <- function(..., deparse.level = 1) {
 bind <- function(parts, axis, call = parent.frame()) {
   parts <- Filter(Negate(is.null), unname(parts))
   matrices <- vapply(parts, function(part) length(dim(part)) > 1L, NA)
+  nothing <- !matrices & lengths(parts) == 0L
+  if (any(nothing) && !all(nothing)) {
+    return(bind(parts[!nothing], axis, call))
+  }
   along <- 3L - axis
   sizes <- if (any(matrices)) {
     vapply(parts[matrices], function(part) dim(part)[along], 0L)
@@ -182,6 +186,9 @@ tail_tensor <- function(x, n = 6L, ...) {
 diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
   rows <- length(dim(x)) > 1L
   time <- time_of(x)
+  if (rows && lag * differences >= nrow(x)) {
+    return(flat(x)[integer()])
+  }
   if (!rows) x <- flat(x)
   part <- function(i) if (rows) x[i, , drop = FALSE] else x[i]
   for (i in seq_len(differences)) {

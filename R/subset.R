@@ -41,7 +41,8 @@ op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) {
   if (has_time(x)) {
-    return(subset_tensor(without_time(x), ..., drop = drop))
+    part <- subset_tensor(without_time(x), ..., drop = drop)
+    return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
   }
   if (!is.null(state$missing) && is_marked(x)) {
     plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))

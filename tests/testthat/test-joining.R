@@ -29,6 +29,7 @@ test_each("parts are joined as in R", {
   )
   x <- variable(v)
   expect_identical(names(c(a = x[1], b = 2)), c("a", "b"))
+  expect_equal(bare(cbind(diff(op_array(matrix(v, 1))), v)), unname(cbind(diff(matrix(v, 1)), v)))
   expect_equal(gradient(function(x) rev(x)["a"] * 3, c(a = 1, b = 2)), c(a = 3, b = 0))
   expect_length(c(x, list(1, "a")), 5)
   expect_error(c(x, "a"), "got", class = "gradops_error_type")

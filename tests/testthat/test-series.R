@@ -45,6 +45,7 @@ test_each("what R does with series it does with tensors that came of them", {
   expect_as_r(function(b) sum(diff(b * y, lag = 2) * lag(y, -1)))
   expect_as_r(function(b) sum((b * lag(y, -1) > 1.1) * y * b))
   expect_as_r(function(b) sum(gamma(b * lag(y, -1) / 5) * y))
+  expect_as_r(function(b) sum((b * both)[, 2] * lag(y, 1)) + sum((b * both)[, 1, drop = FALSE] * y))
   # by position, as they are in R
   expect_as_r(function(b) sum(dnorm(y, b * lag(y, -1), 3, log = TRUE)))
   expect_as_r(function(b) sum(cumsum(b * lag(y, -1)) * y))
