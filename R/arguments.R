@@ -117,7 +117,8 @@ has_codes <- function(x, name, call) {
   abort(
     c(
       sprintf(
-        "%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.", quoted_name(name), friendly(x)
+        "%s must be a tensor or numbers; got %s, whose numbers alone are not what it is.",
+        quoted_name(name), friendly(x)
       ),
       i = sprintf("`%s` of it says that they are meant.", instead)
     ),

@@ -1,6 +1,6 @@
 # Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
-# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time in
-# their place (see series.R).
+# belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time
+# in their place (see series.R).
 
 with_names <- function(x, names) {
   if (is.list(x)) {
