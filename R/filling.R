@@ -55,8 +55,7 @@ places_of <- function(...) {
 fill_places <- function(x, places, value, call = parent.frame(2)) {
   force(call)
   if (has_time(x)) {
-    values <- if (is.environment(x)) without_time(x) else unclass_series(x)
-    filled <- fill_places(values, places, value, call)
+    filled <- fill_places(without_time(x), places, value, call)
     return(if (length(filled) == length(x)) with_time(filled, time_of(x)) else filled)
   }
   if (is.character(value)) { # into texts

@@ -149,8 +149,7 @@ by <- function(...) {
 by_tensor <- function(data, INDICES, FUN, ..., simplify = TRUE) {
   FUN <- match.fun(FUN)
   rows <- if (is_vector(data)) length(data) else nrow(data)
-  part <- function(i) if (is_vector(data)) data[i] else data[i, , drop = FALSE]
-  tapply(seq_len(rows), INDICES, function(i) FUN(part(i), ...), simplify = simplify)
+  tapply(seq_len(rows), INDICES, function(i) FUN(take_rows(data, i), ...), simplify = simplify)
 }
 
 aggregate_tensor <- function(x, by, FUN, ..., simplify = TRUE, drop = TRUE) {

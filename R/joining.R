@@ -190,11 +190,10 @@ diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
     return(flat(x)[integer()])
   }
   if (!rows) x <- flat(x)
-  part <- function(i) if (rows) x[i, , drop = FALSE] else x[i]
   for (i in seq_len(differences)) {
     n <- if (rows) nrow(x) else length(x)
     keep <- max(n - lag, 0)
-    x <- if (keep == 0) part(integer()) else part(lag + seq_len(keep)) - part(seq_len(keep))
+    x <- if (keep == 0) take_rows(x, integer()) else take_rows(x, lag + seq_len(keep)) - take_rows(x, seq_len(keep))
   }
   if (is.null(time)) x else with_time(x, time + c(lag * differences / time[3L], 0, 0))
 }

@@ -72,11 +72,10 @@ with_time <- function(x, time) {
   }
 }
 
-timeless <- function(x, of) {
-  if (has_time(of) && is_tensor(x)) without_time(x) else x
-}
-
 without_time <- function(x) {
+  if (!is.environment(x)) {
+    return(unclass_series(x))
+  }
   x <- another_handle(x)
   attr(x, "gradops_time") <- NULL
   x
@@ -98,14 +97,6 @@ within_time <- function(x, own, time) {
     return(x)
   }
   take_rows(x, round((time[1L] - own[1L]) * own[3L]) + seq_len(round((time[2L] - time[1L]) * own[3L]) + 1))
-}
-
-take_rows <- function(x, rows) {
-  switch(max(length(dim(x)), 1L),
-    x[rows],
-    x[rows, , drop = FALSE],
-    unsupported("x", "must be a vector or a matrix, as time series are.")
-  )
 }
 
 unclass_series <- function(x) {
@@ -160,6 +151,7 @@ in_series <- function(generic) {
     rows <- f(rows_of(x), ...)
     if (anyNA(rows)) unsupported("extend", "must be FALSE: there are no values outside of the series.")
     all <- length(rows) == (dim(x)[1L] %||% length(x))
+    if (!all && length(dim(x)) > 2L) unsupported("x", "must be a vector or a matrix, as time series are.")
     with_time(if (all) another_handle(x) else take_rows(without_time(x), as.vector(rows)), attr(rows, "tsp"))
   }
 }

@@ -83,8 +83,7 @@ xtfrm_tensor <- function(x) {
 
 unique_tensor <- function(x, incomparables = FALSE, ...) {
   keep <- base::which(!duplicated_tensor(x, incomparables, ...))
-  others <- rep(list(quote(expr = )), max(length(dim(x)) - 1L, 0L))
-  do.call(`[`, c(list(x, keep), others, if (length(others) > 0L) list(drop = FALSE)))
+  take_rows(x, keep)
 }
 
 duplicated_tensor <- function(x, incomparables = FALSE, ...) {

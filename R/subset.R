@@ -75,6 +75,12 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
 
+# Elements of a vector, rows of what has more dimensions.
+take_rows <- function(x, rows) {
+  others <- length(dim(x)) - 1L
+  if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(quote(expr = )), others), drop = FALSE))
+}
+
 # `x[i]` and `x[i, j]` of one position for each dimension, in a function that is compiled; NULL where Python must find
 # it.
 single_element <- function(x, ..., drop = TRUE) {

@@ -162,8 +162,8 @@ Math_tensor <- function(x, ...) {
   if (is.character(f)) {
     scalar_function(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
-    result <- keep_names(f(x, ...), x)
-    if (startsWith(.Generic, "cum")) timeless(result, x) else result
+    if (startsWith(.Generic, "cum") && has_time(x)) x <- without_time(x)
+    keep_names(f(x, ...), x)
   } else {
     no_method(.Generic, environment())
   }
@@ -303,17 +303,14 @@ as_matrix_tensor <- function(x, ...) {
 
 as_vector_tensor <- function(x, mode = "any") {
   if (mode %in% c("any", "numeric", "double", "complex", "list") && keeps(x)) {
-    switch(mode,
-      complex = as_complex_tensor(x), list = as_list_tensor(x),
-      timeless(taken_past_missing(x, as.vector, flat(x)), x)
-    )
+    switch(mode, complex = as_complex_tensor(x), list = as_list_tensor(x), taken_past_missing(x, as.vector, flat(x)))
   } else {
     as.vector(values_of(x), mode)
   }
 }
 
 as_double_tensor <- function(x, ...) {
-  if (keeps(x)) timeless(flat(x), x) else as.double(values_of(x))
+  if (keeps(x)) flat(x) else as.double(values_of(x))
 }
 
 as_integer_tensor <- function(x, ...) {

@@ -114,15 +114,16 @@ def _met(op: _dispatch.Op, arguments) -> tuple | None:
     Raises:
         ArgumentError: labels that differ.
     """
-    if op.family not in _labels.BY_ELEMENT:
+    found = [_labels.of(x) for x in arguments] if op.family in _labels.BY_ELEMENT else []
+    if all(labels is None for labels in found):
         return None
-    found = [_labels.of(x) for x in arguments]
     if not _minds_labels:
-        if all(labels is None for labels in found):
-            return None
         _mind_labels()
-    found += [_origin(op.name, x._node) for x in arguments if isinstance(x, Variable) and x._node is not None]
-    return _labels.common(op.name, found)
+    return _labels.common(op.name, [*found, *_origins(op, arguments)])
+
+
+def _origins(op: _dispatch.Op, arguments) -> list:
+    return [_origin(op.name, x._node) for x in arguments if isinstance(x, Variable) and x._node is not None]
 
 
 def _mind_labels() -> None:
@@ -135,7 +136,7 @@ def _mind_labels() -> None:
 
 def _minding(op: _dispatch.Op, recorder: Callable) -> Callable:
     def minding(*arguments):
-        labels = _met(op, arguments)
+        labels = _labels.common(op.name, _origins(op, arguments))
         return _with_labels(recorder(*arguments), labels)
 
     return minding

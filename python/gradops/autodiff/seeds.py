@@ -48,12 +48,17 @@ def tensor(data, given, names: tuple[str, str] = NAMES):
     try:
         return owner.convert(given, owner.dtype_name(data), like=data)
     except (TypeError, ValueError) as error:
-        raise ArgumentTypeError(
-            f"`{names[1]}` must be tensors or numbers; got {{given}}.",
-            argument=names[1],
-            hint=plain_hint(given),
-            given=TypeOf(given),
-        ) from error
+        raise no_gradient(names[1], given) from error
+
+
+def no_gradient(name: str, given) -> ArgumentTypeError:
+    """The error for what was given as a gradient and is neither tensor nor number."""
+    return ArgumentTypeError(
+        f"`{name}` must be tensors or numbers; got {{given}}.",
+        argument=name,
+        hint=plain_hint(given),
+        given=TypeOf(given),
+    )
 
 
 def check(root, given, names: tuple[str, str] = NAMES) -> None:

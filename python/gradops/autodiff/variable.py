@@ -18,6 +18,7 @@ from ..ops._checks import plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
 from .modes import recording
+from .seeds import no_gradient
 from .state import clock, packers, watchers
 
 _READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.autodiff.text` keep the feedback"
@@ -118,12 +119,7 @@ class Variable:
                 if owner is not mine:
                     value = mine.convert(value, mine.dtype_name(self.data) if owner is None else None)
             except (TypeError, ValueError) as error:
-                raise ArgumentTypeError(
-                    "`grad` must be a tensor or numbers; got {given}.",
-                    argument="grad",
-                    hint=plain_hint(value),
-                    given=TypeOf(value),
-                ) from error
+                raise no_gradient("grad", value) from error
             value = Variable(value)
         if value.shape != self.shape:
             raise ShapeError(f"`grad` must have the shape {self.shape}; got {value.shape}.", argument="grad")

@@ -96,7 +96,7 @@ class Traced:
         if result.shape != self.shape:
             result = ops.broadcast_to(result, self.shape)
         self._superseded(result)
-        self.value, self.place, self.stale = result.value, result.place, None
+        self.value, self.place, self.labels, self.stale = result.value, result.place, result.labels, None
         self.memory = 0
 
     def _superseded(self, result) -> None:

@@ -28,6 +28,7 @@ from ..autodiff.variable import Variable
 _MISSING = object()
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LIBRARIES = frozenset(("builtins", "gradops", "numpy", "scipy", "torch", "tensorflow", "jax", "jaxlib", "rpycall"))
+_WITHOUT_TABLES = _LIBRARIES - {"scipy", "builtins"}  # but for sparse matrices, and Python's own arrays
 _NOT_CALLED = frozenset(
     f"__{name}__" for name in "init new post_init del repr str eq hash setattr delattr getstate setstate".split()
 )
@@ -312,7 +313,7 @@ def _holds_tensor(value) -> bool:
 def _is_table(value) -> bool:
     """Whether an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
     kind = type(value)
-    if isinstance(value, type) or _root(kind.__module__) in _LIBRARIES - {"scipy", "builtins"}:
+    if isinstance(value, type) or _root(kind.__module__) in _WITHOUT_TABLES:
         return False
     if backends.owner(kind) is not None:  # a variable of Keras on TensorFlow, which programs read
         return False
