@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import weakref
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 
@@ -17,7 +19,25 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
     """
     file = f"<gradops {place}>"
     exec(compile(source, file, "exec"), scope)
-    made = scope[name]
+    return _shown(scope[name], source, file)
+
+
+def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:
+    """As :func:`function`, for one of many whose sources differ in the name alone: these are compiled once."""
+    file = f"<gradops {place}>"
+    exec(_compiled(source.replace(f"def {name}(", "def _(", 1)), scope)
+    made = scope.pop("_")
+    names = {field: name for field in ("co_name", "co_qualname") if hasattr(made.__code__, field)}  # Python 3.11
+    made.__code__ = made.__code__.replace(co_filename=file, **names)
+    return _shown(made, source, file)
+
+
+@functools.cache
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<gradops>", "exec")
+
+
+def _shown(made: Callable, source: str, file: str) -> Callable:
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(made, linecache.cache.pop, file, None).atexit = False
     return made

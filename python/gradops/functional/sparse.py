@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _scipy
 from ..autodiff import inplace, record, state
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable
@@ -158,9 +159,7 @@ class Found:
 
 def csc(parts, shape):
     """A SciPy CSC matrix."""
-    from scipy.sparse import csc_matrix
-
-    return csc_matrix(parts, shape)
+    return _scipy.sparse.csc_matrix(parts, shape)
 
 
 def positions(pattern) -> tuple[np.ndarray, np.ndarray]:

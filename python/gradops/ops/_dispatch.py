@@ -406,7 +406,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         **_checks.NORMALISE,
         **defaults,
     }
-    public: Any = _source.function(source, plain, f"op {entry.name}", scope)
+    public: Any = _source.alike(source, plain, f"op {entry.name}", scope)
     public.__module__, public.__qualname__ = function.__module__, function.__qualname__
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__

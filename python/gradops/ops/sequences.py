@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import _scipy
 from ..annotations import Integer, Tensor, Tensors
 from ..backends.tracing import constant
 from ..errors import ArgumentError, ShapeError
@@ -136,9 +137,7 @@ def _window(window, sequence_length: int, fft_length: int, x):
 def _named(window: str | None, length: int) -> np.ndarray:
     if window is None:
         return np.ones(length)
-    from scipy import signal  # slow to import, and seldom needed
-
-    return signal.get_window(window, length)
+    return _scipy.signal.get_window(window, length)
 
 
 def _check_stft(op, x, sequence_length, sequence_stride, fft_length, window, center) -> None:

@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-from scipy import special
 
-from .base import floats, scipy_floating
+from .base import floats, scipy_special
 
-normal_cdf = scipy_floating(special.ndtr)
-_expit = scipy_floating(special.expit)
+normal_cdf = scipy_special("ndtr")
+_expit = scipy_special("expit")
 
 
 def sigmoid(x):

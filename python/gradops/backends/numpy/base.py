@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from ... import defaults, dtypes
+from ... import _scipy, defaults, dtypes
 from ..interface import divided_by_0
 
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
@@ -214,12 +214,12 @@ def floating(ufunc):
     return kernel
 
 
-def scipy_floating(function):
-    """As ``floating``, of SciPy's functions, which give half precision back as single or double."""
+def scipy_special(name: str):
+    """As ``floating``, of a function of ``scipy.special``, which gives half precision back as single or double."""
 
     def kernel(x):
         x = floats(x)
-        y = function(x)
+        y = getattr(_scipy.special, name)(x)
         return y if y.dtype is x.dtype else y.astype(x.dtype)
 
     return kernel

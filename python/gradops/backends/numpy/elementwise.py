@@ -1,7 +1,6 @@
 """NumPy kernels: elementwise ops."""
 
 import numpy as np
-from scipy import special
 
 from .base import (
     FLOATING,
@@ -12,7 +11,7 @@ from .base import (
     floating_arithmetic,
     floats,
     predicate,
-    scipy_floating,
+    scipy_special,
 )
 
 add = arithmetic(np.add)
@@ -54,7 +53,7 @@ tanh = floating(np.tanh)
 arcsinh = floating(np.arcsinh)
 arccosh = floating(np.arccosh)
 arctanh = floating(np.arctanh)
-erf = scipy_floating(special.erf)
+erf = scipy_special("erf")
 
 abs = np.absolute
 

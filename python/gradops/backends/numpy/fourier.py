@@ -1,8 +1,8 @@
 """NumPy kernels: Fourier transforms, by SciPy's, which keep single precision; and complex numbers."""
 
 import numpy as np
-from scipy import fft as scipy_fft
 
+from ... import _scipy
 from .base import floats
 
 
@@ -17,13 +17,13 @@ def view_as_complex(x):
 
 
 def fft_complex(x, dimensions=1, inverse=False):
-    function = scipy_fft.ifftn if inverse else scipy_fft.fftn
+    function = _scipy.fft.ifftn if inverse else _scipy.fft.fftn
     return function(_full(x), axes=tuple(range(-dimensions, 0)))
 
 
 def rfft_complex(x, fft_length):
-    return scipy_fft.rfft(_full(x), fft_length)
+    return _scipy.fft.rfft(_full(x), fft_length)
 
 
 def irfft_complex(x, fft_length):
-    return scipy_fft.irfft(_full(x), fft_length)
+    return _scipy.fft.irfft(_full(x), fft_length)

@@ -1,11 +1,11 @@
 """NumPy kernels: linear algebra, with LAPACK through NumPy and SciPy."""
 
 import builtins
+from functools import cache
 
 import numpy as np
-from scipy import linalg as scipy_linalg
-from scipy.linalg import lapack
 
+from ... import _scipy
 from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
 
@@ -36,18 +36,21 @@ def _finite(x):
     return x
 
 
-_SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
-_POTRF = {_SINGLE: lapack.spotrf, _DOUBLE: lapack.dpotrf}
-_GESV = {_SINGLE: lapack.sgesv, _DOUBLE: lapack.dgesv}
+_REAL = frozenset((np.dtype("float32"), np.dtype("float64")))
 _SMALL = 64
 """Up to how many rows NumPy's call of LAPACK costs more than SciPy's, which keeps other threads from running."""
+
+
+@cache
+def _lapack(name: str, dtype: np.dtype):
+    return getattr(_scipy.linalg.lapack, {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[dtype.str[1:]] + name)
 
 
 @_matrix
 def cholesky(x, upper=False):
     x = _symmetric(x)
-    if x.ndim == 2 and x.dtype in _POTRF and x.size:
-        y, failed = _POTRF[x.dtype](x.T, lower=0)  # a row-major matrix is its transpose to LAPACK
+    if x.ndim == 2 and x.dtype in _REAL and x.size:
+        y, failed = _lapack("potrf", x.dtype)(x.T, lower=0)  # a row-major matrix is its transpose to LAPACK
         d = y.diagonal()
         if failed or np.isnan(np.dot(d, d)):
             raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
@@ -81,13 +84,13 @@ def inv(x):
 
 @_matrix
 def expm(x):
-    return scipy_linalg.expm(x)
+    return _scipy.linalg.expm(x)
 
 
 @_system
 def solve(a, b):
-    if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _SMALL and a.dtype in _GESV:
-        *_, y, failed = _GESV[a.dtype](a, b)
+    if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _SMALL and a.dtype in _REAL:
+        *_, y, failed = _lapack("gesv", a.dtype)(a, b)
         if failed:
             raise ValueError(_matrices.SINGULAR)
         return y
@@ -114,17 +117,9 @@ def solve_triangular(a, b, lower=False):
     return y
 
 
-_TRTRS = {
-    np.dtype("float32"): lapack.strtrs,
-    np.dtype("float64"): lapack.dtrtrs,
-    np.dtype("complex64"): lapack.ctrtrs,
-    np.dtype("complex128"): lapack.ztrtrs,
-}
-
-
 def _triangular(a, b, lower):
     """LAPACK on one matrix; a row-major one goes in as its transpose, which takes no copy."""
-    solve = _TRTRS[a.dtype]
+    solve = _lapack("trtrs", a.dtype)
     y, failed = solve(a, b, lower=lower) if a.flags.f_contiguous else solve(a.T, b, lower=not lower, trans=1)
     if failed:
         raise ValueError(_matrices.SINGULAR)
@@ -157,8 +152,7 @@ def lu_factor(x):
 def _lu(x):
     if not x.size:
         return x.copy(), np.empty(builtins.min(x.shape), np.int64)
-    (getrf,) = scipy_linalg.get_lapack_funcs(("getrf",), (x,))
-    y, pivots, _ = getrf(x)
+    y, pivots, _ = _lapack("getrf", x.dtype)(x)
     return y, pivots.astype(np.int64)
 
 

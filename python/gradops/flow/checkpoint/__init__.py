@@ -159,5 +159,5 @@ def _numpy_state():
     return np.random.get_state(legacy=False)
 
 
-generators: list[tuple[Callable, Callable]] = [(_numpy_state, np.random.set_state)]
+generators: list[tuple[Callable, Callable]] = [(_numpy_state, lambda state: np.random.set_state(state))]
 """Pairs of functions that get and set a generator's state, restored when :func:`checkpoint` runs a function again."""

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from ... import _scipy
 from . import whole
 
 VECTOR = 128
@@ -180,7 +180,7 @@ class Function(NamedTuple):
 
 
 def _of_scipy(name: str) -> Function:
-    return Function(getattr(special, name), name, of_scipy=True)
+    return Function(lambda x: getattr(_scipy.special, name)(x), name, of_scipy=True)
 
 
 FUNCTIONS: dict[str, Function] = {

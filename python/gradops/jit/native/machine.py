@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib
 import pathlib
 import platform
 import sys
@@ -202,9 +203,8 @@ def _of_scipy(name: str) -> int:
     Raises:
         OSError: SciPy has none by that name and signature.
     """
-    from scipy.special import cython_special
-
-    for key, capsule in cython_special.__pyx_capi__.items():
+    functions = importlib.import_module("scipy.special.cython_special")
+    for key, capsule in functions.__pyx_capi__.items():
         fused = key.startswith("__pyx_fuse_") and key[len("__pyx_fuse_0") :] == name
         if (key == name or fused) and _name_of(capsule) == _SIGNATURE:
             return _pointer_of(capsule, _SIGNATURE)

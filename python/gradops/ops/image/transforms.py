@@ -11,6 +11,7 @@ import operator
 
 import numpy as np
 
+from ... import _scipy
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, Given, ShapeError
 from .. import _checks
@@ -297,12 +298,10 @@ def elastic_transform(
 
     def places(height, width, count):
         field = np.random.default_rng(seed).standard_normal((2, count, height, width)) * sigma
-        from scipy import ndimage  # slow to import, and seldom needed
-
         reach = int(6 * sigma) // 2
         bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
         for axis in (2, 3):
-            field = ndimage.correlate1d(field, bell / bell.sum(), axis, mode="constant")
+            field = _scipy.ndimage.correlate1d(field, bell / bell.sum(), axis, mode="constant")
         rows, columns = alpha * field + np.indices((height, width))[:, None]
         return constant(rows, images), constant(columns, images)
 

@@ -1,0 +1,16 @@
+"""SciPy's modules, as attributes that are imported when they are first read.
+
+Importing them takes longer than importing all of gradops, which most programs then use without them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = globals()[name] = importlib.import_module(f"scipy.{name}")
+    return module

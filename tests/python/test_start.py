@@ -1,0 +1,64 @@
+"""What `import gradops` imports: NumPy, and of the rest what is quick; no time is measured here."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gradops import _source, ops
+
+SLOW = ("scipy", "numpy.random", "numpy.testing", "numpy.f2py", "unittest", "asyncio", "multiprocessing")
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a fresh Python has after ``code``."""
+    program = f"import sys\n{code}\nprint(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_what_takes_long_is_not_imported_at_once():
+    new = modules_after("import gradops") - modules_after("import numpy")
+    assert not [m for m in new for slow in SLOW if m == slow or m.startswith(slow + ".")]
+    outside = {m.partition(".")[0] for m in new} - sys.stdlib_module_names - {"gradops"}
+    assert not outside, f"{outside} are imported by `import gradops`"
+
+
+def test_derivatives_of_what_numpy_computes_import_no_scipy():
+    code = "import gradops as g\ng.grad(lambda x: g.ops.softmax(x * x)[0])(g.ops.array([1.0, 2.0]))"
+    assert not [m for m in modules_after(code) if m.partition(".")[0] == "scipy"]
+
+
+@pytest.mark.parametrize(
+    ("call", "module"),
+    [
+        ("erfinv(0.5)", "scipy.special"),
+        ("cholesky([[2.0]])", "scipy.linalg"),
+        ("fft((np.ones(4), np.ones(4)))", "scipy.fft"),
+        ("stft(np.ones(8), 4, 2, 4, window='hann')", "scipy.signal"),
+    ],
+)
+def test_a_module_of_scipy_is_imported_when_it_is_used(call, module):
+    assert module in modules_after(f"import numpy as np\nfrom gradops import ops\nops.{call}")
+
+
+def test_functions_alike_are_compiled_once_and_shown_apart():
+    scopes = [{"value": 1}, {"value": 2}]
+    first, second = (
+        _source.alike(f"\ndef {name}(x):\n    return x + value\n", name, f"test {name}", scope)
+        for name, scope in zip(("first", "second"), scopes)
+    )
+    assert (first(1), second(1)) == (2, 3)
+    assert first.__code__.co_consts is second.__code__.co_consts
+    for name, made in (("first", first), ("second", second)):
+        assert (made.__code__.co_name, made.__code__.co_filename) == (name, f"<gradops test {name}>")
+    with pytest.raises(TypeError) as caught:
+        second("a")
+    assert caught.traceback[-1].name == "second" and "x + value" in str(caught.traceback[-1].statement)
+
+
+def test_lgamma_has_the_dtype_of_its_argument():
+    for dtype in ("float16", "float32", "float64"):
+        assert ops.lgamma(np.array([-np.inf, 3.0], dtype)).dtype == dtype
