@@ -119,7 +119,10 @@ def each(f, value, *others):
 
 
 def picture(trained: dict, path: str) -> None:
-    """Source in grey, target in its true colours, and where each network draws the line."""
+    """Source in grey, target in its true colours, and where the first library's networks draw the line.
+
+    The ground is transparent and the words are grey, for light pages and dark ones.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -129,17 +132,23 @@ def picture(trained: dict, path: str) -> None:
     (x, _), (z, u) = moons(400, 0.0, rng), moons(400, ANGLE, rng)
     side = np.linspace(-2, 2, 200)
     grid = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
-    figure, axes = plt.subplots(1, len(trained), figsize=(3 * len(trained), 3.4), squeeze=False)
-    for axis, ((backend, adversarial), (found, parameters)) in zip(axes[0], trained.items()):
-        points = backends.by_name(backend).convert(grid)
+    libraries = list(dict.fromkeys(backend for backend, _ in trained))
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.1))
+    for axis, adversarial in zip(axes, (False, True)):
+        points = backends.by_name(libraries[0]).convert(grid)
+        parameters = trained[libraries[0], adversarial][1]
         logits = np.asarray(network(parameters["label"], features(parameters, points))).reshape(200, 200)
-        axis.contourf(side, side, logits > 0, levels=1, alpha=0.25, cmap="coolwarm")
-        axis.scatter(*x.T, s=3, color="0.7")
-        axis.scatter(*z.T, s=4, c=u, cmap="coolwarm")
+        axis.contourf(side, side, logits > 0, levels=[-0.5, 0.5, 1.5], colors=["#4c8bf5", "#f0803c"], alpha=0.22)
+        axis.scatter(*x.T, s=5, color="#909090", linewidths=0)
+        axis.scatter(*z.T, s=9, c=np.where(u > 0.5, "#f0803c", "#4c8bf5"), linewidths=0)
         axis.set(aspect="equal", xticks=[], yticks=[])
-        reversal = "gradient reversal" if adversarial else "no reversal"
-        axis.set_title(f"{backend}, {reversal}\ntarget accuracy {found['target']:.1%}", fontsize=10)
-    figure.savefig(path, dpi=100, bbox_inches="tight")
+        for spine in axis.spines.values():
+            spine.set_color("#909090")
+        right = ", ".join(f"{library} {trained[library, adversarial][0]['target']:.1%}" for library in libraries)
+        reversal = "Gradient reversal" if adversarial else "No reversal"
+        axis.set_title(reversal, fontsize=13, color="#808080", weight="bold")
+        axis.set_xlabel(f"right on the coloured moons:\n{right}", fontsize=11, color="#808080")
+    figure.savefig(path, dpi=120, bbox_inches="tight", transparent=True)
     plt.close(figure)
 
 

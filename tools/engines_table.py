@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of README.md of what works in which engine, from tools/engines.csv, which the tests write.
+"""Writes docs/engines.md's table of what works in which engine, from tools/engines.csv, which the tests write.
 
 tools/engines_table.py            write it
 tools/engines_table.py --check    fail if it is stale
@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
-PAGE = ROOT / "README.md"
+PAGE = ROOT / "docs" / "engines.md"
 
 
 def table() -> str:
@@ -42,7 +42,7 @@ def main() -> int:
     if "--check" in sys.argv:
         stale = page_with_table(text) != text
         if stale:
-            print("README.md is stale: run tools/engines_table.py", file=sys.stderr)
+            print("docs/engines.md is stale: run tools/engines_table.py", file=sys.stderr)
         return int(stale)
     PAGE.write_text(page_with_table(text))
     return 0

@@ -1,4 +1,4 @@
-"""README.md's table of engines is what the tests have found, of all that they try."""
+"""The table of docs/engines.md is what the tests have found, of all that they try."""
 
 from __future__ import annotations
 
