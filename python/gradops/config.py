@@ -1,4 +1,4 @@
-"""Settings: the default backend and the default float type.
+"""Settings: the default backend, the default float type, and what is done where a gradient would be lost.
 
 The default backend serves only calls in which there is no tensor (numbers, lists, R vectors);
 wherever there is one, the tensor chooses. Settings made by a scope are local to the thread or task.
@@ -13,11 +13,24 @@ from . import backends
 from ._scopes import Ends, EndsOfThread, Scope
 from .backends.tracing import constant
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
+from .errors import ArgumentError, Given
 
-__all__ = ["backend", "epsilon", "floatx", "set_backend", "set_epsilon", "set_floatx", "use_backend"]
+__all__ = [
+    "backend",
+    "epsilon",
+    "floatx",
+    "lost_gradients",
+    "set_backend",
+    "set_epsilon",
+    "set_floatx",
+    "set_lost_gradients",
+    "use_backend",
+    "use_lost_gradients",
+]
 
 _scoped: ContextVar[str | None] = ContextVar("gradops_backend", default=None)
-_settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy"}
+_scoped_losses: ContextVar[str | None] = ContextVar("gradops_lost_gradients", default=None)
+_settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy", "lost_gradients": "error"}
 
 
 @constant
@@ -70,6 +83,58 @@ class use_backend(Scope):
 
 _ends = Ends("gradops_backends")
 _ends_of_thread = EndsOfThread()
+
+
+def lost_gradients() -> str:
+    """What is done where a function that is being differentiated would lose a gradient: ``"error"`` unless set."""
+    return _scoped_losses.get() or _settings["lost_gradients"]
+
+
+def set_lost_gradients(action: str) -> None:
+    """Choose what is done where a function that is being differentiated would lose a gradient.
+
+    ``float(x)`` of a variable that requires a gradient is a number without one, so the derivative would be 0 there. In
+    a function that :func:`gradops.grad`, ``value_and_grad`` and :mod:`gradops.functional` differentiate this is an
+    error in every call, also for ``int()``, ``complex()``, a text put into a string, and NumPy's result for tensors of
+    another library. Outside of such functions, where ``backward()`` may never be called, it is a warning.
+
+    Args:
+        action: ``"error"``, or ``"warn"``: a warning there too, and 0.
+
+    Raises:
+        ArgumentError: any other action.
+    """
+    _settings["lost_gradients"] = _action(action)
+
+
+class use_lost_gradients(Scope):
+    """Scope in which :func:`set_lost_gradients` holds, in this thread or task only; ``with`` or decorator.
+
+    Raises:
+        ArgumentError: as of :func:`set_lost_gradients`.
+    """
+
+    def __init__(self, action: str):
+        self._action = _action(action)
+
+    def __enter__(self) -> None:
+        before = _scoped_losses.get()
+        _scoped_losses.set(self._action)
+        _ends.push(self, lambda: _scoped_losses.set(before))
+
+    def __exit__(self, *error) -> None:
+        _ends.leave(self)
+
+    def _again(self) -> use_lost_gradients:
+        return use_lost_gradients(self._action)
+
+
+def _action(given) -> str:
+    if given not in ("error", "warn"):
+        raise ArgumentError(
+            '`action` must be "error" or "warn"; got {given}.', argument="action", given=Given(repr(given), given)
+        )
+    return given
 
 
 def default_backend() -> backends.Backend:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Parameter, Variable, autodiff, ops
+from gradops import Parameter, Variable, autodiff, config, functional, ops
 from gradops.autodiff import draw, inspection, no_grad, state, to_dot
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
@@ -108,7 +108,7 @@ def test_a_python_number_loses_the_gradient():
             convert(v)
         assert len(caught) == 1 and caught[0].filename == __file__
     with pytest.warns(UserWarning, match="ops.sin"):
-        gradops.grad(math.sin)(1.0)
+        math.sin(v[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         s = ops.sum(v)
@@ -117,6 +117,91 @@ def test_a_python_number_loses_the_gradient():
         assert float(s.detach()) == float(gradops.stop_gradient(s)) == float(Variable(3.5)) == 3.5
         with no_grad():
             assert float(s) == 3.5
+
+
+def fills(x):
+    """An array of NumPy's that is filled with a variable's elements."""
+    out = np.zeros(2)
+    out[0] = x[0]
+    return out.sum() * x[1]
+
+
+LOSING = {
+    "math": lambda x: math.sin(x[0]) * x[1],
+    "float": lambda x: float(x[0]) * x[1],
+    "int": lambda x: int(x[0]) * x[1],
+    "complex": lambda x: ops.real(complex(x[0]) * x[1]),
+    "fills": fills,
+    "sum": lambda x: math.fsum(x) * x[1],
+    "checkpoint": lambda x: gradops.checkpoint(lambda z: float(z[0]) * z[1])(x),
+    "nested": lambda x: float(gradops.grad(lambda z: z[0] ** 2 * z[1])(x)[0]) * x[1],
+    "closed over": lambda x: gradops.grad(lambda z: float(x[0]) * z)(x[1]),
+}
+DERIVATIVES = {
+    "grad": lambda f, x: gradops.grad(f)(x),
+    "value_and_grad": lambda f, x: gradops.value_and_grad(f)(x),
+    "jacobian": functional.jacobian,
+    "hessian": functional.hessian,
+    "vjp": functional.vjp,
+    "jvp": lambda f, x: functional.jvp(f, x, x),
+    "hvp": lambda f, x: functional.hvp(f, x, x),
+    "vhp": lambda f, x: functional.vhp(f, x, x),
+    "root": lambda f, x: functional.root(lambda z: ops.stack([f(z), z[1]]), x),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("way", LOSING)
+def test_a_function_that_is_differentiated_loses_no_gradient(way, derivative):
+    """A number without a gradient there would be a derivative of 0: an error in every call, or a warning if so set."""
+    x = np.array([1.5, 2.0])
+    for _ in range(2):
+        with pytest.raises(GradientError, match="was made a Python (float|int|complex)") as caught:
+            DERIVATIVES[derivative](LOSING[way], x)
+        assert "ops.stack" in str(caught.value) and "set_lost_gradients" in str(caught.value)
+    if derivative != "root":  # which does not converge with such a derivative
+        with config.use_lost_gradients("warn"), pytest.warns(UserWarning, match="no gradient goes through it"):
+            DERIVATIVES[derivative](LOSING[way], x)
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])
+def test_what_is_no_loss_is_none_in_a_differentiated_function_either(library):
+    def f(x):
+        assert x[0] > 0 and bool(x[0])
+        scale = float(gradops.stop_gradient(x[0])) + x[0].item() + float(ops.floor(x[0]))
+        with no_grad():
+            scale += float(x[0])
+        own = gradops.custom_gradient(lambda z: (z * float(z), lambda upstream: upstream * 5.0))
+        return own(x[0]) * scale
+
+    x = Variable(over(library, [1.5, 2.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = gradops.grad(f)(x)
+    np.testing.assert_allclose(ops.convert_to_numpy(found.data), [5 * 5.5, 0])
+
+
+def test_lost_gradients_are_warned_of_where_that_is_set():
+    assert config.lost_gradients() == "error"
+    f = LOSING["float"]
+    config.set_lost_gradients("warn")
+    try:
+        with pytest.warns(UserWarning, match="no gradient goes through it"):
+            np.testing.assert_array_equal(gradops.grad(f)(np.array([1.5, 2.0])), [0, 1.5])
+        with config.use_lost_gradients("error"), pytest.raises(GradientError):
+            gradops.grad(f)(np.array([1.5, 2.0]))
+    finally:
+        config.set_lost_gradients("error")
+    for set_it in (config.set_lost_gradients, config.use_lost_gradients):
+        with pytest.raises(ArgumentError, match='`action` must be "error" or "warn"; got \'ignore\''):
+            set_it("ignore")
+    assert config.lost_gradients() == "error"
+
+    v = leaf(1.5, 2.0)
+    with pytest.raises(GradientError):
+        gradops.grad(f)(v)
+    with pytest.warns(UserWarning, match="no gradient goes through it"):  # outside, also after an error inside
+        float(v[0])
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax", "tensorflow"])

@@ -14,7 +14,7 @@ from ..ops import creation
 from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS, Node
-from .modes import enable_grad, own_gradient, recording
+from .modes import enable_grad, recording, with_own_gradient
 from .record import record
 from .state import moment
 from .variable import Variable, attach_new, wrap
@@ -32,11 +32,7 @@ def derivatives_of(backend: backends.Backend, values) -> Derivatives:
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     start = graph.clock()
-    token = own_gradient.set(True)
-    try:
-        values, pull = run(*inputs)
-    finally:
-        own_gradient.reset(token)
+    values, pull = with_own_gradient(run, *inputs)
     values = _of_their_own(values, inputs)
     if not recording.get():
         return [wrap(v.data) if isinstance(v, Variable) and v.requires_grad else v for v in values]

@@ -1,13 +1,17 @@
-"""Whether operations are recorded: one flag, local to the thread or asyncio task."""
+"""Whether operations are recorded: one flag, local to the thread or asyncio task; and what a loss of a gradient is."""
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
 
+from .. import config
 from .._scopes import Ends, EndsOfThread, Scope
+from ..backends.tracing import reading
+from ..errors import GradientError
 from . import torch_tape
 
 recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
@@ -18,8 +22,56 @@ def is_grad_enabled() -> bool:
     return recording.get()
 
 
-own_gradient: ContextVar[bool] = ContextVar("gradops_own_gradient", default=False)
-"""Whether a function runs whose gradient is its own, so that what leaves the graph in it loses nothing."""
+_inside: ContextVar[str] = ContextVar("gradops_inside", default="")
+"""What the innermost function of the user's is that runs: "differentiated", one whose gradient is its "own", or ""."""
+
+
+def differentiated(f: Callable, *args, **kwargs):
+    """``f(*args, **kwargs)`` as a function of the user's that is being differentiated."""
+    if reading():  # torch.compile follows no settings of a task
+        return f(*args, **kwargs)
+    token = _inside.set("differentiated")
+    try:
+        return f(*args, **kwargs)
+    except ValueError as error:
+        if isinstance(error.__cause__, GradientError):  # NumPy's "setting an array element" of a `float()` that raised
+            raise error.__cause__ from None
+        raise
+    finally:
+        _inside.reset(token)
+
+
+def with_own_gradient(f: Callable, *args):
+    """``f(*args)`` as a function whose gradient is its own, so that what leaves the graph in it loses nothing."""
+    token = _inside.set("own")
+    try:
+        return f(*args)
+    finally:
+        _inside.reset(token)
+
+
+def is_differentiated() -> bool:
+    """Whether this runs in a function that is being differentiated."""
+    return _inside.get() == "differentiated"
+
+
+def lose_gradient(what: str, hint: str, level: int, inside: bool = False) -> None:
+    """Say that a gradient would be lost silently: an error in a function that is differentiated, else a warning.
+
+    Args:
+        what, hint: what loses it, and what keeps it.
+        level: of the warning: 1 is the caller.
+        inside: that it is the result of such a function.
+
+    Raises:
+        GradientError: there, unless ``config.set_lost_gradients("warn")`` has it otherwise.
+    """
+    where = "differentiated" if inside else _inside.get()
+    if where == "own":
+        return
+    if where and config.lost_gradients() == "error":
+        raise GradientError(what, hint=f'{hint}; `gradops.config.set_lost_gradients("warn")` has a warning instead')
+    warnings.warn(f"{what}\nHint: {hint}", stacklevel=level + 1)
 
 
 _inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)

@@ -17,7 +17,7 @@ from ..ops import conversion
 from ..ops._checks import plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
-from .modes import recording
+from .modes import lose_gradient, recording
 from .seeds import no_gradient
 from .state import clock, packers, watchers
 
@@ -272,25 +272,25 @@ class Variable:
         return bool(self.data)
 
     def __float__(self) -> float:
-        self._warn_of_number("float")
+        self._refuse_number("float")
         return float(self.data)
 
     def __int__(self) -> int:
-        self._warn_of_number("int")
+        self._refuse_number("int")
         return int(self.data)
 
     def __complex__(self) -> complex:
-        self._warn_of_number("complex")
+        self._refuse_number("complex")
         return complex(self.data)
 
-    def _warn_of_number(self, kind: str) -> None:
-        """Warn that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
+    def _refuse_number(self, kind: str) -> None:
+        """Say that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
         if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
-            warnings.warn(
-                f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it. Use "
-                "gradops functions (`ops.sin` for `math.sin`, `ops.stack` to fill an array) to keep it; `x.item()` "
-                "or `float(stop_gradient(x))` if only the value is wanted.",
-                stacklevel=3,
+            lose_gradient(
+                f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it.",
+                "use gradops functions (`ops.sin` for `math.sin`, `ops.stack` to fill an array) to keep it; `x.item()` "
+                "or `float(stop_gradient(x))` if only the value is wanted",
+                3,
             )
 
     def __index__(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from .. import _tree, backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
+from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
 from ..ops import _checks, conversion
@@ -54,7 +54,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             filled = list(args)
             for i, part in zip(chosen, _tree.unflatten(form, xs)):
                 filled[i] = part
-            result = f(*filled, **kwargs)
+            result = differentiated(f, *filled, **kwargs)
             if has_aux:
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")
@@ -172,10 +172,12 @@ def no_slope(
 def warn_of_numpy(y, backend: backends.Backend, argument: str = "f") -> None:
     """Say that NumPy's value for tensors of another library is a constant: TensorFlow's become arrays in silence."""
     if isinstance(y, (np.ndarray, np.generic)) and backend.derivatives.native:
-        warnings.warn(
+        lose_gradient(
             f"`{argument}` returned NumPy's {type(y).__name__} for tensors of {backend.name}: its gradient is 0: none "
-            f"goes through NumPy's functions. Use gradops' or {backend.name}'s; return a constant as a Python number.",
-            stacklevel=5,
+            "goes through NumPy's functions.",
+            f"use gradops' or {backend.name}'s; return a constant as a Python number",
+            5,
+            inside=True,
         )
 
 

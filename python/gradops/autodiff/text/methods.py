@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from opcode import opname
 from typing import Any
 
-from ..modes import own_gradient, recording
+from ..modes import lose_gradient, recording
 from ..variable import Variable
 from . import operations
 
@@ -82,13 +81,13 @@ def _in_percent() -> bool:
 
 
 def warn_of_string(variable: Variable, how: str, level: int) -> None:
-    """Warn that feedback ends here, where it would be lost without a word."""
-    if variable._active and recording.get() and not own_gradient.get():
-        warnings.warn(
-            f"a text variable that requires feedback was {how}: no feedback goes through it. Use `+`, "
-            "`template.format(x)` on a variable, or `gradops.autodiff.text.format`; `x.item()` if only the string is "
-            "wanted.",
-            stacklevel=level,
+    """Say that feedback ends here, where it would be lost without a word."""
+    if variable._active and recording.get():
+        lose_gradient(
+            f"a text variable that requires feedback was {how}: no feedback goes through it.",
+            "use `+`, `template.format(x)` on a variable, or `gradops.autodiff.text.format`; `x.item()` if only the "
+            "string is wanted",
+            level,
         )
 
 
