@@ -35,7 +35,17 @@ _settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy", "los
 
 @constant
 def backend() -> str:
-    """Name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``."""
+    """Name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``.
+
+    Examples:
+        >>> from gradops import config
+        >>> with config.use_backend("numpy"):
+        ...     print(config.backend())
+        numpy
+
+    See Also:
+        :func:`set_backend`, :func:`use_backend`.
+    """
     return _scoped.get() or _settings["backend"]
 
 
@@ -47,6 +57,18 @@ def set_backend(name: str) -> None:
 
     Raises:
         BackendError: an unknown or uninstalled backend; the setting stays what it was.
+
+    Examples:
+        Numbers and lists go to it, tensors stay what they are:
+
+        >>> import gradops
+        >>> gradops.config.set_backend("numpy")
+        >>> gradient = gradops.grad(lambda x: x**2)(3.0)
+        >>> print(type(gradient).__module__, gradient)
+        numpy 6.0
+
+    See Also:
+        :func:`use_backend` for a block, :func:`backend`, :func:`gradops.to`.
     """
     backends.by_name(name).prepare(floatx())
     _settings["backend"] = name
@@ -60,6 +82,21 @@ class use_backend(Scope):
 
     Raises:
         BackendError: an unknown or uninstalled backend.
+
+    Examples:
+        >>> import gradops
+        >>> with gradops.config.use_backend("numpy"):
+        ...     print(gradops.grad(lambda x: x**2)(3.0))
+        6.0
+
+        This needs ``gradops[torch]``:
+
+        >>> with gradops.config.use_backend("torch"):
+        ...     gradops.grad(lambda x: x**2)(3.0)
+        tensor(6., dtype=torch.float64)
+
+    See Also:
+        :func:`set_backend`, :func:`backend`.
     """
 
     def __init__(self, name: str):
@@ -86,7 +123,16 @@ _ends_of_thread = EndsOfThread()
 
 
 def lost_gradients() -> str:
-    """What is done where a function that is being differentiated would lose a gradient: ``"error"`` unless set."""
+    """What is done where a function that is being differentiated would lose a gradient: ``"error"`` unless set.
+
+    Examples:
+        >>> from gradops import config
+        >>> config.lost_gradients()
+        'error'
+
+    See Also:
+        :func:`set_lost_gradients`, :func:`use_lost_gradients`.
+    """
     return _scoped_losses.get() or _settings["lost_gradients"]
 
 
@@ -103,6 +149,17 @@ def set_lost_gradients(action: str) -> None:
 
     Raises:
         ArgumentError: any other action.
+
+    Examples:
+        >>> import gradops
+        >>> gradops.config.set_lost_gradients("error")
+        >>> gradops.grad(lambda x: x * float(x))(3.0)
+        Traceback (most recent call last):
+            ...
+        gradops.errors.GradientError: a variable that requires a gradient was made a Python float: ...
+
+    See Also:
+        :func:`use_lost_gradients` for a block, :func:`lost_gradients`.
     """
     _settings["lost_gradients"] = _action(action)
 
@@ -112,6 +169,17 @@ class use_lost_gradients(Scope):
 
     Raises:
         ArgumentError: as of :func:`set_lost_gradients`.
+
+    Examples:
+        A part that shall be a constant says so; then nothing is lost:
+
+        >>> import gradops
+        >>> with gradops.config.use_lost_gradients("error"):
+        ...     print(gradops.grad(lambda x: x * float(gradops.stop_gradient(x)))(3.0))
+        3.0
+
+    See Also:
+        :func:`set_lost_gradients`, :func:`gradops.stop_gradient`.
     """
 
     def __init__(self, action: str):

@@ -10,7 +10,16 @@ _settings: dict = {"floatx": "float64", "epsilon": 1e-7}
 
 
 def floatx() -> str:
-    """The dtype of numbers without one of their own: ``"float64"`` unless set otherwise."""
+    """The dtype of numbers without one of their own: ``"float64"`` unless set otherwise.
+
+    Examples:
+        >>> from gradops import config
+        >>> config.floatx()
+        'float64'
+
+    See Also:
+        :func:`set_floatx`, :func:`epsilon`.
+    """
     return _settings["floatx"]
 
 
@@ -19,6 +28,16 @@ def set_floatx(dtype: str) -> None:
 
     Raises:
         ArgumentError: any other dtype.
+
+    Examples:
+        >>> import gradops
+        >>> gradops.config.set_floatx("float32")
+        >>> print(gradops.grad(lambda x: x**2)(3.0).dtype)
+        float32
+        >>> gradops.config.set_floatx("float64")
+
+    See Also:
+        :func:`floatx`.
     """
     if dtype not in FLOATS:
         raise ArgumentError(
@@ -30,7 +49,16 @@ def set_floatx(dtype: str) -> None:
 
 
 def epsilon() -> float:
-    """The small number that normalisations and losses add where nothing else is given: 1e-7."""
+    """The small number that normalisations and losses add where nothing else is given: 1e-7.
+
+    Examples:
+        >>> from gradops import config
+        >>> config.epsilon()
+        1e-07
+
+    See Also:
+        :func:`set_epsilon`, :func:`floatx`.
+    """
     return _settings["epsilon"]
 
 
@@ -39,6 +67,16 @@ def set_epsilon(value: float) -> None:
 
     Raises:
         ArgumentError: a value that is not a positive number.
+
+    Examples:
+        >>> from gradops import config
+        >>> config.set_epsilon(1e-6)
+        >>> config.epsilon()
+        1e-06
+        >>> config.set_epsilon(1e-7)
+
+    See Also:
+        :func:`epsilon`.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
         raise ArgumentError(

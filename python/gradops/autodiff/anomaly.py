@@ -44,6 +44,18 @@ class set_detect_anomaly:
         check_nan: whether a backward pass also stops where a gradient is NaN.
 
     After ``torch.autograd.set_detect_anomaly``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> x = gradops.Variable(2.0, requires_grad=True)
+        >>> with autodiff.set_detect_anomaly(True, check_nan=False):
+        ...     (x**2).backward()
+        >>> print(x.grad.numpy())
+        4.0
+
+    See Also:
+        :func:`detect_anomaly`.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -78,6 +90,24 @@ class detect_anomaly:
             with a warning that shows the forward call.
 
     After ``torch.autograd.detect_anomaly``, whose own mode it turns on too.
+
+    Examples:
+        Where a gradient became NaN: at ``sqrt``, whose slope at 0 is infinite, and 0 times that is NaN:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import autodiff, ops
+        >>> x = gradops.Variable(0.0, requires_grad=True)
+        >>> with autodiff.detect_anomaly(), np.errstate(all="ignore"):
+        ...     y = ops.sqrt(x) * 0.0
+        ...     try:
+        ...         y.backward()
+        ...     except gradops.errors.GradientError as error:
+        ...         print(str(error).partition(".")[0])
+        `sqrt` returned NaN as the gradient of its input 0
+
+    See Also:
+        :func:`set_detect_anomaly`, to turn it on for good; ``gradops.autodiff.profiler.profile``.
     """
 
     def __init__(self, check_nan: bool = True):

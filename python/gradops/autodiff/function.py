@@ -103,6 +103,27 @@ class Function:
     Gradient:
         ``backward``'s; differentiable again if ``backward`` is made of recorded operations, unless it is
         decorated with :func:`once_differentiable`. After ``torch.autograd.Function``.
+
+    Examples:
+        A ReLU whose gradient lets a little through below 0:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import autodiff, ops
+        >>> class LeakyBackward(autodiff.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return ops.maximum(x, 0.0)
+        ...     @staticmethod
+        ...     def backward(ctx, upstream):
+        ...         (x,) = ctx.saved_tensors
+        ...         return ops.where(x > 0, upstream, 0.1 * upstream)
+        >>> print(gradops.grad(lambda x: ops.sum(LeakyBackward.apply(x)))(np.array([-1.0, 2.0])))
+        [0.1 1. ]
+
+    See Also:
+        :func:`gradops.custom_gradient`, which needs no class; :func:`once_differentiable`.
     """
 
     evaluator = False
@@ -379,6 +400,29 @@ def once_differentiable(backward: Callable) -> Callable:
 
     Raises:
         GradientError: (a RuntimeError) when its result is differentiated.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> class Square(autodiff.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     @autodiff.once_differentiable
+        ...     def backward(ctx, upstream):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * upstream
+        >>> print(gradops.grad(Square.apply)(3.0))
+        6.0
+        >>> gradops.grad(gradops.grad(Square.apply))(3.0)
+        Traceback (most recent call last):
+            ...
+        gradops.errors.GradientError: this gradient was marked once_differentiable: it cannot be differentiated again.
+
+    See Also:
+        :class:`Function`.
     """
 
     @functools.wraps(backward)

@@ -32,6 +32,26 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
 
     Gradient:
         As ``torch.autograd.backward`` (Paszke et al. 2017). Safe to call from several threads: each adds its own.
+
+    Examples:
+        Of two losses at once:
+
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> w = gradops.Variable(2.0, requires_grad=True)
+        >>> autodiff.backward([w**2, 3.0 * w])
+        >>> print(w.grad.numpy())
+        7.0
+
+        Of a vector, with the gradient to start from:
+
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> autodiff.backward(x**2, gradops.ops.array([1.0, 10.0]))
+        >>> print(x.grad.numpy())
+        [ 2. 40.]
+
+    See Also:
+        :func:`grad`, which returns gradients instead; ``Variable.backward``.
     """
     roots = _sequence(variables)
     given = None if grad_variables is None else _remarks(roots, _sequence(grad_variables))
@@ -92,6 +112,20 @@ def grad(
 
     Gradient:
         As ``torch.autograd.grad``; differentiable with ``create_graph=True``.
+
+    Examples:
+        The second derivative, from a first one that is recorded:
+
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> x = gradops.Variable(2.0, requires_grad=True)
+        >>> (first,) = autodiff.grad(x**3, x, create_graph=True)
+        >>> (second,) = autodiff.grad(first, x)
+        >>> print(first.item(), second.item())
+        12.0 12.0
+
+    See Also:
+        :func:`backward`, which adds to ``grad``; :func:`gradops.gradient`; :func:`gradops.grad` of functions.
     """
     roots, targets = list(map(backends.held, _sequence(outputs))), list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
@@ -182,5 +216,16 @@ def _is_torch(value) -> bool:
 
 @method("backward")
 def _backward(self: Variable, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """:func:`gradops.autodiff.backward` from this variable."""
+    """:func:`gradops.autodiff.backward` from this variable.
+
+    Examples:
+        >>> import gradops
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> print(x.grad.numpy())
+        [2. 4.]
+
+    See Also:
+        :func:`backward`, :func:`grad`.
+    """
     backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)

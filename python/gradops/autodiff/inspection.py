@@ -141,6 +141,16 @@ def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
 
     Raises:
         GradientError: nothing was recorded.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> print(autodiff.to_dot((x**2).sum()).splitlines()[0])
+        digraph gradient {
+
+    See Also:
+        :func:`draw` for a list.
     """
     found = boxes(y, params)
     lines = ["digraph gradient {", "  rankdir=BT;", '  node [fontname="sans-serif", fontsize=11];']
@@ -168,6 +178,20 @@ def draw(y, path, params: Mapping[str, Any] | None = None) -> pathlib.Path:
     Raises:
         GradientError: nothing was recorded.
         BackendError: a format that needs graphviz, which is not installed.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> (slope,) = autodiff.grad((x**2).sum(), x, create_graph=True)
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = autodiff.draw(slope.sum(), pathlib.Path(folder) / "slope.dot")
+        ...     print(path.name)
+        slope.dot
+
+    See Also:
+        :func:`to_dot` for a picture.
     """
     path = pathlib.Path(path)
     kind = path.suffix[1:]

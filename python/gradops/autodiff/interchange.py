@@ -36,6 +36,22 @@ def to(x, backend: str, device=None):
 
     Gradient:
         None between libraries; inside of one it is the upstream gradient.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> x = np.array([1.0, 2.0])
+        >>> gradops.to(x, "numpy") is x
+        True
+
+        This needs ``gradops[torch]``; the derivative is then PyTorch's:
+
+        >>> y = gradops.to(x, "torch")
+        >>> print(gradops.grad(lambda y: (y**2).sum())(y))
+        tensor([2., 4.], dtype=torch.float64)
+
+    See Also:
+        ``gradops.ops.convert_to_numpy``, :func:`gradops.config.use_backend` for where numbers go.
     """
     target = backends.by_name(backend)
     if isinstance(x, Variable):

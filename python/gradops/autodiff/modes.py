@@ -18,7 +18,19 @@ recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on variables (and on torch tensors) are recorded for differentiation."""
+    """Whether operations on variables (and on torch tensors) are recorded for differentiation.
+
+    Examples:
+        >>> from gradops import autodiff
+        >>> with autodiff.no_grad():
+        ...     print(autodiff.is_grad_enabled())
+        False
+        >>> autodiff.is_grad_enabled()
+        True
+
+    See Also:
+        :func:`no_grad`, :func:`set_grad_enabled`.
+    """
     return recording.get()
 
 
@@ -189,13 +201,43 @@ class no_grad(_Mode):
 
     Use as ``with no_grad():`` or as decorator, with or without parentheses, on functions, coroutines
     and generators. Local to the thread or task and restored on error. After ``torch.no_grad``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> w = gradops.Variable(2.0, requires_grad=True)
+        >>> with autodiff.no_grad():
+        ...     constant = w**2
+        >>> print(constant.requires_grad)
+        False
+        >>> (w * constant).backward()
+        >>> print(w.grad.numpy())
+        4.0
+
+    See Also:
+        :func:`enable_grad`, :func:`inference_mode`, :func:`gradops.stop_gradient_scope`, which records inside.
     """
 
     value = False
 
 
 class enable_grad(_Mode):
-    """Scope in which operations are recorded again, inside a :class:`no_grad`. After ``torch.enable_grad``."""
+    """Scope in which operations are recorded again, inside a :class:`no_grad`. After ``torch.enable_grad``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> w = gradops.Variable(2.0, requires_grad=True)
+        >>> with autodiff.no_grad():
+        ...     with autodiff.enable_grad():
+        ...         loss = w**2
+        >>> loss.backward()
+        >>> print(w.grad.numpy())
+        4.0
+
+    See Also:
+        :func:`no_grad`, :func:`set_grad_enabled`.
+    """
 
     value = True
 
@@ -205,6 +247,20 @@ class inference_mode(_Mode):
 
     Torch tensors made inside are torch's inference tensors. ``inference_mode(False)`` is a scope in which
     operations are recorded. After ``torch.inference_mode``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> w = gradops.Variable(2.0, requires_grad=True)
+        >>> with autodiff.inference_mode(), autodiff.enable_grad():
+        ...     print((w**2).requires_grad)
+        False
+        >>> (w**2).backward()
+        >>> print(w.grad.numpy())
+        4.0
+
+    See Also:
+        :func:`no_grad`.
     """
 
     value = False
@@ -228,7 +284,26 @@ class inference_mode(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s."""
+    """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s.
+
+    Examples:
+        One function for training and for evaluation:
+
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> w = gradops.Variable(2.0, requires_grad=True)
+        >>> def predict(train):
+        ...     with autodiff.set_grad_enabled(train):
+        ...         return w**2
+        >>> predict(train=False).requires_grad
+        False
+        >>> predict(train=True).backward()
+        >>> print(w.grad.numpy())
+        4.0
+
+    See Also:
+        :func:`no_grad`, :func:`enable_grad`, :func:`is_grad_enabled`.
+    """
 
     _restore: Callable[[], None]
 

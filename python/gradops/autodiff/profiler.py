@@ -118,6 +118,22 @@ class profile:
         GradientError: results asked for inside the scope.
 
     After ``torch.autograd.profiler.profile``.
+
+    Examples:
+        What a backward pass consists of, and how often:
+
+        >>> import gradops
+        >>> from gradops.autodiff import profiler
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> with profiler.profile() as prof:
+        ...     (x * x).sum().backward()
+        >>> print(x.grad.numpy())
+        [2. 4.]
+        >>> print(sorted(entry.name for entry in prof.key_averages()))
+        ['broadcast_to', 'multiply', 'multiply backward', 'sum', 'sum backward']
+
+    See Also:
+        :func:`gradops.autodiff.detect_anomaly`, :func:`gradops.autodiff.draw`.
     """
 
     def __init__(self, enabled: bool = True, *, record_shapes: bool = True, with_torch: bool | None = None):

@@ -45,6 +45,28 @@ class Variable:
 
     Gradient:
         Reverse mode over recorded operations, as in PyTorch's autograd (Paszke et al. 2017).
+
+    Examples:
+        >>> import gradops
+        >>> x = gradops.Variable([1.0, 2.0, 3.0], requires_grad=True)
+        >>> y = (x**2).sum()
+        >>> y.backward()
+        >>> print(x.grad.numpy())
+        [2. 4. 6.]
+
+        A gradient descent, whose steps are not recorded:
+
+        >>> w = gradops.Variable(0.0, requires_grad=True)
+        >>> for _ in range(50):
+        ...     loss = (w - 3.0) ** 2
+        ...     loss.backward()
+        ...     w.data = w.data - 0.1 * w.grad.data
+        ...     w.grad = None
+        >>> print(w.data.round(3))
+        3.0
+
+    See Also:
+        :class:`Parameter`, :func:`gradops.autodiff.backward`, :func:`gradops.grad` for functions of plain arrays.
     """
 
     _active: bool = False
@@ -398,7 +420,18 @@ def method(name: str) -> Callable:
 
 
 class Parameter(Variable):
-    """A :class:`Variable` that requires a gradient unless told otherwise: what a model learns."""
+    """A :class:`Variable` that requires a gradient unless told otherwise: what a model learns.
+
+    Examples:
+        >>> import gradops
+        >>> w = gradops.Parameter([1.0, -2.0])
+        >>> (w * w).sum().backward()
+        >>> print(w.requires_grad, w.grad.numpy())
+        True [ 2. -4.]
+
+    See Also:
+        :class:`Variable`.
+    """
 
     def __init__(self, data="", requires_grad: bool = True, role: str | None = None):
         super().__init__(data, requires_grad, role)

@@ -21,6 +21,23 @@ def checkpoint_policy(primitive, *avals, **params) -> bool:
     """The policy for ``jax.checkpoint`` under which what was made in a :func:`gradient_checkpoint_scope` is not saved.
 
     ``jax.checkpoint(f, policy=gradops.checkpoint_policy)`` saves everything else.
+
+    Examples:
+        This needs ``gradops[jax]``:
+
+        >>> import gradops
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> def loss(x):
+        ...     with gradops.gradient_checkpoint_scope():
+        ...         y = jnp.sin(x)
+        ...     return y * x
+        >>> f = jax.checkpoint(loss, policy=gradops.checkpoint_policy)
+        >>> print(jax.grad(f)(0.0))
+        0.0
+
+    See Also:
+        :func:`gradops.gradient_checkpoint_scope`, :func:`gradops.checkpoint`.
     """
     if primitive.name == "name":
         if params["name"] == BEGIN:

@@ -55,6 +55,31 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
         The gradient function's, once a backward pass. On JAX it is traced when the function is
         differentiated (``jax.custom_gradient``), so it cannot branch on values there. Under ``torch.func`` and in
         forward mode both functions run again for each derivative; forward mode is the gradient function's transpose.
+
+    Examples:
+        A square root whose gradient is bounded near 0:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> @gradops.custom_gradient
+        ... def safe_sqrt(x):
+        ...     y = ops.sqrt(x)
+        ...     return y, lambda upstream: upstream * ops.minimum(0.5 / ops.maximum(y, 1e-12), 10.0)
+        >>> print(gradops.grad(lambda x: ops.sum(safe_sqrt(x)))(np.array([0.0, 0.25, 4.0])))
+        [10.    1.    0.25]
+
+        The two functions may be given apart; the gradient function then takes the arguments too:
+
+        >>> def limited(x, limit, upstream):
+        ...     return ops.clip(upstream, -limit, limit), None
+        >>> clipped = gradops.custom_gradient(lambda x, limit: x, limited)
+        >>> print(gradops.grad(lambda x: 5.0 * clipped(x, 1.0))(2.0))
+        1.0
+
+    See Also:
+        :class:`gradops.autodiff.Function`, the same in PyTorch's form; :func:`scaled_gradient` and
+        :func:`stop_gradient` for what is asked for most; :func:`gradops.autodiff.gradcheck` to check it.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

@@ -26,6 +26,28 @@ def stop_gradient(variable):
 
     Gradient:
         None.
+
+    Examples:
+        A target that the loss shall not move, as of a second network:
+
+        >>> import gradops
+        >>> def loss(w):
+        ...     target = gradops.stop_gradient(2.0 * w)
+        ...     return (w - target) ** 2
+        >>> print(gradops.grad(loss)(3.0))
+        -6.0
+
+        The straight-through estimator: values are rounded, gradients pass as if they were not (Bengio et al. 2013):
+
+        >>> from gradops import ops
+        >>> def rounded(x):
+        ...     return x + gradops.stop_gradient(ops.round(x) - x)
+        >>> print(rounded(1.7), gradops.grad(lambda x: rounded(x) ** 2)(1.7))
+        2.0 4.0
+
+    See Also:
+        :func:`stop_gradient_scope` for all that is computed in a block, :func:`scaled_gradient`,
+        :func:`custom_gradient`.
     """
     leaves, form = _tree.flatten(variable)
     return _tree.unflatten(form, [_stop(x) for x in leaves])
@@ -58,6 +80,24 @@ def scaled_gradient(x, scale):
 
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
+
+    Examples:
+        Gradient reversal: what is before learns to make the loss worse (Ganin & Lempitsky 2015):
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def adversarial(features, classifier):
+        ...     return ops.sum(classifier * gradops.scaled_gradient(features, -0.5))
+        >>> features, classifier = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+        >>> for gradient in gradops.grad(adversarial, argnums=(0, 1))(features, classifier):
+        ...     print(gradient)
+        [-1.5 -2. ]
+        [1. 2.]
+
+    See Also:
+        :func:`scaled_gradient_ext`, which can also add to it; :func:`stop_gradient`; :func:`custom_gradient` for
+        any other change.
     """
     if not backends.compiling() and is_tensor(x):
         if isinstance(scale, np.generic):  # a number, too: the gradient goes on in its own dtype
@@ -86,6 +126,23 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
 
     Gradient:
         The formula above, and its own derivative at higher orders; after RETURNN's ``scaled_gradient_ext``.
+
+    Examples:
+        Half the gradient, and a tenth of its size in each row added to it:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> weights = np.array([[1.0, -3.0], [2.0, 2.0]])
+        >>> def loss(x):
+        ...     y = gradops.scaled_gradient_ext(x, scale=0.5, shift=0.1, scale_shift_by_sum_over_axis=1)
+        ...     return ops.sum(weights * y)
+        >>> print(gradops.grad(loss)(np.zeros((2, 2))))
+        [[ 0.9 -1.1]
+         [ 1.4  1.4]]
+
+    See Also:
+        :func:`scaled_gradient`, :func:`custom_gradient`.
     """
     if backends.of(x) is None and not isinstance(x, Variable):
         if backends.is_symbolic(x):
@@ -157,6 +214,17 @@ def set_requires_gradient(x) -> None:
     Raises:
         GradientError: a NumPy or JAX array, which cannot be marked: make it a ``Variable``.
         ArgumentTypeError: an integer or bool dtype.
+
+    Examples:
+        >>> import gradops
+        >>> x = gradops.Variable(3.0)
+        >>> gradops.set_requires_gradient(x)
+        >>> y = x**2
+        >>> print(gradops.gradient(y, x).item())
+        6.0
+
+    See Also:
+        :class:`gradops.Variable`, :func:`gradient`, :func:`stop_gradient`.
     """
     if isinstance(x, Variable):
         x.requires_grad_()
@@ -192,6 +260,25 @@ def gradient(y, x):
 
     Gradient:
         As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
+
+    Examples:
+        >>> import gradops
+        >>> x = gradops.Variable(3.0, requires_grad=True)
+        >>> y = x**4
+        >>> first = gradops.gradient(y, x)
+        >>> print(first.item(), gradops.gradient(first, x).item())
+        108.0 108.0
+
+        A penalty on the gradient is a term of the loss like any other:
+
+        >>> loss = y + 0.1 * first**2
+        >>> loss.backward()
+        >>> print(x.grad.numpy())
+        2440.8
+
+    See Also:
+        :func:`grad` of functions, :func:`gradops.autodiff.grad` with all of PyTorch's options,
+        ``Variable.backward``.
     """
     leaves, form = _tree.flatten(x)
     y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]

@@ -62,6 +62,18 @@ class stop_gradient_scope(_Scope):
 
     Gradient:
         None from inside to outside; after RETURNN's ``stop_gradient_scope``.
+
+    Examples:
+        >>> import gradops
+        >>> def loss(w):
+        ...     with gradops.stop_gradient_scope():
+        ...         target = 2.0 * w
+        ...     return (w - target) ** 2
+        >>> print(gradops.grad(loss)(3.0))
+        -6.0
+
+    See Also:
+        :func:`stop_gradient` for one value, :func:`gradops.autodiff.no_grad`, which has no gradient inside either.
     """
 
     def __enter__(self):

@@ -40,6 +40,21 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     Gradient:
         For ``theta``, by the implicit function theorem: ``(I - df/dx)`` is solved with, densely, and
         the iteration is not recorded (Christianson 1994; Bai et al. 2019). To any order.
+
+    Examples:
+        The square root of ``a`` by Heron's iteration; its derivative is ``1 / (2 * sqrt(a))``:
+
+        >>> import gradops
+        >>> from gradops.functional import fixed_point
+        >>> def heron(x, a):
+        ...     return 0.5 * (x + a / x)
+        >>> print(fixed_point(heron, 1.0, 2.0).round(6))
+        1.414214
+        >>> print(gradops.grad(lambda a: fixed_point(heron, 1.0, a))(4.0).round(6))
+        0.25
+
+    See Also:
+        :func:`root` for equations ``f(x) = 0``, ``gradops.ops.while_loop`` for iterations that are recorded.
     """
 
     check_functions("fixed_point", f=f)
@@ -71,6 +86,24 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
 
     Gradient:
         For ``theta``, by the implicit function theorem: ``df/dx`` is solved with, densely. To any order.
+
+    Examples:
+        The yield ``r`` of a bond, and how it moves with the price:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import root
+        >>> years = np.arange(1.0, 6.0)
+        >>> def excess(r, price):
+        ...     return ops.sum(5.0 * ops.exp(-r * years)) + 100.0 * ops.exp(-r * 5.0) - price
+        >>> print(root(excess, 0.05, 98.0).round(6))
+        0.053237
+        >>> print(gradops.grad(lambda price: root(excess, 0.05, price))(98.0).round(6))
+        -0.002247
+
+    See Also:
+        :func:`fixed_point`, whose iteration is yours.
     """
 
     check_functions("root", f=f)

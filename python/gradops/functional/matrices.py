@@ -63,6 +63,28 @@ def jacobian(
 
     Gradient:
         Differentiable as said at ``create_graph``.
+
+    Examples:
+        From polar to Cartesian coordinates:
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import jacobian
+        >>> def cartesian(polar):
+        ...     return ops.stack([polar[0] * ops.cos(polar[1]), polar[0] * ops.sin(polar[1])])
+        >>> print(jacobian(cartesian, np.array([2.0, np.pi / 2])).round(6))
+        [[ 0. -2.]
+         [ 1.  0.]]
+
+        Of several arguments, one Jacobian for each:
+
+        >>> by_a, by_b = jacobian(lambda a, b: a * b, (np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+        >>> print(by_a)
+        [[3. 0.]
+         [0. 4.]]
+
+    See Also:
+        :func:`vjp` and :func:`jvp` for a product with it, which costs one pass; :func:`hessian`.
     """
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
@@ -111,6 +133,33 @@ def hessian(
 
     Gradient:
         As of :func:`jacobian`.
+
+    Examples:
+        A Newton step, which finds the minimum of a quadratic function at once:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import hessian
+        >>> a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, -1.0])
+        >>> def loss(x):
+        ...     return 0.5 * ops.dot(x, a @ x) - ops.dot(b, x)
+        >>> x = np.zeros(2)
+        >>> print(x - np.linalg.solve(hessian(loss, x), gradops.grad(loss)(x)))
+        [ 0.6 -0.8]
+
+        Standard errors of a normal distribution's mean and log standard deviation, from the curvature at the
+        estimate:
+
+        >>> data = np.array([4.1, 5.3, 4.8, 6.0, 5.2])
+        >>> def negative_log_likelihood(p):
+        ...     return ops.sum(0.5 * ((data - p[0]) / ops.exp(p[1])) ** 2 + p[1])
+        >>> estimate = np.array([data.mean(), np.log(data.std())])
+        >>> print(np.sqrt(np.diag(np.linalg.inv(hessian(negative_log_likelihood, estimate)))).round(4))
+        [0.2791 0.3162]
+
+    See Also:
+        :func:`hvp` for a product with it, which costs a few gradients; :func:`jacobian`.
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     _checks.check_flags("hessian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
@@ -145,6 +194,16 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ShapeError: ``v`` of another shape than the output.
         ArgumentTypeError: a complex ``v`` for a real output.
         ArgumentError: no ``v`` for an output that is not a scalar.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops.functional import vjp
+        >>> value, product = vjp(lambda x: x**2, np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.0, 10.0]))
+        >>> print(value, product)
+        [1. 4. 9.] [ 2.  0. 60.]
+
+    See Also:
+        :func:`jvp`, the product from the other side; :func:`jacobian`; :func:`gradops.grad` for a scalar.
     """
     _checks.check_flags("vjp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vjp", v)
@@ -167,6 +226,19 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ShapeError: ``v`` of another shape than the inputs.
         ArgumentTypeError: a complex ``v`` for a real input.
         ArgumentError: no ``v`` for an input of more than one element.
+
+    Examples:
+        How a temperature profile changes as it is warmed at one place:
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import jvp
+        >>> value, change = jvp(lambda t: ops.exp(t / 10), np.array([0.0, 10.0, 20.0]), np.array([0.0, 1.0, 0.0]))
+        >>> print(change.round(4))
+        [0.     0.2718 0.    ]
+
+    See Also:
+        :func:`vjp`, the product from the other side; :func:`jacobian`; :func:`hvp`.
     """
     _checks.check_flags("jvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "jvp", v)
@@ -182,6 +254,22 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     Returns:
         ``(value, product)``, the product in the form of ``inputs``. It costs a few gradients, whatever
         the number of inputs.
+
+    Examples:
+        A step of the conjugate gradient method needs products with the Hessian and never all of it:
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import hvp
+        >>> def rosenbrock(x):
+        ...     return ops.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+        >>> value, product = hvp(rosenbrock, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))
+        >>> print(product)
+        [ 802. -400.    0.    0.]
+
+    See Also:
+        :func:`vhp`, the same by two reverse passes; :func:`hessian`; ``scipy.optimize.minimize``, which takes it as
+        ``hessp``.
     """
     _checks.check_flags("hvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "hvp", v)
@@ -194,6 +282,17 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 
     Args, errors and results: as of :func:`hvp`, which has the same numbers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import vhp
+        >>> value, product = vhp(lambda x: ops.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+        >>> print(value, product)
+        9.0 [ 6. 12.]
+
+    See Also:
+        :func:`hvp`, which costs less; :func:`hessian`.
     """
     _checks.check_flags("vhp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vhp", v)

@@ -37,6 +37,37 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     Gradient:
         Differentiable again, to any order, also for what ``f`` closes over. NumPy arrays and variables
         by the tape, torch tensors by torch's autograd, JAX by ``jax.vjp``, TensorFlow by ``GradientTape``.
+
+    Examples:
+        The loss of a logistic regression with its gradient, as an optimiser asks for it:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, y = np.array([[1.0, 0.5], [1.0, 2.0], [1.0, -1.0]]), np.array([1.0, 1.0, 0.0])
+        >>> def loss(w):
+        ...     logits = x @ w
+        ...     return ops.mean(ops.softplus(logits) - y * logits)
+        >>> value, gradient = gradops.value_and_grad(loss)(np.zeros(2))
+        >>> print(value, gradient)
+        0.6931471805599453 [-0.16666667 -0.58333333]
+
+        ``scipy.optimize`` takes the pair as it is:
+
+        >>> from scipy.optimize import minimize
+        >>> fit = minimize(gradops.value_and_grad(lambda w: loss(w) + 0.1 * ops.sum(w * w)), np.zeros(2), jac=True)
+        >>> print(fit.x.round(3))
+        [0.197 1.063]
+
+        Parameters may be a structure, and so is their gradient:
+
+        >>> value, gradient = gradops.value_and_grad(lambda p: p["a"] * p["b"] ** 2)({"a": 2.0, "b": 3.0})
+        >>> print(gradient["a"], gradient["b"])
+        9.0 12.0
+
+    See Also:
+        :func:`grad` for the gradient alone, :func:`gradops.jit` to compile the pair,
+        :func:`gradops.functional.objective` for data in shards.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
@@ -75,6 +106,33 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
     """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
 
     Args, errors and derivatives: as of :func:`value_and_grad`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> print(gradops.grad(lambda x: ops.sum(x**3))(x))
+        [ 3. 12. 27.]
+
+        Gradients of gradients, and by several arguments:
+
+        >>> slope = gradops.grad(ops.tanh)
+        >>> print(gradops.grad(slope)(0.5).round(4))
+        -0.7269
+        >>> print(*gradops.grad(lambda a, b: a * b**2, argnums=(0, 1))(2.0, 3.0))
+        9.0 12.0
+
+        PyTorch, TensorFlow and JAX tensors are differentiated by their own autodiff (this needs
+        ``gradops[torch]``):
+
+        >>> import torch
+        >>> gradops.grad(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
+        tensor([ 3., 12.])
+
+    See Also:
+        :func:`value_and_grad`, :func:`gradops.functional.jacobian` where the result is no scalar,
+        :func:`gradops.gradient` of what has been computed already.
     """
     both = value_and_grad(f, argnums, has_aux)
 

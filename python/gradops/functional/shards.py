@@ -102,6 +102,25 @@ def objective(f: Callable, data) -> Objective:
     Gradient:
         Of each shard by the autodiff that belongs to the tensors, and then summed: that of the sum in one process, but
         for the order in which floating numbers are added.
+
+    Examples:
+        The sum of squares over two shards of data, its minimum found from the derivatives:
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import objective
+        >>> shards = [np.array([[1.0, 2.0], [2.0, 3.9]]), np.array([[3.0, 6.2]])]
+        >>> def loss(w, shard):
+        ...     return ops.sum((shard[:, 1] - w * shard[:, 0]) ** 2)
+        >>> total = objective(loss, shards)
+        >>> value, gradient = total.value_and_grad(1.0)
+        >>> print(value.round(4), gradient.round(4))
+        14.85 -28.8
+        >>> print((1.0 - gradient / total.hessian(1.0)).round(4))
+        2.0286
+
+    See Also:
+        :func:`gradops.value_and_grad` for data in one piece.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

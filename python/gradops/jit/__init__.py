@@ -71,6 +71,32 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to
         ``f`` itself.
+
+    Examples:
+        A log likelihood with its gradient, compiled together:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> counts = np.array([2.0, 0.0, 3.0, 1.0])
+        >>> @gradops.jit
+        ... def loss(rate):
+        ...     return ops.sum(rate - counts * ops.log(rate))
+        >>> both = gradops.jit(gradops.value_and_grad(loss))
+        >>> value, gradient = both(np.array(2.0))
+        >>> print(value.round(4), gradient)
+        3.8411 1.0
+
+        On NumPy a function may branch on values; each way is compiled:
+
+        >>> @gradops.jit
+        ... def huber(x):
+        ...     return 0.5 * x * x if abs(x) < 1.0 else abs(x) - 0.5
+        >>> print(gradops.grad(huber)(0.25), gradops.grad(huber)(-3.0))
+        0.25 -1.0
+
+    See Also:
+        :func:`value_and_grad`, ``gradops.ops.scan`` for loops that compile as one step.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

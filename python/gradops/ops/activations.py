@@ -47,6 +47,18 @@ def sigmoid(x: Tensor) -> Tensor:
 
     Gradient:
         ``y * (1 - y)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sigmoid(np.array([-800.0, 0.0, 800.0])))
+        [0.  0.5 1. ]
+        >>> print(gradops.grad(ops.sigmoid)(0.0))
+        0.25
+
+    See Also:
+        :func:`log_sigmoid`, :func:`binary_crossentropy`.
     """
     ...
 
@@ -57,6 +69,18 @@ def relu(x: Tensor) -> Tensor:
 
     Gradient:
         1 where ``x`` is above 0, else 0 (also at 0).
+
+    Examples:
+        The gradient at 0 is 0:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(lambda x: ops.sum(ops.relu(x)))(np.array([-1.0, 0.0, 2.0])))
+        [0. 0. 1.]
+
+    See Also:
+        :func:`leaky_relu`, :func:`gelu`, :func:`softplus`.
     """
     ...
 
@@ -184,6 +208,15 @@ def softplus(x: Tensor) -> Tensor:
 
     Gradient:
         ``sigmoid(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.softplus(1000.0), gradops.grad(ops.softplus)(0.0))
+        1000.0 0.5
+
+    See Also:
+        :func:`relu`, :func:`log_sigmoid`.
     """
     ...
 
@@ -332,6 +365,19 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
 
     Gradient:
         ``y * (g - sum(g * y))``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> logits = np.array([1.0, 2.0, 3.0])
+        >>> print(ops.softmax(logits).round(4))
+        [0.09   0.2447 0.6652]
+        >>> print(gradops.grad(lambda x: ops.softmax(x)[0])(logits).round(4))
+        [ 0.0819 -0.022  -0.0599]
+
+    See Also:
+        :func:`log_softmax`, which is exact where a probability is tiny; :func:`logsumexp`; :func:`sparsemax`.
     """
     ...
 
@@ -345,6 +391,19 @@ def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
 
     Gradient:
         ``g - exp(y) * sum(g)``.
+
+    Examples:
+        The loss of a classifier; its gradient is the probabilities less 1 at the right class:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> logits = np.array([1.0, 2.0, 3.0])
+        >>> print(gradops.grad(lambda x: -ops.log_softmax(x)[2])(logits).round(4))
+        [ 0.09    0.2447 -0.3348]
+
+    See Also:
+        :func:`softmax`, :func:`categorical_crossentropy`.
     """
     ...
 

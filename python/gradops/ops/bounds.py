@@ -118,6 +118,18 @@ def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
 
     Gradient:
         1 to ``x`` where it is inside, 1 to the bound where it is beyond; on a bound half to each.
+
+    Examples:
+        There is no gradient where the value was changed:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(lambda x: ops.sum(ops.clip(x, 0.0, 1.0)))(np.array([-1.0, 0.5, 2.0])))
+        [0. 1. 0.]
+
+    See Also:
+        :func:`maximum`, :func:`where`, :func:`gradops.custom_gradient` to let gradients through.
     """
     if x_min is not None:
         x = maximum(x, x_min)

@@ -61,6 +61,17 @@ def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
 
     Gradient:
         Through the function that was called.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def f(x):
+        ...     return ops.cond(x > 0, lambda: x**2, lambda: -x)
+        >>> print(gradops.grad(f)(3.0), gradops.grad(f)(-3.0))
+        6.0 -1.0
+
+    See Also:
+        :func:`where` for a choice by element, :func:`switch` among several.
     """
     check_functions("cond", true_fn=true_fn, false_fn=false_fn)
     pred = scalar("cond", pred, "pred")
@@ -85,6 +96,17 @@ def switch(index: Index, branches: Structure, *operands: Structure) -> Structure
 
     Gradient:
         Through the function that was called.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def f(x, i):
+        ...     return ops.switch(i, [lambda x: x**2, lambda x: x**3], x)
+        >>> print(gradops.grad(f)(2.0, 0), gradops.grad(f)(2.0, 1))
+        4.0 12.0
+
+    See Also:
+        :func:`cond`.
     """
     if not isinstance(branches, (list, tuple)) or not branches:
         raise ArgumentError("`switch`: `branches` must be a list of at least one function.", argument="branches")
@@ -164,6 +186,26 @@ def scan(
 
     Gradient:
         Through every step, to ``init``, ``xs`` and what ``f`` closes over.
+
+    Examples:
+        An exponential smoothing of a series, and its derivative by the rate:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> series = np.array([1.0, 3.0, 2.0, 5.0])
+        >>> def smoothed(rate):
+        ...     def step(level, x):
+        ...         level = level + rate * (x - level)
+        ...         return level, level
+        ...     return ops.scan(step, np.array(0.0), series)[1]
+        >>> print(smoothed(0.5))
+        [0.5    1.75   1.875  3.4375]
+        >>> print(gradops.grad(lambda rate: smoothed(rate)[-1])(0.5))
+        4.0
+
+    See Also:
+        :func:`fori_loop`, :func:`while_loop`, :func:`associative_scan`, which runs in parallel.
     """
     check_functions("scan", 2, f=f)
     rows, row_structure, count, owner = rows_of("scan", xs, "xs")
@@ -248,6 +290,22 @@ def while_loop(
 
     Gradient:
         Through every step taken, to ``loop_vars`` and what ``body`` closes over.
+
+    Examples:
+        Newton's iteration for a square root, differentiated through its steps:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def sqrt(a):
+        ...     def goes_on(x):
+        ...         return ops.abs(x * x - a) > 1e-12
+        ...     return ops.while_loop(goes_on, lambda x: ((x + a / x) / 2,), (np.array(1.0),))[0]
+        >>> print(sqrt(4.0).round(6), gradops.grad(sqrt)(4.0).round(6))
+        2.0 0.25
+
+    See Also:
+        :func:`gradops.functional.fixed_point`, which need not record the steps; :func:`fori_loop`; :func:`scan`.
     """
     check_functions("while_loop", cond=cond, body=body)
     bound = None if maximum_iterations is None else integer("while_loop", maximum_iterations, "maximum_iterations")
@@ -335,6 +393,21 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
     Gradient:
         Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX and in ``jit`` on NumPy, bounds
         that are traced make a loop without reverse-mode derivative.)
+
+    Examples:
+        Compound interest, and how the result moves with the rate:
+
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def after_ten_years(rate):
+        ...     return ops.fori_loop(0, 10, lambda year, money: money * (1 + rate), 100.0 + 0.0 * rate)
+        >>> print(round(after_ten_years(0.03), 4))
+        134.3916
+        >>> print(gradops.grad(after_ten_years)(0.03).round(4))
+        1304.7732
+
+    See Also:
+        :func:`scan`, which also collects a result of each step; :func:`while_loop`.
     """
     check_functions("fori_loop", 2, body_fun=body_fun)
     start, stop = (_bound(value, name) for value, name in ((lower, "lower"), (upper, "upper")))

@@ -126,6 +126,22 @@ def conv(
     Gradient:
         A transposed convolution to ``inputs``, a convolution of ``inputs`` with the upstream gradient to
         ``kernel``.
+
+    Examples:
+        A filter that smooths a signal, and the gradient by the filter:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> signal = np.array([0.0, 1.0, 0.0, 2.0]).reshape(1, 4, 1)
+        >>> kernel = np.array([0.5, 0.5]).reshape(2, 1, 1)
+        >>> print(ops.conv(signal, kernel).ravel())
+        [0.5 0.5 1. ]
+        >>> print(gradops.grad(lambda kernel: ops.sum(ops.conv(signal, kernel)))(kernel).ravel())
+        [1. 3.]
+
+    See Also:
+        :func:`depthwise_conv`, :func:`conv_transpose`, :func:`max_pool`.
     """
     return _convolve("conv", inputs, kernel, strides, padding, data_format, dilation_rate)
 

@@ -37,6 +37,24 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
 
     Gradient:
         ``L^-H P(L^H g) L^-1``, symmetric; ``P`` takes the lower triangle and half the diagonal (Murray 2016).
+
+    Examples:
+        The log density of a normal distribution, and its derivative by the covariance:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, -1.0])
+        >>> def negative_log_density(covariance):
+        ...     factor = ops.cholesky(covariance)
+        ...     z = ops.solve_triangular(factor, x, lower=True)
+        ...     return 0.5 * ops.sum(z * z) + ops.sum(ops.log(ops.diagonal(factor)))
+        >>> print(gradops.grad(negative_log_density)(np.eye(2)))
+        [[0.  0.5]
+         [0.5 0. ]]
+
+    See Also:
+        :func:`solve_triangular`, :func:`slogdet`.
     """
     ...
 

@@ -29,6 +29,17 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
 
     Gradient:
         The upstream gradient on the diagonal, 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(lambda x: ops.sum(ops.diagonal(x)))(np.zeros((2, 2))))
+        [[1. 0.]
+         [0. 1.]]
+
+    See Also:
+        :func:`diag`, :func:`trace`.
     """
     axes = check_axes("diagonal", (axis1, axis2), len(x.shape), "axis2")
     x = moveaxis(x, axes, (-2, -1))

@@ -19,6 +19,15 @@ def exp(x: Tensor) -> Tensor:
 
     Gradient:
         ``exp(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(ops.exp)(0.0), gradops.grad(gradops.grad(ops.exp))(0.0))
+        1.0 1.0
+
+    See Also:
+        :func:`expm1`, :func:`log`, :func:`logsumexp`.
     """
     ...
 
@@ -318,6 +327,18 @@ def abs(x: Tensor) -> Tensor:
 
     Gradient:
         ``sign(x)``, so 0 at 0.
+
+    Examples:
+        The derivative at 0 is 0:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(lambda x: ops.sum(ops.abs(x)))(np.array([-2.0, 0.0, 2.0])))
+        [-1.  0.  1.]
+
+    See Also:
+        :func:`sign`, :func:`norm`.
     """
     ...
 

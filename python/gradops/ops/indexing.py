@@ -53,6 +53,21 @@ def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
 
     Gradient:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+
+    Examples:
+        Rows of an embedding: those that were taken get a gradient, as often as they were:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> table = np.ones((3, 2))
+        >>> print(gradops.grad(lambda table: ops.sum(ops.take(table, [0, 2, 2], axis=0)))(table))
+        [[1. 1.]
+         [0. 0.]
+         [2. 2.]]
+
+    See Also:
+        :func:`take_along_axis`, :func:`get_item`.
     """
     ...
 
@@ -114,6 +129,27 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
         The upstream gradient to the operand chosen, 0 to the other, also where the other is NaN or infinite.
         (A NaN in the derivative of what made the other operand still comes through: 0 * NaN; see
         ``docs/differences.md``.)
+
+    Examples:
+        A choice by element; each element's gradient goes to where it came from:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([-2.0, 3.0])
+        >>> print(gradops.grad(lambda x: ops.sum(ops.where(x > 0, x**2, -x)))(x))
+        [-1.  6.]
+
+        The side that is not taken is computed too: where it has no finite derivative, change its argument first:
+
+        >>> def safe_log(x):
+        ...     positive = x > 0
+        ...     return ops.sum(ops.where(positive, ops.log(ops.where(positive, x, 1.0)), 0.0))
+        >>> print(gradops.grad(safe_log)(np.array([0.0, 2.0])))
+        [0.  0.5]
+
+    See Also:
+        :func:`cond`, which computes one side only; :func:`select`; :func:`clip`.
     """
     ...
 

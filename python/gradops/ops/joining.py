@@ -22,6 +22,18 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
 
     Gradient:
         The upstream gradient, split.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def f(a, b):
+        ...     return ops.sum(ops.concatenate([a, b]) * np.array([1.0, 2.0, 3.0]))
+        >>> print(*gradops.grad(f, (0, 1))(np.zeros(2), np.zeros(1)))
+        [1. 2.] [3.]
+
+    See Also:
+        :func:`stack`, :func:`split`.
     """
     ...
 
@@ -36,6 +48,17 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
     Gradient:
         The upstream gradient, taken apart.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.functional import jacobian
+        >>> print(jacobian(lambda x: ops.stack([x[0] * x[1], x[0] + x[1]]), np.array([2.0, 3.0])))
+        [[3. 2.]
+         [1. 1.]]
+
+    See Also:
+        :func:`concatenate`, :func:`unstack`.
     """
     ...
 

@@ -104,6 +104,19 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
 
     Gradient:
         With ``from_logits`` and a target of sum 1, ``p - target``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> target, logits = np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]])
+        >>> def loss(logits):
+        ...     return ops.sum(ops.categorical_crossentropy(target, logits, from_logits=True))
+        >>> print(gradops.grad(loss)(logits))
+        [[ 0.5 -0.5]]
+
+    See Also:
+        :func:`sparse_categorical_crossentropy`, :func:`binary_crossentropy`, :func:`log_softmax`.
     """
     check_axis("categorical_crossentropy", axis, check_rank("categorical_crossentropy", output, 1, "output"))
     _same_shape("categorical_crossentropy", target, output, ("target", "output"))

@@ -38,6 +38,18 @@ def map(f: Function, xs: Structure) -> Structure:
 
     Gradient:
         Through every call, to ``xs`` and what ``f`` closes over.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def total(xs):
+        ...     return ops.sum(ops.map(lambda x: x**2, xs))
+        >>> print(gradops.grad(total)(np.array([1.0, 2.0, 3.0])))
+        [2. 4. 6.]
+
+    See Also:
+        :func:`vectorized_map`, :func:`scan`.
     """
     check_functions("map", 1, f=f)
     if not _tree.leaves_of(xs):
@@ -64,6 +76,22 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
 
     Gradient:
         Through every call, to ``elements`` and what ``function`` closes over.
+
+    Examples:
+        Gradients of each example:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> w, xs, ys = np.array([1.0, -1.0]), np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([0.0, 1.0])
+        >>> def loss(w, x, y):
+        ...     return (ops.dot(w, x) - y) ** 2
+        >>> print(ops.vectorized_map(lambda example: gradops.grad(loss)(w, *example), (xs, ys)))
+        [[-2. -4.]
+         [12.  0.]]
+
+    See Also:
+        :func:`map`, one after the other; :func:`vectorize`.
     """
     check_functions("vectorized_map", function=function)
     rows, structure, count, owner = rows_of("vectorized_map", elements, "elements")
@@ -217,6 +245,21 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
 
     Gradient:
         Through every call, to ``elems`` and what ``f`` closes over.
+
+    Examples:
+        A product of all before each, and its derivative:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> print(ops.associative_scan(ops.multiply, x))
+        [1. 2. 6.]
+        >>> print(gradops.grad(lambda x: ops.associative_scan(ops.multiply, x)[-1])(x))
+        [6. 3. 2.]
+
+    See Also:
+        :func:`scan`, :func:`cumsum`, :func:`cumprod`.
     """
     check_functions("associative_scan", 2, f=f)
     leaves, structure = _tree.flatten(elems)

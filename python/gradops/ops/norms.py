@@ -88,6 +88,18 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
 
     Gradient:
         Of the root of squares ``g * x / y``; 0 where the norm is 0 and for elements of 0. Ties share equally.
+
+    Examples:
+        The gradient of a length is the direction, 0 at 0:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(ops.norm)(np.array([3.0, 4.0])), gradops.grad(ops.norm)(np.zeros(2)))
+        [0.6 0.8] [0. 0.]
+
+    See Also:
+        :func:`normalize`, :func:`sum`.
     """
     rank = len(x.shape)
     axes = _checks.check_axes("norm", axis, rank)

@@ -22,6 +22,20 @@ def matmul(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         ``g @ x2.T`` and ``x1.T @ g``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, w = np.array([[1.0, 2.0]]), np.array([[0.5], [-1.0]])
+        >>> print(ops.matmul(x, w))
+        [[-1.5]]
+        >>> print(gradops.grad(lambda w: ops.sum(ops.matmul(x, w)))(w))
+        [[1.]
+         [2.]]
+
+    See Also:
+        :func:`dot`, :func:`einsum`, :func:`solve`.
     """
     ...
 
@@ -100,6 +114,22 @@ def einsum(subscripts: str, *operands: Tensor, **kwargs) -> Tensor:
 
     Gradient:
         The upstream gradient contracted with the other operands, by the same notation.
+
+    Examples:
+        A bilinear form for each row, and its derivative by the matrix:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, a, y = np.array([[1.0, 2.0], [0.0, 1.0]]), np.eye(2), np.array([[3.0, 4.0], [5.0, 6.0]])
+        >>> print(ops.einsum("ni,ij,nj->n", x, a, y))
+        [11.  6.]
+        >>> print(gradops.grad(lambda a: ops.sum(ops.einsum("ni,ij,nj->n", x, a, y)))(a))
+        [[ 3.  4.]
+         [11. 14.]]
+
+    See Also:
+        :func:`matmul`, :func:`tensordot`, :func:`rearrange`.
     """
     return _einsum(subscripts, operands)
 

@@ -33,6 +33,20 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         1, broadcast to ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> print(ops.sum(x, axis=0))
+        [4. 6.]
+        >>> print(gradops.grad(lambda x: ops.sum(x * x))(x))
+        [[2. 4.]
+         [6. 8.]]
+
+    See Also:
+        :func:`mean`, :func:`segment_sum`, :func:`cumsum`.
     """
     ...
 
@@ -49,6 +63,16 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         ``1 / n``, broadcast to ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(ops.mean)(np.array([1.0, 2.0, 3.0, 6.0])))
+        [0.25 0.25 0.25 0.25]
+
+    See Also:
+        :func:`sum`, :func:`var`, :func:`moments`.
     """
     ...
 
@@ -119,6 +143,18 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
 
     Gradient:
         The upstream gradient, shared equally among tied elements.
+
+    Examples:
+        Where several are the largest, they share the gradient:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(ops.max)(np.array([1.0, 3.0, 3.0])))
+        [0.  0.5 0.5]
+
+    See Also:
+        :func:`argmax`, :func:`logsumexp`, which is smooth; :func:`top_k`.
     """
     ...
 
@@ -209,6 +245,21 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         ``softmax(x)`` over the axes.
+
+    Examples:
+        The log likelihood of a mixture of two components; the gradient by their logs are the responsibilities:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> log_likelihoods = np.array([-1000.0, -1001.0])
+        >>> print(ops.logsumexp(log_likelihoods).round(4))
+        -999.6867
+        >>> print(gradops.grad(ops.logsumexp)(log_likelihoods).round(4))
+        [0.7311 0.2689]
+
+    See Also:
+        :func:`logaddexp` of two tensors, :func:`softmax`.
     """
     ...
 

@@ -319,6 +319,21 @@ def segment_sum(
 
     Gradient:
         The upstream gradient of each row's segment.
+
+    Examples:
+        Sums by group; each element gets its group's gradient:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> groups = np.array([0, 0, 1])
+        >>> def loss(x):
+        ...     return ops.sum(ops.segment_sum(x, groups) ** 2)
+        >>> print(gradops.grad(loss)(np.array([1.0, 2.0, 5.0])))
+        [ 6.  6. 10.]
+
+    See Also:
+        :func:`sum`, :func:`scatter`, :func:`take`.
     """
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(counted(data), segment_ids, count)

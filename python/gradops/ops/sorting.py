@@ -115,6 +115,20 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
 
     Gradient:
         The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([3.0, 9.0, 5.0])
+        >>> values, positions = ops.top_k(x, 2)
+        >>> print(values, positions)
+        [9. 5.] [1 2]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.top_k(x, 2)[0]))(x))
+        [0. 1. 1.]
+
+    See Also:
+        :func:`sort`, :func:`max`.
     """
     size = shape(x)[-1]
     backwards = split(flip(argsort(flip(x, -1), -1), -1), [k], -1)[0]

@@ -77,6 +77,24 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
 
     Gradient:
         ``a^-H g`` to ``b``, and minus its product with ``x^H`` to ``a`` (Giles 2008).
+
+    Examples:
+        How the solution of a linear system moves with its right side, and with its matrix:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> a, b = np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0])
+        >>> print(ops.solve(a, b))
+        [1. 2.]
+        >>> for gradient in gradops.grad(lambda a, b: ops.sum(ops.solve(a, b)), (0, 1))(a, b):
+        ...     print(gradient)
+        [[-0.375 -0.75 ]
+         [-0.25  -0.5  ]]
+        [0.375 0.25 ]
+
+    See Also:
+        :func:`solve_triangular`, :func:`lstsq`, :func:`cholesky`.
     """
     ...
 

@@ -58,6 +58,23 @@ def call(
         For each input that requires feedback one request to ``critic``, with the call, the answer, and what was said
         of it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
         request that failed the pass can be taken up again, and does not repeat those that were answered.
+
+    Examples:
+        Feedback on the answer becomes feedback on the instruction, when the critic is asked. The models here are
+        for documents; a function of a prompt will do as well:
+
+        >>> from gradops import Variable, text
+        >>> model = text.scripted({"ice": "Ice floats. It is less dense. It is cold."})
+        >>> critic = text.scripted({"too long": "Ask for one sentence."})
+        >>> instruction = Variable("Answer the question.", role="instruction", requires_grad=True)
+        >>> answer = text.call(model, "Why does ice float?", instruction, critic=critic)
+        >>> brief = text.judge(lambda answer: "The answer is too long." if len(answer) > 20 else None)
+        >>> brief(answer).backward()
+        >>> print(instruction.grad)
+        Ask for one sentence.
+
+    See Also:
+        :func:`judge` for a number of an answer, :class:`Descent` to rewrite, :func:`remembered` to ask once.
     """
     check_role(role)
     asked = as_model(model)

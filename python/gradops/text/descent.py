@@ -30,6 +30,19 @@ class Descent:
 
     Gradient:
         Reads ``grad`` and writes ``data``; records nothing. After textual gradient descent (Yuksekgonul et al. 2024).
+
+    Examples:
+        >>> from gradops import Variable, text
+        >>> instruction = Variable("Answer.", role="instruction", requires_grad=True)
+        >>> short = text.judge(lambda answer: None if "brief" in answer else "say that it must be brief")
+        >>> short(instruction).backward()
+        >>> optimizer = text.Descent(instruction, text.scripted({"brief": "Answer; be brief."}))
+        >>> optimizer.step()
+        >>> print(instruction.data)
+        Answer; be brief.
+
+    See Also:
+        :func:`judge`, :func:`call`.
     """
 
     def __init__(

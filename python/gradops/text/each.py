@@ -36,6 +36,20 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
 
     Gradient:
         What ``f`` records.
+
+    Examples:
+        Two losses at once; their gradients arrive in order:
+
+        >>> from gradops import Variable, text
+        >>> w = Variable(2.0, requires_grad=True)
+        >>> losses = text.each(lambda target: (w - target) ** 2, [1.0, 5.0])
+        >>> text.each(Variable.backward, losses)
+        [None, None]
+        >>> print(w.grad.numpy())
+        -4.0
+
+    See Also:
+        :func:`call`, which takes several prompts at once too.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

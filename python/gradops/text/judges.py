@@ -41,6 +41,21 @@ def judge(f: Callable) -> Callable:
         The remark, to every text argument that requires it, with the size of the upstream number as its ``weight``;
         none where that is 0, nor where ``f`` had nothing to say: what came before is then not asked for anything.
         ``f`` runs without recording.
+
+    Examples:
+        >>> from gradops import Variable, text
+        >>> @text.judge
+        ... def brief(answer):
+        ...     words = len(answer.split())
+        ...     return words / 5, f"{words} words are too many" if words > 5 else None
+        >>> answer = Variable("Ice is less dense than water is.", role="answer", requires_grad=True)
+        >>> loss = brief(answer)
+        >>> loss.backward()
+        >>> print(loss.item(), answer.grad)
+        1.4 7 words are too many
+
+    See Also:
+        :func:`call`, :class:`Descent`.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

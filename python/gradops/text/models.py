@@ -164,6 +164,15 @@ def as_model(x, model: str | None = None, **options) -> Model:
 
     Gradient:
         None by itself; :func:`call` makes a call an operation.
+
+    Examples:
+        >>> from gradops import text
+        >>> model = text.as_model(lambda prompt: prompt.upper())
+        >>> model("why?")
+        'WHY?'
+
+    See Also:
+        :func:`scripted`, :func:`remembered`, :func:`call`, by which its answers have a gradient.
     """
     if isinstance(x, Model):
         return _without(x, x, model, options)

@@ -49,6 +49,17 @@ def remembered(
         ModelError: when called without ``model``, for what was not recorded.
 
     Calls at once from several threads are made once for each text. A record holds texts and counts, never keys.
+
+    Examples:
+        >>> from gradops import text
+        >>> model = text.remembered(text.scripted({"ice": "It is less dense."}), calls=10)
+        >>> model("Why does ice float?") == model("Why does ice float?")
+        True
+        >>> model.spent
+        {'calls': 1, 'tokens': 9, 'remembered': 1}
+
+    See Also:
+        :func:`as_model`, :func:`scripted`.
     """
     if model is None and path is None:
         raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")

@@ -26,6 +26,15 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         ArgumentTypeError: answers of other types.
         ArgumentError: a pattern that is no regular expression.
         ModelError: when called, for a prompt that no pattern matches.
+
+    Examples:
+        >>> from gradops import text
+        >>> model = text.scripted({"ice": ["It floats.", "It is cold."], ".": "I do not know."})
+        >>> [model("What of ice?"), model("What of ice?"), model("What of fire?")]
+        ['It floats.', 'It is cold.', 'I do not know.']
+
+    See Also:
+        :func:`as_model`, :func:`call`.
     """
     if isinstance(answers, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in answers):
         pairs, answers = answers, {}  # from R, whose lists need no names

@@ -85,6 +85,22 @@ def gradcheck(
 
     Gradient:
         None; after ``torch.autograd.gradcheck``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import autodiff, ops
+        >>> autodiff.gradcheck(lambda x: ops.sum(ops.exp(x) * x), (np.array([0.5, -1.0]),))
+        True
+
+        A wrong gradient is found:
+
+        >>> wrong = gradops.custom_gradient(lambda x: (x * x, lambda upstream: upstream * x))
+        >>> autodiff.gradcheck(wrong, (np.array([3.0]),), raise_exception=False)
+        False
+
+    See Also:
+        :func:`gradgradcheck` for second derivatives, :func:`gradops.custom_gradient`.
     """
     try:
         _check(
@@ -129,6 +145,15 @@ def gradgradcheck(
         gen_non_contig_grad_outputs: make those random ones of NumPy arrays with gaps between the elements.
 
     The rest is as of :func:`gradcheck`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import autodiff, ops
+        >>> autodiff.gradgradcheck(lambda x: ops.sin(x) * x, (np.array([0.5, 2.0]),))
+        True
+
+    See Also:
+        :func:`gradcheck` for first derivatives.
     """
     values = as_tuple(inputs)
     kind = Kind(values)

@@ -15,14 +15,14 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
 """
 
 from . import backend, gradient, methods  # noqa: F401
-from .gradient import first_feedback, merge
+from .gradient import first_feedback as first_feedback
+from .gradient import merge as merge
 from .operations import (
     capitalize,
     format,
     join,
     lower,
     lstrip,
-    made_by_host,
     removeprefix,
     removesuffix,
     replace,
@@ -33,7 +33,9 @@ from .operations import (
     title,
     upper,
 )
-from .values import Feedback, Said, Text, Texts, convert, feedback
+from .operations import made_by_host as made_by_host
+from .values import Feedback, Said, Text, Texts, feedback
+from .values import convert as convert
 
 __all__ = [
     "Feedback",
@@ -41,15 +43,11 @@ __all__ = [
     "Text",
     "Texts",
     "capitalize",
-    "convert",
     "feedback",
-    "first_feedback",
     "format",
     "join",
     "lower",
     "lstrip",
-    "made_by_host",
-    "merge",
     "removeprefix",
     "removesuffix",
     "replace",

@@ -30,6 +30,19 @@ def join(texts, separator: str = "") -> Any:
 
     Gradient:
         The feedback, to every part that requires it and to the separator.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> first = Variable("Be brief.", role="style", requires_grad=True)
+        >>> prompt = autodiff.text.join([first, "Why does ice float?"], " ")
+        >>> print(prompt.data)
+        Be brief. Why does ice float?
+        >>> prompt.backward("too curt")
+        >>> print(first.grad)
+        too curt
+
+    See Also:
+        :func:`split`, :func:`format`.
     """
     parts = [texts] if isinstance(texts, (Variable, str)) else list(texts)
     values: list[Text] = []
@@ -50,6 +63,19 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
 
     Gradient:
         The feedback on each part, to the text.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> text = Variable("ice, water", role="list", requires_grad=True)
+        >>> first, second = autodiff.text.split(text, ", ")
+        >>> print(second.data)
+        water
+        >>> second.backward("name the kind of water")
+        >>> print(text.grad)
+        name the kind of water
+
+    See Also:
+        :func:`splitlines`, :func:`join`.
     """
     value = _single(text, "split")
     if separator is not None and not (separator := _single(separator, "split")):
@@ -61,10 +87,21 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
 
 
 def splitlines(text, keepends: bool = False) -> list:
-    """The lines of a text, as ``str.splitlines``: a list of text variables.
+    r"""The lines of a text, as ``str.splitlines``: a list of text variables.
 
     Gradient:
         The feedback on each line, to the text.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> text = Variable("ice\nwater", role="list", requires_grad=True)
+        >>> first, second = autodiff.text.splitlines(text)
+        >>> second.backward("name the kind of water")
+        >>> print(text.grad)
+        name the kind of water
+
+    See Also:
+        :func:`split`.
     """
     value = _single(text, "splitlines")
     return made("splitlines", [text], [Text(line, value.roles) for line in value.splitlines(keepends)])
@@ -84,6 +121,19 @@ def format(template, *arguments, **named) -> Any:
 
     Gradient:
         The feedback, to the template and every text that was filled in; none to numbers.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> template = Variable("Answer in {language}: {question}", role="template", requires_grad=True)
+        >>> prompt = autodiff.text.format(template, language="French", question="why?")
+        >>> print(prompt.data)
+        Answer in French: why?
+        >>> prompt.backward("name the audience")
+        >>> print(template.grad)
+        name the audience
+
+    See Also:
+        :func:`join`, :func:`replace`, :func:`gradops.text.call`, which fills in fields itself.
     """
     pattern = _text(template, "format")
     used: list = []
@@ -162,7 +212,7 @@ def _find(value, found: list) -> None:
             _find(part, found)
 
 
-def _mapped(name: str, doc: str) -> Callable:
+def _mapped(name: str, doc: str, *example: str) -> Callable:
     method = getattr(str, name)
 
     def operation(text, *arguments):
@@ -177,9 +227,25 @@ def _mapped(name: str, doc: str) -> Callable:
         return made(name, [text, *arguments], result)
 
     operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = (
-        f"{doc}, as ``str.{name}``. Elementwise on several.\n\n    Gradient:\n        The feedback.\n    "
-    )
+    before, *rest = map(repr, example)
+    operation.__doc__ = f"""{doc}, as ``str.{name}``. Elementwise on several.
+
+    Gradient:
+        The feedback.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> text = Variable({before}, role="answer", requires_grad=True)
+        >>> changed = autodiff.text.{name}({", ".join(("text", *rest))})
+        >>> print(changed.data)
+        {method(*example)}
+        >>> changed.backward("too short")
+        >>> print(text.grad)
+        too short
+
+    See Also:
+        ``str.{name}``, :func:`format`, :func:`join`.
+    """
     return operation
 
 
@@ -192,16 +258,16 @@ def _applied(method: Callable, text: Text, given: Sequence, words) -> Text:
         raise ArgumentTypeError(f"`{method.__name__}`: {error}.") from error
 
 
-strip = _mapped("strip", "A text without what surrounds it")
-lstrip = _mapped("lstrip", "A text without what is before it")
-rstrip = _mapped("rstrip", "A text without what is after it")
-lower = _mapped("lower", "A text in lower case")
-upper = _mapped("upper", "A text in upper case")
-title = _mapped("title", "A text with each word in upper case")
-capitalize = _mapped("capitalize", "A text that begins in upper case")
-replace = _mapped("replace", "A text with one part replaced by another")
-removeprefix = _mapped("removeprefix", "A text without its beginning")
-removesuffix = _mapped("removesuffix", "A text without its end")
+strip = _mapped("strip", "A text without what surrounds it", " ice ")
+lstrip = _mapped("lstrip", "A text without what is before it", " ice")
+rstrip = _mapped("rstrip", "A text without what is after it", "ice ")
+lower = _mapped("lower", "A text in lower case", "Ice")
+upper = _mapped("upper", "A text in upper case", "ice")
+title = _mapped("title", "A text with each word in upper case", "ice floats")
+capitalize = _mapped("capitalize", "A text that begins in upper case", "ice")
+replace = _mapped("replace", "A text with one part replaced by another", "ice sinks", "sinks", "floats")
+removeprefix = _mapped("removeprefix", "A text without its beginning", "Answer: ice", "Answer: ")
+removesuffix = _mapped("removesuffix", "A text without its end", "ice.", ".")
 
 
 def made(name: str, inputs: Sequence, result) -> Any:

@@ -13,7 +13,18 @@ from ..variable import Variable
 
 
 class Text(str):
-    """A string that knows the roles of the texts it was made from."""
+    """A string that knows the roles of the texts it was made from.
+
+    Examples:
+        >>> from gradops import Variable
+        >>> answer = Variable("Ice floats.", role="answer", requires_grad=True) + Variable(" Why?", role="question")
+        >>> print(answer.data, sorted(answer.data.roles))
+        Ice floats. Why? ['answer', 'question']
+        >>> answer.backward("too short")
+
+    See Also:
+        :class:`Texts`, :class:`gradops.Variable`, :class:`Feedback`.
+    """
 
     shape = ()
     dtype = str
@@ -56,6 +67,17 @@ class Said(Text):
         weight: how much it matters: the size of the number that a critic's remark came with.
         order: when it was said; remarks are listed in this order.
         source: what makes it one remark: the same by whichever paths it comes.
+
+    Examples:
+        >>> from gradops import Variable
+        >>> answer = Variable("Ice floats.", role="answer", requires_grad=True)
+        >>> (answer + " Why?").backward("too short")
+        >>> said = answer.grad.data[0]
+        >>> print(said, "/", said.role)
+        too short / answer
+
+    See Also:
+        :class:`Feedback`.
     """
 
     places: tuple[int, ...] | None = None
@@ -90,7 +112,18 @@ def _again(value: str, attributes: dict) -> Said:
 
 
 class Texts(Sequence):
-    """Several texts; operations go elementwise. Equal to a list of the same strings."""
+    """Several texts; operations go elementwise. Equal to a list of the same strings.
+
+    Examples:
+        >>> from gradops import Variable
+        >>> answers = Variable(["Ice floats.", "It is cold."], role="answer", requires_grad=True)
+        >>> (answers + " Why?").backward("too short")
+        >>> print(answers.grad)
+        too short
+
+    See Also:
+        :class:`Text`, :class:`Feedback`.
+    """
 
     dtype = str
 
@@ -139,6 +172,17 @@ class Feedback(Texts):
     """All that was said of a text: its gradient, remarks in order.
 
     Adding two of one pass is having both; what comes by two paths was said once, of the places of both.
+
+    Examples:
+        >>> from gradops import Variable
+        >>> answer = Variable("Ice floats.", role="answer", requires_grad=True)
+        >>> (answer + " Why?").backward("too short")
+        >>> (answer + " How?").backward("no source")
+        >>> [str(said) for said in answer.grad.data]
+        ['too short', 'no source']
+
+    See Also:
+        :class:`Said`, :func:`feedback`.
     """
 
     size: int | None = None
@@ -193,6 +237,17 @@ def feedback(value, role: str | None = None, order: int | None = None) -> Feedba
 
     Raises:
         ArgumentTypeError: anything else.
+
+    Examples:
+        >>> from gradops import Variable, autodiff
+        >>> answer = Variable("Ice floats.", role="answer", requires_grad=True)
+        >>> (answer + " Why?").backward(autodiff.text.feedback(["too short", "no source"]))
+        >>> print(answer.grad)
+        too short
+        no source
+
+    See Also:
+        :class:`Feedback`, ``Variable.backward``.
     """
     if isinstance(value, Variable):
         value = value.data

@@ -55,6 +55,19 @@ class gradient_checkpoint_scope(_Scope):
 
     Gradient:
         Unchanged; after RETURNN's ``gradient_checkpoint_scope`` and Chen et al. (2016).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> def loss(w):
+        ...     with gradops.gradient_checkpoint_scope():
+        ...         scaled = w * 1.1
+        ...     return ops.sum(scaled**2)
+        >>> print(gradops.grad(loss)(ops.array([1.0, 2.0])))
+        [2.42 4.84]
+
+    See Also:
+        :func:`checkpoint` for a function, on TensorFlow too.
     """
 
     _ends = Ends("gradops_checkpoint_scopes")
@@ -94,6 +107,23 @@ def checkpoint(f: Callable) -> Callable:
 
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
+
+    Examples:
+        The gradient is the same; of what the function computes nothing is kept for it:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> @gradops.checkpoint
+        ... def block(x):
+        ...     return ops.tanh(ops.sin(x) * x)
+        >>> x = np.array([0.5, 1.0])
+        >>> print(gradops.grad(lambda x: ops.sum(block(block(x))))(x).round(4))
+        [0.3994 0.7081]
+
+    See Also:
+        :func:`gradient_checkpoint_scope` for a block of code, :func:`checkpoint_policy` inside of
+        ``jax.checkpoint``.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))

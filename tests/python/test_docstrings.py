@@ -1,0 +1,126 @@
+"""Docstrings of what is public: an example that runs, with a derivative, and where else to look."""
+
+import doctest
+import importlib.util
+import inspect
+import operator
+import re
+import types
+
+import pytest
+
+import gradops
+from gradops import config, ops
+
+OPS = """abs associative_scan categorical_crossentropy cholesky clip concatenate cond conv custom_gradient diagonal
+einsum exp fori_loop log_softmax logsumexp map matmul max mean norm relu scan segment_sum sigmoid softmax softplus
+solve stack stop_gradient sum switch take top_k vectorized_map where while_loop""".split()
+"""The ops that are asked for most."""
+
+DERIVATIVE = re.compile(r"grad\(|gradient\(|jacobian\(|hessian\(|[jvh]v?h?p\(|\.backward\b|gradcheck\(")
+
+
+def public_functions() -> dict[str, object]:
+    """What users call outside of ``gradops.ops``, by its name; errors are raised, not called."""
+    found: dict[str, object] = {"autodiff.profiler.profile": gradops.autodiff.profiler.profile}
+    modules = [gradops]
+    for module in modules:
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, types.ModuleType):
+                if hasattr(value, "__all__") and value is not ops and value not in modules:
+                    modules.append(value)
+            elif callable(value):
+                path = f"{module.__name__}.{name}".removeprefix("gradops.")
+                found[path] = value
+    return {path: value for path, value in found.items() if not _is_error(value)}
+
+
+def _is_error(value) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+FUNCTIONS = public_functions() | {"Variable.backward": gradops.Variable.backward}
+DOCUMENTED = FUNCTIONS | {
+    f"ops.{name}": op
+    for name in sorted(ops._public.names)
+    if callable(op := operator.attrgetter(name)(ops)) and ">>>" in (op.__doc__ or "")
+}
+
+
+def parts(path: str) -> list:
+    """The text and the examples of a docstring, in order."""
+    return doctest.DocTestParser().parse(inspect.getdoc(DOCUMENTED[path]), path)
+
+
+def runnable(path: str) -> list[doctest.Example]:
+    """The examples, without those for which a paragraph before them names a library that is not here."""
+    found, here = [], True
+    for part in parts(path):
+        if isinstance(part, doctest.Example):
+            if here:
+                found.append(part)
+        elif part.strip():
+            needed = re.findall(r"gradops\[(\w+)\]", part.rstrip().rpartition("\n\n")[2])
+            here = all(importlib.util.find_spec(name) for name in needed)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def settings_restored():
+    floatx, epsilon, backend = config.floatx(), config.epsilon(), config.backend()
+    with config.use_backend("numpy"):
+        yield
+    config.set_floatx(floatx)
+    config.set_epsilon(epsilon)
+    config.set_backend(backend)
+
+
+@pytest.mark.parametrize("path", DOCUMENTED)
+def test_the_examples_give_what_they_say(path):
+    test = doctest.DocTest(runnable(path), {"__name__": "__main__"}, path, None, None, None)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(test, out=report.append).failed == 0, "".join(report)
+
+
+def test_every_public_function_and_the_ops_that_are_asked_for_most_have_examples():
+    needed = [*FUNCTIONS, *(f"ops.{name}" for name in OPS)]
+    assert len(FUNCTIONS) > 50
+    assert not [path for path in needed if ">>>" not in (DOCUMENTED.get(path).__doc__ or "")]
+    assert not [path for path in DOCUMENTED if "\nSee Also:\n" not in inspect.getdoc(DOCUMENTED[path])]
+
+
+def test_examples_show_a_derivative():
+    without_one = (
+        "config.",
+        "text.as_model",
+        "text.remembered",
+        "text.scripted",
+        "autodiff.is_grad_",
+        "autodiff.to_dot",
+    )
+    for path in DOCUMENTED:
+        if not path.startswith(without_one):
+            assert any(DERIVATIVE.search(part.source) for part in parts(path) if isinstance(part, doctest.Example)), (
+                path
+            )
+
+
+def test_what_stands_under_see_also_is_there():
+    lost = []
+    for path, function in DOCUMENTED.items():
+        text = inspect.getdoc(function).partition("\nSee Also:\n")[2]
+        parent = path.rpartition(".")[0]
+        for name in re.findall(r":(?:func|class):`([\w.]+)`", text):
+            names = (f"{parent}.{name}".lstrip("."), name.removeprefix("gradops."))
+            if not any(_is_there(whole) for whole in names):
+                lost.append(f"{path}: {name}")
+    assert not lost
+
+
+def _is_there(name: str) -> bool:
+    place = gradops
+    for part in name.split("."):
+        place = getattr(place, part, None)
+    return place is not None
