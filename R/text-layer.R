@@ -40,8 +40,10 @@
 #' One request for each input that requires feedback, none where nothing was said. A remark has the size of its number's
 #' upstream gradient as weight.
 #' @section Errors:
-#' - `gradops_error_model`: the model failed or gave no text; names the call, its role and its inputs'. `backward()` can
-#'   be called again: what was answered is not asked again. An error of an R function is the parent.
+#' - `gradops_error_model`: the model failed or gave no text; for `text_descent()` also no new text between `<text>` and
+#'   `</text>`, once more after it was told (unless `prompts` has a `"rewrite"` without `</text>`). Names the call, its
+#'   role and its inputs'. `backward()` can be called again: what was answered is not asked again. An error of an R
+#'   function is the parent.
 #' - `gradops_error_type`: a judge that returns something else, parameters that are no text.
 #' - `gradops_error_argument`: a field without a place in the prompts.
 #' @examplesIf gradops_available()

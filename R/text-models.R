@@ -16,7 +16,8 @@
 #'   answer from the recording alone.
 #' @param ... What is sent with each call: `temperature = 0`.
 #' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; what is
-#'   there is never changed. A model remembers what a model of its name answered; without one what any did. `NULL`:
+#'   there is never changed. A model remembers what a model of its name answered (an R function one of the same code);
+#'   without one what any did. `NULL`:
 #'   memory alone.
 #' @param calls,tokens The most calls, and the most tokens of them; what memory answers is free. Tokens are as the model
 #'   says, else one for four characters.
@@ -96,11 +97,14 @@ model_operand <- function(x) {
     name <- if (is.function(x$get_model)) x$get_model() else "ellmer chat"
     call_core("interop.r.named", callback(ellmer_call(x)), name)
   } else if (is.function(x)) {
-    call_core("interop.r.named", callback(x), "R function")
+    # an R function has no name that lasts: by its code, models that are remembered are told apart
+    call_core("interop.r.named", callback(x), paste("R function", substr(rlang::hash(deparse(args_and_body(x))), 1, 8)))
   } else {
     x
   }
 }
+
+args_and_body <- function(f) as.function(c(formals(f), body(f)), envir = baseenv())
 
 is_ellmer <- function(x) {
   is.environment(x) && inherits(x, "Chat") && is.function(x$chat) && is.function(x$clone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import runpy
 import threading
@@ -228,7 +229,9 @@ def test_the_pipeline_takes_16_lines_in_each_language():
 
 
 def test_descent_rewrites_what_got_feedback_in_order_and_leaves_the_rest():
-    model = text.scripted({'role="one"': "Sure!\n<text>\nfirst {x}\n</text>", 'role="two"': "second", "": "no"})
+    model = text.scripted(
+        {'role="one"': "Sure!\n<text>\nfirst {x}\n</text>", 'role="two"': "<text>second</text>", "": "no"}
+    )
     one, two, three = (Parameter(f"{w} {{x}}" if w == "one" else w, role=w) for w in ("one", "two", "three"))
     optimizer = text.Descent([two, one, three], model, constraints="at most five words")
     one.grad, two.grad = None, None
@@ -246,7 +249,7 @@ def test_descent_rewrites_what_got_feedback_in_order_and_leaves_the_rest():
 
 
 def test_memory_and_state():
-    model = text.scripted({"improve": ["v1", "v2", "v3", "v4"]})
+    model = text.scripted({"improve": [f"<text>v{i}</text>" for i in (1, 2, 3, 4)]})
     p = Parameter("v0", role="p")
     optimizer = text.Descent(p, model, memory=2)
     for i in range(3):
@@ -273,7 +276,7 @@ def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
         calls.append(prompt)
         if 'role="two"' in prompt and fail[0]:
             raise ConnectionError("down")
-        return "new {x}"
+        return "<text>new {x}</text>"
 
     calls: list[str] = []
     one, two = Parameter("one", role="one"), Parameter("two {x}", role="two")
@@ -287,14 +290,19 @@ def test_a_step_that_fails_changes_nothing_and_asks_again_only_for_the_rest():
     assert (one.item(), two.item()) == ("new {x}", "new {x}") and len(calls) == 3
     two.backward("again")
     with pytest.raises(ModelError, match=r"no place \{x\}"):
-        text.Descent([two], lambda p, s: "lost").step()
+        text.Descent([two], lambda p, s: "<text>lost</text>").step()
     assert two.item() == "new {x}"
 
 
 def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp_path):
     p = Parameter("about {x}", role="p")
     p.backward("hm")
-    model = text.scripted({"Your answer 'gone' has lost {x}": ["still gone", "with {x}"], "": "gone"})
+    model = text.scripted(
+        {
+            "Your answer 'gone' has lost {x}": ["<text>still gone</text>", "<text>with {x}</text>"],
+            "": "<text>gone</text>",
+        }
+    )
     path = tmp_path / "calls.jsonl"
     optimizer = text.Descent(p, text.remembered(model, path))
     with pytest.raises(ModelError, match=r"no place \{x\}"):
@@ -308,9 +316,10 @@ def test_an_answer_that_loses_a_place_is_asked_for_again_with_what_was_wrong(tmp
     [
         ('<text role="p">\nnew\n</text>', "new"),
         ("<TEXT>new</TEXT> as asked", "new"),
-        ("<text>a </text> b</text>", "a </text> b"),
-        ("a <textarea> and <text>", "a <textarea> and <text>"),
-        ("{0.__class__} %s ../x", "{0.__class__} %s ../x"),
+        ("<text>a &lt;/text> b</text>", "a </text> b"),
+        ("<text>a &amp;lt;/text> & &lt; b</text>", "a &lt;/text> & &lt; b"),
+        ("a <textarea> and <text>new <textarea></text>", "new <textarea>"),
+        ("<text>{0.__class__} %s ../x</text>", "{0.__class__} %s ../x"),
     ],
 )
 def test_what_is_between_tags_is_the_new_text(answer, new):
@@ -320,10 +329,73 @@ def test_what_is_between_tags_is_the_new_text(answer, new):
     assert p.item() == new
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I cannot do that.",
+        "<text>broken off",
+        "</text>new<text>",
+        "I write it between <text> and </text>: <text>new</text>",
+        "<text>new</text> and then </text>",
+        "<text>one</text> or <text>two</text>",
+    ],
+)
+def test_an_answer_that_does_not_parse_is_asked_for_again_once_and_then_refused(answer):
+    p = Parameter("old", role="p")
+    p.backward("hm")
+    model = text.scripted({"Your answer .* does not have one new text": "<text>new</text>", "": answer})
+    text.Descent(p, model).step()
+    assert p.item() == "new" and len(model.calls) == 2
+    stubborn = text.scripted({"": answer})
+    with pytest.raises(ModelError, match="rewrite 'p': the answer does not have one new text between <text>"):
+        text.Descent(p, stubborn).step()
+    assert p.item() == "new" and len(stubborn.calls) == 2
+    text.Descent(p, stubborn, prompts={"rewrite": "Rewrite {text}."}).step()  # which asks for no tags
+    assert p.item() == answer
+
+
+TAGS = ["</text>", "<text>", "</answer>", "</feedback>", "</call>", '<input role="x">', "</user>", "</version>", "</b>"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_quoted_does_not_end_its_quotation(seed):
+    """Random texts with tags: each tag of a request is the layer's own, and a text comes back as it was."""
+    rng = random.Random(seed)
+
+    def words():
+        return "".join(rng.choice([*TAGS, "&lt;/text>", "&amp;lt;text>", "&", "a ", "\n"]) for _ in range(12)) + "z"
+
+    old, remark, answered = words(), words(), words()
+    requests = []
+
+    def critic(prompt, system):
+        requests.append(prompt)
+        return remark
+
+    def rewriter(prompt, system):
+        requests.append(prompt)
+        return re.search(r"<text role=[^\n]*>\n.*?\n</text>", prompt, re.DOTALL)[0]
+
+    p = Parameter(old, role='a "role" <x>')
+    optimizer = text.Descent(p, rewriter, memory=2)
+    for _ in range(2):
+        text.call(lambda prompt, system: answered, p, role="</answer>", critic=critic).backward(words())
+        optimizer.step()
+        optimizer.zero_grad()
+        assert p.item() == old.strip()
+    layers = ("call", "answer", "feedback", "input", "text", "version")
+    for request in requests:
+        for tag in (*layers, "user") if "<call>" in request else layers:
+            opened = re.findall(rf"^<{tag}(?: role=\"[^\"<>]*\")?>$", request, re.MULTILINE)
+            anywhere = re.findall(rf"</?{tag}\b", request.replace("between <text> and </text>", ""))
+            assert len(anywhere) == 2 * len(opened), (tag, request)
+
+
 def test_several_texts_are_rewritten_by_place():
     words = Parameter(["a", "b", "c"], role="words")
     words[2].backward("louder")
-    model = text.scripted({"": lambda p, s: re.search('<text role="words">\n(.*?)\n', p)[1].upper()})
+    found = re.compile('<text role="words">\n(.*?)\n').search
+    model = text.scripted({"": lambda p, s: f"<text>{found(p)[1].upper()}</text>"})
     text.Descent(words, model).step()
     assert words.tolist() == ["a", "b", "C"] and words.role == "words" and len(model.calls) == 1
     optimizer = text.Descent(words, model, memory=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import sys
 import threading
 import types
@@ -208,8 +210,8 @@ def test_a_recording_replays_without_a_model(tmp_path):
     assert [model("ä\nb", "s"), model("ä\nb", "s"), model("ä\nb")] == ["S|Ä\nB", "S|Ä\nB", "NONE|Ä\nB"]
     assert len(asked) == 2 and model.spent["remembered"] == 1
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert re.fullmatch(r"<lambda> at test_text_models.py:\d+(:\d+)?", rows[0].pop("model"))
     assert rows[0] == {
-        "model": "<lambda>",
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "ä\nb"}],
         "answer": "S|Ä\nB",
         "tokens": 2,
@@ -220,6 +222,19 @@ def test_a_recording_replays_without_a_model(tmp_path):
         replay("other")
     with pytest.raises(ArgumentError, match="path"):
         text.remembered(None)
+
+
+def test_lambdas_do_not_share_a_recording(tmp_path):
+    path = tmp_path / "calls.jsonl"
+    first, second = (lambda p: "one"), (lambda p: "two")
+
+    def named(model):
+        return text.remembered(model, path)
+
+    for _ in range(2):
+        assert [named(f)("x") for f in (first, second, functools.partial(first))] == ["one", "two", "one"]
+    assert len(path.read_text().splitlines()) == 3
+    assert text.as_model(upper).name == "upper" and text.as_model(functools.partial(upper)).name == "partial of upper"
 
 
 def test_an_interrupt_loses_at_most_the_line_it_broke_and_no_file_is_changed_but_added_to(tmp_path):
@@ -351,7 +366,7 @@ def test_what_a_model_says_is_never_taken_as_a_path_or_template(tmp_path):
     with pytest.raises(ModelError) as caught:
         text.call(failing, evil, role="{call}")
     assert evil in str(caught.value) and str(caught.value).startswith(
-        "the call for '{call}' (of 'prompt'): the model <lambda>:"
+        "the call for '{call}' (of 'prompt'): the model <lambda> at test_text_models.py:"
     )
     assert seen == ["Check: " + evil] and [p.name for p in tmp_path.iterdir()] == ["c.jsonl"]
 

@@ -158,10 +158,34 @@ test_that("text_each() goes through a batch, backwards too", {
   expect_identical(said(p), paste("more", 1:4))
 })
 
+test_that("a new text that is not between tags is asked for again, and then refused", {
+  p <- parameter("a", role = "p")
+  backward(p, "a </feedback> b")
+  asked <- character()
+  answers <- c("Sorry.", "<text>b</text>")
+  text_descent(p, function(prompt) {
+    asked <<- c(asked, prompt)
+    answers[length(asked)]
+  })$step()
+  expect_identical(as.character(p), "b")
+  expect_match(asked[2], "Your answer 'Sorry.' does not have one new text", fixed = TRUE)
+  expect_match(asked[1], "a &lt;/feedback> b", fixed = TRUE)
+  expect_error(text_descent(p, function(prompt) "Sorry.")$step(), "one new text", class = "gradops_error_model")
+})
+
+test_that("R functions do not share a recording", {
+  file <- withr::local_tempfile(fileext = ".jsonl")
+  for (i in 1:2) {
+    expect_identical(text_remembered(function(prompt) "one", file)("x"), "one")
+    expect_identical(text_remembered(function(prompt) "two", file)("x"), "two")
+  }
+  expect_length(readLines(file), 2)
+})
+
 test_that("the optimiser says what it is and keeps its state", {
   local_text()
   p <- parameter("a", role = "p")
-  optimizer <- text_descent(p, function(prompt) "b", memory = 1)
+  optimizer <- text_descent(p, function(prompt) "<text>b</text>", memory = 1)
   backward(p, "hm")
   optimizer$step()
   expect_identical(as.character(p), "b")

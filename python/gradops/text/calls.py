@@ -16,7 +16,7 @@ from ..errors import ArgumentError, ArgumentTypeError, Code, Item, TypeOf
 from .arguments import is_list_of_texts, is_text, several, value_of
 from .each import each
 from .models import Messages, Model, as_model, ask
-from .prompts import chosen, fill, listed, places
+from .prompts import Quotes, chosen, fill, listed, places
 
 
 def call(
@@ -153,6 +153,7 @@ class _Call:
 
     def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
         self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
+        self.quotes = Quotes(prompts.values(), [who for who, _ in turns])
         self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
@@ -224,13 +225,15 @@ class _Call:
         if asked not in self.paid:
             name, variable = self._input(j)
             role = self._role(name, variable)
+            quoted, attribute = self.quotes.quoted, self.quotes.attribute
+            said = [f"<{m['role']}>\n{quoted(m['content'])}\n</{m['role']}>" for m in self._messages(i)]
             values = {
-                "call": "\n".join(f"<{m['role']}>\n{m['content']}\n</{m['role']}>" for m in self._messages(i)),
-                "role": self.role,
-                "answer": self.answers[i],
-                "remarks": listed(remarks),
-                "input_role": role,
-                "input": self._at(variable, i),
+                "call": "\n".join(said),
+                "role": attribute(self.role),
+                "answer": quoted(self.answers[i]),
+                "remarks": quoted(listed(remarks)),
+                "input_role": attribute(role),
+                "input": quoted(self._at(variable, i)),
             }
             messages = [
                 {"role": "system", "content": fill(self.prompts["feedback_system"], values)},

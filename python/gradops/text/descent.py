@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from .each import each
 from .models import Messages, as_model, ask, shortened
-from .prompts import chosen, fill, listed, places
+from .prompts import Quotes, between_tags, chosen, fill, listed, places
 
 
 class Descent:
@@ -22,7 +21,8 @@ class Descent:
         model: what :func:`as_model` takes.
         memory: how many of the earlier versions, each with the feedback it got, the model is shown.
         constraints: what every new text must keep to, in words.
-        prompts: other words for the request: ``{"rewrite": ..., "rewrite_system": ...}``; see ``prompts.PROMPTS``.
+        prompts: other words for the request: ``{"rewrite": ..., "rewrite_system": ...}``; see ``prompts.PROMPTS``. The
+            new text is what stands between <text> and </text> in the answer; all of it, if "rewrite" names no </text>.
 
     Raises:
         ArgumentTypeError: parameters that are no text, or require no feedback; constraints that are no texts.
@@ -90,6 +90,7 @@ class Descent:
                     words=TypeOf(words),
                 )
         self._prompts = chosen(prompts)
+        self._quotes = Quotes(self._prompts.values())
         self._past: list[list[tuple[str, list[str]]]] = [[] for _ in self.params]
         self._answered: dict[tuple, str] = {}
         self._refused: dict[tuple, list[str]] = {}
@@ -103,8 +104,9 @@ class Descent:
         """Rewrite each parameter that has feedback, in order; one without is left alone.
 
         Raises:
-            ModelError: the model failed, gave no text, or lost a ``{place}`` of the old one, also when told so. No
-                parameter has changed then; ``step()`` once more asks only for what was not answered.
+            ModelError: the model failed; or gave no text, none between tags, or one that has lost a ``{place}`` of the
+                old one, also when told so. No parameter has changed then; ``step()`` once more asks only for what was
+                not answered.
         """
         requests = []
         for i, param in enumerate(self.params):
@@ -133,30 +135,41 @@ class Descent:
         what = f"the request to rewrite {self.params[i].role or 'text'!r}"
         for _ in range(2):
             messages = self._request(i, place, text, said, refused)
-            new = _between_tags(ask(self.model, messages, what, "`step()` once more asks again"))
-            lost = [f"{{{name}}}" for name in places(text) if name not in places(new)]
-            if new and not lost:
-                return new
-            refused.append(f"Your answer {shortened(new)!r} has lost {', '.join(lost)}." if new else _EMPTY)
+            answer = str(ask(self.model, messages, what, "`step()` once more asks again"))
+            new = between_tags(answer) if "</text>" in self._prompts["rewrite"] else answer.strip()
+            shown = f"Your answer {shortened(answer if new is None else new)!r}"
+            if new:
+                new = self._quotes.unquoted(new)
+                lost = [f"{{{name}}}" for name in places(text) if name not in places(new)]
+                if not lost:
+                    return new
+                failed = "the new text has no place {place} any more."
+                refused.append(f"{shown} has lost {', '.join(lost)}.")
+            else:
+                lost = []
+                failed = _EMPTY if new == "" else "the answer does not have one new text between <text> and </text>."
+                refused.append(
+                    _EMPTY if new == "" else f"{shown} does not have one new text between <text> and </text>."
+                )
         raise ModelError(
-            "{call}: the new text has no place {place} any more." if new else f"{{call}}: {_EMPTY}",
+            f"{{call}}: {failed}",
             hint="`step()` once more asks again; the parameter is as it was",
             call=Given(what),
             place=Given(lost[0] if lost else ""),
         )
 
     def _request(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> Messages:
-        prompts = self._prompts
+        prompts, quoted = self._prompts, self._quotes.quoted
         versions = [
-            fill(prompts["version"], {"text": _one(old, place), "remarks": listed(remarks)})
+            fill(prompts["version"], {"text": quoted(_one(old, place)), "remarks": quoted(listed(remarks))})
             for old, remarks in self._past[i]
             if isinstance(old, str) or place < len(old)  # there may be more texts by now
         ]
         constraints = [*self.constraints, *(f"Keep {{{name}}} as it is." for name in places(text)), *refused]
         values = {
-            "role": self.params[i].role or "text",
-            "text": text,
-            "remarks": listed(_words(said)),
+            "role": self._quotes.attribute(self.params[i].role or "text"),
+            "text": quoted(text),
+            "remarks": quoted(listed(_words(said))),
             "memory": fill(prompts["memory"], {"versions": "\n".join(versions)}) if versions else "",
             "constraints": fill(prompts["constraints"], {"constraints": listed(constraints)}) if constraints else "",
         }
@@ -240,9 +253,3 @@ def _words(said: Feedback) -> list[str]:
 
 def _one(old, place: int) -> str:
     return old if isinstance(old, str) else old[place]
-
-
-def _between_tags(answer: str) -> str:
-    """What is between the first <text> and the last </text>; all of an answer without them."""
-    found = re.search(r"<text(?: [^<>]*)?>(.*)</text>", answer, re.DOTALL | re.IGNORECASE)
-    return str(found[1] if found else answer).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -158,6 +159,9 @@ def as_model(x, model: str | None = None, **options) -> Model:
         model: the name of the client's model.
         options: what is sent with each call: ``temperature=0``, ``max_tokens=200``.
 
+    The model's name, by which :func:`remembered` knows it, is the function's or the client's model's; a lambda's
+    says where it stands, so that two have recordings of their own, but not those that one place makes again.
+
     Raises:
         ArgumentTypeError: what is none of these, a client without ``model``, or options for a plain function.
         BackendError: a name, without litellm.
@@ -182,7 +186,7 @@ def as_model(x, model: str | None = None, **options) -> Model:
     if completions is not None and callable(getattr(completions, "create", None)):
         return _of_client(x, completions.create, model, options)
     if callable(x):
-        return _without(x, Model(_sender(x), getattr(x, "__name__", type(x).__name__)), model, options)
+        return _without(x, Model(_sender(x), _name(x)), model, options)
     raise ArgumentTypeError(
         "a model must be a function, a client or a name; got {x}.",
         argument="model",
@@ -190,6 +194,20 @@ def as_model(x, model: str | None = None, **options) -> Model:
         x=TypeOf(x),
         function=Code("`lambda prompt, system: ...`", "`function(prompt, system) ...`"),
     )
+
+
+def _name(function) -> str:
+    """A function's name, by which it is remembered; a lambda's is where it stands."""
+    if isinstance(function, functools.partial):
+        return f"partial of {_name(function.func)}"
+    name = getattr(function, "__name__", type(function).__name__)
+    code = getattr(function, "__code__", None)
+    if name != "<lambda>" or code is None:
+        return name
+    where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    if hasattr(code, "co_positions"):  # from Python 3.11 on
+        where += f":{next((column for _, _, column, _ in code.co_positions() if column), 0)}"
+    return f"<lambda> at {where}"
 
 
 def _without(x, made: Model, model, options) -> Model:

@@ -1,6 +1,7 @@
 """What the layer itself says to models, all of it. ``call(..., prompts=)`` and ``Descent(..., prompts=)`` replace it.
 
-``{name}`` marks a place. Places are filled in one pass, so that braces in what is filled in stay as they are.
+``{name}`` marks a place. Places are filled in one pass, so that braces in what is filled in stay as they are. What
+stands between tags cannot end them: see :class:`Quotes`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ A language model was called.
 </answer>
 
 This was said of the answer:
+<feedback>
 {remarks}
+</feedback>
 
 One of the inputs of the call was this one:
 <input role="{input_role}">
@@ -41,7 +44,9 @@ Improve this text:
 </text>
 
 The feedback on it:
+<feedback>
 {remarks}
+</feedback>
 {memory}{constraints}
 Answer with the new text between <text> and </text>.""",
     "memory": """
@@ -52,7 +57,9 @@ Earlier versions, the oldest first, and the feedback on them:
 <version>
 {text}
 </version>
-{remarks}""",
+<feedback>
+{remarks}
+</feedback>""",
     "constraints": """
 The new text must keep to this:
 {constraints}
@@ -102,3 +109,52 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def listed(remarks: Iterable[str]) -> str:
     """Remarks, one a line."""
     return "\n".join("- " + str(remark).strip().replace("\n", "\n  ") for remark in remarks)
+
+
+class Quotes:
+    """What is quoted between tags, and what a model answers between them.
+
+    In a quoted text the angle bracket of a tag that the layer uses is ``&lt;`` (and ``&lt;`` before its name
+    ``&amp;lt;``), so that the text cannot end its quotation or begin another; all else stays as it is.
+
+    Args:
+        templates: the requests, whose tags these are.
+        names: further tags.
+    """
+
+    def __init__(self, templates: Iterable[str], names: Iterable[str] = ()):
+        found = {name for template in templates for name in re.findall(r"</([\w-]+)>", template)}
+        tags = "|".join(map(re.escape, sorted(found | set(names), key=len, reverse=True)))
+        self._tags = re.compile(rf"(<|&(?:amp;)*lt;)(?=/?(?:{tags})(?![\w-]))", re.IGNORECASE) if tags else None
+
+    def quoted(self, text: str) -> str:
+        """``text`` as it stands between tags."""
+        return text if self._tags is None else self._tags.sub(_escaped, text)
+
+    def unquoted(self, text: str) -> str:
+        """The text that was quoted so."""
+        return text if self._tags is None else self._tags.sub(_unescaped, text)
+
+    @staticmethod
+    def attribute(text: str) -> str:
+        """``text`` in the quotation marks of an attribute."""
+        return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _escaped(found: re.Match) -> str:
+    return "&lt;" if found[1] == "<" else "&amp;" + found[1][1:]
+
+
+def _unescaped(found: re.Match) -> str:
+    return {"<": "<", "&lt;": "<"}.get(found[1], "&" + found[1][5:])
+
+
+_TEXT = re.compile(r"<(/?)text(?:\s[^<>]*)?>", re.IGNORECASE)
+
+
+def between_tags(answer: str) -> str | None:
+    """What is between <text> and </text> in an answer; None unless each of the two is there once, in this order."""
+    marks = list(_TEXT.finditer(answer))
+    if [mark[1] for mark in marks] != ["", "/"]:
+        return None
+    return answer[marks[0].end() : marks[1].start()].strip()
