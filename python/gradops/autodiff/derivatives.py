@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS, Node
 from .modes import enable_grad, recording, with_own_gradient
+from .nesting import Others, reaches_others
 from .record import record
-from .state import moment
+from .state import moment, read
 from .variable import Variable, attach_new, wrap
 
 
@@ -35,8 +37,9 @@ def custom(run, inputs: list) -> list:
     values, pull = with_own_gradient(run, *inputs)
     values = _of_their_own(values, inputs)
     if not recording.get():
+        read(*_edges(inputs))
         return [wrap(v.data) if isinstance(v, Variable) and v.requires_grad else v for v in values]
-    edges = tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
+    edges = _edges(inputs)
     _check_closure(values, edges, start)
     if not any(edge is not None for edge in edges):
         return values
@@ -46,7 +49,7 @@ def custom(run, inputs: list) -> list:
             g = materialize(g, node)
         token = moment.set(node.seq)
         try:
-            return [engine.lent(x) for x in pull(g if isinstance(g, list) else [g])]
+            return [engine.lent(x) for x in pull([engine.given(x) for x in (g if isinstance(g, list) else [g])])]
         finally:
             moment.reset(token)
 
@@ -54,6 +57,11 @@ def custom(run, inputs: list) -> list:
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
+
+
+def _edges(inputs: list) -> tuple:
+    """Where gradients for ``inputs`` go; None for those that have none."""
+    return tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
 
 
 def _of_their_own(values: list, inputs: list) -> list:
@@ -109,13 +117,18 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [creation.zeros_like(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
-        others = _other_leaves(y, inputs)
-        nested = nested or outside and not all(hasattr(x, "gradops_done") for x in others)
-        if not nested:
-            alone = not others and all(x._node is None for x in inputs)
-            found = gradients.of_leaves(y, inputs) if alone else gradients.grad(y, inputs, materialize_grads=True)
-            (value,) = owned([y.data], {id(x.data) for x in inputs})
-            return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
+        others = Others([y], inputs)
+        if not outside:
+            read(*_edges(tracked), *others.found)
+        if not (nested or outside and others.active()):
+            watching = outside and others.watched
+            alone = not others.found and all(x._node is None for x in inputs)
+            derive = gradients.of_leaves if alone else gradients.grad
+            with others.watching() if watching else nullcontext():
+                found = derive(y, inputs, retain_graph=watching, materialize_grads=True)
+            if not (watching and others.active()):
+                (value,) = owned([y.data], {id(x.data) for x in inputs})
+                return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
         found = gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
@@ -147,25 +160,3 @@ def fresh(x) -> Variable:
     leaf.requires_grad = True
     leaf._given = True
     return leaf
-
-
-def reaches_others(y: Variable, inputs: list) -> bool:
-    """Whether ``y`` also depends on variables that ``f`` closed over."""
-    return any(not hasattr(x, "gradops_done") for x in _other_leaves(y, inputs))
-
-
-def _other_leaves(y: Variable, inputs: list) -> list:
-    """The leaves that ``y`` depends on by other ways than through ``inputs``."""
-    seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
-    found, stack = [], [(y._node,)]
-    while stack:
-        for edge in stack.pop():
-            place = id(edge)
-            if edge is None or place in seen:
-                continue
-            seen.add(place)
-            if edge.__class__ is Node:
-                stack.append(edge.edges)
-            else:
-                found.append(edge)
-    return found

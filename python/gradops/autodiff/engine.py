@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ..errors import GradientError
-from ..ops import creation, elementwise
+from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key
 from .modes import recording
@@ -235,7 +235,8 @@ def _observed(node: Node, g, saved):
 
 def _run_hooks(registered: dict, g, create_graph: bool):
     for hook in list(registered.values()):
-        replaced = hook(g if isinstance(g, Variable) else wrap(g))
+        own = given(g)
+        replaced = hook(own if isinstance(own, Variable) else wrap(own))
         if replaced is not None:
             g = lent(replaced.data if isinstance(replaced, Variable) and not create_graph else replaced)
     return g
@@ -274,6 +275,18 @@ def alias(x, data) -> Variable:
     """A variable of its own, on ``data``, with the gradient of ``x``."""
     edge = x._node or x if isinstance(x, Variable) and x.requires_grad else None
     return wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ())
+
+
+def given(g):
+    """A gradient as a user's function gets it, which may write to it: it shares no memory with other gradients."""
+    data = g.data if isinstance(g, Variable) else g
+    if data.__class__ is np.ndarray:
+        data = data.copy("K")
+    elif hasattr(data, "_superseded"):  # an array that is being compiled
+        data = conversion.copy(data)
+    elif data is g or data.dtype in special:
+        return g
+    return alias(g, data) if isinstance(g, Variable) else data
 
 
 def lent(g):

@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Posit
 from ..ops import creation
 from . import inplace, nested, state, torch_tape
 from .cotangents import fit, sum_to, zeros
-from .engine import lent, rejoined
+from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
 from .variable import Variable, attach, attach_new, differentiable, wrap
@@ -203,6 +203,7 @@ def _runs(cls) -> Callable:
 def _apply(cls, args: tuple):
     edges = tuple(a._node or a if isinstance(a, Variable) and a.requires_grad else None for a in args)
     active = recording.get() and any(edge is not None for edge in edges)
+    state.read(*edges)
     ctx = Context()
     ctx.needs_input_grad = tuple(edge is not None for edge in edges)
     with no_grad():
@@ -262,13 +263,11 @@ class _Application:
         self.sources = [_source(tensor, args, edges, outputs, dirty) for tensor in ctx._to_save]
 
     def vjp(self, g, values, node) -> list:
-        given = self._given(g)
+        gradients = self._given(g)
         self.ctx._saved = tuple(_rejoined(v, s, node, self.single) for v, s in zip(values, self.sources))
         token = state.moment.set(node.seq)
         try:
-            result = self.cls.backward(
-                self.ctx, *(p if p is None or isinstance(p, Variable) else wrap(p) for p in given)
-            )
+            result = self.cls.backward(self.ctx, *map(_as_variable, gradients))
             return [lent(g) for g in _gradients(self.cls, result, self.about, node.edges)]
         finally:
             self.ctx._saved = None
@@ -285,6 +284,14 @@ class _Application:
         if self.materialize:
             given = [zeros(t) if part is None and t is not None else part for part, t in zip(given, self.templates)]
         return given
+
+
+def _as_variable(g):
+    """A gradient as ``backward`` gets it, which may write to it."""
+    if g is None:
+        return None
+    own = given(g)
+    return own if isinstance(own, Variable) else wrap(own)
 
 
 def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:

@@ -146,10 +146,10 @@ def grad(
     return tuple(of_their_own(found, [*targets, *starts]))
 
 
-def of_leaves(y: Variable, leaves: list) -> tuple:
+def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
     """As :func:`grad`, where ``y`` depends on no other leaves: there is nothing to leave out, and so to look for."""
-    ends = engine.run([y], _seeds([y], [None], False), False, False)
-    return tuple(of_their_own([_found(i, x, ends, True, True) for i, x in enumerate(leaves)], leaves))
+    ends = engine.run([y], _seeds([y], [None], False), retain_graph, False)
+    return tuple(of_their_own([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
 
 
 def of_their_own(found: list, others: list) -> list:

@@ -29,6 +29,7 @@ from ..ops import _dispatch, _labels, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
 from .modes import recording
+from .state import read
 from .variable import Variable, attach_new, differentiable, wrap
 
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
@@ -254,17 +255,21 @@ def _of_one(op, rules, holomorphic):
     def recorded(x):
         data = x._value
         y = kernels[type(data)](data)
-        if x._active and is_recording():
-            saved = (data if keep_x else None, y if keep_y else None)
-            return attach_new(y, rule, (x._node or x,), saved)
+        if x._active:
+            if is_recording():
+                saved = (data if keep_x else None, y if keep_y else None)
+                return attach_new(y, rule, (x._node or x,), saved)
+            read(x._node or x)
         return wrap(y)
 
     def recorded_with_settings(x, *settings):
         data = x._value
         y = kernels[type(data)](data, *settings)
-        if x._active and is_recording() and (y.dtype is data.dtype or differentiable(y)):
-            saved = (data if keep_x else None, *settings, y if keep_y else None)
-            return attach_new(y, rule, (x._node or x,), saved)
+        if x._active and (y.dtype is data.dtype or differentiable(y)):
+            if is_recording():
+                saved = (data if keep_x else None, *settings, y if keep_y else None)
+                return attach_new(y, rule, (x._node or x,), saved)
+            read(x._node or x)
         return wrap(y)
 
     return recorded if last == 1 else recorded_with_settings
@@ -292,17 +297,21 @@ def _of_two(op, rules, holomorphic, variables):
     def recorded(x1, x2):
         data1, on1, data2, on2 = x1._value, x1._active, x2._value, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
-        if (on1 or on2) and is_recording():
-            edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
-            return attached(data1, data2, y, edges, plans[on1, on2])
+        if on1 or on2:
+            if is_recording():
+                edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
+                return attached(data1, data2, y, edges, plans[on1, on2])
+            read(x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
         return wrap(y)
 
     def recorded_with_constant(x1, x2):
         x = x1 if first else x2
         data1, data2 = (x._value, x2) if first else (x1, x._value)
         y = kernels[type(data1), type(data2)](data1, data2)
-        if x._active and is_recording():
-            return attached(data1, data2, y, (x._node or x,), plan)
+        if x._active:
+            if is_recording():
+                return attached(data1, data2, y, (x._node or x,), plan)
+            read(x._node or x)
         return wrap(y)
 
     def attached(data1, data2, y, edges, plan):
@@ -399,7 +408,10 @@ def _of_any(op, rules, holomorphic):
             y = op.call(*data)
         else:
             y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
-        if True not in active or not recording.get():
+        if True not in active:
+            return _wrap_all(y)
+        if not recording.get():
+            read(*edges)
             return _wrap_all(y)
         rule, keep = plan(tuple(counts), tuple(active))
         saved = tuple([v if wanted else None for v, wanted in zip((*data, y), keep)])

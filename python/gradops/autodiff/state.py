@@ -3,6 +3,7 @@
 - ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
 - ``watchers``: functions that see each node as it is made (anomaly mode);
+- ``readers``: functions that see what is read of variables without being recorded (:mod:`.nesting`);
 - ``packers``: what saves handles in place of arrays that are to be recomputed (checkpoints);
 - ``special``: dtypes whose gradients are no arrays (text);
 - versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
@@ -36,6 +37,16 @@ observers: list[Callable] = []
 
 accumulating = threading.RLock()
 """Held while something is added to a ``grad``, so that threads lose none; never while a user's function runs."""
+
+
+readers: list[Callable] = []
+"""Functions that see the edges of variables which an operation reads where nothing is recorded."""
+
+
+def read(*edges) -> None:
+    """Show the ``readers`` what an operation reads without being recorded: nodes and leaves; None stands for others."""
+    for see in readers:
+        see(edges)
 
 
 # Nodes as they are made

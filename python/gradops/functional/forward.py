@@ -12,7 +12,7 @@ from .. import backends, dtypes
 from ..autodiff import cotangents, engine, gradients
 from ..autodiff.graph import PICK, Node, key
 from ..autodiff.modes import recording
-from ..autodiff.state import Packed
+from ..autodiff.state import Packed, read
 from ..autodiff.variable import Variable, differentiable, wrap
 from ..errors import GradientError
 from ..ops import elementwise, shaping
@@ -147,6 +147,9 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
             pulled = engine.pull(node, g, saved)
             if node.rule.holomorphic:
                 pulled = [None if p is None else elementwise.conj(p) for p in pulled]
+        for p in pulled:
+            if isinstance(p, Variable) and p.requires_grad:
+                read(p._node or p)
         pairs = [
             (cotangents.fit(p, edge) if edge.__class__ is not Node or edge.shape is not None else p, t)
             for p, edge, t in zip(pulled, node.edges, incoming)
@@ -174,6 +177,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
 def _point(data) -> Variable:
     point = wrap(data)
     point.requires_grad = differentiable(data)
+    point.gradops_done = True  # type: ignore[attr-defined]  # a constant for derivatives around this one
     return point
 
 

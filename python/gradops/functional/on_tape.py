@@ -11,9 +11,10 @@ import numpy as np
 from .. import backends
 from .._progress import track
 from ..autodiff import engine, gradients, record, state
-from ..autodiff.derivatives import fresh, linked, reaches_others
+from ..autodiff.derivatives import fresh, linked
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
+from ..autodiff.nesting import Others
 from ..autodiff.variable import Variable, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position
@@ -38,10 +39,17 @@ class Recording:
         given = [x.data if isinstance(x, Variable) else x for x in given]
         self.given = given  # the caller's memory, which results do not share
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
-        self.keep = create_graph or _active(at.leaves) or _active(v) or self._closes_over()
+        self._others = Others(self.outputs, self.variables)
+        self.keep = create_graph or _active(at.leaves) or _active(v) or self._others.active()
 
-    def _closes_over(self) -> bool:
-        return any(y._node is not None and reaches_others(y, self.variables) for y in self.outputs)
+    def derive(self, compute: Callable):
+        """What ``compute()`` gives; it runs again, recorded, where a gradient function read variables from outside."""
+        if self.keep or not self._others.watched:
+            return compute()
+        with self._others.watching():
+            found = compute()
+        self.keep = self._others.active()
+        return compute() if self.keep else found
 
     def check_dependence(self, strict: bool) -> None:
         """With ``strict``, raise where an output does not depend on an input."""
@@ -127,7 +135,8 @@ def _active(values) -> bool:
 def vjp(at: Point, v, create_graph: bool, strict: bool):
     made = Recording(at, create_graph, v)
     made.check_dependence(strict)
-    products = made.pull(made.outputs, at.weights(v, made.outputs), strict)
+    weights = at.weights(v, made.outputs)
+    products = made.derive(lambda: made.pull(made.outputs, weights, strict))
     return made.finish(at.outputs(made.outputs), at.inputs(products))
 
 
@@ -136,7 +145,7 @@ def jvp(at: Point, v, create_graph: bool, strict: bool):
     tangents = at.tangents(v)
     made = Recording(at, create_graph, tangents)
     made.check_dependence(strict)
-    products = made.push(made.variables, tangents, strict)
+    products = made.derive(lambda: made.push(made.variables, tangents, strict))
     return made.finish(at.outputs(made.outputs), at.outputs(products))
 
 
@@ -156,8 +165,11 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
     def move(source, weights):
         return made.push([source], [weights], strict) if forwards else made.pull([source], [weights], strict)
 
-    with track(sum(map(conversion.size, sources)), at.name) as advance:
-        moved = [_by_element(x, others, functools.partial(move, x), chunk, advance) for x in sources]
+    def moved_units():
+        with track(sum(map(conversion.size, sources)), at.name) as advance:
+            return [_by_element(x, others, functools.partial(move, x), chunk, advance) for x in sources]
+
+    moved = made.derive(moved_units)
     if forwards:
         rows = [
             [_block(shaping.moveaxis(part[j], 0, -1), y, x) for part, x in zip(moved, variables)]

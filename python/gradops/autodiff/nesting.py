@@ -1,0 +1,70 @@
+"""Whether a derivative is inside another one: whether it depends on variables beside its inputs.
+
+A value shows by its graph what it depends on. A gradient function or a hook may read what the value does not depend
+on, as ``lambda u: u * cos(y)`` reads ``y``. A pass inside no other derivative is not recorded, so what such functions
+read is watched while it runs; where it was a variable from outside, the pass runs again, recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from .graph import Node
+from .state import hooks, readers
+from .variable import Variable
+
+
+class Others:
+    """What values, and the gradient functions behind them, depend on beside some inputs.
+
+    Attributes:
+        found: the leaves.
+        watched: whether functions that are not gradops' own take part in a backward pass from the values.
+    """
+
+    __slots__ = ("found", "watched", "_seen", "_kept")
+
+    def __init__(self, values: list, inputs: list):
+        self._seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
+        self._kept: list = []  # as what is seen goes by identity
+        self.found: list = []
+        self.watched = bool(hooks) or any(x._hooks for x in inputs)
+        self._follow(tuple([y._node or y for y in values if y.requires_grad]))
+
+    def _follow(self, edges: tuple) -> None:
+        seen, stack = self._seen, [edges]
+        while stack:
+            for edge in stack.pop():
+                place = id(edge)
+                if edge is None or place in seen:
+                    continue
+                seen.add(place)
+                if edge.__class__ is Node:
+                    stack.append(edge.edges)
+                    if edge.rule.vjp is not None:
+                        self.watched = True
+                else:
+                    self.found.append(edge)
+
+    def active(self) -> bool:
+        """Whether there is one that is no constant of a derivative that is over."""
+        return any(not hasattr(x, "gradops_done") for x in self.found)
+
+    def read(self, edges: tuple) -> None:
+        """Count what was read, too."""
+        self._kept.append(edges)
+        self._follow(edges)
+
+    @contextlib.contextmanager
+    def watching(self):
+        """A scope in which what is read without being recorded counts: that of a backward pass."""
+        readers.append(self.read)
+        try:
+            yield
+        finally:
+            readers.remove(self.read)
+
+
+def reaches_others(y: Variable, inputs: list) -> bool:
+    """Whether ``y`` also depends on variables that are not among ``inputs``."""
+    return Others([y], inputs).active()
