@@ -89,7 +89,10 @@ def function_class(cls: type, setup_context: Callable | None) -> Any:
 def _make_class(cls: type, setup_context: Callable | None) -> None:
     import torch
 
-    members = {name: staticmethod(getattr(cls, name)) for name in ("forward", "backward")}
+    def backward(ctx, *gradients):
+        return cls.backward(ctx, *[None if g is None else g.clone() for g in gradients])  # it may write to them
+
+    members = {"forward": staticmethod(cls.forward), "backward": staticmethod(backward)}
     if setup_context is not None:
         members["setup_context"] = staticmethod(setup_context)
     members.update({name: staticmethod(getattr(cls, name)) for name in ("vmap", "jvp") if hasattr(cls, name)})

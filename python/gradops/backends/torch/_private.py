@@ -71,6 +71,14 @@ def eager() -> bool:
 
 _compiling = torch.compiler.is_compiling
 
+CUSTOM = "a copy of the upstream gradient for each custom gradient's rule"
+lazy_clone = private.find(CUSTOM, "torch._lazy_clone", torch.clone)
+"""A copy of a tensor that takes memory once one of the two is written to."""
+
+NESTED = "a derivative inside another one, by a gradient function that reads a tensor from outside"
+pass_of_engine = private.find(NESTED, "torch.autograd.graph._engine_run_backward")
+"""A backward pass that leaves modes on: of outputs, their gradients, whether to keep and record the graph, and inputs."""
+
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
 """How often a tensor was written to."""

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import sys
-from operator import attrgetter
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from ... import _tree
 from ...errors import GradientError
 from . import _private, transforms
 from .base import looked_at_a_value
+from .nesting import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager
 _recording = torch.is_grad_enabled
@@ -76,7 +76,7 @@ class _Custom(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *upstreams):
-        return (None, None, *ctx.pull(upstreams))
+        return (None, None, *ctx.pull([*map(_given, upstreams)]))
 
 
 class _CustomOfOne(torch.autograd.Function):
@@ -90,9 +90,15 @@ class _CustomOfOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream):
         pull, residuals = ctx.rule
-        return None, pull(upstream, residuals)
+        return None, pull(_given(upstream), residuals)
 
 
+def _given(g):
+    """A gradient as a user's function gets it, which may write to it."""
+    return _lazy_clone(g) if g.__class__ is torch.Tensor and g.layout is torch.strided else g.clone()
+
+
+_lazy_clone = _private.lazy_clone
 _custom, _custom_of_one = map(_private.outside_of_transforms, (_Custom, _CustomOfOne))
 
 
@@ -109,7 +115,7 @@ class _Compiled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *upstreams):
-        return (None, None, *([None] * ctx.count), *ctx.pull(list(upstreams)))
+        return (None, None, *([None] * ctx.count), *ctx.pull([u.clone() for u in upstreams]))
 
 
 def custom(run, inputs: list) -> list:
@@ -235,11 +241,30 @@ def value_and_grad(run, leaves: list) -> tuple:
             box["aux"] = _tree.map_leaves(lambda x: _off_graph(x, inputs, outer), box["aux"])
         if not y.requires_grad:
             return y, [torch.zeros_like(x) for x in leaves]
-        nested = outer or recording and reaches_others([y], inputs)
-        gradients = torch.autograd.grad(y, inputs, create_graph=nested, allow_unused=True, materialize_grads=True)
+        y, gradients, nested = _derive(y, inputs, lambda: _tensor(run(*inputs), leaves[0]), outer, recording)
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
+
+
+def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
+    """The value, its gradients, and whether they are recorded: where they depend on tensors beside the inputs.
+
+    Args:
+        again: gives the value another time, where a hook that nobody could know of read a tensor from outside.
+        outer: whether inputs have a gradient themselves, outside.
+        recording: whether anything is recorded outside.
+    """
+    others = Others([y], inputs)
+    how = {"allow_unused": True, "materialize_grads": True}
+    if not (outer or recording and others.found):
+        with others if recording else contextlib.nullcontext():
+            gradients = torch.autograd.grad(y, inputs, retain_graph=recording and others.watched, **how)
+        if not (recording and others.found):
+            return y, gradients, False
+        if not others.watched:
+            y = again()
+    return y, torch.autograd.grad(y, inputs, create_graph=True, **how), True
 
 
 @contextlib.contextmanager
@@ -357,30 +382,41 @@ def vhp(at, v, create_graph: bool, strict: bool):
 
 
 def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
-    """A function of ``torch.autograd.functional``, recorded too where ``f`` or its inputs depend on tensors outside."""
+    """A function of ``torch.autograd.functional``, recorded too where it or its inputs depend on tensors outside."""
     argument = at.inputs(at.leaves)
     inputs: list = []
     given = [*_as_tuple(argument), *(x for v in vectors if v is not None for x in _as_tuple(v))]
     found = torch.is_grad_enabled() and any(x.requires_grad for x in given)
+    recording = torch.is_grad_enabled() and not (create_graph or found)
+    forwards = "forward-mode" in (how.get("strategy"), how.get("outer_jacobian_strategy"))
+    batched = recording and how.get("vectorize", False) and not forwards  # of whose passes a mode sees nothing
+    others: list[Others] = []
 
     def noted(*xs):
-        nonlocal found
         with _copied_on_the_graph(xs):
             y = f(*xs)
-        if not create_graph and not found and torch.is_grad_enabled():
-            ys = [z for z in _as_tuple(y) if isinstance(z, torch.Tensor) and z.requires_grad]
-            found = reaches_others(ys, list(xs))
         inputs.extend(xs)
+        if recording and not (batched or forwards):
+            ys = [z for z in _as_tuple(y) if isinstance(z, torch.Tensor) and z.requires_grad]
+            others.append(Others(ys, list(xs)))
+            scope.enter_context(others[-1])
         return y
 
     def run(recorded: bool):
         return getattr(torch.autograd.functional, name)(noted, argument, *vectors, recorded, strict, **how)
 
-    recorded = create_graph or found
     try:
-        result = run(recorded)
-        if found and not recorded:
+        with contextlib.ExitStack() as scope:
+            if recording and forwards:  # rules run where the function does
+                others.append(scope.enter_context(Others([], given)))
+            result = run(create_graph or found or batched)
+        again = any(x.found for x in others)
+        if again:
+            recording, inputs = False, []
+            how = {"vectorize": False} if forwards else how  # PyTorch records no forward mode
             result = run(True)
+        if again or batched:
+            found = reaches_others([x for x in _tree.flatten(result)[0] if x.requires_grad], inputs)
     except RuntimeError as error:
         if isinstance(error, GradientError) or not any(
             words in str(error) for words in (f"to {name}", "user-provided")
@@ -422,47 +458,6 @@ def _tensor(y, like):
 
 def _in_transform(leaves: list) -> bool:
     return any(map(transforms.wrapped, leaves))
-
-
-def reaches_others(ys, inputs) -> bool:
-    """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
-    seen = set(map(_node, inputs))
-    found = []  # it grows as it is gone through
-    for y in ys:
-        node = y.grad_fn
-        if node is None:
-            if y.requires_grad and _another(y, inputs):
-                return True
-        elif node not in seen:
-            seen.add(node)
-            found.append(node)
-    for node in found:
-        further = node.next_functions
-        for next_node, _ in further:
-            if next_node is not None and next_node not in seen:
-                seen.add(next_node)
-                found.append(next_node)
-        if not further and (leaf := getattr(node, "variable", None)) is not None and _another(leaf, inputs):
-            return True
-    return False
-
-
-_node = attrgetter("grad_fn")
-
-
-def _another(leaf, inputs) -> bool:
-    """Whether a leaf is no input, and no constant of a derivative that is over."""
-    for x in inputs:
-        if leaf is x:
-            return False
-    return not (hasattr(leaf, "gradops_done") or _same_place(leaf, inputs))
-
-
-def _same_place(leaf, inputs) -> bool:
-    """Whether a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
-    leaves = [] if active() else [x for x in inputs if x.requires_grad and x.grad_fn is None]
-    place = get_gradient_edge(leaf).node if leaves else None
-    return any(get_gradient_edge(x).node is place for x in leaves)
 
 
 def compile(f):

@@ -101,7 +101,7 @@ class _Rule(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *upstreams):
-        return (None, None, *([None] * ctx.count), *ctx.rule(ctx.saved_tensors, list(upstreams)))
+        return (None, None, *([None] * ctx.count), *ctx.rule(ctx.saved_tensors, [u.clone() for u in upstreams]))
 
     @staticmethod
     def jvp(ctx, _rule, _count, *tangents):

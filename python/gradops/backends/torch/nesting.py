@@ -1,0 +1,113 @@
+"""PyTorch: whether a derivative is inside another one, so that it depends on tensors beside its inputs.
+
+A value shows by its graph what it depends on. A gradient function may read what the value does not depend on, as
+``lambda u: u * torch.cos(y)`` reads ``y``: while a pass runs that is not recorded, a mode sees what Python's functions
+read.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.autograd.graph import get_gradient_edge
+from torch.overrides import TorchFunctionMode
+
+from . import _private
+
+_node = attrgetter("grad_fn")
+
+
+def reaches_others(ys, inputs) -> bool:
+    """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
+    return _reaches_others(ys, inputs, set(map(_node, inputs)))
+
+
+def _reaches_others(ys, inputs, seen: set) -> bool:
+    """The same, without what was ``seen``, to which what is seen is added."""
+    found = []  # it grows as it is gone through
+    for y in ys:
+        node = y.grad_fn
+        if node is None:
+            if y.requires_grad and _another(y, inputs):
+                return True
+        elif node not in seen:
+            seen.add(node)
+            found.append(node)
+    for node in found:
+        further = node.next_functions
+        for next_node, _ in further:
+            if next_node is not None and next_node not in seen:
+                seen.add(next_node)
+                found.append(next_node)
+        if not further and (leaf := getattr(node, "variable", None)) is not None and _another(leaf, inputs):
+            return True
+    return False
+
+
+def _another(leaf, inputs) -> bool:
+    """Whether a leaf is no input, and no constant of a derivative that is over."""
+    for x in inputs:
+        if leaf is x:
+            return False
+    return not (hasattr(leaf, "gradops_done") or _same_place(leaf, inputs))
+
+
+def _same_place(leaf, inputs) -> bool:
+    """Whether a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
+    leaves = [] if _private.transforming() else [x for x in inputs if x.requires_grad and x.grad_fn is None]
+    place = get_gradient_edge(leaf).node if leaves else None
+    return any(get_gradient_edge(x).node is place for x in leaves)
+
+
+class Others(TorchFunctionMode):
+    """Whether tensors, or what Python's functions read in a backward pass from them, depend on others than inputs.
+
+    As a scope it watches the passes that ``torch.autograd.grad`` does in it.
+
+    Attributes:
+        found: whether they do.
+        watched: whether functions in Python are known to take part in a pass.
+    """
+
+    def __init__(self, ys, inputs):
+        super().__init__()
+        self.inputs, self._seen, self._passing = inputs, set(map(_node, inputs)), False
+        self.found = _reaches_others(ys, inputs, self._seen)
+        self.watched = any(isinstance(node, BackwardCFunction) for node in self._seen)
+
+    def read(self, values) -> None:
+        """Count what tensors among these values depend on, too."""
+        if not self.found:
+            tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
+            self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is not torch.autograd.grad or self._passing:
+            for value in (*args, *kwargs.values()):
+                self.read(value if isinstance(value, (list, tuple)) else (value,))
+            return func(*args, **kwargs)
+        if kwargs.get("create_graph") or kwargs.get("is_grads_batched"):
+            found = func(*args, **kwargs)
+            self.read(found)
+            return found
+        return self._pass(*args, **kwargs)
+
+    def _pass(self, outputs, inputs, grad_outputs=None, retain_graph=None, materialize_grads=False, **_):
+        """``torch.autograd.grad(allow_unused=True)`` with the mode on, which PyTorch turns off in what a mode calls."""
+        outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+        weights = [None] * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
+        weights = [torch.ones_like(y) if w is None else w for w, y in zip(weights, outputs)]
+        self._passing = True
+        try:
+            with self:
+                found = _private.pass_of_engine(outputs, tuple(weights), bool(retain_graph), False, inputs, True, False)
+        finally:
+            self._passing = False
+        return tuple(torch.zeros_like(x) if g is None and materialize_grads else g for g, x in zip(found, inputs))
+
+
+def _as_tuple(values) -> tuple:
+    return (values,) if isinstance(values, torch.Tensor) else tuple(values)
