@@ -97,9 +97,7 @@ def _as(like, y):
     return Variable(y) if isinstance(like, Variable) and not isinstance(y, Variable) else y
 
 
-RULES = {
-    f.__name__: f for f in (closed_over, of_a_default, of_an_attribute, in_a_list, by_a_derivative, of_a_function)
-}
+RULES = {f.__name__: f for f in (closed_over, of_a_default, of_an_attribute, in_a_list, by_a_derivative, of_a_function)}
 
 
 def first(z):

@@ -221,7 +221,7 @@ def gradient(y, xs: list):
 
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
-    if torch.compiler.is_compiling() or _in_transform(leaves) or any(map(transforms.is_dual, leaves)):
+    if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, leaves)):
 
         def twice(*xs):
             y = _tensor(run(*xs), xs[0])
@@ -454,10 +454,6 @@ def _as_tuple(value) -> tuple:
 
 def _tensor(y, like):
     return y if isinstance(y, torch.Tensor) else torch.tensor(y, dtype=like.dtype, device=like.device)
-
-
-def _in_transform(leaves: list) -> bool:
-    return any(map(transforms.wrapped, leaves))
 
 
 def compile(f):
