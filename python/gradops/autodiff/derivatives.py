@@ -14,7 +14,7 @@ from ..errors import GradientError
 from ..ops import creation
 from . import engine, gradients, graph
 from .cotangents import materialize
-from .graph import ALIAS, Node
+from .graph import ALIAS
 from .modes import enable_grad, recording, with_own_gradient
 from .nesting import Others, reaches_others
 from .record import record

@@ -77,7 +77,7 @@ lazy_clone = private.find(CUSTOM, "torch._lazy_clone", torch.clone)
 
 NESTED = "a derivative inside another one, by a gradient function that reads a tensor from outside"
 pass_of_engine = private.find(NESTED, "torch.autograd.graph._engine_run_backward")
-"""A backward pass that leaves modes on: of outputs, their gradients, whether to keep and record the graph, and inputs."""
+"""A backward pass that leaves modes on: outputs, their gradients, whether to keep and record the graph, inputs."""
 
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
