@@ -14,7 +14,7 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
-    ("errors", "annotations", "_pickling", "_progress", "_scipy", "_scopes", "_source"),
+    ("errors", "annotations", "_html", "_pickling", "_progress", "_scipy", "_scopes", "_source"),
     ("dtypes", "_tree", "defaults"),
     ("backends",),
     ("config",),
@@ -33,6 +33,7 @@ MEANING = {
     "dtypes": "names and promotion of dtypes",
     "_tree": "nested structures of tensors",
     "defaults": "the default float type",
+    "_html": "what notebooks show",
     "_progress": "progress bars",
     "_scipy": "SciPy's modules, imported when they are first used",
     "_scopes": "settings that hold for a block, in threads and tasks",

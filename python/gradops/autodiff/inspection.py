@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import escape
+from itertools import islice
 from typing import Any
+from zlib import crc32
 
-from .. import backends
+from .. import _html, backends
 from ..errors import ArgumentError, BackendError, GradientError
 from .graph import PICK, Node
-from .variable import Variable
+from .variable import Variable, array_text
 
 
 def nodes(y) -> list:
@@ -150,7 +151,7 @@ def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
         digraph gradient {
 
     See Also:
-        :func:`draw` for a list.
+        :func:`draw` for a picture.
     """
     found = boxes(y, params)
     lines = ["digraph gradient {", "  rankdir=BT;", '  node [fontname="sans-serif", fontsize=11];']
@@ -164,16 +165,30 @@ def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def draw(y, path, params: Mapping[str, Any] | None = None) -> pathlib.Path:
-    """Write the graph of ``y`` as a picture.
+class Picture:
+    """The graph of a result, as notebooks show it."""
+
+    def __init__(self, svg: str):
+        self.svg = svg
+
+    def __repr__(self) -> str:
+        return f"<gradops graph, {self.svg.count('<rect')} boxes>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path | Picture:
+    """Write the graph of ``y`` as a picture, or show it in a notebook.
 
     Args:
         y, params: as of :func:`to_dot`.
-        path: ends in ``.svg``, which needs nothing installed; ``.dot`` for :func:`to_dot`'s text; or in
-            another format (``.png``, ``.pdf``), which the graphviz library and program make.
+        path: None for a picture that notebooks show. Else it ends in ``.svg``, which needs nothing installed; in
+            ``.dot`` for :func:`to_dot`'s text; or in another format (``.png``, ``.pdf``), which the graphviz library
+            and program make.
 
     Returns:
-        The path.
+        The path; without one a :class:`Picture`.
 
     Raises:
         GradientError: nothing was recorded.
@@ -184,15 +199,14 @@ def draw(y, path, params: Mapping[str, Any] | None = None) -> pathlib.Path:
         >>> from gradops import autodiff
         >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
         >>> (slope,) = autodiff.grad((x**2).sum(), x, create_graph=True)
-        >>> import pathlib, tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = autodiff.draw(slope.sum(), pathlib.Path(folder) / "slope.dot")
-        ...     print(path.name)
-        slope.dot
+        >>> autodiff.draw(slope.sum())
+        <gradops graph, 4 boxes>
 
     See Also:
-        :func:`to_dot` for a picture.
+        :func:`to_dot` for text that graphviz draws.
     """
+    if path is None:
+        return Picture(to_svg(y, params))
     path = pathlib.Path(path)
     kind = path.suffix[1:]
     if not kind:
@@ -217,6 +231,7 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
     found = boxes(y, params)
     ways = arranged(found)
     letter, step, tall, edge = 7, 62, 34, 14
+    tip = f"tip-{crc32(repr(found).encode('utf-8', 'replace')):x}"  # ids are those of a page with several pictures
     parts = []
     for (key, _), way in ways.items():
         level = found[key].level
@@ -226,7 +241,7 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
             before, start = points[i - 1][0], points[i - 1][1] + tall
             end = y2 if i == len(points) - 1 else y2 + tall
             path += f" C{before:.0f} {start + 16} {x:.0f} {y2 - 16} {x:.0f} {y2}" + (f" L{x:.0f} {end}" * (end != y2))
-        parts.append(f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>')
+        parts.append(f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#{tip})"/>')
     for box in found.values():
         x, top, w = edge + letter * box.x, edge + step * box.level, letter * box.width
         color = {"operation": "#fff", "leaf": "#cfe8fc", "result": "#e8f5d0"}[box.kind]
@@ -237,7 +252,7 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
         lines = [line for line in (box.name, box.about) if line]
         for i, line in enumerate(lines):
             y2 = top + (21 if len(lines) == 1 else 14 + 14 * i)
-            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle">{escape(line)}</text>')
+            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle">{_html.words(line)}</text>')
     wide = 2 * edge + letter * max(
         [b.x + b.width / 2 for b in found.values()] + [x for way in ways.values() for x in way]
     )
@@ -245,9 +260,53 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" '
         f'viewBox="0 0 {wide:.0f} {high}" font-family="sans-serif" font-size="11">'
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>' + "".join(parts) + "</svg>\n"
     )
+
+
+FEW = 60
+"""The most places of a graph that is drawn below a variable without being asked for."""
+TEXTS = 20
+"""The most texts of one variable that are shown."""
+
+
+def _as_html(self: Variable) -> str:
+    if self.dtype is str:
+        values = [self.data] if isinstance(self.data, str) else self.tolist()
+        about = "text" if isinstance(self.data, str) else f"{len(values)} texts"
+        shown = [_html.verbatim(text) for text in values[:TEXTS]]
+        shown += [_html.verbatim(f"[... {len(values) - TEXTS} more]")] if len(values) > TEXTS else []
+    else:
+        about = _about(self)
+        shown = [_html.verbatim(array_text(self.data, ""))]
+    about += f", {self.role}" if self.role else ""
+    about += ", requires a gradient" if self.requires_grad and self._node is None else ""
+    if self._grad is not None:
+        text = str(self._grad.data) if self.dtype is str else array_text(self._grad.data, "")
+        shown.append(_html.folded("grad", _html.verbatim(text)))
+    if self._node is not None:
+        roots = _roots(self)
+        count = len(list(islice(_walk(roots), FEW + 1)))
+        title = f"made by {self._node.name}, a graph of " + (f"more than {FEW}" if count > FEW else str(count))
+        picture = to_svg(self) if count <= FEW else _html.verbatim("`gradops.autodiff.draw()` draws it.")
+        shown.append(_html.folded(title, picture))
+    return _html.block(type(self).__name__, about, *shown)
+
+
+Variable._repr_html_ = _as_html  # type: ignore[attr-defined]
+
+
+def _walk(roots: list) -> Iterator:
+    """The places below, each once, and no further than is asked for."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        place = stack.pop()
+        if id(place) not in seen:
+            seen.add(id(place))
+            yield place
+            stack.extend(map(_shown, _below(place)))
 
 
 # Places: nodes of the tape's or torch's, and leaves, which are variables or torch tensors.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import _html
 from ..errors import ArgumentError, Given, GradientError
 from ..ops import _dispatch
 from . import state
@@ -235,26 +236,28 @@ class profile:
 
     def table(self, sort_by: str | None = "self_time", row_limit: int = 100, by_shape: bool = False) -> str:
         """The rows as text, with times in readable units and shares of the whole."""
-        rows = self.rows(sort_by, by_shape)
-        whole = sum(r.self for r in rows if r.source == "tape") or 1.0
-        heads = ["name", "self %", "self", "total", "mean", "calls", "bytes"] + (["shapes"] if by_shape else [])
-        cells = [heads]
-        for row in rows[:row_limit]:
-            share = f"{100 * row.self / whole:.1f}%" if row.source == "tape" else "torch"
-            cells.append(
-                [row.name, share, *map(_seconds, (row.self, row.total, row.mean)), str(row.calls), _bytes(row.bytes)]
-                + ([" ".join(map(str, row.shapes))] if by_shape else [])
-            )  # fmt: skip
+        cells, rest = self._cells(sort_by, row_limit, by_shape)
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = [
             "  ".join(c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
             for line in cells
         ]
         lines.insert(1, "  ".join("-" * w for w in widths))
-        if len(rows) > row_limit:
-            lines.append(f"... and {len(rows) - row_limit} more")
-        lines.append(f"In all: {_seconds(whole)} in operations, {_seconds(self.wall_time)} by the clock")
-        return "\n".join(lines)
+        return "\n".join([*lines, *rest])
+
+    def _cells(self, sort_by: str | None, row_limit: int, by_shape: bool) -> tuple[list[list[str]], list[str]]:
+        """A table's cells, its head first, and what is said below it."""
+        rows = self.rows(sort_by, by_shape)
+        whole = sum(r.self for r in rows if r.source == "tape") or 1.0
+        cells = [["name", "self %", "self", "total", "mean", "calls", "bytes"] + (["shapes"] if by_shape else [])]
+        for row in rows[:row_limit]:
+            share = f"{100 * row.self / whole:.1f}%" if row.source == "tape" else "torch"
+            cells.append(
+                [row.name, share, *map(_seconds, (row.self, row.total, row.mean)), str(row.calls), _bytes(row.bytes)]
+                + ([" ".join(map(str, row.shapes))] if by_shape else [])
+            )  # fmt: skip
+        more = [f"... and {len(rows) - row_limit} more"] if len(rows) > row_limit else []
+        return cells, [*more, f"In all: {_seconds(whole)} in operations, {_seconds(self.wall_time)} by the clock"]
 
     def export_chrome_trace(self, path) -> None:
         """Write the calls as JSON for ``chrome://tracing`` or Perfetto; torch's own events too."""
@@ -289,6 +292,12 @@ class profile:
     def __repr__(self) -> str:
         state = "running" if self._running else f"{len(self._events)} events"
         return f"<gradops profile, {state}>"
+
+    def _repr_html_(self) -> str:
+        if self._running:
+            return _html.block("profile", "running")
+        (head, *rows), rest = self._cells("self_time", 30, False)
+        return _html.block("profile", "by time of their own", _html.table(head, rows), _html.verbatim("\n".join(rest)))
 
     def _check(self) -> None:
         if self._running:

@@ -369,8 +369,7 @@ class Variable:
         if self.dtype is str:
             body = repr(self.tolist())
         else:
-            owner = backends.of(self.data)
-            body = repr(self.data) if owner is None else _array_text(owner, self.data)
+            body = array_text(self.data)
         parts = [body]
         if self.role:
             parts.append(f"role={self.role!r}")
@@ -598,10 +597,14 @@ def differentiable(data) -> bool:
 _FLOAT64 = np.dtype("float64")
 
 
-def _array_text(owner, data) -> str:
+def array_text(data, prefix: str = "Variable(") -> str:
+    """Numbers, of a large tensor those at the corners, with dtype and backend."""
+    owner = backends.of(data)
+    if owner is None:
+        return repr(data)
     name = owner.dtype_name(data)
     try:
-        body = np.array2string(owner.to_numpy(data), separator=", ", threshold=100, prefix="Variable(")
+        body = np.array2string(owner.to_numpy(data), separator=", ", threshold=100, prefix=prefix)
     except Exception:  # a tracer has no values
         body = f"<traced, shape {tuple(data.shape)}>"
     suffix = "" if owner.yields else f", backend={owner.name!r}"

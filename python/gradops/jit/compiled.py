@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _pickling, _tree, backends, config
+from .. import _html, _pickling, _tree, backends, config
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
@@ -85,6 +85,18 @@ class Compiled:
         if not self.programs:
             return "not compiled yet: it is at the first call"
         return "\n".join({id(p): p.explained() for p in self.programs.values()}.values())  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        count = len({id(p) for p in self.programs.values()})
+        return f"<gradops jit of {_title(self.f)}, {count} {'program' if count == 1 else 'programs'}>"
+
+    def _repr_html_(self) -> str:
+        found: list[Any] = list({id(p): p for p in self.programs.values()}.values())
+        shown = [_html.verbatim(program.explained()) for program in found] or [_html.verbatim(self.explain())]
+        for program in found:
+            if hasattr(program, "source"):
+                shown.append(_html.folded(f"{program.steps} steps", _html.verbatim(program.source)))
+        return _html.block("jit", f"of {_title(self.f)}", *shown)
 
     def _called(self, signature: Signature):
         if signature.is_recorded:
@@ -165,6 +177,15 @@ def _by_library(backend, f: Callable) -> Callable:
 def _of_arrays(arrays) -> tuple:
     """The signature of arrays alone, which is quick to tell."""
     return (config.floatx(), config.epsilon(), *[(x.shape, x.dtype) for x in arrays])
+
+
+def _title(f: Callable) -> str:
+    """A function's name with its parameters, where it has them."""
+    name = getattr(f, "__qualname__", None) or repr(f)
+    try:
+        return f"{name}{inspect.signature(f)}"
+    except (TypeError, ValueError):
+        return name
 
 
 class Signature:

@@ -1,0 +1,49 @@
+"""What notebooks show of an object: HTML that takes nothing from elsewhere, no style, script or font."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+LETTERS = 2000
+"""Of a longer text the beginning and the end are shown."""
+
+
+def words(text: str) -> str:
+    """Text in HTML or SVG; what neither may hold (control characters, halves of a character) is replaced."""
+    return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def block(title: str, about: str, *parts: str) -> str:
+    """An object: its title, what is said beside it, and parts that are HTML already.
+
+    Its texts are no mathematics: in Jupyter ``$`` would begin a formula.
+    """
+    head = f"<div><strong>{words(title)}</strong> {words(about)}</div>"
+    return f'<div class="gradops tex2jax_ignore mathjax_ignore">{head}{"".join(parts)}</div>'
+
+
+def verbatim(text: str) -> str:
+    """A text as it stands, wrapped where it is wide."""
+    if len(text) > LETTERS:
+        left = len(text) - LETTERS
+        text = f"{text[: LETTERS * 3 // 4]}\n[... {left} characters ...]\n{text[-LETTERS // 4 :]}"
+    return f'<pre style="white-space: pre-wrap; margin: 0.3em 0">{words(text)}</pre>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[int] = (0,)) -> str:
+    """Rows of texts; columns but those ``of_text`` are numbers, at the right."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        sides = ("left" if i in of_text else "right" for i in range(len(cells)))
+        return "".join(f'<{kind} style="text-align: {s}">{words(c)}</{kind}>' for s, c in zip(sides, cells))
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def folded(title: str, part: str) -> str:
+    """A part that opens when its title is clicked."""
+    return f"<details><summary>{words(title)}</summary>{part}</details>"
