@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from . import _dispatch
 
 
@@ -205,6 +205,10 @@ At least those that the op requires where there are several, at most those whose
 """
 
 
+_plans[np.reshape] = (2, 2, ops.reshape, {})
+_plans[np.ravel] = (1, 1, ops.ravel, {})
+
+
 def _plan(function, op) -> None:
     """Note how a function's parameters go to the op's, for the calls where that is all there is to know."""
     names = _parameters(function)
@@ -238,6 +242,8 @@ def _any_function(self, function, arguments: tuple, keywords) -> Any:
         return _copy_to(self, *arguments, **keywords)
     if name in _COMPOSED and function is getattr(np, name, None):
         return _COMPOSED[name](*arguments, **keywords)
+    if function is np.linalg.lstsq:
+        return _lstsq(*arguments, **keywords)
     name = _FUNCTION_NAMES.get(name, name)
     place = function.__module__.partition(".")[2]
     known = _dispatch.registry.get(name) if place in ("", "linalg", "lib") or place.startswith("lib") else None
@@ -256,6 +262,8 @@ def _any_function(self, function, arguments: tuple, keywords) -> Any:
     _plan(function, known)
     if correction:
         result = _corrected(name, result, arguments[0] if arguments else keywords["a"], correction)
+    if name == "eig":
+        result = _real_where_all_are(result)
     if name in ("svd", "eigh", "qr", "slogdet", "eig") and isinstance(result, tuple):
         result = _named(function, result)
     return result if out is None else _into((out,), result)
@@ -301,6 +309,76 @@ def _rollaxis(a, axis, start=0):
     return ops.moveaxis(a, axis, start - (axis < start))
 
 
+def reshape(a, shape, order="C", *, copy=None):
+    if copy is False:
+        raise _unsupported(a if _is_ours(a) else shape, "numpy.reshape", ["copy"])
+    order = _memory_order(a, order, "numpy.reshape", "CFA")
+    if order == "F":
+        whole = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        result = ops.transpose(ops.reshape(ops.transpose(a), whole[::-1]))
+    else:
+        result = ops.reshape(a, shape)
+    return ops.copy(result) if copy else result
+
+
+def ravel(a, order="C"):
+    return reshape(a, (-1,), _memory_order(a, order, "numpy.ravel", "CFAK"))
+
+
+def _memory_order(a, order, name: str, known: str) -> str:
+    """``"C"`` or ``"F"``: the order of elements that an argument ``order`` of NumPy's means."""
+    order = "C" if order is None else order
+    if not isinstance(order, str) or order.upper() not in tuple(known):
+        raise ArgumentError(
+            f"`{name}`: `order` must be one of {', '.join(map(repr, known))}; got {{given}}.",
+            argument="order",
+            given=Given(repr(order), order),
+        )
+    order = order.upper()
+    if order in "CF" or len(np.shape(_described(a))) < 2:
+        return "C" if order in "AK" else order
+    data = _constant(a)
+    if _is_ours(data):
+        raise _unsupported(a, f"{name} by how a traced array lies in memory,", ["order"])
+    flags = getattr(data, "flags", None)
+    if flags is None or flags.c_contiguous:  # other libraries' arrays have no other order
+        return "C"
+    if flags.f_contiguous:
+        return "F"
+    if order == "A":
+        return "C"
+    raise _unsupported(a, f"{name} of an array in neither of the two orders", ["order"])
+
+
+def _mirrored(a):
+    """The Hermitian matrices whose lower triangles are those of ``a``, which is all that NumPy reads of it."""
+    shape = np.shape(_described(a))
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ShapeError(f"a Hermitian matrix is square; got shape {shape}.", argument="a")
+    return ops.tril(a) + ops.conj(ops.swapaxes(ops.tril(a, -1), -1, -2))
+
+
+def _lstsq(a, b, rcond=None):
+    x = ops.lstsq(a, b, rcond)
+    (m, n), s = np.shape(_described(a)), ops.svd(a, compute_uv=False)
+    cutoff = np.finfo(ops.dtype(s)).eps * max(m, n) if rcond is None or rcond == -1 else rcond
+    rank = ops.cast(ops.sum(ops.cast(ops.greater(s, cutoff * ops.max(s)), "int64")), "int32")
+    if m > n and bool(ops.equal(rank, n)):
+        residuals = ops.reshape(ops.sum(ops.square(ops.abs(b - ops.matmul(a, x))), 0), (-1,))
+    else:
+        residuals = ops.zeros_like(ops.reshape(s, (-1,))[:0])
+    return x, residuals, rank, s
+
+
+def _real_where_all_are(result):
+    """Eigenvalues and vectors as NumPy gives them: real ones where all eigenvalues are."""
+    parts = result if isinstance(result, tuple) else (result,)
+    if bool(ops.any(ops.not_equal(ops.imag(parts[0]), 0))):
+        return result
+    parts = tuple(map(ops.real, parts))
+    return parts if isinstance(result, tuple) else parts[0]
+
+
 def _at_least(rank: int) -> Callable:
     """``numpy.atleast_1d`` and its like."""
     keys = {0: (None,) * rank, 1: (None, slice(None), None)[:rank] if rank > 1 else (), 2: (..., None)}
@@ -314,6 +392,8 @@ def _at_least(rank: int) -> Callable:
 
 
 _COMPOSED: dict[str, Callable] = {
+    "reshape": reshape,
+    "ravel": ravel,
     "column_stack": _column_stack,
     "rollaxis": _rollaxis,
     "atleast_1d": _at_least(1),
@@ -325,13 +405,13 @@ _WIDER: dict[str, Callable] = {"concatenate": _concatenate}
 """Functions of NumPy that take more than the op of that name, with the op's parameters."""
 
 
-def _copy_to(self, target, value, **keywords):
-    if keywords:
-        raise _unsupported(self, "numpy.copyto", keywords)
-    if _is_ours(target):
-        target[...] = value
+def _copy_to(self, dst, src, casting="same_kind", where=True):
+    if casting != "same_kind" or where is not True:
+        raise _unsupported(self, "numpy.copyto", ["where" if casting == "same_kind" else "casting"])
+    if _is_ours(dst):
+        dst[...] = src
     else:
-        target[...] = _constant(value, "numpy.copyto")
+        dst[...] = _constant(src, "numpy.copyto")
 
 
 def _named(function, parts: tuple):
@@ -350,6 +430,8 @@ def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
             raise _unsupported(self, _full_name(function), keywords)
         return list(arguments)
     given.update(keywords)
+    if given.pop("hermitian", False) and names is not None:
+        given[names[0]] = _mirrored(given[names[0]])
     found: dict[str, Any] = {}
     for name, value in given.items():
         if value is np._NoValue:
@@ -359,8 +441,10 @@ def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
         if target is None and names and name == names[0]:
             target = op.parameters[0]
         if target is None:
-            if value is None or name in ("subok", "order", "hermitian") or _is_default(function, name, value):
+            if value is None or name == "subok" or _is_default(function, name, value):
                 continue
+            if name == "order" and op.name not in ("sort", "argsort", "partition", "argpartition"):
+                continue  # how the result lies in memory; to those it is a field of the elements
             raise _unsupported(self, _full_name(function), {name: value})
         found[target] = value
     values = []

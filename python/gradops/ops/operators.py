@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import ops
+from ..errors import ArgumentTypeError
+from . import numpy_functions
 
 BINARY: dict[str, Callable] = {
     "add": ops.add,
@@ -44,9 +48,29 @@ OPERATORS: dict[str, Callable] = {
 }
 
 
-def _reshape(self, *shape):
-    """The same elements in another shape, given as one tuple or several ints."""
-    return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+def _reshape(self, *shape, order="C", copy=None):
+    """The same elements in another shape, given as one tuple or several ints; ``order`` as NumPy's."""
+    shape = shape[0] if len(shape) == 1 else shape
+    if order == "C" and copy is None:
+        return ops.reshape(self, shape)
+    return numpy_functions.reshape(self, shape, order, copy=copy)
+
+
+def _ravel(self, order="C"):
+    """All elements as a vector; ``order`` as NumPy's."""
+    return numpy_functions.ravel(self, order)
+
+
+def _flatten(self, order="C"):
+    """A copy of all elements as a vector; ``order`` as NumPy's."""
+    return ops.copy(numpy_functions.ravel(self, order))
+
+
+def _sort(self, axis=-1, kind=None, order=None, *, stable=None):
+    """Sort the elements in place, as NumPy's arrays do; :func:`gradops.ops.sort` gives a sorted copy."""
+    if axis is None:
+        raise ArgumentTypeError("`sort` in place: `axis` must be a dimension; got {None}.", argument="axis")
+    self._write(np.sort(self, axis, kind, order, stable=stable))
 
 
 def _transpose(self, *axes):
@@ -60,11 +84,13 @@ METHODS: dict[str, Callable] = {
     **{
         name: getattr(ops, name)
         for name in """abs all any argmax argmin argsort broadcast_to clip conj copy cos cumprod cumsum diagonal dot
-        exp expand_dims flip log matmul max mean min prod ravel repeat round sigmoid sin sort split sqrt square squeeze
+        exp expand_dims flip log matmul max mean min prod repeat round sigmoid sin split sqrt square squeeze
         std sum swapaxes take tanh trace var where""".split()
     },
     "astype": lambda self, dtype: ops.cast(self, dtype),
-    "flatten": lambda self: ops.copy(ops.reshape(self, (-1,))),
+    "flatten": _flatten,
+    "ravel": _ravel,
+    "sort": _sort,
     "reshape": _reshape,
     "transpose": _transpose,
 }
