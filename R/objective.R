@@ -136,13 +136,19 @@ warn_nan_gradient <- function(value) {
 
 # A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.
 evaluator <- function(.name, f, compiled, caller = direct_caller) {
-  make <- function(f, here) call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
+  make <- function(f, here, compiled) {
+    call_core(.name, callback(differentiated(f, here, joined = TRUE), owner = here), compiled)
+  }
   run <- if (compiled) {
     compiled_calls(f, make, caller)
   } else {
     here <- new.env()
-    derivative <- make(f, here)
+    derivative <- session <- NULL
     function(arguments) {
+      if (is.null(derivative) || !identical(session, state$session)) {
+        derivative <<- make(f, here, FALSE)
+        session <<- state$session
+      }
       here$names <- lapply(arguments, names_within)
       py_to_r(call_python(derivative, arguments, in_r = TRUE))
     }

@@ -32,8 +32,10 @@ make_overloads <- function() {
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
+      environment = environment_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
-    )
+    ),
+    asking_overloads()
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
     eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
@@ -81,6 +83,16 @@ do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) 
 
 match_fun_overload <- function(FUN, descend = TRUE) {
   found_function(base::match.fun(FUN, descend), if (is.character(FUN)) FUN else "")
+}
+
+# That of a function of the user's, not of its copy.
+environment_overload <- function(fun = NULL) {
+  if (is.null(fun)) {
+    return(parent.frame())
+  }
+  env <- base::environment(fun)
+  is_front <- is.environment(env) && exists(".gradops_front", envir = env, inherits = FALSE)
+  if (is_front) parent.env(env) else env
 }
 
 # Code that is made while it runs, as by `parse()`, has names in it that adapted code has not.

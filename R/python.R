@@ -68,6 +68,7 @@ start_python <- function() {
     }
   )
   state$bridge <- bridge
+  state$session <- new.env() # Python's objects of another session are gone
   py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
   py_call(bridge$set_warn, callback(python_warning))
   py_call(bridge$set_progress, callback(show_progress))

@@ -72,3 +72,15 @@ in_new_process <- function(code, env = character()) {
   script <- withr::local_tempfile(fileext = ".R", lines = c("suppressMessages(library(gradops))", code))
   run_script(script, env = env)
 }
+
+# A function that counts how often R runs it, where gradops does not see that it changes something: in Python.
+counting <- function(f) {
+  calls <- reticulate::py_eval("[]", convert = FALSE)
+  list(
+    f = function(...) {
+      calls$append(1L)
+      f(...)
+    },
+    calls = function() reticulate::py_len(calls)
+  )
+}

@@ -15,18 +15,6 @@ test_that("printing says what was compiled, and what runs natively", {
   expect_output(print(o), "compiled, evaluated 1 time.*native")
 })
 
-# A function that counts how often R runs it.
-counting <- function(f) {
-  calls <- 0
-  list(
-    f = function(...) {
-      calls <<- calls + 1
-      f(...)
-    },
-    calls = function() calls
-  )
-}
-
 test_each("R is entered to trace, once for each signature", {
   noted <- counting(\(x) sum(exp(x)^2))
   f <- jit(noted$f)
@@ -65,20 +53,20 @@ test_each("new data are seen: variables assigned anew, also those of functions c
   expect_equal(h(x)$gradient, 3 * x^2)
 })
 
-test_each("what f assigns itself, and local variables, are no reason to trace again", {
-  calls <- 0
+test_each("local variables are no reason to trace again", {
   i <- 0
-  f <- jit(function(x) {
-    calls <<- calls + 1
+  noted <- counting(function(x) {
     for (i in 1:2) x <- x * i
     total <- sum(x)
+    add <- function() total <<- total * 1
+    add()
     total
   })
+  f <- jit(noted$f)
   for (i in 1:3) expect_equal(f(c(1, i)), 2 * (1 + i))
   total <- 7
-  calls <- 0
   f(c(1, 2))
-  expect_equal(calls, 0)
+  expect_equal(noted$calls(), 1)
 })
 
 test_each("names of the arguments are part of the signature", {
@@ -179,15 +167,10 @@ test_each("what is written to environments is seen", {
   line <- Line$new(slope = 2)
   agrees(function(x) sum(line$at(x)), \() line$slope <- 5)
 
-  traces <- 0
-  counted <- jit(function(x) {
-    traces <<- traces + 1
-    sum(net$predict(x)) * e$w
-  })
+  noted <- counting(function(x) sum(net$predict(x)) * e$w)
+  counted <- jit(noted$f)
   for (i in 1:3) counted(c(1, 2))
-  once <- traces
-  for (i in 1:3) counted(c(1, 2))
-  expect_equal(traces, once)
+  expect_equal(noted$calls(), 1)
 })
 
 test_each("static arguments", {
@@ -267,7 +250,7 @@ test_each("branches and loops that values decide compile", {
   expect_equal(as.numeric(double(60)), 120)
 })
 
-test_that("a function that changes what it closes over is no loop of a compiled function", {
+test_that("a loop's function that changes what it closes over is called at each step, uncompiled", {
   skip_without()
   local_backend("numpy")
   count <- 0
@@ -275,5 +258,140 @@ test_that("a function that changes what it closes over is no loop of a compiled 
     count <<- count + 1
     list(state * value + count, NULL)
   }
-  expect_error(jit(function(x) op_scan(step, x, c(1, 2, 3, 4, 5))[[1]])(2), "second time", class = "gradops_error_jit")
+  f <- jit(function(x) op_scan(step, x, c(1, 2, 3, 4, 5))[[1]])
+  expect_equal(f(2), Reduce(function(s, i) s * i + i, 1:5, 2))
+  expect_warning(f(2), "changes `count`", class = "gradops_warning_jit")
+  expect_equal(count, 10)
+})
+
+# The values of `f` at each call, of which `change(i)` comes before the i-th.
+called <- function(f, change, times = 4) {
+  vapply(seq_len(times), function(i) {
+    change(i)
+    as.numeric(f(c(1, 2)))
+  }, 0)
+}
+
+test_each("what a compiled function changes itself is changed once at each call, as by R", {
+  count <- 0
+  mean_so_far <- 0
+  seen <- list2env(list(n = 0))
+  cases <- list(
+    count = function(p) {
+      count <<- count + 1
+      count * sum(p)
+    },
+    mean_so_far = function(p) {
+      mean_so_far <<- 0.9 * mean_so_far + 0.1 * mean(p)
+      mean_so_far * sum(p)
+    },
+    "n" = function(p) {
+      seen$n <- seen$n + 1
+      seen$last <- seen$n
+      seen$last * sum(p)
+    },
+    count = function(p) {
+      assign("count", count + 2, inherits = TRUE)
+      count * sum(p)
+    }
+  )
+  for (i in seq_along(cases)) {
+    again <- function() {
+      count <<- mean_so_far <<- seen$n <<- 0
+      rm(list = intersect("last", ls(seen)), envir = seen)
+    }
+    again()
+    by_r <- vapply(1:4, function(n) cases[[i]](c(1, 2)), 0)
+    again()
+    f <- jit(cases[[i]])
+    expect_warning(values <- called(f, identity), names(cases)[i], class = "gradops_warning_jit")
+    expect_equal(values, by_r)
+    expect_match(format(f)[2], paste0("it changes .*", names(cases)[i]))
+    if (names(cases)[i] == "mean_so_far" && backend == "jax") next # whose derivatives let no value out
+    again()
+    expect_warning(values <- called(objective(cases[[i]], jit = TRUE)$fn, identity), class = "gradops_warning_jit")
+    expect_equal(values, by_r)
+  }
+})
+
+test_each("what a compiled function changes at its first call alone is no reason to leave it uncompiled", {
+  cache <- NULL
+  noted <- counting(function(p) {
+    if (is.null(cache)) cache <<- 3
+    cache * sum(p)
+  })
+  f <- jit(noted$f)
+  expect_no_warning(expect_equal(called(f, identity), c(9, 9, 9, 9)))
+  calls <- noted$calls()
+  expect_equal(called(f, identity), c(9, 9, 9, 9))
+  expect_equal(noted$calls(), calls)
+  cache <- 4
+  expect_equal(as.numeric(f(c(1, 2))), 12)
+})
+
+test_each("options and environment variables are asked for at each call, also in helpers, rules and inner functions", {
+  withr::local_options(gradops_test = 1)
+  withr::local_envvar(GRADOPS_TEST = "1")
+  option <- function() getOption("gradops_test", 7)
+  variable_set <- function(i) Sys.setenv(GRADOPS_TEST = i)
+  option_set <- function(i) options(gradops_test = if (i < 4) i)
+  expect_equal(called(jit(function(p) option() * sum(p)), option_set), 3 * c(1, 2, 3, 7))
+  among_all <- jit(function(p) options()$gradops_test * sum(p))
+  expect_equal(called(among_all, function(i) options(gradops_test = i)), 3 * 1:4)
+  read <- function(p) as.numeric(Sys.getenv("GRADOPS_TEST")) * sum(p)
+  expect_equal(called(jit(read), variable_set), 3 * 1:4)
+  inner <- jit(read)
+  inner(c(1, 2))
+  expect_equal(called(jit(function(p) inner(p) + 1), variable_set), 3 * 1:4 + 1)
+  rules <- list(
+    op_custom_gradient(function(x) list(x^2, function(upstream) upstream * option())),
+    op_custom_gradient(function(x) x^2, function(x, upstream) upstream * option())
+  )
+  for (rule in rules) {
+    slope <- jit(grad_fn(function(p) sum(rule(p))))
+    expect_equal(called(function(p) slope(p)[1], option_set), c(1, 2, 3, 7))
+    o <- objective(function(p) sum(rule(p)), jit = TRUE)
+    expect_equal(called(function(p) o$gr(p)[1], option_set), c(1, 2, 3, 7))
+  }
+})
+
+test_each("what rules change, and random numbers and times in them", {
+  count <- 0
+  rule <- op_custom_gradient(function(x) {
+    list(x^2, function(upstream) {
+      count <<- count + 1
+      upstream * count
+    })
+  })
+  slope <- jit(grad_fn(function(p) sum(rule(p))))
+  expect_warning(values <- called(function(p) slope(p)[1], identity), "`count`", class = "gradops_warning_jit")
+  expect_equal(values, 1:4)
+  drawing <- op_custom_gradient(function(x) list(x^2, function(upstream) upstream * rnorm(1)))
+  expect_error(jit(grad_fn(function(p) sum(drawing(p))))(c(1, 2)), "random numbers", class = "gradops_error_jit")
+  late <- op_custom_gradient(function(x) list(x^2, function(upstream) upstream * as.numeric(Sys.time())))
+  expect_error(jit(grad_fn(function(p) sum(late(p))))(c(1, 2)), "Sys.time()", class = "gradops_error_jit", fixed = TRUE)
+})
+
+test_each("the time is an error in a compiled function, and none elsewhere", {
+  now <- list(
+    function() as.numeric(Sys.time()), function() as.numeric(Sys.Date()), function() proc.time()[["user.self"]]
+  )
+  for (now in now) {
+    f <- function(p) sum(p) + 0 * now()
+    expect_error(jit(f)(c(1, 2)), "was traced", class = "gradops_error_jit")
+    expect_equal(objective(f)$fn(c(1, 2)), 3)
+    expect_type(now(), "double")
+  }
+  expect_error(jit(function(p) sum(p) * nchar(date()))(c(1, 2)), "`date()`", class = "gradops_error_jit", fixed = TRUE)
+})
+
+test_each("active bindings, names that are computed and what is written as global are asked for at each call", {
+  k1 <- 1
+  makeActiveBinding("active", function() k1 + 1, environment())
+  expect_equal(called(jit(function(p) active * sum(p)), function(i) k1 <<- i), 3 * 2:5)
+  expect_equal(called(jit(function(p) get(paste0("k", 1)) * sum(p)), function(i) k1 <<- i), 3 * 1:4)
+  expect_equal(called(jit(function(p) get("k1") * sum(p)), function(i) k1 <<- i), 3 * 1:4)
+  withr::defer(rm("gradops_test", envir = globalenv()))
+  set <- function(i) assign("gradops_test", i, globalenv())
+  expect_equal(called(jit(function(p) .GlobalEnv$gradops_test * sum(p)), set), 3 * 1:4)
 })

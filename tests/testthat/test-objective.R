@@ -1,15 +1,7 @@
-counted <- function(f) {
-  calls <- 0
-  list(f = function(...) {
-    calls <<- calls + 1
-    f(...)
-  }, calls = function() calls)
-}
-
 banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 
 test_each("one evaluation serves fn and gr at the same point", {
-  noted <- counted(banana)
+  noted <- counting(banana)
   o <- objective(noted$f)
   x <- c(a = -1.2, b = 1)
   expect_equal(o$fn(x), 24.2)
@@ -50,7 +42,7 @@ test_each("further arguments are passed on, and are part of the point", {
 })
 
 test_each("compiled objectives run without R", {
-  noted <- counted(banana)
+  noted <- counting(banana)
   o <- objective(noted$f, jit = TRUE)
   fit <- optim(c(-1.2, 1), o$fn, o$gr, method = "BFGS")
   expect_equal(fit$par, c(1, 1), tolerance = 1e-4)

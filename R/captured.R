@@ -1,0 +1,407 @@
+# What a compiled function depends on besides its arguments: variables, options, the environment of the process.
+
+# What functions close over --------------------------------------------------------------------------------------------
+
+# The variables that `f` and the functions it calls read or assign, but for the functions of packages: where they are
+# looked for, and what they hold. Of environments that they hold, such as objects of R6, all variables, and which there
+# are. Each is a list of
+#
+# - `name`, `env`, `holder`, `value`: a variable that is found in `holder` when it is looked for in `env`; without
+#   `holder` one that is not there before it is assigned;
+# - `all`, `env`, `lazy`, `there`: an environment, what it holds, and what there is that nobody has asked for yet;
+# - `label`, `now`, `value`, `back`: what else is asked for, see asking().
+captured <- function(f) {
+  attached <- lapply(base::which(!startsWith(search(), "package:"))[-1L], as.environment)
+  notes <- list2env(list(found = list(), seen = list(), attached = attached), parent = emptyenv())
+  visit(f, notes)
+  notes$found
+}
+
+add_note <- function(notes, item) notes$found[[length(notes$found) + 1L]] <- item
+
+note_variable <- function(name, env, holder, notes, value = get(name, holder)) {
+  add_note(notes, list(name = name, env = env, holder = holder, value = as_it_is(value)))
+  visit(value, notes)
+}
+
+is_new <- function(x, notes) {
+  new <- !any(vapply(notes$seen, identical, NA, x))
+  if (new) notes$seen <- c(notes$seen, list(x))
+  new
+}
+
+visit <- function(x, notes) {
+  if (is.function(x)) {
+    is_r <- is.primitive(x) || !is.null(attr(x, "op")) # what r_function() made is called by each run of a program
+    if (!is_r && is_new(x, notes)) if (is_left(x)) visit_held(environment(x), notes) else visit_function(x, notes)
+  } else if (is.environment(x)) {
+    if (is_of_users(x) && is_new(x, notes)) visit_environment(x, notes)
+  } else if (is.list(x) && !is.data.frame(x)) {
+    for (item in x) if (is.recursive(item)) visit(item, notes)
+  }
+}
+
+visit_function <- function(f, notes) {
+  home <- environment(f)
+  names <- names_of(f)
+  for (name in names$all) {
+    env <- holder(name, home, notes$attached)
+    if (!is.null(env)) {
+      note_variable(name, home, env, notes)
+    } else if (name %in% names$assigned && !is_there(name, home)) {
+      add_note(notes, list(name = name, env = home))
+    }
+  }
+  for (name in names$opened) {
+    held <- get0(name, envir = home)
+    if (is.function(held)) visit(environment(held), notes)
+  }
+  for (name in names$global) {
+    if (is_there(name, globalenv(), FALSE)) note_variable(name, globalenv(), globalenv(), notes)
+  }
+}
+
+# A function that gradops, or a package that is left alone, has made of others: these, wherever it holds them.
+visit_held <- function(env, notes) {
+  while (!isNamespace(env) && !identical(env, globalenv()) && !identical(env, emptyenv()) && is_new(env, notes)) {
+    for (name in variables_in(env)) {
+      held <- env[[name]]
+      if (is.function(held)) visit(held, notes) else if (is.list(held)) visit(Filter(is.function, held), notes)
+    }
+    env <- parent.env(env)
+  }
+}
+
+visit_environment <- function(env, notes) {
+  names <- variables_in(env)
+  there <- ls(env, all.names = TRUE)
+  asked <- vapply(there, bindingIsActive, NA, as.environment(env))
+  add_note(notes, list(all = names, env = env, lazy = setdiff(there[!asked], names), there = there))
+  for (name in names) note_variable(name, env, env, notes, env[[name]])
+  for (name in there[asked]) visit(activeBindingFunction(name, as.environment(env)), notes)
+}
+
+is_there <- function(name, env, inherits = TRUE) exists(name, envir = env, inherits = inherits)
+
+# A function of a package whose functions are not adapted, but none that is the user's code.
+is_left <- function(f) {
+  top <- topenv(environment(f))
+  isNamespace(top) && getNamespaceName(top) %in% left_packages
+}
+
+# Whether something is not what it was, also as a nearer variable has its name now, or an environment other variables.
+changed <- function(watched) {
+  for (item in watched) if (!is_as_it_was(item)) return(TRUE)
+  FALSE
+}
+
+is_as_it_was <- function(item) {
+  env <- item$env
+  if (is.null(env)) {
+    identical(item$now(), item$value)
+  } else if (is.null(item$name)) {
+    identical(variables_in(env), item$all)
+  } else if (is.null(item$holder)) {
+    !is_there(item$name, env)
+  } else if (identical(env, item$holder)) {
+    identical(env[[item$name]], item$value)
+  } else {
+    identical(get0(item$name, envir = env), item$value)
+  }
+}
+
+# Tracing --------------------------------------------------------------------------------------------------------------
+
+# A trace of `f`, until `frame` ends or end_trace(): what there was before it, and what is asked for meanwhile, also by
+# rules that run after `f`.
+begin_trace <- function(f, frame) {
+  trace <- list2env(
+    list(before = captured(f), asked = list(), outer = state$tracing, depth = sys.nframe()),
+    parent = emptyenv()
+  )
+  state$tracing <- trace
+  do.call(base::on.exit, list(bquote(.(end_trace)(.(trace))), TRUE), envir = frame)
+  trace
+}
+
+end_trace <- function(trace) {
+  if (identical(state$tracing, trace)) {
+    state$tracing <- trace$outer
+    trace$before <- c(trace$before, trace$asked)
+    if (!is.null(trace$outer)) pass_on(trace$asked)
+  }
+}
+
+# The value of `call`; where it fails and what it traces has changed something, NULL: it will run as it stands.
+unless_it_changes <- function(call, trace) {
+  withRestarts(
+    withCallingHandlers(call, error = function(condition) {
+      if (!is.null(trace()) && any_changes(c(trace()$before, trace()$asked))) invokeRestart("gradops_as_it_stands")
+    }),
+    gradops_as_it_stands = function() NULL
+  )
+}
+
+# Whether what is traced has changed something: what was merely asked for the first time is no change.
+any_changes <- function(before) {
+  for (item in before) if (is_change(item)) return(TRUE)
+  FALSE
+}
+
+is_change <- function(item) {
+  if (is.null(item$all)) !is_as_it_was(item) else !identical(setdiff(variables_in(item$env), item$lazy), item$all)
+}
+
+# Makes everything what it was before, and gives the names of what was not.
+undone <- function(before) {
+  names <- character()
+  for (item in before) {
+    if (is_change(item)) {
+      names <- c(names, item$name %||% item$label)
+      undo(item)
+    }
+  }
+  names
+}
+
+undo <- function(item) {
+  env <- item$env
+  if (is.null(env)) {
+    item$back(item$value)
+  } else if (is.null(item$name)) {
+    rm(list = setdiff(ls(env, all.names = TRUE), item$there), envir = as.environment(env))
+  } else if (is.null(item$holder)) {
+    while (!is_there(item$name, env, FALSE)) env <- parent.env(env)
+    rm(list = item$name, envir = env)
+  } else if (!is_there(item$name, item$holder, FALSE) || !bindingIsActive(item$name, as.environment(item$holder))) {
+    assign(item$name, item$value, envir = as.environment(item$holder))
+  }
+}
+
+# What is asked for ---------------------------------------------------------------------------------------------------
+
+# The value of `now()`, which is compared at the next calls of what is being traced; `back(value)` sets it.
+asking <- function(label, now, back = identity) {
+  value <- now()
+  if (!is.null(state$tracing)) pass_on(list(list(label = label, now = now, value = value, back = back)))
+  value
+}
+
+# What an inner compiled function, or one that is called again, asks for, the outer one does.
+pass_on <- function(items) {
+  trace <- state$tracing
+  for (item in items) if (!is.null(item$label) && !is_noted(item, trace)) trace$asked <- c(trace$asked, list(item))
+}
+
+is_noted <- function(item, trace) {
+  is_same <- function(other) {
+    identical(item$label, other$label) ||
+      !is.null(item$holder) && identical(item$name, other$name) && identical(item$holder, other$holder)
+  }
+  any(vapply(c(trace$asked, if (!is.null(item$holder)) trace$before), is_same, NA))
+}
+
+# In code that is adapted.
+asking_overloads <- function() {
+  list(
+    getOption = get_option_overload, options = options_overload,
+    Sys.getenv = get_environment_overload, Sys.setenv = set_environment_overload,
+    Sys.unsetenv = unset_environment_overload, get = get_overload(base::get), get0 = get_overload(base::get0),
+    Sys.time = time_overload(base::Sys.time), Sys.Date = time_overload(base::Sys.Date),
+    date = time_overload(base::date), proc.time = time_overload(base::proc.time)
+  )
+}
+
+get_option_overload <- function(x, default = NULL) {
+  asking_option(x)
+  base::getOption(x, default)
+}
+
+asking_option <- function(name) {
+  asking(sprintf("options(%s=)", name), function() base::getOption(name), function(value) {
+    base::options(stats::setNames(list(value), name))
+  })
+}
+
+options_overload <- function(...) {
+  given <- list(...)
+  if (length(given) == 1L && is.list(given[[1L]]) && is.null(names(given))) given <- given[[1L]]
+  names <- if (is.null(names(given))) unlist(Filter(is.character, given)) else names(given)
+  if (!is.null(state$tracing)) {
+    if (length(given) == 0L) asking("options()", base::options, base::options)
+    for (name in names[nzchar(names)]) asking_option(name)
+  }
+  base::options(...)
+}
+
+get_environment_overload <- function(x = NULL, ...) {
+  for (name in if (is.null(x)) names(base::Sys.getenv()) else x) asking_variable(name)
+  base::Sys.getenv(x, ...)
+}
+
+asking_variable <- function(name) {
+  asking(sprintf("Sys.getenv(\"%s\")", name), function() base::Sys.getenv(name, NA), function(value) {
+    if (is.na(value)) base::Sys.unsetenv(name) else do.call(base::Sys.setenv, stats::setNames(list(value), name))
+  })
+}
+
+set_environment_overload <- function(...) {
+  for (name in names(list(...))) asking_variable(name)
+  base::Sys.setenv(...)
+}
+
+unset_environment_overload <- function(x) {
+  for (name in x) asking_variable(name)
+  base::Sys.unsetenv(x)
+}
+
+# A variable by a name that is computed, but for those of calls that are being traced.
+get_overload <- function(original) {
+  force(original)
+  function(x, envir = parent.frame(), ...) {
+    if (!is.environment(envir)) envir <- as.environment(envir)
+    if (!is.null(state$tracing) && rlang::is_string(x)) asking_by_name(x, envir)
+    original(x, envir = envir, ...)
+  }
+}
+
+asking_by_name <- function(name, env) {
+  while (!identical(env, emptyenv()) && !is_there(name, env, FALSE)) env <- parent.env(env)
+  local <- sys.frames()[-seq_len(state$tracing$depth)]
+  if (is_of_users(env) || identical(env, globalenv())) {
+    if (!any(vapply(local, identical, NA, env))) {
+      label <- paste(name, rlang::obj_address(env))
+      pass_on(list(list(label = label, name = name, env = env, holder = env, value = as_it_is(env[[name]]))))
+    }
+  }
+}
+
+time_overload <- function(original) {
+  name <- deparse(substitute(original)[[3L]])
+  force(original)
+  function(...) {
+    if (!is.null(state$tracing)) {
+      abort(
+        c(
+          sprintf("A compiled function asked for `%s()` while it was traced; it would be the same at each call.", name),
+          i = "Ask outside and pass it as an argument; or leave `jit` out."
+        ),
+        class = c("gradops_error_jit", "gradops_error"), call = NULL
+      )
+    }
+    original(...)
+  }
+}
+
+# An environment that holds somebody's data: neither a tensor, or another of Python's objects, nor a package's.
+is_of_users <- function(env) {
+  special <- list(globalenv(), baseenv(), emptyenv())
+  !inherits(env, "python.builtin.object") && !is_any_tensor(env) && !isNamespace(env) &&
+    !startsWith(attr(env, "name") %||% "", "package:") && !any(vapply(special, identical, NA, env))
+}
+
+# What stands in an environment, without what is computed when it is asked for.
+variables_in <- function(env) {
+  env <- as.environment(env) # of an object of a reference class
+  names <- ls(env, all.names = TRUE) # with what fields of reference classes are computed from
+  asked <- vapply(names, bindingIsActive, NA, env) | rlang::env_binding_are_lazy(env, names)
+  names[!asked]
+}
+
+# A copy, of what is changed where it stands: data.table's `:=` and `set()`.
+as_it_is <- function(value) {
+  if (inherits(value, "data.table")) unserialize(serialize(value, NULL)) else value
+}
+
+# The environment in which a variable is found; none of a function of a package, and of all that a package's own code
+# reads.
+holder <- function(name, env, attached) {
+  is_in <- function(env) is_there(name, env, FALSE)
+  while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
+    if (identical(env, globalenv()) && !is_in(env) && !any(vapply(attached, is_in, NA))) { # so it is a package's
+      packages <- parent.env(env)
+      return(if (!is.function(get0(name, envir = packages) %||% is.function)) packages)
+    }
+    if (is_in(env)) {
+      is_function_of_package <- startsWith(attr(env, "name") %||% "", "package:") && is.function(env[[name]])
+      return(if (!is_function_of_package) env)
+    }
+    env <- parent.env(env)
+  }
+}
+
+# The names that a function reads before it assigns them or assigns outside (with `<<-`), or that its texts may be
+# (`get("k")`): `all`; `assigned` outside; those of `.GlobalEnv$k`, `global`; and of functions whose environment it
+# asks for, `opened`. (To codetools a name that is assigned
+# anywhere is local, also the `k` of `k <- k + 1`.)
+names_of <- function(f) {
+  free <- outside <- enclosing <- global <- opened <- character()
+  with_meaning <- base::c("<-", "=", "<<-", "for", "if", "function", "$", "[[", "@", "::", ":::", "environment")
+  is_missing <- rlang::is_missing
+  read <- function(code, own) { # gives the names assigned so far
+    if (is.symbol(code)) {
+      if (!as.character(code) %in% own) free <<- c(free, as.character(code))
+    } else if (is.call(code)) {
+      names <- all.names(code, unique = TRUE)
+      if (any(with_meaning %in% names)) {
+        return(read_call(code, own))
+      }
+      free <<- c(free, names[!names %in% own]) # which is quicker
+    }
+    own
+  }
+  read_all <- function(parts, own) {
+    for (part in parts) if (!is_missing(part)) own <- read(part, own)
+    own
+  }
+  read_call <- function(code, own) {
+    head <- if (is.symbol(code[[1]])) as.character(code[[1]]) else ""
+    if (head %in% base::c("$", "[[") && length(code) > 2 && is_global(code[[2]])) {
+      global <<- c(global, as.character(code[[3]]))
+    }
+    switch(head,
+      `<-` = , `=` = , `<<-` = {
+        own <- read(code[[3]], own)
+        if (is.call(code[[2]])) own <- read(code[[2]], own)
+        target <- assigned_name(code[[2]])
+        if (head == "<<-" && !target %in% enclosing) outside <<- c(outside, target)
+        c(own, target)
+      },
+      `for` = read_all(as.list(code)[-(1:2)], c(own, as.character(code[[2]]))),
+      `if` = {
+        own <- read(code[[2]], own)
+        for (branch in as.list(code)[-(1:2)]) read(branch, own)
+        own
+      },
+      `function` = {
+        around <- enclosing
+        enclosing <<- own
+        read_all(c(as.list(code[[2]]), code[[3]]), c(own, names(code[[2]])))
+        enclosing <<- around
+        own
+      },
+      `$` = , `@` = read(code[[2]], own),
+      `::` = , `:::` = own,
+      environment = {
+        if (length(code) == 2) opened <<- c(opened, all.names(code[[2]]))
+        read_all(as.list(code), own)
+      },
+      read_all(as.list(code), own)
+    )
+  }
+  own <- names(formals(f))
+  read_all(c(unname(as.list(formals(f))), list(body(f))), own)
+  texts <- setdiff(words_of(body(f)), all.names(body(f)))
+  list(
+    all = setdiff(c(free, outside, texts), ""), assigned = base::unique(outside), global = base::unique(global),
+    opened = opened
+  )
+}
+
+is_global <- function(code) identical(code, quote(.GlobalEnv)) || identical(code, quote(globalenv()))
+
+# The variable that `x`, `x[i]` or `names(x)$a` on the left of an assignment changes.
+assigned_name <- function(target) {
+  while (is.call(target)) target <- target[[2]]
+  as.character(target)
+}
