@@ -110,6 +110,9 @@ class Backend(_Contract):
     no_value: tuple = ()
     """The library's errors for asking a tensor that is being traced for its value."""
 
+    unwinds: tuple = ()
+    """The library's exceptions that end a function whose values it has: they pass through whoever calls it."""
+
     calls_from_threads: bool = False
     """Whether its compiled programs call Python back from threads of their own."""
 

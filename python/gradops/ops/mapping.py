@@ -110,6 +110,8 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
 
         try:
             leaves = kernel(flat, rows)
+        except owner.unwinds:
+            raise
         except Exception:  # the plain loop below works, or raises the function's own error
             leaves = None
         if leaves is not None:

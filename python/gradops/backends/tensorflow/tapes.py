@@ -91,14 +91,16 @@ def _cut_in_graph(graph):
     """What is added to ``graph`` inside has no derivative, for gradients taken through the function.
 
     The operations take what comes from outside through ``tf.stop_gradient``, which vectorising, saving and
-    importing the graph keep; what reads a variable has no derivative of its own.
+    importing the graph keep; what reads a variable has no derivative of its own. What the graph captures inside, by
+    an operation of its own, comes from outside too.
     """
     start = len(graph.get_operations())
     try:
         yield
     finally:
         inside = graph.get_operations()[start:]
-        names = {operation.name for operation in inside if not _reads(operation)}
+        captured = {x.op.name for _, x in getattr(graph, "captures", ())}
+        names = {operation.name for operation in inside if not _reads(operation)} - captured
         cut: dict = {}
         for operation in inside:
             for i, x in enumerate(operation.inputs):

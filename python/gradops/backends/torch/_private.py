@@ -96,6 +96,8 @@ takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_
 """Whether hooks for saved tensors are allowed here; torch.func's transforms take none."""
 top_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._top_saved_tensors_default_hooks")
 """The innermost pair of hooks for saved tensors, or None."""
+end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
+"""What ends a checkpointed function that runs again, once what it stored is there."""
 exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
 dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
 """A scope in which the dispatcher leaves a layer out, and the layers."""
