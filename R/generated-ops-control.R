@@ -49,7 +49,7 @@ op_fori_loop <- function(lower, upper, body_fun, init_val) {
 #' @param reverse Go from the last row to the first; the results stay in the order of `xs`.
 #' @param unroll How many steps a compiled loop takes at once (JAX); TRUE for all. (NumPy: a compiled loop is one
 #'   step of the program, with TRUE one for each of its steps.)
-#' @returns The last state, and the `y`s stacked along a new first dimension.
+#' @returns The last state, and each `y`, stacked along a new first dimension.
 #' @section Errors:
 #' - `gradops_error_argument`: neither `xs` nor `length`, a `length` that is not that of `xs`, or a state that
 #'   changes its structure or dtypes.

@@ -1,77 +1,61 @@
-# R's part of the site: Rscript tools/site.R FOLDER [--no-examples]. Reference pages are grouped by theme: those of ops
-# by the file that they are in, so that a new op has its place.
+# R's part of the web site, for tools/site_pages.py: Rscript tools/site.R FOLDER. Writes in FOLDER
+#   r/TOPIC.html         what a page of man/ says, up to its examples
+#   r/TOPIC.examples.md  its examples with what they print
+#   vignettes/NAME.md    each vignette with what it prints
+# and the figures of both.
 
-arguments <- commandArgs(TRUE)
-options(pkgdown.internet = FALSE)
-suppressMessages(library(gradops)) # its examples ask whether Python is there
+folder <- normalizePath(commandArgs(TRUE)[1])
+suppressMessages(library(gradops))
+knitr::opts_knit$set(progress = FALSE, base.dir = folder)
 
-# Of the files that tools/generate_r makes.
-generated <- function(...) paste0("generated-ops-", c(...))
+# Code with its output, as Markdown.
+shown <- function(code, figures) {
+  knitr::opts_chunk$set(collapse = TRUE, comment = "#>", fig.path = figures, fig.width = 6, fig.height = 3.6)
+  knitr::knit(text = c("```{r, message = FALSE}", code, "```"), quiet = TRUE, envir = new.env(parent = globalenv()))
+}
 
-groups <- list(
-  "Derivatives of functions" = c(
-    paste0("functional-", c("reverse", "matrices", "products", "implicit")), "objective", "jit", "gradcheck"
-  ),
-  "How gradients flow" = "flow",
-  "The tape" = c("autodiff", "graphs"),
-  "Text" = c("text", "text-strings", "text-layer", "text-models"),
-  "R functions on tensors" = c(
-    "tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special", "statistics",
-    "subset", "distributions"
-  ),
-  "Settings, files and R itself" = c("config", "options", "storage", "callbacks", "python", "reexports"),
-  "Ops: arithmetic and elementary functions" = generated(
-    "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing", "logarithms"
-  ),
-  "Ops: making and converting" = c(generated("creation", "conversion", "encoding", "windows"), "ops"),
-  "Ops: shapes and parts" = generated(
-    "shaping", "properties", "rearranging", "extending", "joining", "indexing", "scattering", "blocks", "diagonals"
-  ),
-  "Ops: sums, statistics and order" = generated(
-    "reductions", "statistics", "nanstatistics", "quantiles", "sorting", "sets", "sequences"
-  ),
-  "Ops: linear algebra" = generated("products", "decompositions", "systems", "norms"),
-  "Ops: Fourier transforms" = generated("fourier"),
-  "Ops: neural networks" = generated(
-    "activations", "normalization", "losses", "convolution", "pooling", "attention", "ctc"
-  ),
-  "Ops: images" = generated(paste0("image-", c("color", "filters", "patches", "resampling", "transforms"))),
-  "Ops: control flow and functions" = generated("control", "mapping")
-)
+# The examples of a page as a reader types them: without what only tests and checks see.
+examples <- function(page) {
+  file <- tempfile()
+  on.exit(unlink(file))
+  tools::Rd2ex(page, file, commentDonttest = FALSE)
+  if (!file.exists(file)) {
+    return(character())
+  }
+  lines <- readLines(file)
+  lines <- lines[-seq_len(which(lines == "### ** Examples"))]
+  hidden <- cumsum(grepl("^## Don't show:", lines)) - cumsum(c(0, head(grepl("^## End\\(Don't show\\)", lines), -1)))
+  trimws(paste(lines[hidden == 0], collapse = "\n"), whitespace = "\n")
+}
 
-# The topics of the manual by the R file that they come from, as roxygen2 notes it in each page.
-pages <- list.files("man", "[.]Rd$", full.names = TRUE)
-text <- lapply(pages, readLines)
-kept <- !vapply(text, function(lines) any(lines == "\\keyword{internal}"), NA)
-origin <- lapply(text, function(lines) {
-  line <- sub(".*edit documentation in ", "", grep("edit documentation in R/", lines, value = TRUE)[1])
-  sub("^R/(.*)[.]R$", "\\1", strsplit(line, ", *")[[1]][1])
+files <- list.files("man", "[.]Rd$", full.names = TRUE)
+pages <- lapply(files, tools::parse_Rd)
+topics <- tools::file_path_sans_ext(basename(files))
+aliases <- lapply(pages, function(page) {
+  trimws(vapply(Filter(function(part) attr(part, "Rd_tag") == "\\alias", page), paste, "", collapse = ""))
 })
-topic <- vapply(text, function(lines) sub("^\\\\name\\{(.*)\\}$", "\\1", grep("^\\\\name", lines, value = TRUE)[1]), "")
-topics <- split(topic[kept], unlist(origin)[kept])
-others <- setdiff(names(topics), unlist(groups))
-if (length(others)) groups[["More"]] <- others
-reference <- Map(
-  function(title, files) list(title = title, contents = unname(unlist(topics[files]))),
-  names(groups), groups
-)
-reference <- unname(Filter(function(group) length(group$contents) > 0, reference))
+links <- structure(rep(topics, lengths(aliases)), names = unlist(aliases))
+links[] <- paste0("../../gradops/html/", links, ".html")
 
-pkgdown::build_site(
-  ".",
-  override = list(
-    destination = arguments[1],
-    template = list(bootstrap = 5L),
-    reference = reference,
-    articles = list(list(
-      title = "Articles", navbar = "Articles",
-      contents = c("custom-gradients", "four-backends", "text-feedback", "wrong-gradients")
-    )),
-    navbar = list(
-      structure = list(left = c("intro", "reference", "articles", "python", "news"), right = c("search", "github")),
-      components = list(python = list(text = "Python", href = "python/gradops.html"))
+dir.create(file.path(folder, "r"), showWarnings = FALSE)
+for (i in seq_along(pages)) {
+  into <- file.path(folder, "r", topics[i])
+  tools::Rd2HTML(pages[[i]], paste0(into, ".html"), package = "gradops", Links = links, Links2 = character())
+  code <- examples(pages[[i]])
+  if (length(code)) writeLines(shown(code, sprintf("r/figures/%s-", topics[i])), paste0(into, ".examples.md"))
+}
+
+# Each vignette in an R process of its own, as its reader runs it.
+dir.create(file.path(folder, "vignettes"), showWarnings = FALSE)
+for (file in list.files("vignettes", "[.]Rmd$", full.names = TRUE)) {
+  name <- tools::file_path_sans_ext(basename(file))
+  code <- sprintf(
+    paste(
+      "knitr::opts_knit$set(base.dir = '%s', progress = FALSE);",
+      "knitr::opts_chunk$set(fig.path = 'vignettes/figures/%s-');", "knitr::knit('%s', '%s', quiet = TRUE)"
     ),
-    home = list(sidebar = FALSE)
-  ),
-  examples = !"--no-examples" %in% arguments, devel = FALSE, preview = FALSE, install = FALSE, new_process = FALSE
-)
+    folder, name, file, file.path(folder, "vignettes", paste0(name, ".md"))
+  )
+  status <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = FALSE)
+  if (status != 0) stop(file, " does not knit")
+}

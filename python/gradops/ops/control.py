@@ -177,7 +177,7 @@ def scan(
             the program, with True one for each of its steps.)
 
     Returns:
-        The last state, and the ``y``s stacked along a new first dimension.
+        The last state, and each ``y``, stacked along a new first dimension.
 
     Raises:
         ArgumentError: neither ``xs`` nor ``length``, a ``length`` that is not that of ``xs``, or a state that

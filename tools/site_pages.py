@@ -1,0 +1,529 @@
+#!/usr/bin/env python3
+"""The web site of both languages: what is on it, its pages as Sphinx's sources, and the build.
+
+tools/site_pages.py MADE SOURCE SITE    writes Sphinx's sources to SOURCE, with what tools/site.R made, and builds SITE
+
+README.md is the first page. All of docs/, vignettes/, examples/ and the folder's other Markdown are pages, and so are
+R's topics, in groups of the R files that they are written in, and the public names of Python's modules. What is new
+finds its place by itself: another page of docs/ among the guides, another R file's topics under "More".
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+# What is on it -------------------------------------------------------------------------------------------------------
+
+
+def generated(*names: str) -> list[str]:
+    """Of the R files that tools/generate_r makes."""
+    return ["generated-ops-" + name for name in names]
+
+
+# R's topics, by the file that roxygen2 found each in.
+R_GROUPS = {
+    "Derivatives of functions": [
+        *("functional-" + name for name in ("reverse", "matrices", "products", "implicit", "integrals")),
+        "objective",
+        "jit",
+        "gradcheck",
+    ],
+    "How gradients flow": ["flow"],
+    "The tape": ["autodiff", "graphs"],
+    "Text": ["text", "text-strings", "text-layer", "text-models"],
+    "R functions on tensors": [
+        *("tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special"),
+        *("statistics", "subset", "distributions", "regression", "groups", "formulas", "distances", "interpolation"),
+        *("signals", "idioms", "random-tensors"),
+    ],
+    "Settings, files and R itself": [
+        *("config", "options", "storage", "callbacks", "python", "reexports", "gradops-package"),
+    ],
+    "Ops: arithmetic and elementary functions": generated(
+        "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing", "logarithms"
+    ),
+    "Ops: making and converting": [*generated("creation", "conversion", "encoding", "windows"), "ops"],
+    "Ops: shapes and parts": generated(
+        *(
+            "shaping",
+            "properties",
+            "rearranging",
+            "extending",
+            "joining",
+            "indexing",
+            "scattering",
+            "blocks",
+            "diagonals",
+        )
+    ),
+    "Ops: sums, statistics and order": generated(
+        "reductions", "statistics", "nanstatistics", "quantiles", "sorting", "sets", "sequences"
+    ),
+    "Ops: linear algebra": generated("products", "decompositions", "systems", "norms"),
+    "Ops: Fourier transforms": generated("fourier"),
+    "Ops: neural networks": generated(
+        "activations", "normalization", "losses", "convolution", "pooling", "attention", "ctc"
+    ),
+    "Ops: images": generated(
+        *("image-" + name for name in ("color", "filters", "patches", "resampling", "transforms"))
+    ),
+    "Ops: control flow and functions": generated("control", "mapping"),
+}
+
+# Modules that are public and not in gradops.__all__, with their public names.
+MORE_MODULES = {"gradops.interop.r": ["r_function", "call_in_thread"]}
+
+
+def pages() -> dict[str, Path]:
+    """The pages that are files of the repository: the file of each page's name."""
+    found = {"index": ROOT / "README.md"}
+    for folder in ("", "docs", "benchmarks"):
+        for path in sorted((ROOT / folder).glob("*.md")):
+            found.setdefault(f"{folder}/{path.stem}".lstrip("/"), path)
+    del found["README"]
+    found |= {f"vignettes/{path.stem}": path for path in sorted((ROOT / "vignettes").glob("*.Rmd"))}
+    for path in sorted((ROOT / "examples").rglob("*")):
+        if path.suffix in (".py", ".R"):
+            found[str(path.relative_to(ROOT))] = path
+    return found
+
+
+class Topic:
+    """A page of R's manual."""
+
+    def __init__(self, path: Path):
+        text = path.read_text()
+        self.name = path.stem
+        self.aliases = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"^\\alias\{(.*)\}$", text, flags=re.M)]
+        title = re.search(r"^\\title\{(.*?)\}\n\\", text, flags=re.M | re.S)[1]
+        self.title = re.sub(r"\\(.)", r"\1", re.sub(r"\\\w+\{([^{}]*)\}", r"`\1`", title)).replace("\n", " ")
+        self.internal = "\\keyword{internal}" in text
+        origin = re.search(r"Please edit documentation in R/([\w-]+)\.R", text)
+        self.file = origin[1] if origin else ""
+
+
+def topics() -> dict[str, Topic]:
+    return {path.stem: Topic(path) for path in sorted((ROOT / "man").glob("*.Rd"))}
+
+
+def r_groups() -> dict[str, list[Topic]]:
+    """R's topics by the headings of their index; those that are internal have pages, but no place there."""
+    of_file = {file: group for group, files in R_GROUPS.items() for file in files}
+    found: dict[str, list[Topic]] = {group: [] for group in (*R_GROUPS, "More")}
+    for topic in topics().values():
+        if not topic.internal or topic.name == "gradops-package":
+            found[of_file.get(topic.file, "More")].append(topic)
+    return {group: members for group, members in found.items() if members}
+
+
+def public(module: types.ModuleType) -> list[str]:
+    if module.__name__ in MORE_MODULES:
+        return MORE_MODULES[module.__name__]
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__, key=str.lower)
+    home = module.__name__
+    own = (name for name, value in vars(module).items() if str(getattr(value, "__module__", "")).startswith(home))
+    return sorted((name for name in own if not name.startswith("_")), key=str.lower)
+
+
+class PythonPage:
+    """A page of Python's reference: a module, or the ops of one family."""
+
+    def __init__(self, name: str, title: str, module: types.ModuleType | None):
+        self.name, self.title, self.module = name, title, module
+        self.members: list[str] = []  # full names
+        self.elsewhere: list[tuple[str, str]] = []  # full names here and where they are described
+        self.children: list[PythonPage] = []
+
+
+def python_pages() -> list[PythonPage]:
+    """Python's modules, in the order of the index. Each object is described once, where it comes first."""
+    import importlib
+
+    import gradops
+
+    described: dict[int, str] = {}
+    modules = {id(gradops)}
+
+    def page(module: types.ModuleType) -> PythonPage:
+        of = PythonPage(module.__name__, module.__name__, module)
+        inner, families = [], {}
+        for name in public(module):
+            value, full = getattr(module, name), f"{module.__name__}.{name}"
+            if isinstance(value, types.ModuleType):
+                inner.append(value)
+            elif id(value) in described:
+                of.elsewhere.append((full, described[id(value)]))
+            else:
+                described[id(value)] = full
+                family = value.__module__.removeprefix("gradops.ops.") if module is gradops.ops else ""
+                if "." in family or family == "image":
+                    family = ""
+                if family:
+                    families.setdefault(family, PythonPage(f"gradops.ops, {family}", family, None)).members.append(full)
+                else:
+                    of.members.append(full)
+        of.children = [families[family] for family in sorted(families)]
+        for value in inner:
+            if id(value) not in modules:
+                modules.add(id(value))
+                of.children.append(page(value))
+        return of
+
+    first = page(gradops)
+    rest, first.children = first.children, []
+    return [first, *rest, *(page(importlib.import_module(name)) for name in MORE_MODULES)]
+
+
+def slug(title: str) -> str:
+    return re.sub(r"\W+", "-", title.lower()).strip("-")
+
+
+def navigation() -> dict[str, list[str]]:
+    """The index that stands beside each page."""
+    files = list(pages())
+    of = {folder: [name for name in files if name.startswith(folder + "/")] for folder in ("docs", "vignettes")}
+    return {
+        "Guides": [name for name in of["docs"] if name != "docs/architecture"],
+        "From R": sorted(of["vignettes"], key=lambda name: name != "vignettes/gradops"),
+        "Examples and reference": ["examples/index", "python/index", "r/index"],
+        "Project": ["benchmarks/README", "docs/architecture", *(n for n in files if n != "index" and "/" not in n)],
+    }
+
+
+# Links ---------------------------------------------------------------------------------------------------------------
+
+FENCED = re.compile(r"(^```.*?^```$|``.+?``|`[^`\n]+`)", flags=re.M | re.S)
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+
+
+def links(text: str) -> Iterator[re.Match]:
+    """The links of Markdown, which code has none of."""
+    yield from LINK.finditer(FENCED.sub(lambda code: "x" * len(code[0]), text))
+
+
+def with_links(text: str, target) -> str:
+    out, position = [], 0
+    for match in links(text):
+        out += [text[position : match.start()], match[1], target(match[2]), match[3]]
+        position = match.end()
+    return "".join([*out, text[position:]])
+
+
+def linked_file(path: Path, link: str) -> Path | None:
+    """The file of the repository that a link in the file ``path`` is to; None for other sites and the same page."""
+    if re.match(r"[a-z]+:|#", link):
+        return None
+    return Path(os.path.normpath(path.parent / link.partition("#")[0]))
+
+
+def other_files() -> dict[str, Path]:
+    """Pages for what other pages link to and what is no page itself: a folder or a file of code."""
+    known = {path: name for name, path in pages().items()}
+    found = {}
+    for page in pages().values():
+        if page.suffix in (".md", ".Rmd"):
+            for match in links(page.read_text()):
+                path = linked_file(page, match[2])
+                if path and path not in known and path.suffix not in (".png", ".svg"):
+                    found["files/" + str(path.relative_to(ROOT))] = path
+    return {name: path for name, path in found.items() if not is_examples(path)}
+
+
+def is_examples(path: Path) -> bool:
+    return path.is_dir() and path.is_relative_to(ROOT / "examples")
+
+
+# Sphinx's sources ----------------------------------------------------------------------------------------------------
+
+
+def toctree(names: list[str], caption: str = "", hidden: bool = True, depth: int = 1) -> str:
+    options = [":hidden:"] * hidden + [f":caption: {caption}"] * bool(caption) + [f":maxdepth: {depth}"]
+    return "\n".join(["```{toctree}", *options, "", *("/" + name for name in names), "```", ""])
+
+
+class Sources:
+    def __init__(self, made: Path, folder: Path):
+        self.made, self.folder = made, folder
+        self.names = {path: name for name, path in (pages() | other_files()).items()}
+        self.aliases = {alias: topic.name for topic in topics().values() for alias in topic.aliases}
+
+    def write(self, name: str, text: str, suffix: str = ".md") -> None:
+        path = self.folder / (name + suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def relative(self, name: str, target: str) -> str:
+        return os.path.relpath(target, PurePosixPath(name).parent)
+
+    def all(self) -> None:
+        for name, path in pages().items():
+            if path.suffix == ".md":
+                self.markdown(name, path)
+            elif path.suffix == ".Rmd":
+                self.vignette(name, path)
+            else:
+                self.code(name, path)
+        for name, path in other_files().items():
+            self.code(name, path)
+        self.examples()
+        self.r_reference()
+        self.python_reference()
+        for part in ("r", "vignettes"):
+            figures = self.made / part / "figures"
+            if figures.exists():
+                shutil.copytree(figures, self.folder / part / "figures", dirs_exist_ok=True)
+        self.write("_static/site", (ROOT / "tools" / "site.css").read_text(), ".css")
+
+    def markdown(self, name: str, path: Path) -> None:
+        text = self.linked(name, path, path.read_text())
+        if name == "index":
+            text += "\n" + "\n".join(toctree(names, caption) for caption, names in navigation().items())
+        self.write(name, text)
+
+    def linked(self, name: str, path: Path, text: str) -> str:
+        def target(link: str) -> str:
+            file = linked_file(path, link)
+            if file is None or link.startswith("vignettes/figures/"):
+                return link
+            if file.suffix in (".png", ".svg"):
+                copy = self.folder / file.relative_to(ROOT)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+                return self.relative(name, str(file.relative_to(ROOT)))
+            page = "examples/index" if is_examples(file) else self.names[file]
+            anchor = link.partition("#")[2]
+            return self.relative(name, page) + ".md" + ("#" + anchor if anchor else "")
+
+        return with_links(text, target)
+
+    def vignette(self, name: str, path: Path) -> None:
+        """What knitr made, with R's functions linked."""
+        text = (self.made / f"{name}.md").read_text()
+        title = re.search(r'^title: "?(.*?)"?$', text, flags=re.M)[1]
+        text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+        text = FENCED.split(self.linked(name, path, text))
+        text[::2] = [
+            re.sub(r"^# ", "## ", words, flags=re.M) for words in text[::2]
+        ]  # the title is the one of rank one
+        text = with_figures("".join(text), "vignettes")
+        self.write(name, f"# {title}\n\n" + self.with_functions(name, text))
+
+    def with_functions(self, name: str, text: str) -> str:
+        """Markdown in which R's functions and vignettes, `f()`, are links."""
+
+        def link(code: re.Match) -> str:
+            vignette = re.fullmatch(r'`vignette\("([\w-]+)".*\)`', code[0])
+            if vignette and (ROOT / "vignettes" / f"{vignette[1]}.Rmd").exists():
+                return f"[{code[0]}]({self.relative(name, 'vignettes/' + vignette[1])}.md)"
+            function = re.fullmatch(r"`([\w.]+)\(\)`", code[0])
+            if function and function[1] in self.aliases:
+                return f"[{code[0]}]({self.relative(name, 'r/' + self.aliases[function[1]])}.md)"
+            return code[0]
+
+        return FENCED.sub(link, text)
+
+    def code(self, name: str, path: Path) -> None:
+        copy = self.folder / "_sources_of_code" / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        language = {".py": "python", ".R": "r"}.get(path.suffix, "text")
+        if path.is_dir():
+            listing = "\n".join(
+                sorted(inner.name for inner in path.iterdir() if not inner.name.startswith((".", "__")))
+            )
+            copy.write_text(listing)
+        else:
+            shutil.copyfile(path, copy)
+        body = f"```{{literalinclude}} /{copy.relative_to(self.folder)}\n:language: {language}\n```\n"
+        orphan = "" if name in pages() else "---\norphan: true\n---\n\n"
+        self.write(name, f"{orphan}# `{path.relative_to(ROOT)}`\n\n{body}")
+
+    def examples(self) -> None:
+        names = [name for name in pages() if name.startswith("examples/")]
+        lines = [
+            "# Examples",
+            "",
+            "Whole programs, which the tests run.",
+            "",
+            "| program | what it does |",
+            "|---|---|",
+        ]
+        for name in names:
+            says = first_words(ROOT / name)
+            lines.append(f"| [`{name}`]({self.relative('examples/index', name)}.md) | {says} |")
+        self.write("examples/index", "\n".join(lines) + "\n\n" + toctree(names))
+
+    # R's reference
+
+    def r_reference(self) -> None:
+        groups = r_groups()
+        lines = ["# R", "", "The R package's functions, by theme. In R, `?op_softmax` shows the same pages.", ""]
+        for group, members in groups.items():
+            lines.append(f"- [{group}]({slug(group)}.md): {len(members)} pages")
+        self.write("r/index", "\n".join(lines) + "\n\n" + toctree(["r/" + slug(group) for group in groups]))
+        of = {topic.name: group for group, members in groups.items() for topic in members}
+        for group, members in groups.items():
+            rows = [f"| [`{topic.name}`]({topic.name}.md) | {cell(topic.title)} |" for topic in members]
+            self.write("r/" + slug(group), "\n".join([f"# {group}", "", "| page | |", "|---|---|", *rows, ""]))
+        for topic in topics().values():
+            self.r_topic(topic, of.get(topic.name))
+
+    def r_topic(self, topic: Topic, group: str | None) -> None:
+        made = (self.made / "r" / f"{topic.name}.html").read_text()
+        made = re.sub(r"<a href=(['\"])(.*?)\1>(.*?)</a>", self.r_link, made, flags=re.S)
+        body = re.split(r"<h3>Examples</h3>|<hr ?/?>", made[made.index("</h2>") + 5 :])[0]
+        title = re.search(r"<h2[^>]*>(.*?)</h2>", made, flags=re.S)[1]
+        parts = [f"# {topic.name}", raw(f"<p class='lead'>{title}</p>")]
+        for heading, section in sections(body):
+            if heading == "Description" and plain(section) == plain(title):
+                continue
+            parts.append(f"## {heading}")
+            if heading == "Usage":
+                code = html.unescape(re.sub(r"<[^>]*>", "", section)).strip()
+                parts.append(f"```r\n{code}\n```")
+            else:
+                parts.append(raw(section))
+        examples = self.made / "r" / f"{topic.name}.examples.md"
+        if examples.exists():
+            parts.append("## Examples\n" + with_figures(examples.read_text(), "r"))
+        if group:
+            parts.append(f"In the same group: [{group}]({slug(group)}.md).")
+        self.write("r/" + topic.name, "---\norphan: true\n---\n\n" + "\n\n".join(parts) + "\n")
+
+    def r_link(self, link: re.Match) -> str:
+        """Links to other pages of gradops' manual and to other sites; R's own manual is not here."""
+        if re.match(r"https?://", link[2]):
+            return link[0]
+        topic = re.fullmatch(r"(?:\.\./\.\./gradops/\w+/)?([\w.-]+)\.html", link[2])
+        page = topic and self.aliases.get(topic[1], topic[1])
+        return f'<a href="{page}.html">{link[3]}</a>' if page in self.aliases.values() else link[3]
+
+    # Python's reference
+
+    def python_reference(self) -> None:
+        modules = python_pages()
+        lines = ["Python", "======", "", "The public names of the Python package, by module.", ""]
+        names = [slug(module.name) for module in modules]
+        lines += [".. toctree::", "   :maxdepth: 2", "", *(f"   {name}" for name in names), ""]
+        self.write("python/index", "\n".join(lines), ".rst")
+        for module in modules:
+            self.python_page(module)
+
+    def python_page(self, page: PythonPage) -> None:
+        lines = [page.title, "=" * len(page.title), ""]
+        module = page.name.partition(",")[0]
+        if page.module is not None:
+            lines += [f".. automodule:: {module}", "   :no-members:", ""]
+        else:
+            lines += [f"Functions of ``{module}``.", "", f".. py:currentmodule:: {module}", ""]
+        if page.elsewhere:
+            lines.append("Described elsewhere: " + ", ".join(f":py:obj:`{a} <{b}>`" for a, b in page.elsewhere) + ".")
+            lines.append("")
+        if page.children:
+            lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {slug(inner.name)}" for inner in page.children), ""]
+        import gradops
+
+        for full in page.members:
+            value = gradops
+            for part in full.split(".")[1:]:
+                value = getattr(value, part) if hasattr(value, part) else sys.modules[f"{value.__name__}.{part}"]
+            if isinstance(value, type):
+                lines += [f".. autoclass:: {full}", "   :members:", "   :member-order: alphabetical", ""]
+            elif callable(value):
+                lines += [f".. autofunction:: {full}", ""]
+            else:
+                lines += [f".. autodata:: {full}", ""]
+        self.write("python/" + slug(page.name), "\n".join(lines), ".rst")
+        for inner in page.children:
+            self.python_page(inner)
+
+
+def with_figures(text: str, folder: str) -> str:
+    """What knitr made, with its figures in ``folder`` as seen from there."""
+    text = re.sub(rf'<img src="{folder}/(figures/.*?)" alt="(.*?)"[^>]*>', r"![\2](\1)", text)
+    return text.replace(f"]({folder}/figures/", "](figures/")
+
+
+def raw(text: str) -> str:
+    """HTML in Markdown."""
+    return f"````{{raw}} html\n<div class='rd'>\n{text.strip()}\n</div>\n````"
+
+
+def sections(body: str) -> list[tuple[str, str]]:
+    parts = re.split(r"<h3>(.*?)</h3>", body, flags=re.S)
+    return [(html.unescape(parts[i]), parts[i + 1]) for i in range(1, len(parts), 2)]
+
+
+def plain(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", text)).split())
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def first_words(path: Path) -> str:
+    """What a script says that it is: its docstring's or first comment's first sentence."""
+    text = re.sub(r"\A(#!.*\n)+", "", path.read_text())
+    match = re.match(r'"""(.*?)(?:\n\n|""")', text, flags=re.S) or re.match(r"((?:#.*\n)+)", text)
+    words = " ".join(re.sub(r"^#'? ?", "", match[1] if match else "", flags=re.M).split())
+    return cell(re.split(r"(?<=[.:])\s", words)[0])
+
+
+# The build -----------------------------------------------------------------------------------------------------------
+
+
+def build(source: Path, site: Path) -> int:
+    from sphinx.application import Sphinx
+
+    import gradops
+
+    settings = {
+        "project": "gradops",
+        "release": gradops.__version__,
+        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"],
+        "exclude_patterns": ["_sources_of_code"],
+        "html_theme": "furo",
+        "html_title": f"gradops {gradops.__version__}",
+        "html_static_path": ["_static"],
+        "html_css_files": ["site.css"],
+        "html_copy_source": False,
+        "html_use_index": False,
+        "html_domain_indices": False,
+        "html_show_sourcelink": False,
+        "html_show_copyright": False,
+        "autodoc_typehints": "none",
+        "python_use_unqualified_type_names": True,
+        "add_module_names": False,
+        "napoleon_custom_sections": ["Gradient"],
+        "napoleon_use_rtype": False,
+        "napoleon_use_ivar": True,
+        "myst_heading_anchors": 4,
+        "highlight_language": "text",
+        "toc_object_entries_show_parents": "hide",
+    }
+    app = Sphinx(
+        source, None, site, source / "_doctrees", "html", confoverrides=settings, warningiserror=False, parallel=2
+    )
+    app.build()
+    return app.statuscode
+
+
+def main() -> int:
+    made, source, site = (Path(argument).resolve() for argument in sys.argv[1:])
+    Sources(made, source).all()
+    return build(source, site)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
