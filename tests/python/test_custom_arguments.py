@@ -227,3 +227,52 @@ def test_a_gradient_for_a_list_is_taken_apart_or_named():
     for wrong in (np.array(3.0), 3.0):
         with pytest.raises(GradientError, match="argument of 2 parts must have as many"):
             of(wrong).backward()
+
+
+STRUCTURES = {
+    "dict": lambda a, b, c: ({"b": b, "a": a, "c": c},),
+    "dict beside an array": lambda a, b, c: ({"b": b, "a": a}, c),
+    "dict of one beside others": lambda a, b, c: ({"a": a}, b, c),
+    "two dicts": lambda a, b, c: ({"a": a}, {"k": b, "l": c}),
+    "nested": lambda a, b, c: ({"a": [a, {"z": b}], "d": c},),
+    "list beside an array": lambda a, b, c: ([a, (b,)], c),
+    "with a number": lambda a, b, c: ({"a": a, "k": 2.0, "z": b}, c),
+}
+
+
+@ALL
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("of", [list, tuple])
+def test_a_flat_list_has_a_gradient_for_each_tensor_in_the_arguments(backend, structure, of):
+    """TensorFlow's contract of a `tf.custom_gradient` of nested arguments."""
+    a, b, c = (backends.by_name(backend).convert(v) for v in (A, B, A))
+    rows = []
+
+    @custom_gradient
+    def f(*arguments):
+        tensors = [x for x in gradops._tree.flatten(arguments)[0] if not isinstance(x, float)]
+        return tensors[0] * tensors[1] * tensors[2], lambda u: rows.append(1) or of([u * 10, u * 20, u * 30])
+
+    def loss(a, b, c):
+        return ops.sum(f(*STRUCTURES[structure](a, b, c)))
+
+    found = gradops.grad(loss, argnums=(0, 1, 2))(a, b, c)
+    for g, expected in zip(found, (10, 20, 30)):
+        np.testing.assert_array_equal(ops.convert_to_numpy(g), np.full(3, expected))
+    assert len(rows) == 1
+
+
+@ALL
+def test_the_upstream_gradient_has_the_structure_of_a_value_that_is_a_dict_of_one(backend):
+    x = backends.by_name(backend).convert(A)
+    rules = [
+        lambda x, upstream: upstream["b"] * 5,
+        lambda *args, upstream: upstream["b"] * 5,
+    ]
+    for f in (custom_gradient(lambda x: ({"b": x * 2}, lambda u: u["b"] * 5)), *map(_of_dict, rules)):
+        g = gradops.grad(lambda x: ops.sum(f(x)["b"]))(x)
+        np.testing.assert_array_equal(ops.convert_to_numpy(g), np.full(3, 5.0))
+
+
+def _of_dict(rule):
+    return custom_gradient(lambda x: {"b": x * 2}, rule)

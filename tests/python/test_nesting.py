@@ -130,8 +130,6 @@ FORWARD = ("jvp", "jacobian, forward", "hvp", "hessian")
 def test_outer_derivative_of_what_a_rule_reads(where, derivative, rule):
     if where == "jax" and derivative in FORWARD:
         pytest.skip("forward mode through a custom gradient: test_transformations.py")
-    if where in ("jax", "tensorflow") and rule == "of_a_function":
-        pytest.skip("a Function sees variables over the library's arrays, and `held.y` is none of its arguments")
     if (where, derivative, rule) == ("torch", "jacobian, forward", "of_a_function"):
         pytest.skip("PyTorch asks a Function for a `jvp` of its own in forward mode")
     x = make(4.0, beside(where))

@@ -39,7 +39,8 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
     the upstream gradient), ``grad(x, y, upstream)`` with the inputs, or have one parameter for each of
     several outputs; ``upstream`` has the structure of the value. It returns the gradient of the one
     input, a tuple or list in the order of the arguments, or a dict by argument name, with None for an
-    argument without gradient; a dict of the structure of the one argument that is a dict is that argument's.
+    argument without gradient; a dict of the structure of the one argument that is a dict is that argument's. Where
+    arguments are structures, a flat list may have a gradient for each tensor in them, those of dicts by sorted keys.
     A number stands for a constant gradient; a gradient of a broadcast shape is summed to its input's.
     A parameter with a default (``lambda upstream, k=2.0``) keeps it.
 

@@ -56,7 +56,7 @@ def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
 
 
 def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
-    """A gradient for each argument, of a list in their order, or of one gradient alone."""
+    """A gradient for each argument: from a list in their order, or in that of the tensors in them, or one alone."""
     values = [*args, *kwargs.values()]
     total, count = len(args), len(values)
     differentiable = [i for i, value in enumerate(values) if _has_tensor(value)]
@@ -70,18 +70,32 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
     if total == 1 and isinstance(args[0], (tuple, list)) and isinstance(result, (tuple, list)):
         parts = [result] if len(result) == len(args[0]) else parts
     if len(parts) == count or len(parts) == total:
-        return parts + [None] * (count - len(parts))
+        parts = parts + [None] * (count - len(parts))
+        if all(map(_may_be, parts, values)):
+            return parts
     if not kwargs and len(parts) == len(names) > total:
         return parts[:total]  # the others were left to their defaults
-    if len(parts) == len(differentiable):
+    if len(parts) == len(differentiable) < count:
         spread = dict(zip(differentiable, parts))
         return [spread.get(i) for i in range(count)]
+    leaves, form = _tree.flatten(values)
+    for places in (range(len(leaves)), [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]):
+        if len(parts) == len(places) and not any(isinstance(part, (tuple, list, dict)) for part in parts):
+            spread = dict(zip(places, parts))
+            return _tree.unflatten(form, [spread.get(i) for i in range(len(leaves))])
+    if len(parts) == count:
+        return parts
     raise GradientError(
         f"the gradient function must return {total} gradient{'s' if total != 1 else ''}, one for each argument; "
         f"got {len(parts)}.",
         argument="gradient",
         hint="return {None} for an argument without gradient",
     )
+
+
+def _may_be(part, value) -> bool:
+    """Whether a gradient may be that of an argument: a dict's is a dict."""
+    return not isinstance(value, dict) or part is None or isinstance(part, dict)
 
 
 def _has_tensor(value) -> bool:

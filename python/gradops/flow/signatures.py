@@ -162,7 +162,8 @@ class Form:
             if not backends.compiling():
                 self.chosen[key] = chosen
         given, filled, places, by_position, by_name = chosen
-        positional = ups if given.each else [upstream] if given.whole else []
+        whole = given.whole or given.each and isinstance(upstream, dict) and len(ups) == 1
+        positional = [upstream] if whole else ups if given.each else []
         if given.inputs:
             inputs = [*args, *filled]
             positional = [*(inputs if places is None else [inputs[i] for i in places]), *positional]
