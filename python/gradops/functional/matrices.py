@@ -1,8 +1,8 @@
 """Jacobians, Hessians and their products with vectors, with the arguments of ``torch.autograd.functional``.
 
 ``inputs`` is a tensor (variable, number, list) or a tuple of them; ``func`` gives a tensor or a tuple.
-Where both are single, so is the result; several give tuples, outputs before inputs. An input may be a dict of
-tensors, as parameters are; what has the form of the inputs is then one too. PyTorch, JAX and
+Where both are single, so is the result; several give tuples, outputs before inputs. An input, or the output, may be a
+dict of tensors, as parameters are; what has their form is then one too. PyTorch, JAX and
 TensorFlow tensors go to the library's own machinery, NumPy arrays and variables to the tape.
 """
 
@@ -15,12 +15,12 @@ from . import empties, on_tape
 from .point import EmptyOutput, Point, is_complex, is_empty
 from .reverse import grad, value_and_grad
 from .sparse import sparse_hessian, sparse_jacobian
-from .structured import takes_dicts
+from .structured import takes_structures
 
 STRATEGIES = ("reverse-mode", "forward-mode")
 
 
-@takes_dicts("rows")
+@takes_structures("rows")
 def jacobian(
     func: Callable,
     inputs,
@@ -29,6 +29,8 @@ def jacobian(
     vectorize: bool = False,
     strategy: str | None = None,
     sparse: bool = False,
+    *,
+    has_aux: bool = False,
 ):
     """All first derivatives of ``func`` at ``inputs``.
 
@@ -37,7 +39,8 @@ def jacobian(
     derivative, as in PyTorch. :func:`jvp` has all of the derivative of any function.
 
     Args:
-        func: of as many tensors as ``inputs`` holds, to a tensor or a tuple of them, of any shape.
+        func: of as many tensors as ``inputs`` holds, to a tensor, or a tuple, dict or nested structure of them, of any
+            shape.
         create_graph: make the result differentiable (on the tape and PyTorch; JAX and TensorFlow
             results always are, under their own transforms and tapes).
         strict: raise where an output does not depend on an input, instead of giving zeros.
@@ -50,9 +53,12 @@ def jacobian(
             both in row-major order. Their pattern, the same for all values of the inputs, is found from a recorded
             program; columns or rows without an element in common share a pass (Curtis, Powell & Reid 1974). NumPy only.
             Of ``jit(func)`` all but the passes themselves is done once.
+        has_aux: whether ``func`` gives a pair of its value and anything else, which is handed through as ``func`` gives
+            it at ``inputs``: it is called once more for that.
 
     Returns:
-        A tensor of the shape of the output followed by the input's; tuples of them for several.
+        A tensor of the shape of the output followed by the input's; for several outputs or inputs a structure of them,
+        that of the outputs and in each place that of the inputs. With ``has_aux`` a pair of it and the rest.
 
     Raises:
         GradientError: an independent output with ``strict``; an integer or bool output; with ``sparse`` an input
@@ -104,7 +110,7 @@ def jacobian(
     return empties.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options))
 
 
-@takes_dicts("squares")
+@takes_structures("squares")
 def hessian(
     func: Callable,
     inputs,
@@ -113,12 +119,15 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
     sparse: bool = False,
+    *,
+    has_aux: bool = False,
 ):
     """All second derivatives of a scalar ``func`` at ``inputs``.
 
     Args:
         outer_jacobian_strategy: how the gradient is differentiated: ``"reverse-mode"`` or ``"forward-mode"``.
         create_graph, strict, vectorize: as of :func:`jacobian`.
+        has_aux: as of :func:`jacobian`.
         sparse: as of :func:`jacobian`; the products are forward over reverse, one for each colour of a star colouring
             (Gebremedhin, Manne & Pothen 2005): a banded or arrow-shaped Hessian takes a handful, whatever its size.
             Of a function with derivatives of the user's own, whose Hessian need not be symmetric, one for each colour
@@ -179,7 +188,7 @@ def hessian(
     return rows if at.several else rows[0][0]
 
 
-@takes_dicts("product")
+@takes_structures("pulled", v="outputs")
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
@@ -210,7 +219,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return at.derivatives.vjp(at, v, create_graph, strict)
 
 
-@takes_dicts("pushed", vectors=True)
+@takes_structures("pushed", v="inputs")
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
@@ -245,7 +254,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return at.derivatives.jvp(at, v, create_graph, strict)
 
 
-@takes_dicts("product", vectors=True)
+@takes_structures("pulled", v="inputs")
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
@@ -277,7 +286,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     return found if found is not NotImplemented else _second_order(jvp, at, tuple(at.tangents(v)), create_graph, strict)
 
 
-@takes_dicts("product", vectors=True)
+@takes_structures("pulled", v="inputs")
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 

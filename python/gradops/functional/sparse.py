@@ -167,15 +167,15 @@ def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
     return pattern.indices, np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
 
 
-def program(func: Callable, name: str, product: Callable, xs: list, vs: list) -> Any:
+def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
     """The compiled product ``(*xs, *vs)`` to the list of its parts, with what was :class:`Found`.
 
     Of a function that ``jit`` made it is compiled once and for all, as the function itself.
     """
-    owner = func if isinstance(func, Compiled) else None
+    owner = func.owner(Compiled)
     compiled = owner.derived.get(name) if owner is not None else None
     if compiled is None:
-        compiled = _compiled(owner.f if owner is not None else func, product, len(xs))
+        compiled = _compiled(func.of(owner.f) if owner is not None else func, product, len(xs))
         if owner is not None:
             owner.derived[name] = compiled
     return compiled.program(*xs, *vs)

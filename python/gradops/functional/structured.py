@@ -1,67 +1,147 @@
-"""Dicts among the inputs of a derivative: it is taken for their leaves, and the result has their form."""
+"""Structures among the inputs and outputs of a derivative: it is taken for their leaves, and the result has their form."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from .. import _tree
-from ..errors import ArgumentError
+from ..errors import ArgumentError, GradientError
 
 
-def takes_dicts(form: str, vectors: bool = False) -> Callable:
+def takes_structures(form: str, v: str | None = None) -> Callable:
     """A decorator for ``transform(func, inputs, ...)``, which knows tensors and tuples of them, to take dicts too.
 
     Args:
         form: the result: ``"rows"``, for each output a derivative in the form of the inputs; ``"squares"``, a
-            derivative in their form, each leaf of it again; ``"product"``, a pair of the value and a derivative in
-            their form; ``"pushed"``, nothing of their form.
-        vectors: whether ``v`` has the form of the inputs.
+            derivative in their form, each leaf of it again; ``"pulled"``, the value and a derivative in their form;
+            ``"pushed"``, the value and a derivative in the form of the outputs.
+        v: what ``v`` has the form of: ``"inputs"`` or ``"outputs"``.
     """
 
     def decorated(transform: Callable) -> Callable:
+        ends = {"rows": Flat.rows, "squares": Flat.squares, "pulled": Flat.pulled, "pushed": Flat.pushed}
+        takes_aux = "has_aux" in inspect.signature(transform).parameters
+
         @functools.wraps(transform)
         def call(func, inputs, *args, **kwargs):
-            if not callable(func) or not _holds_dict(inputs):
+            if not callable(func):
                 return transform(func, inputs, *args, **kwargs)
-            leaves, structure = _tree.flatten(inputs)
-            if not leaves:
-                raise ArgumentError("there is nothing to differentiate: the inputs hold no tensor.", argument="inputs")
-            several = isinstance(inputs, tuple)
-            box = {}
-
-            def flat(*xs):
-                filled = _tree.unflatten(structure, xs)
-                y = func(*filled) if several else func(filled)
-                box["several"] = isinstance(y, (tuple, list))
-                return y
-
-            if vectors:
-                args, kwargs = _with_flat_vector(structure, args, kwargs)
-            result = transform(flat, tuple(leaves), *args, **kwargs)
-            back = functools.partial(_tree.unflatten, structure)
-            if form == "squares":
-                return back([back(row) for row in result])
-            if form == "product":
-                return result[0], back(result[1])
-            if form == "rows":
-                return tuple(map(back, result)) if box["several"] else back(result)
-            return result
+            has_aux = kwargs.pop("has_aux", False) if takes_aux else False
+            flat = Flat(func, inputs, has_aux)
+            if v == "inputs" and flat.structure is not None:
+                args, kwargs = _with_vector(args, kwargs, flat.leaves_of_vector)
+            elif v == "outputs":
+                args, kwargs = _with_vector(args, kwargs, flat.weights)
+            result = ends[form](flat, transform(flat, flat.inputs, *args, **kwargs))
+            return (result, _aux(func, inputs)) if has_aux else result
 
         return call
 
     return decorated
 
 
-def _holds_dict(inputs) -> bool:
-    return any(isinstance(x, dict) for x in (inputs if isinstance(inputs, tuple) else (inputs,)))
+class Flat:
+    """A function of the tensors in its inputs to the tensors in its outputs.
+
+    Attributes:
+        inputs: a tensor or a tuple of them.
+        structure: of the inputs where they are no such; ``outputs``: of what the function gave likewise.
+    """
+
+    def __init__(self, func: Callable, inputs, has_aux: bool):
+        self.func, self.has_aux = func, has_aux
+        self.several = isinstance(inputs, tuple)
+        self.structure = self.outputs = self._weights = None
+        self.inputs = inputs
+        if _holds_structure(inputs, dict):
+            leaves, self.structure = _tree.flatten(inputs)
+            if not leaves:
+                raise ArgumentError("there is nothing to differentiate: the inputs hold no tensor.", argument="inputs")
+            self.inputs = tuple(leaves)
+
+    def owner(self, kind: type) -> Any:
+        """The function itself, of a ``kind`` that keeps what is derived from it; None where it gets other inputs."""
+        return self.func if isinstance(self.func, kind) and self.structure is None and not self.has_aux else None
+
+    def of(self, func: Callable) -> Flat:
+        """The same of another function."""
+        return Flat(func, self.inputs, False)
+
+    def __call__(self, *xs):
+        if self.structure is not None:
+            filled = _tree.unflatten(self.structure, xs)
+            xs = filled if self.several else (filled,)
+        y = self.func(*xs)
+        if self.has_aux:
+            y, _ = _pair(y)
+        self.outputs = None
+        self.several_outputs = isinstance(y, (tuple, list))
+        if _holds_structure(y, (dict, tuple, list)):
+            leaves, self.outputs = _tree.flatten(y)
+            if not leaves:
+                raise GradientError("`func` must return tensors; got none.", argument="func")
+            if self._weights is not None and self._weights != self.outputs:
+                raise ArgumentError(
+                    f"`v` must have the structure of the outputs, {self.outputs}; got {self._weights}.", argument="v"
+                )
+            y = tuple(leaves)
+        return y
+
+    def leaves_of_vector(self, v):
+        leaves, its = _tree.flatten(v)
+        if its != self.structure:
+            raise ArgumentError(f"`v` must have the structure of `inputs`, {self.structure}; got {its}.", argument="v")
+        return tuple(leaves)
+
+    def weights(self, v):
+        if not _holds_structure(v, (dict, tuple)):
+            return v
+        leaves, self._weights = _tree.flatten(v)
+        return tuple(leaves)
+
+    def of_inputs(self, values):
+        return values if self.structure is None else _tree.unflatten(self.structure, values)
+
+    def of_outputs(self, values):
+        return values if self.outputs is None else _tree.unflatten(self.outputs, values)
+
+    def rows(self, result):
+        if self.outputs is not None or self.structure is not None and self.several_outputs:
+            return self.of_outputs(tuple(map(self.of_inputs, result)))
+        return self.of_inputs(result)
+
+    def squares(self, result):
+        return result if self.structure is None else self.of_inputs([self.of_inputs(row) for row in result])
+
+    def pulled(self, result):
+        return self.of_outputs(result[0]), self.of_inputs(result[1])
+
+    def pushed(self, result):
+        return self.of_outputs(result[0]), self.of_outputs(result[1])
 
 
-def _with_flat_vector(structure, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _holds_structure(values, kinds) -> bool:
+    """Whether values are more than a tensor or a tuple of them: a dict, or something of such ``kinds`` inside."""
+    return isinstance(values, dict) or isinstance(values, (tuple, list)) and any(isinstance(x, kinds) for x in values)
+
+
+def _pair(y) -> Any:
+    if not isinstance(y, (tuple, list)) or len(y) != 2:
+        raise GradientError("`func` must return a pair of its value and anything else with `has_aux`.", argument="func")
+    return y
+
+
+def _aux(func: Callable, inputs):
+    """What a function gives beside its value, at the inputs themselves: a derivative may run it traced, or in rows."""
+    return _pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
+
+
+def _with_vector(args: tuple, kwargs: dict, flat: Callable) -> tuple[tuple, dict]:
+    """The arguments with ``v`` as a tuple of its tensors."""
     v = args[0] if args else kwargs.get("v")
     if v is None:
         return args, kwargs
-    leaves, its = _tree.flatten(v)
-    if its != structure:
-        raise ArgumentError(f"`v` must have the structure of `inputs`, {structure}; got {its}.", argument="v")
-    return ((tuple(leaves), *args[1:]), kwargs) if args else (args, {**kwargs, "v": tuple(leaves)})
+    return ((flat(v), *args[1:]), kwargs) if args else (args, {**kwargs, "v": flat(v)})
