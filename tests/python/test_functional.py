@@ -361,3 +361,63 @@ def test_vectors_are_taken_in_the_dtype_of_what_they_are_for(backend, product, d
 def test_second_products_of_complex_values_are_refused(backend, product):
     with pytest.raises(GradientError, match="must return a real scalar"):
         product(lambda z: ops.sum(z * z), tensors(X + 1j, backend), tensors(V + 1j, backend))
+
+
+def parts(x):
+    return {"b": curve(x), "a": [energy(x), (x * 2.0,)]}
+
+
+PARTS = {"b": curve_jacobian(X), "a": [energy_gradient(X), (2 * np.eye(3),)]}
+
+
+def same(found, expected):
+    assert type(found) is type(expected) or not isinstance(expected, (dict, list, tuple))
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        found, expected = (list(map(z.__getitem__, sorted(z))) for z in (found, expected))
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected):
+            same(f, e)
+    else:
+        np.testing.assert_allclose(numpy(found), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_outputs_in_structures(backend):
+    x, v = on(backend, X), on(backend, V)
+    same(functional.jacobian(parts, x), PARTS)
+    by_w = functional.jacobian(lambda p: {"y": p["w"] * p["b"]}, {"w": x, "b": on(backend, 2.0)})
+    same(by_w, {"y": {"w": 2 * np.eye(3), "b": X}})
+    value, pushed = functional.jvp(parts, x, v)
+    same(pushed, {"b": PARTS["b"] @ V, "a": [PARTS["a"][0] @ V, (2 * V,)]})
+    w = {"b": on(backend, [2.0, -1.0]), "a": [on(backend, 3.0), (v,)]}
+    again, pulled = functional.vjp(parts, x, w)
+    np.testing.assert_allclose(numpy(pulled), [2.0, -1.0] @ PARTS["b"] + 3 * PARTS["a"][0] + 2 * V)
+    for y in (value, again):
+        same(y, {"b": numpy(curve(x)), "a": [numpy(energy(x)), (2 * X,)]})
+    with pytest.raises(ArgumentError, match="structure of the outputs"):
+        functional.vjp(parts, x, {"b": v})
+    with pytest.raises(GradientError, match="tensors"):
+        functional.jacobian(lambda x: {}, x)
+
+
+def test_what_a_function_gives_beside_its_value(backend):
+    x = on(backend, X)
+    found, aux = functional.hessian(lambda x: (energy(x), {"seen": x * 2, "words": "any"}), x, has_aux=True)
+    np.testing.assert_allclose(numpy(found), energy_hessian(X))
+    np.testing.assert_allclose(numpy(aux["seen"]), 2 * X)
+    assert aux["words"] == "any" and type(aux["seen"]) is type(x)
+    found, aux = functional.jacobian(lambda p: (curve(p["x"]), p["x"]), {"x": x}, has_aux=True)
+    np.testing.assert_allclose(numpy(found["x"]), curve_jacobian(X))
+    np.testing.assert_allclose(numpy(aux), X)
+    for derivative in (functional.hessian, functional.jacobian):
+        with pytest.raises(GradientError, match="has_aux"):
+            derivative(energy, x, has_aux=True)
+
+
+def test_sparse_jacobians_of_outputs_in_structures():
+    for func in (parts, gradops.jit(parts)):
+        for _ in range(2):
+            found = functional.jacobian(func, X, sparse=True)
+            same(found["b"].toarray(), PARTS["b"])
+            same(found["a"][1][0].toarray(), PARTS["a"][1][0])

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Parameter, Variable, autodiff, config, functional, ops
+from gradops import Parameter, Variable, autodiff, backends, config, functional, ops
 from gradops.autodiff import draw, inspection, no_grad, state, to_dot
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
@@ -693,3 +693,44 @@ def test_boxes_stand_apart_and_arrows_pass_by():
         assert way[0] == found[above].x and way[-1] == found[below].x
         for level, x in enumerate(way[1:-1], found[above].level + 1):
             assert not any(start < x < end for start, end in rows[level])
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_gradient_edges_name_inputs(backend):
+    pytest.importorskip(backend)
+    data = backends.by_name(backend).convert(np.array([1.0, 2.0]))
+    x = data.requires_grad_() if backend == "torch" else Variable(data, requires_grad=True)
+    y = x * 2
+    of_y, of_x = autodiff.get_gradient_edge(y), autodiff.get_gradient_edge(x)
+    assert of_y.output_nr == of_x.output_nr == 0
+    y = ops.sum(y * y)
+    found = autodiff.grad(y, [of_y, of_x], retain_graph=True)
+    np.testing.assert_array_equal(ops.convert_to_numpy(ops.stop_gradient(found[0])), [4, 8])
+    np.testing.assert_array_equal(ops.convert_to_numpy(ops.stop_gradient(found[1])), [8, 16])
+    assert len(autodiff.grad(y, of_y, retain_graph=True)) == 1
+    autodiff.backward(y, inputs=[of_x])
+    np.testing.assert_array_equal(ops.convert_to_numpy(x.grad), [8, 16])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "tensorflow", "jax"])
+def test_gradient_edges_of_the_tape(backend):
+    pytest.importorskip(backend)
+    x = Variable(backends.by_name(backend).convert(np.arange(4.0)), requires_grad=True)
+    first, second = ops.split(x * 1.0, 2)
+    edge = autodiff.get_gradient_edge(first)
+    (g,) = autodiff.grad(ops.sum(first * second), edge)
+    np.testing.assert_array_equal(ops.convert_to_numpy(g), [2, 3])
+    (none,) = autodiff.grad(ops.sum(x), edge, allow_unused=True)
+    (zeros,) = autodiff.grad(ops.sum(x), edge, materialize_grads=True)
+    assert none is None and zeros.shape == (2,) and zeros.dtype == x.dtype
+    with pytest.raises(GradientError, match="leaf"):
+        autodiff.backward(ops.sum(x), inputs=[edge])
+    written = x * 1.0
+    before = autodiff.get_gradient_edge(written)
+    written[0] = 5.0
+    (g,) = autodiff.grad(ops.sum(written * written), before)
+    np.testing.assert_array_equal(ops.convert_to_numpy(g), [0, 2, 4, 6])
+    with pytest.raises(ArgumentTypeError, match="variable"):
+        autodiff.get_gradient_edge(np.ones(2))
+    with pytest.raises(GradientError, match="require"):
+        autodiff.get_gradient_edge(Variable(1.0))

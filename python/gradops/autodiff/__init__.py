@@ -4,7 +4,7 @@ from . import operators, profiler, record, rules, text  # noqa: F401
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .checking import gradcheck, gradgradcheck
 from .function import Function, once_differentiable
-from .gradients import backward, grad
+from .gradients import backward, get_gradient_edge, grad
 from .inspection import draw, to_dot
 from .interchange import to
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -18,6 +18,7 @@ __all__ = [
     "detect_anomaly",
     "draw",
     "enable_grad",
+    "get_gradient_edge",
     "grad",
     "gradcheck",
     "gradgradcheck",

@@ -7,10 +7,11 @@ from contextvars import ContextVar
 import numpy as np
 
 from .. import backends
-from ..errors import VARIABLE, ArgumentError, GradientError, Item, TypeOf
+from ..errors import VARIABLE, ArgumentError, ArgumentTypeError, GradientError, Item, TypeOf
 from ..ops import creation
 from . import engine, seeds, torch_tape
-from .graph import key
+from .cotangents import zeros
+from .graph import AccumulateGrad, GradientEdge, asked, key
 from .variable import Variable, method, wrap
 
 
@@ -98,7 +99,8 @@ def grad(
     """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
 
     Args:
-        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves.
+        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be what
+            :func:`get_gradient_edge` gives.
         grad_outputs, retain_graph, create_graph: as of :func:`backward`.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
         materialize_grads: give zeros instead of None.
@@ -137,7 +139,7 @@ def grad(
         unused = {"allow_unused": allowed, "materialize_grads": materialize_grads}
         return torch_tape.grad(roots, targets, given, **passing, **unused)
     for i, target in enumerate(targets):
-        if not isinstance(target, Variable) or not target.requires_grad:
+        if not isinstance(target, (Variable, GradientEdge)) or not target.requires_grad:
             raise GradientError("{item} does not require a gradient.", argument="inputs", item=Item("inputs", i))
     starts = _seeds(roots, given, create_graph, ("outputs", "grad_outputs"))
     retain = create_graph if retain_graph is None else retain_graph
@@ -167,9 +169,9 @@ def of_their_own(found: list, others: list) -> list:
     return found
 
 
-def _found(i: int, x: Variable, ends: dict, allowed: bool, materialize: bool) -> Variable | None:
+def _found(i: int, x, ends: dict, allowed: bool, materialize: bool) -> Variable | None:
     """The gradient of the i-th input, from the ends of a pass."""
-    _, g = ends.get(key(x._node or x), (None, None))
+    _, g = ends.get(key(asked(x)), (None, None))
     if g is None and not allowed:
         raise GradientError(
             "{item} was not used in the graph of the outputs.",
@@ -178,12 +180,12 @@ def _found(i: int, x: Variable, ends: dict, allowed: bool, materialize: bool) ->
             hint="set `allow_unused=True` if that is intended",
         )
     if g is None and materialize:
-        g = creation.zeros_like(x.data)
+        g = zeros(x.template) if isinstance(x, GradientEdge) else creation.zeros_like(x.data)
     return g if g is None or isinstance(g, Variable) else wrap(g)
 
 
 def _leaves(inputs) -> list:
-    leaves = _sequence(inputs)
+    leaves = [x.node.variable if _is_leaf_edge(x) else x for x in _sequence(inputs)]
     if not leaves:
         raise GradientError("`inputs` must not be empty.", argument="inputs")
     if any(not isinstance(v, Variable) or not v.is_leaf for v in leaves):
@@ -205,13 +207,59 @@ def _seeds(roots: list, given: list | None, create_graph: bool, names: tuple[str
     return [engine.seed(root, g, create_graph, names) for root, g in pairs]
 
 
+def _is_leaf_edge(value) -> bool:
+    return isinstance(value, GradientEdge) and isinstance(value.node, AccumulateGrad)
+
+
 def _sequence(value) -> list:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    several = isinstance(value, (list, tuple)) and not hasattr(value, "output_nr")  # as PyTorch's edges have
+    return list(value) if several else [value]
 
 
 def _is_torch(value) -> bool:
     owner = backends.of(value)
     return owner is not None and owner.derivatives.own_tape
+
+
+def get_gradient_edge(variable):
+    """The place in the graph to which the gradient of a variable, or a torch tensor, goes.
+
+    It keeps the graph and not the variable's data, and names the variable in ``inputs`` of :func:`grad` and, if it is
+    a leaf, of :func:`backward`, also once the name was bound to something else or the variable was written in place.
+
+    Returns:
+        A ``GradientEdge`` with ``node`` and ``output_nr``; of a torch tensor PyTorch's own.
+
+    Raises:
+        GradientError: what requires no gradient.
+        ArgumentTypeError: what is neither variable nor torch tensor.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import autodiff
+        >>> x = gradops.Variable(3.0, requires_grad=True)
+        >>> y = x * 2
+        >>> edge = autodiff.get_gradient_edge(y)
+        >>> y = y * y
+        >>> print(autodiff.grad(y, edge)[0].item())
+        12.0
+
+    See Also:
+        ``torch.autograd.graph.get_gradient_edge``, after which it is made.
+    """
+    if _is_torch(variable):
+        return torch_tape.gradient_edge(variable)
+    if not isinstance(variable, Variable):
+        raise ArgumentTypeError(
+            "`variable` must be a variable or a torch tensor; got {variable}.",
+            argument="variable",
+            hint="wrap the input: {example}",
+            example=VARIABLE,
+            variable=TypeOf(variable),
+        )
+    if not variable.requires_grad:
+        raise GradientError("`variable` does not require a gradient.", argument="variable")
+    return GradientEdge(variable._node or AccumulateGrad(variable), backends.of(variable.data))
 
 
 @method("backward")

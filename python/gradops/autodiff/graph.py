@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends import Backend
 from ..errors import PartialGradientError
 from .state import clock, packers, watchers
 
@@ -68,13 +69,44 @@ def key(edge) -> int:
     return edge.seq if edge.__class__ is Node else -id(edge)
 
 
-def asked(variable):
-    """The edge of a variable whose own gradient is asked for.
+class GradientEdge:
+    """A place in a graph to which a gradient goes: what :func:`gradops.autodiff.get_gradient_edge` gives.
+
+    Attributes:
+        node: the operation, or :class:`AccumulateGrad` of a leaf.
+        output_nr: which of its results; 0, as on the tape each of several results has an operation of its own.
+    """
+
+    __slots__ = ("node", "backend")
+    output_nr = 0
+    requires_grad = True
+
+    def __init__(self, node, backend: Backend):
+        self.node = node
+        self.backend = backend
+
+    @property
+    def template(self) -> tuple:
+        """Shape, dtype and library of the gradient."""
+        like = self.node.variable if isinstance(self.node, AccumulateGrad) else self.node
+        return like.shape, like.dtype, self.backend
+
+    def __repr__(self) -> str:
+        return f"GradientEdge(node={self.node!r}, output_nr=0)"
+
+
+def asked(target):
+    """The edge of a variable, or of a :class:`GradientEdge`, whose own gradient is asked for.
 
     Raises:
         PartialGradientError: one whose gradient is not all of it.
     """
-    node = variable._node
+    if target.__class__ is GradientEdge:
+        node = target.node
+        variable = getattr(node, "variable", None)
+        node = node if variable is None else None
+    else:
+        variable, node = target, target._node
     if node is not None and node.rule.partial:
         raise PartialGradientError(node.rule.partial)
     return node or variable

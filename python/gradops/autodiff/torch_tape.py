@@ -27,6 +27,19 @@ def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tup
     return _run(torch.autograd.grad, tensors, inputs, starts, **settings)
 
 
+def gradient_edge(tensor):
+    """``torch.autograd.graph.get_gradient_edge``.
+
+    Raises:
+        GradientError: a tensor that requires no gradient.
+    """
+    from torch.autograd.graph import get_gradient_edge
+
+    if not tensor.requires_grad:
+        raise GradientError("`variable` does not require a gradient.", argument="variable")
+    return get_gradient_edge(tensor)
+
+
 def _starts(tensors: list, given: list | None, names: tuple[str, str] = seeds.NAMES) -> list:
     """For each tensor the gradient that a pass starts from, or None; torch takes tensors and nothing else.
 

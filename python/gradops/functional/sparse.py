@@ -23,6 +23,7 @@ from ..jit import dependence
 from ..jit.compiled import Compiled
 from . import coloring
 from .point import Point, is_complex
+from .structured import Flat, tensors_of
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
@@ -35,6 +36,8 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
     forwards = program(at.given, "jvp", jvp, xs, xs)
     found = forwards.analysis
     at.several_outputs = found.several
+    if at.given.owner(Compiled) is not None:
+        at.given.gave(found.structure, found.several)
     if strategy == "forward-mode" or strategy is None and found.by_columns.count <= found.by_rows.count:
         whole = found.by_columns.matrix(forwards, xs, xs)
     else:
@@ -119,12 +122,13 @@ class Found:
     Attributes:
         pattern: a CSC matrix of True where the matrix may be other than 0.
         outputs: arrays of the shapes and dtypes of the function's values.
-        several: whether the function gives several.
+        several: whether the function gives several; ``structure``: theirs, where they are no tuple.
         natural: whether all derivatives on the way are gradops' own.
     """
 
-    def __init__(self, pattern, outputs: list, several: bool, natural: bool):
-        self.pattern, self.outputs, self.several, self.natural = pattern, outputs, several, natural
+    def __init__(self, pattern, outputs: list, several: bool, structure, natural: bool):
+        self.pattern, self.outputs, self.natural = pattern, outputs, natural
+        self.several, self.structure = several, structure
 
     @functools.cached_property
     def by_columns(self) -> Plan:
@@ -175,7 +179,7 @@ def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any
     owner = func.owner(Compiled)
     compiled = owner.derived.get(name) if owner is not None else None
     if compiled is None:
-        compiled = _compiled(func.of(owner.f) if owner is not None else func, product, len(xs))
+        compiled = _compiled(owner.f if owner is not None else func, product, len(xs))
         if owner is not None:
             owner.derived[name] = compiled
     return compiled.program(*xs, *vs)
@@ -185,8 +189,8 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
     seen: dict[str, Any] = {}
 
     def watched(*xs):
-        y = func(*xs)
-        seen["several"] = isinstance(y, (tuple, list))
+        y, seen["structure"] = tensors_of(func(*xs))
+        seen["several"] = isinstance(y, tuple)
         seen["outputs"] = [np.zeros(np.shape(_data(part)), _dtype(part)) for part in _listed(y)]
         hooked = state.hooks or any(getattr(x, "_hooks", None) for x in xs)
         seen["natural"] = seen["natural"] and not hooked
@@ -205,7 +209,9 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
 
     def analyse(program, outputs):
         sources = program.inputs[count:]
-        return Found(pattern(program, outputs, sources), seen["outputs"], seen["several"], seen["natural"])
+        return Found(
+            pattern(program, outputs, sources), seen["outputs"], seen["several"], seen["structure"], seen["natural"]
+        )
 
     return Compiled(traced, (), analyse)
 

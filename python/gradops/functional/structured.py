@@ -48,13 +48,14 @@ class Flat:
 
     Attributes:
         inputs: a tensor or a tuple of them.
-        structure: of the inputs where they are no such; ``outputs``: of what the function gave likewise.
+        structure: of the inputs where they are no such.
     """
 
     def __init__(self, func: Callable, inputs, has_aux: bool):
         self.func, self.has_aux = func, has_aux
         self.several = isinstance(inputs, tuple)
-        self.structure = self.outputs = self._weights = None
+        self.structure = self._weights = None
+        self.gave(None, False)
         self.inputs = inputs
         if _holds_structure(inputs, dict):
             leaves, self.structure = _tree.flatten(inputs)
@@ -66,10 +67,6 @@ class Flat:
         """The function itself, of a ``kind`` that keeps what is derived from it; None where it gets other inputs."""
         return self.func if isinstance(self.func, kind) and self.structure is None and not self.has_aux else None
 
-    def of(self, func: Callable) -> Flat:
-        """The same of another function."""
-        return Flat(func, self.inputs, False)
-
     def __call__(self, *xs):
         if self.structure is not None:
             filled = _tree.unflatten(self.structure, xs)
@@ -77,18 +74,17 @@ class Flat:
         y = self.func(*xs)
         if self.has_aux:
             y, _ = _pair(y)
-        self.outputs = None
-        self.several_outputs = isinstance(y, (tuple, list))
-        if _holds_structure(y, (dict, tuple, list)):
-            leaves, self.outputs = _tree.flatten(y)
-            if not leaves:
-                raise GradientError("`func` must return tensors; got none.", argument="func")
-            if self._weights is not None and self._weights != self.outputs:
-                raise ArgumentError(
-                    f"`v` must have the structure of the outputs, {self.outputs}; got {self._weights}.", argument="v"
-                )
-            y = tuple(leaves)
+        y, structure = tensors_of(y)
+        if self._weights is not None and self._weights != structure:
+            raise ArgumentError(
+                f"`v` must have the structure of the outputs, {structure}; got {self._weights}.", argument="v"
+            )
+        self.gave(structure, isinstance(y, tuple))
         return y
+
+    def gave(self, structure, several: bool) -> None:
+        """Note the structure of the outputs, None for tensors alone, and whether there are several."""
+        self._structure, self._several = structure, several
 
     def leaves_of_vector(self, v):
         leaves, its = _tree.flatten(v)
@@ -106,10 +102,10 @@ class Flat:
         return values if self.structure is None else _tree.unflatten(self.structure, values)
 
     def of_outputs(self, values):
-        return values if self.outputs is None else _tree.unflatten(self.outputs, values)
+        return values if self._structure is None else _tree.unflatten(self._structure, values)
 
     def rows(self, result):
-        if self.outputs is not None or self.structure is not None and self.several_outputs:
+        if self._structure is not None or self.structure is not None and self._several:
             return self.of_outputs(tuple(map(self.of_inputs, result)))
         return self.of_inputs(result)
 
@@ -121,6 +117,20 @@ class Flat:
 
     def pushed(self, result):
         return self.of_outputs(result[0]), self.of_outputs(result[1])
+
+
+def tensors_of(y) -> tuple:
+    """What a function gave as a tensor or a tuple of them, and its structure where it is another one.
+
+    Raises:
+        GradientError: a structure without tensors.
+    """
+    if not _holds_structure(y, (dict, tuple, list)):
+        return (tuple(y) if isinstance(y, list) else y), None
+    leaves, structure = _tree.flatten(y)
+    if not leaves:
+        raise GradientError("`func` must return tensors; got none.", argument="func")
+    return tuple(leaves), structure
 
 
 def _holds_structure(values, kinds) -> bool:
