@@ -99,7 +99,7 @@ def function_class(cls: type, setup_context: Callable | None) -> Any:
 
 
 @backends.constant
-def _make_class(cls: type, setup_context: Callable | None) -> None:
+def _make_class(cls: Any, setup_context: Callable | None) -> None:
     import torch
 
     def backward(ctx, *gradients):

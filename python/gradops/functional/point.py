@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .. import backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
@@ -42,7 +43,7 @@ class Point:
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
         self.full = False
-        self.given = func
+        self.given: Any = func
 
     def func(self, *xs):
         """What the function gives, as tensors.

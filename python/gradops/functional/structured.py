@@ -1,4 +1,4 @@
-"""Structures among the inputs and outputs of a derivative: it is taken for their leaves, and the result has their form."""
+"""Derivatives by and of structures of tensors: they are taken of their leaves, and the results have their form."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Flat:
     def __init__(self, func: Callable, inputs, has_aux: bool):
         self.func, self.has_aux = func, has_aux
         self.several = isinstance(inputs, tuple)
-        self.structure = self._weights = None
+        self.structure: Any = None
+        self._weights: Any = None
         self.gave(None, False)
         self.inputs = inputs
         if _holds_structure(inputs, dict):
