@@ -505,7 +505,7 @@ def build(source: Path, site: Path) -> int:
         "autodoc_typehints": "none",
         "python_use_unqualified_type_names": True,
         "add_module_names": False,
-        "napoleon_custom_sections": ["Gradient"],
+        "napoleon_custom_sections": ["Gradient", "Returns"],  # Returns: what is before a colon is no type
         "napoleon_use_rtype": False,
         "napoleon_use_ivar": True,
         "myst_heading_anchors": 4,
