@@ -106,6 +106,8 @@ def test_readme_is_short_and_shows_both_languages():
     assert len(text.splitlines()) <= 150
     assert len(blocks(README)) >= 3 and text.count("```r\n") >= 2
     assert [printed(code) for code in blocks(README)].count([]) == 0
+    code = re.findall(r"^```\w+\n(.*?)^```", text, flags=re.S | re.M)
+    assert max(len(line) for block in code for line in block.splitlines()) <= 90, "wider than a page"
 
 
 def test_what_is_not_installed_cannot_be_imported():
