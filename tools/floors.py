@@ -14,6 +14,7 @@ SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
+    ("_names",),
     ("errors", "annotations", "_html", "_pickling", "_progress", "_scipy", "_scopes", "_source"),
     ("dtypes", "_tree", "defaults"),
     ("backends",),
@@ -28,6 +29,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
 ]
 LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
 MEANING = {
+    "_names": "what `dir()` of a module shows, and suggestions",
     "errors": "the conditions that gradops raises",
     "annotations": "what an argument of an op is",
     "dtypes": "names and promotion of dtypes",

@@ -1,6 +1,7 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
 from . import autodiff, config, errors, functional, ops, text
+from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
     checkpoint,
@@ -45,3 +46,5 @@ __all__ = [
     "to",
     "value_and_grad",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

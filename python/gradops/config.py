@@ -10,6 +10,7 @@ import os
 from contextvars import ContextVar
 
 from . import backends
+from ._names import namespace
 from ._scopes import Ends, EndsOfThread, Scope
 from .backends.tracing import constant
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
@@ -210,3 +211,6 @@ def default_backend() -> backends.Backend:
     loaded = backends.by_name(backends.traced(backend()))
     loaded.prepare(floatx())
     return loaded
+
+
+__dir__, __getattr__ = namespace(__name__)

@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ._names import namespace
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "AxisError",
+    "BackendError",
+    "BudgetError",
+    "GradientError",
+    "GradopsError",
+    "JitError",
+    "MixedBackendsError",
+    "ModelError",
+    "PartialGradientError",
+    "RError",
+    "ShapeError",
+    "ShardError",
+    "ThreadError",
+]
+
 
 class Field:
     """What a message speaks of and a host language words in its own way; ``str()`` is Python's wording."""
@@ -218,3 +238,6 @@ class RError(GradopsError):
         self.r_message = message
         self.r_call = call
         self.r_class = classes
+
+
+__dir__, __getattr__ = namespace(__name__)

@@ -113,7 +113,7 @@ def test_class_attributes(monkeypatch):
     check(lambda x: x * Net.rate, put(Net, "rate", 4.0))
 
 
-def test_namespaces():
+def test_names():
     settings = types.SimpleNamespace(k=2.0)
     check(lambda x: x * settings.k, put(settings, "k", 3.0))
 

@@ -1,5 +1,6 @@
 """The tape: ``backward``, modes and what torch.autograd has, on variables and on torch tensors."""
 
+from .._names import namespace
 from . import operators, profiler, record, rules, text  # noqa: F401
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .checking import gradcheck, gradgradcheck
@@ -33,3 +34,5 @@ __all__ = [
     "to",
     "to_dot",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

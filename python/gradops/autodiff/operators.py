@@ -73,8 +73,9 @@ def _protect(node, data) -> None:
 def _to_array(self, dtype=None, copy=None):
     if self.requires_grad and self.dtype is not str:
         raise ArgumentTypeError(
-            "a variable that requires a gradient does not turn into a NumPy array by itself.",
-            hint="use `variable.detach().numpy()`",
+            "a variable that requires a gradient does not turn into a NumPy array by itself: the array would lose it.",
+            hint="what keeps it: `ops.stack([x, ...])` for an array of several, `np.dot(table, x)` for `table @ x`, "
+            "functions of gradops or NumPy for those of others; `variable.detach().numpy()` is the value alone",
         )
     array = np.asarray(self.numpy(), dtype)
     return array.copy() if copy else array

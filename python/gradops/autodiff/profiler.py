@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _html
+from .._names import namespace
 from ..errors import ArgumentError, Given, GradientError
 from ..ops import _dispatch
 from . import state
 from .variable import Variable
+
+__all__ = ["Event", "Row", "profile", "record_function"]
 
 _active: list[profile] = []
 _local = threading.local()
@@ -465,3 +468,6 @@ def _bytes(value: int) -> str:
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value} B"
+
+
+__dir__, __getattr__ = namespace(__name__)

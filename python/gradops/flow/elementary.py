@@ -8,7 +8,7 @@ from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, differentiable, without_gradients, wrap
-from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
+from ..errors import GRAD, VARIABLE, ArgumentError, ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
 from .custom import custom_gradient
@@ -153,6 +153,8 @@ def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=No
     scale, shift = _constant(scale), _constant(shift)
     for name, value in (("scale", scale), ("shift", shift)):
         if value is not None and not isinstance(value, (int, float)):
+            if not _checks.is_numeric(value):
+                raise _checks.not_a_tensor("scaled_gradient_ext", name, value)
             size = conversion.shape(value)
             wanted = tuple(shape)[len(shape) - len(size) :]
             if len(size) > len(shape) or any(s not in (1, w) for s, w in zip(size, wanted)):
@@ -280,6 +282,14 @@ def gradient(y, x):
         :func:`grad` of functions, :func:`gradops.autodiff.grad` with all of PyTorch's options,
         ``Variable.backward``.
     """
+    if callable(y) and not is_tensor(y):
+        raise ArgumentTypeError(
+            "`y` must be a tensor that was computed from `x`; got {y}.",
+            argument="y",
+            hint="the gradient of a function `f` at `x` is {grad}",
+            y=TypeOf(y),
+            grad=Code("`gradops.grad(f)(x)`", "`gradient(f, x)`"),
+        )
     leaves, form = _tree.flatten(x)
     y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]
     if not leaves:

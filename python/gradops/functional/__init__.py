@@ -1,5 +1,6 @@
 """Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
 
+from .._names import namespace
 from .implicit import fixed_point, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
@@ -18,3 +19,5 @@ __all__ = [
     "vhp",
     "vjp",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

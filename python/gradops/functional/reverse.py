@@ -73,6 +73,15 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     several = isinstance(argnums, (tuple, list))
     positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
+    if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in positions):
+        raise ArgumentTypeError(
+            "`argnums` must be the position of an argument, or several; got {given}.",
+            argument="argnums",
+            hint="`grad(f)` is a function: its value at `x` is `grad(f)(x)`",
+            given=TypeOf(argnums),
+        )
+    positions = tuple(map(int, positions))
+    _checks.check_flags("grad", has_aux=has_aux)
 
     @functools.wraps(f, updated=())
     def value_and_gradient(*args, **kwargs):

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401, F403
 
+from .._names import namespace
 from . import _public, _reasons, image, linalg, nn
 from .activations import *
 from .attention import *
@@ -49,6 +50,4 @@ from .windows import *
 
 __all__ = sorted(name for name in _public.names if "." not in name)
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__, __getattr__ = namespace(__name__)

@@ -31,6 +31,20 @@ from ..errors import (
 )
 from .properties import dtype, ndim, shape, unknown
 
+OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+"""What PyTorch calls arguments that NumPy and gradops call otherwise."""
+
+
+def other_name(op, given: dict) -> ArgumentTypeError:
+    """The error for an argument that an op has by another name."""
+    name = next(name for name, value in given.items() if value is not ...)
+    own = ", ".join(f"`{p}`" for p in op.parameters)
+    return ArgumentTypeError(
+        f"`{op.name}` has the arguments {own}, and none that is called `{name}`.",
+        argument=name,
+        hint=f"write `{OTHER_NAMES[name]}=`",
+    )
+
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
     """The error to raise for a kernel's failure: ours where a check finds the reason, else named after the op."""

@@ -1,5 +1,6 @@
 """Everything for neural networks in one place: ``ops.nn.relu`` is ``ops.relu``."""
 
+from .._names import namespace
 from .activations import (
     celu,
     elu,
@@ -95,3 +96,5 @@ __all__ = [
     "threshold",
     "unfold",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

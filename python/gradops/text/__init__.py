@@ -13,6 +13,7 @@ Seven names on top of text variables (``Variable("Be brief.", role="instruction"
 Nothing is imported or sent before a model is passed. What the layer itself says to models is in ``prompts``.
 """
 
+from .._names import namespace
 from .calls import call
 from .descent import Descent
 from .each import each
@@ -22,3 +23,5 @@ from .record import remembered
 from .script import scripted
 
 __all__ = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
+
+__dir__, __getattr__ = namespace(__name__)

@@ -14,6 +14,7 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
   two is having both, and the shape operations leave it as it is, so that the rules of ops serve text too.
 """
 
+from ..._names import namespace
 from . import backend, gradient, methods  # noqa: F401
 from .gradient import first_feedback as first_feedback
 from .gradient import merge as merge
@@ -58,3 +59,5 @@ __all__ = [
     "title",
     "upper",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

@@ -20,6 +20,7 @@ The other names are what the R package calls, by theme:
 - ``texts``: text variables, and the layer on them.
 """
 
+from ..._names import namespace
 from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
 from .calls import (
@@ -147,3 +148,5 @@ __all__ = [
     "variable",
     "vectorize",
 ]
+
+__dir__, __getattr__ = namespace(__name__)

@@ -1,0 +1,65 @@
+"""What ``dir()`` of a module shows, and what is said of a name that is not there."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+
+def namespace(name: str) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
+    """``__dir__`` and ``__getattr__`` of the module of that name: its ``__all__``, and a suggestion for other names."""
+
+    def __dir__() -> list[str]:
+        return sorted(sys.modules[name].__all__)
+
+    def __getattr__(wanted: str):
+        message = f"module {name!r} has no attribute {wanted!r}"
+        if not wanted.startswith("_"):
+            found = _suggested(name, wanted)
+            if found:
+                message += f"\nHint: did you mean {' or '.join(f'`{one}`' for one in found)}?"
+        raise AttributeError(message)
+
+    return __dir__, __getattr__
+
+
+def closest(wanted: str, known: Iterable[str]) -> str | None:
+    """The name among those known that one most likely meant; None if there is none like it."""
+    found = difflib.get_close_matches(wanted, list(known), 1, 0.7)
+    return found[0] if found else None
+
+
+def public_modules() -> dict[str, ModuleType]:
+    """``gradops`` and the modules that it shows, by name."""
+    found: dict[str, ModuleType] = {}
+    waiting = ["gradops"]
+    while waiting:
+        name = waiting.pop(0)
+        module = sys.modules.get(name)
+        if module is None or name in found:
+            continue
+        found[name] = module
+        names = getattr(module, "__all__", ())
+        waiting += [f"{name}.{part}" for part in names if isinstance(vars(module).get(part), ModuleType)]
+    return found
+
+
+def _suggested(name: str, wanted: str) -> list[str]:
+    """Where a name is, else the module's own name that is most like it, else another module's."""
+    modules = public_modules()
+    there = [place for place, module in modules.items() if wanted in getattr(module, "__all__", ())]
+    if there:
+        return [_shown(place, wanted) for place in there[:3]]
+    for place in (name, *modules):
+        like = closest(wanted, sys.modules[place].__all__)
+        if like is not None:
+            return [_shown(place, like)]
+    return []
+
+
+def _shown(place: str, name: str) -> str:
+    """A name as one writes it after ``from gradops import ops``."""
+    return f"gradops.{name}" if place == "gradops" else f"{place}.{name}".removeprefix("gradops.")

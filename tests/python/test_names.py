@@ -1,0 +1,127 @@
+"""Names: what ``dir()`` of public modules shows, and what is said of names and arguments that are not there."""
+
+from __future__ import annotations
+
+import importlib
+import random
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import Variable, _names, functional, ops
+from gradops.errors import ArgumentTypeError
+
+importlib.import_module("gradops.interop.r")
+MODULES = {
+    **_names.public_modules(),
+    **{name: importlib.import_module(name) for name in ("gradops.interop", "gradops.interop.r")},
+}
+
+
+def test_the_public_modules():
+    assert set(MODULES) == {
+        "gradops",
+        *(f"gradops.{name}" for name in "autodiff config errors functional ops text interop interop.r".split()),
+        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
+    }
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_shows_what_is_public_and_no_more(name):
+    module = MODULES[name]
+    assert dir(module) == sorted(set(module.__all__)) and len(set(module.__all__)) == len(module.__all__)
+    for one in module.__all__:
+        value = getattr(module, one)
+        home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+        assert not one.startswith("_") and (home.startswith("gradops") or not callable(value)), one
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_typing_error_in_a_name_gets_a_suggestion(name):
+    """Each public name with two letters exchanged, or one left out."""
+    module, rng = MODULES[name], random.Random(name)
+    if name == "gradops.interop":
+        pytest.skip("it has one name, of one letter")
+    for right in module.__all__:
+        if len(right) < 5:
+            continue
+        i = rng.randrange(1, len(right) - 2)
+        for wrong in (right[:i] + right[i + 1] + right[i] + right[i + 2 :], right[:i] + right[i + 1 :]):
+            if hasattr(module, wrong):
+                continue
+            with pytest.raises(AttributeError, match=f"module '{name}' has no attribute '{wrong}'\nHint: did you mean"):
+                getattr(module, wrong)
+
+
+@pytest.mark.parametrize(
+    "module, wrong, right",
+    [
+        (ops, "sofmax", "ops.softmax"),
+        (gradops, "hessian", "functional.hessian"),
+        (gradops, "hesian", "functional.hessian"),
+        (gradops, "no_grad", "autodiff.no_grad"),
+        (gradops, "sum", "ops.sum"),
+        (gradops, "use_backend", "config.use_backend"),
+        (gradops, "value_and_gard", "gradops.value_and_grad"),
+        (functional, "ArgumentError", "errors.ArgumentError"),
+        (ops, "resize", "ops.image.resize"),
+    ],
+)
+def test_where_a_name_is(module, wrong, right):
+    with pytest.raises(AttributeError, match=f"did you mean `{right}`"):
+        getattr(module, wrong)
+
+
+def test_what_is_like_nothing_has_no_suggestion():
+    with pytest.raises(AttributeError, match="^module 'gradops' has no attribute 'qqqq'$"):
+        gradops.qqqq  # noqa: B018
+    assert not hasattr(gradops, "__wrapped__") and getattr(ops, "_sum_", None) is None
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "softmax", "concatenate", "cumsum", "argmax", "norm"])
+def test_pytorchs_names_of_arguments(name):
+    x = [np.ones(2)] if name == "concatenate" else np.ones((2, 2))
+    for given in (x, Variable(np.ones((2, 2)))) if name != "concatenate" else (x,):
+        with pytest.raises(ArgumentTypeError, match=f"`{name}` has the arguments .*\n?.*write `axis=`") as caught:
+            getattr(ops, name)(given, dim=0)
+        assert caught.value.argument == "dim"
+    if name in ("sum", "mean", "max", "norm"):
+        with pytest.raises(ArgumentTypeError, match="write `keepdims=`"):
+            getattr(ops, name)(x, keepdim=True)
+        with pytest.raises(ArgumentTypeError, match="write `axis=`"):
+            getattr(Variable(x), name if name != "norm" else "sum")(dim=None)
+
+
+# Hints that lead to what was meant.
+
+
+@pytest.mark.parametrize("wrong", [np.ones(2), 1.5, (np.ones(2), 1.0), "x", True, None, [1.0, 2.0]])
+def test_grad_of_a_function_and_its_argument(wrong):
+    for derivative in (gradops.grad, gradops.value_and_grad):
+        with pytest.raises(ArgumentTypeError, match=r"`argnums` must be the position.*\n.*`grad\(f\)\(x\)`"):
+            derivative(ops.sum, wrong)
+    assert gradops.grad(lambda x, y: ops.sum(x * y), np.int64(1))(2.0, 3.0) == 2
+
+
+def test_gradient_of_a_function():
+    with pytest.raises(ArgumentTypeError, match=r"`y` must be a tensor .*got function.\n.*`gradops.grad\(f\)\(x\)`"):
+        gradops.gradient(lambda x: x, np.ones(2))
+
+
+def test_a_scale_that_is_no_number():
+    for scaled in (lambda x: gradops.scaled_gradient(x, "a"), lambda x: gradops.scaled_gradient_ext(x, scale="a")):
+        for x in (np.ones(2), Variable(np.ones(2))):
+            with pytest.raises(ArgumentTypeError, match="`scale` must be a number.* got 'a' of type str") as caught:
+                scaled(x)
+            assert caught.value.argument == "scale"
+    with pytest.raises(ArgumentTypeError, match="`shift` must be a number"):
+        gradops.scaled_gradient_ext(np.ones(2), scale=1.0, shift="a")
+
+
+def test_an_array_of_variables_says_what_keeps_the_gradient():
+    p = Variable(np.array([1.0, 2.0]), requires_grad=True)
+    for made in (lambda: np.array([p[0], 1.0]), lambda: np.asarray(p)):
+        with pytest.raises(ArgumentTypeError, match=r"`ops.stack\(\[x, ...\]\)` .*the value alone"):
+            made()
+    assert ops.stack([p[0], 1.0]).requires_grad
