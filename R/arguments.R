@@ -152,7 +152,7 @@ several <- function(x) {
     class(x) <- front
     x
   } else if (inherits(x, c("python.builtin.list", "python.builtin.tuple"))) {
-    reticulate::iterate(x, several, simplify = FALSE)
+    (reticulate::iterate(x, several, simplify = FALSE)) # which returns it invisibly
   } else if (inherits(x, "python.builtin.dict")) {
     values <- reticulate::iterate(x$values(), several, simplify = FALSE)
     names(values) <- as.character(reticulate::iterate(x$keys(), py_to_r))

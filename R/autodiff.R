@@ -16,10 +16,21 @@
 #' - `x$detach()`: the same values without the graph.
 #' @section Errors:
 #' - `gradops_error_type`: data that is not numeric, or whole numbers or booleans with `requires_grad = TRUE`.
+#' @seealso [backward()], [autodiff_grad()], [gradient()] of functions of plain numbers, [with_no_grad()].
 #' @examplesIf gradops_available()
+#' # gradients add up in the leaves, as in PyTorch
 #' x <- parameter(c(1, 2, 3))
 #' backward(sum(x^2))
 #' x$grad
+#'
+#' # gradient descent: new values are no part of the graph
+#' w <- parameter(0)
+#' for (i in 1:50) {
+#'   backward((w - 3)^2)
+#'   w$data <- w$data - 0.1 * w$grad$data
+#'   w$grad <- NULL
+#' }
+#' w
 #' @export
 variable <- function(data = "", requires_grad = FALSE, role = NULL) {
   keep_names(call_core("interop.r.variable", operand(data), flag(requires_grad), operand(role)), data)
@@ -56,10 +67,16 @@ parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
 #' @returns `backward()`: `NULL`, invisibly. `autodiff_grad()`: a list of gradients, one for each input.
 #' @section Errors:
 #' - `gradops_error_gradient`: a non-scalar without upstream gradient, a graph that is gone, an unused input.
+#' @seealso [variable()], [gradient()], [with_detect_anomaly()], [autodiff_graph()].
 #' @examplesIf gradops_available()
+#' # two losses at once
+#' w <- parameter(2)
+#' backward(list(w^2, 3 * w))
+#' w$grad
+#'
+#' # a second derivative
 #' x <- parameter(2)
-#' y <- x^3
-#' slope <- autodiff_grad(y, x, create_graph = TRUE)[[1]]
+#' slope <- autodiff_grad(x^3, x, create_graph = TRUE)[[1]]
 #' autodiff_grad(slope, x)
 #' @export
 backward <- function(variables, grad_variables = NULL, retain_graph = NULL, create_graph = FALSE, inputs = NULL) {
@@ -92,9 +109,12 @@ autodiff_grad <- function(outputs, inputs, grad_outputs = NULL, retain_graph = N
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
 #' @returns The value of `code`; of the `local_` functions `NULL`, invisibly.
+#' @seealso [with_stop_gradient()], which records inside; [backward()].
 #' @examplesIf gradops_available()
-#' x <- parameter(2)
-#' with_no_grad(x * 2)
+#' w <- parameter(2)
+#' constant <- with_no_grad(w^2)
+#' backward(w * constant)
+#' w$grad # of w * 4
 #' @export
 with_no_grad <- function(code) {
   within_scope(local_no_grad, code)
@@ -149,16 +169,22 @@ local_scope <- function(.name, ..., .local_envir) {
 #' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside of lists.
 #' @section Gradient:
 #' `backward`'s; differentiable again if `backward` is made of recorded operations.
+#' @seealso [op_custom_gradient()], which needs no context; [r_function()] for R code that tensors do not know;
+#'   [gradcheck()].
 #' @examplesIf gradops_available()
-#' cube <- autodiff_function(
+#' # a rectifier that lets a little of the gradient through below 0
+#' leaky <- autodiff_function(
 #'   forward = function(ctx, x) {
 #'     ctx$save_for_backward(x)
-#'     x^3
+#'     op_maximum(x, 0)
 #'   },
-#'   backward = function(ctx, upstream) 3 * ctx$saved_tensors[[1]]^2 * upstream
+#'   backward = function(ctx, upstream) {
+#'     x <- ctx$saved_tensors[[1]]
+#'     op_where(x > 0, upstream, 0.1 * upstream)
+#'   }
 #' )
-#' x <- parameter(2)
-#' backward(cube(x))
+#' x <- parameter(c(-1, 2))
+#' backward(sum(leaky(x)))
 #' x$grad
 #' @export
 autodiff_function <- function(forward, backward, evaluator = FALSE) {
@@ -194,7 +220,9 @@ context_field <- function(x, name) {
 #' @inheritParams with_no_grad
 #' @param check_nan Whether a NaN stops the backward pass.
 #' @returns The value of `code`; of `local_detect_anomaly()` `NULL`, invisibly.
+#' @seealso [backward()], [with_profile()], [gradcheck()].
 #' @examplesIf gradops_available()
+#' # the slope of log() at 0 is infinite, and 0 times that is NaN
 #' x <- parameter(0)
 #' try(with_detect_anomaly(backward(log(x) * 0)))
 #' @export
@@ -257,6 +285,7 @@ described_call <- function(call, frame) {
 #'   `total` time in seconds, and `bytes` of its results. It prints with readable units; `plot()` draws the self times.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `sort_by`.
+#' @seealso [with_detect_anomaly()], [autodiff_graph()].
 #' @examplesIf gradops_available()
 #' x <- parameter(c(1, 2))
 #' with_profile(backward(sum(exp(x)^2)))

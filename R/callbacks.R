@@ -129,12 +129,15 @@ formal_default <- function(default) {
 #' - `gradops_error_callback`: an error in `f` or `gradient`, whose condition is the parent.
 #' - `gradops_error_gradient`: differentiated without a gradient.
 #' - `gradops_error_thread`: called from another thread while R's stands still.
+#' @seealso [op_custom_gradient()] of tensors, [autodiff_function()], [gradcheck()].
 #' @examplesIf gradops_available()
-#' normal <- r_function(
-#'   function(x) dnorm(x),
-#'   function(x, upstream) -x * dnorm(x) * upstream
+#' # any R code, with its derivative: here a spline, which knows its own
+#' spline <- splinefun(1:5, c(1, 4, 2, 5, 3))
+#' curve <- r_function(
+#'   function(x) spline(x),
+#'   function(x, upstream) spline(x, deriv = 1) * upstream
 #' )
-#' gradient(function(x) sum(normal(x)), c(0, 1))
+#' gradient(function(x) sum(curve(x)^2), c(1.5, 3.2))
 #' @export
 r_function <- function(f, gradient = NULL, shape = NULL) {
   check_function(f)
@@ -166,7 +169,9 @@ r_numbers <- function(x) vectors(py_to_r(x), single = FALSE)
 #' - `gradops_error_type`: `f` is no Python function.
 #' - `gradops_error_callback`: an error in an R function, whose condition is the parent.
 #' - `gradops_error_python`: an error in Python.
+#' @seealso [r_function()].
 #' @examplesIf gradops_available()
+#' # Python that waits for R's thread does not wait for ever
 #' call_in_thread(reticulate::import("math", convert = FALSE)$sqrt, 2)
 #' @export
 call_in_thread <- function(f, ...) {

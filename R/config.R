@@ -18,9 +18,10 @@
 #'   `with_backend()`, which returns the value of `code`.
 #' @section Errors:
 #' - `gradops_error_backend`: an unknown backend, or one whose Python package is not installed; the setting stays.
+#' @seealso [to_backend()], [config_floatx()], [gradops_available()].
 #' @examplesIf gradops_available()
 #' config_backend()
-#' with_backend("numpy", op_exp(1))
+#' with_backend("numpy", gradient(function(x) x^2, 3))
 #' @export
 config_backend <- function() {
   py_to_r(call_core("config.backend"))
@@ -77,6 +78,7 @@ local_backend <- function(backend, .local_envir = parent.frame()) {
 #' @returns The setting; of the functions that set it, the previous one, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: another dtype, or a number that is not positive.
+#' @seealso [config_backend()].
 #' @examplesIf gradops_available()
 #' config_floatx()
 #' config_epsilon()
@@ -155,8 +157,10 @@ gradops_available <- function(backend = NULL) {
 #' - `gradops_error_backend`: an unknown or uninstalled backend, or a device that it does not have.
 #' @section Gradient:
 #' None between libraries.
+#' @seealso [config_backend()], [op_convert_to_array()], [op_convert_to_tensor()].
 #' @examplesIf gradops_available()
-#' to_backend(c(1, 2), "numpy")
+#' x <- to_backend(c(1, 2), "numpy")
+#' gradient(function(x) sum(x^2), x)
 #' @export
 to_backend <- function(x, backend, device = NULL) {
   call_core("interop.r.to_backend", operand(x), backend, device)

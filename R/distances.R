@@ -13,10 +13,12 @@
 #' As of [op_norm()]: 0 where points coincide; of `"maximum"` shared at ties.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown `type` or `method`.
+#' @seealso [op_norm()], [op_cdist()].
 #' @examplesIf gradops_available()
 #' x <- variable(matrix(c(0, 3, 0, 4), 2))
 #' dist(x)
 #' mahalanobis(x, c(0, 0), diag(2))
+#' gradient(function(x) norm(x, "F"), matrix(c(0, 3, 0, 4), 2))
 #' @name tensor_distances
 NULL
 

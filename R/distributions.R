@@ -30,12 +30,14 @@
 #' @section Errors:
 #' - `gradops_error_argument`: a noncentrality parameter.
 #' - `gradops_error_shape`: shapes that do not fit.
+#' @seealso [objective()], [hessian()], [tensor_special].
 #' @examplesIf gradops_available()
-#' x <- c(0.3, 1.2, 2.1)
-#' loglik <- function(p) sum(dnorm(x, p[1], exp(p[2]), log = TRUE))
-#' loglik(c(1, 0))
+#' # a log-likelihood, the score and the information at the estimate
+#' y <- c(0.3, 1.2, 2.1, 0.7)
+#' loglik <- function(p) sum(dnorm(y, p[1], exp(p[2]), log = TRUE))
 #' gradient(loglik, c(1, 0))
-#' hessian(loglik, c(1, 0))
+#' estimate <- c(mean(y), log(sqrt(mean((y - mean(y))^2))))
+#' sqrt(diag(solve(-hessian(loglik, estimate)))) # standard errors
 #' @name tensor_distributions
 NULL
 

@@ -23,12 +23,22 @@
 #'   them; raised when the function is called or differentiated.
 #' - `gradops_error_shape`: a gradient of a shape that does not fit its input's.
 #' - `gradops_error_callback`: an error in `f` or in its gradient function, whose condition is the parent.
+#' @seealso [op_stop_gradient()] and [op_scaled_gradient()] for what is asked for most, [autodiff_function()],
+#'   [r_function()], [gradcheck()].
 #' @examplesIf gradops_available()
+#' # log(1 + exp(x)) with a gradient that does not overflow
 #' log1pexp <- op_custom_gradient(function(x) {
 #'   e <- op_exp(x)
 #'   list(op_log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
 #' })
 #' gradient(log1pexp, 100)
+#'
+#' # the two functions apart: a gradient that is clipped on its way back
+#' clipped <- op_custom_gradient(
+#'   function(x, limit) x,
+#'   function(x, limit, upstream) list(op_clip(upstream, -limit, limit), NULL)
+#' )
+#' gradient(function(x) 5 * clipped(x, 1), 2)
 #' @export
 op_custom_gradient <- function(f, gradient = NULL) {
   check_function(f)
@@ -87,9 +97,17 @@ check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) 
 #' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute
 #'   gradient over it.
 #' @returns The tensor, unchanged.
+#' @seealso [with_stop_gradient()] for all that is computed in a block, [op_custom_gradient()].
 #' @examplesIf gradops_available()
-#' gradient(function(x) x * op_stop_gradient(x), 3)
-#' gradient(function(x) op_scaled_gradient(x, -1)^2, 3)
+#' # a target that the loss shall not move
+#' gradient(function(w) (w - op_stop_gradient(2 * w))^2, 3)
+#'
+#' # the straight-through estimator: values are rounded, gradients pass
+#' rounded <- function(x) x + op_stop_gradient(op_round(x) - x)
+#' gradient(function(x) rounded(x)^2, 1.7)
+#'
+#' # gradient reversal, for a layer before an adversary
+#' gradient(function(x) sum(c(3, 4) * op_scaled_gradient(x, -0.5)), c(1, 2))
 #' @export
 op_stop_gradient <- function(variable) {
   several(call_op("stop_gradient", operand(variable)))
@@ -114,9 +132,11 @@ op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_ov
 #' @returns `x`, invisibly.
 #' @section Errors:
 #' - `gradops_error_gradient`: a NumPy or JAX array, or R numbers, which cannot be marked: make it a [variable()].
+#' @seealso [variable()], [gradient()].
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, 2))
 #' set_requires_gradient(x)
+#' gradient(sum(x^2), x)
 #' @export
 set_requires_gradient <- function(x) {
   if (!is_any_tensor(x)) {
@@ -136,6 +156,7 @@ set_requires_gradient <- function(x) {
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
 #' @returns The value of `code`; of `local_stop_gradient()` `NULL`, invisibly.
+#' @seealso [op_stop_gradient()] for one value, [with_no_grad()], which records nothing inside either.
 #' @examplesIf gradops_available()
 #' gradient(function(x) x * with_stop_gradient(x^2), 3)
 #' @export
@@ -160,9 +181,12 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function.
 #' @section Gradient:
 #' Unchanged.
+#' @seealso [backward()], [jit()].
 #' @examplesIf gradops_available()
 #' x <- parameter(2)
 #' y <- with_gradient_checkpoint(exp(x))
+#' backward(y^2)
+#' x$grad
 #' gradient(checkpoint(function(x) exp(x)^2), 1)
 #' @export
 with_gradient_checkpoint <- function(code) {

@@ -9,6 +9,7 @@
 #' @returns What stats returns; of tensors, a tensor.
 #' @section Gradient:
 #' To all orders.
+#' @seealso [gradient()], [objective()].
 #' @examplesIf gradops_available()
 #' decay <- deriv(~ a * exp(-b * t), c("a", "b"), function(a, b, t) NULL)
 #' gradient(function(p) sum(decay(p[1], p[2], 1:3)), c(2, 0.5))

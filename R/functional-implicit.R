@@ -16,9 +16,14 @@
 #' - `gradops_error_gradient`: no convergence within `max_iterations`.
 #' - `gradops_error_shape`: an `f` that changes the shape.
 #' @references Christianson (1994), Reverse accumulation and attractive fixed points.
+#' @seealso [tensor_solvers] for [uniroot()] and [optim()], [op_while_loop()].
 #' @examplesIf gradops_available()
 #' root(function(x, a) x^2 - a, 1, 2)
 #' grad(function(a) root(function(x, a) x^2 - a, 1, a), 2)
+#'
+#' # the yield of a bond, and how it moves with the price
+#' excess <- function(r, price) sum(5 * exp(-r * 1:5)) + 100 * exp(-5 * r) - price
+#' grad(function(price) root(excess, 0.05, price), 98)
 #' @export
 fixed_point <- function(f, x0, ..., tol = 1e-12, max_iterations = 1000) {
   solution("functional.fixed_point", f, x0, list(...), tol, max_iterations)

@@ -29,11 +29,21 @@
 #' - `gradops_error_type`: with `sparse`, tensors of another backend than NumPy's.
 #' - `gradops_error_jit`: with `sparse`, a function that looks at values, as `if (x > 0)` does.
 #' - `gradops_error_callback`: an error in `func`, whose condition is the parent.
+#' @seealso [gradient()], [objective()] for optimisers.
 #' @examplesIf gradops_available()
 #' jacobian(function(x) x^2 * c(1, 10), c(a = 1, b = 2))
-#' hessian(function(x) sum(x^3), c(1, 2))
-#' hessian(function(p) sum(p$w^2) * p$b, list(w = c(1, 2), b = 3))$w$b
+#'
+#' # a Newton step, which finds the minimum of a quadratic function
+#' A <- matrix(c(3, 1, 1, 2), 2)
+#' loss <- function(x) sum(x * (A %*% x)) / 2 - sum(c(1, -1) * x)
+#' c(0, 0) - solve(hessian(loss, c(0, 0)), grad(loss, c(0, 0)))
+#'
+#' # products with a vector cost a pass or two, whatever the size
 #' hvp(function(x) sum(x^3), c(1, 2), v = c(1, 0))$product
+#' jvp(function(x) exp(x), c(0, 1), v = c(1, 1))$product
+#' vjp(function(x) exp(x), c(0, 1), v = c(1, 1))$product
+#'
+#' hessian(function(p) sum(p$w^2) * p$b, list(w = c(1, 2), b = 3))$w$b
 #' hessian(function(x) sum(diff(x)^4), as.numeric(1:5)^2, sparse = TRUE)
 #' @export
 jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,

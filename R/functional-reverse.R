@@ -46,12 +46,22 @@
 #' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
 #' `as.logical()`, `as.integer()`, `as.character()`.
 #' @references Gilbert and Varadhan, numDeriv: Accurate Numerical Derivatives, for the calling form.
+#' @seealso [objective()], which evaluates once for value and gradient; [jacobian()] and [hessian()]; [backward()];
+#'   [jit()].
 #' @examplesIf gradops_available()
 #' banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 #' grad(banana, c(-1.2, 1))
 #' grad(sin, 1:3)
 #' optim(c(-1.2, 1), banana, grad_fn(banana), method = "BFGS")$par
 #' nlminb(c(-1.2, 1), banana, grad_fn(banana), hessian_fn(banana))$par
+#'
+#' # parameters in a list, and the value with the gradient: a logistic regression
+#' loss <- function(p) -sum(dbinom(mtcars$am, 1, plogis(p$a + p$b * mtcars$wt), log = TRUE))
+#' value_and_grad_fn(loss)(list(a = 0, b = 0))
+#'
+#' # of what was computed already
+#' x <- parameter(c(1, 2))
+#' gradient(sum(x^3), x)
 #' @export
 grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args = list()) {
   check_function(func)

@@ -31,6 +31,7 @@
 #' - `gradops_error_gradient`: a root or a minimum without derivative: the slope is 0 at the root, the curvature at the
 #'   minimum.
 #' - `gradops_error_jit`: what needs values in compiled code.
+#' @seealso [root()] and [fixed_point()].
 #' @examplesIf gradops_available()
 #' gradient(function(a) uniroot(function(x) x^3 - a, c(0, 5))$root, 8)
 #' gradient(function(s) integrate(function(x) exp(-x^2 / s), -Inf, Inf)$value, 2)

@@ -161,8 +161,10 @@ op_log_sigmoid <- function(x) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' `g - exp(y) * sum(g)`.
+#' @seealso [op_softmax()], [op_categorical_crossentropy()].
 #' @examplesIf gradops_available()
-#' op_log_softmax(c(0.1, 0.5, 0.9))
+#' # the loss of a classifier: its gradient is the probabilities less 1 at the right class
+#' gradient(function(x) -op_log_softmax(x)[3], c(1, 2, 3))
 #' @export
 op_log_softmax <- function(x, axis = -1L) {
   call_op("log_softmax", operand(x), axis)
@@ -174,8 +176,10 @@ op_log_softmax <- function(x, axis = -1L) {
 #' @returns A tensor.
 #' @section Gradient:
 #' 1 where `x` is above 0, else 0 (also at 0).
+#' @seealso [op_leaky_relu()], [op_gelu()], [op_softplus()].
 #' @examplesIf gradops_available()
-#' op_relu(c(0.1, 0.5, 0.9))
+#' op_relu(c(-1, 0, 2))
+#' gradient(function(x) sum(op_relu(x)), c(-1, 0, 2))
 #' @export
 op_relu <- function(x) {
   call_op("relu", operand(x))
@@ -213,8 +217,10 @@ op_selu <- function(x) {
 #' @returns A tensor.
 #' @section Gradient:
 #' `y * (1 - y)`.
+#' @seealso [op_log_sigmoid()], [op_binary_crossentropy()].
 #' @examplesIf gradops_available()
-#' op_sigmoid(c(0.1, 0.5, 0.9))
+#' op_sigmoid(c(-800, 0, 800))
+#' gradient(op_sigmoid, 0)
 #' @export
 op_sigmoid <- function(x) {
   call_op("sigmoid", operand(x))
@@ -256,8 +262,10 @@ op_soft_shrink <- function(x, threshold = 0.5) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' `y * (g - sum(g * y))`.
+#' @seealso [op_log_softmax()], which is exact where a probability is tiny; [op_logsumexp()]; [op_sparsemax()].
 #' @examplesIf gradops_available()
-#' op_softmax(c(0.1, 0.5, 0.9))
+#' op_softmax(c(1, 2, 3))
+#' gradient(function(x) op_softmax(x)[1], c(1, 2, 3))
 #' @export
 op_softmax <- function(x, axis = -1L) {
   call_op("softmax", operand(x), axis)
@@ -269,8 +277,10 @@ op_softmax <- function(x, axis = -1L) {
 #' @returns A tensor.
 #' @section Gradient:
 #' `sigmoid(x)`.
+#' @seealso [op_relu()], [op_log_sigmoid()].
 #' @examplesIf gradops_available()
-#' op_softplus(c(0.1, 0.5, 0.9))
+#' op_softplus(1000)
+#' gradient(op_softplus, 0)
 #' @export
 op_softplus <- function(x) {
   call_op("softplus", operand(x))

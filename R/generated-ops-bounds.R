@@ -11,8 +11,10 @@
 #' - `gradops_error_type`: a complex `x`.
 #' @section Gradient:
 #' 1 to `x` where it is inside, 1 to the bound where it is beyond; on a bound half to each.
+#' @seealso [op_maximum()], [op_where()], [op_custom_gradient()] to let gradients through.
 #' @examplesIf gradops_available()
-#' op_clip(c(1, 2, 3), c(4, 5, 6), c(7, 8, 9))
+#' op_clip(c(-1, 0.5, 2), 0, 1)
+#' gradient(function(x) sum(op_clip(x, 0, 1)), c(-1, 0.5, 2))
 #' @export
 op_clip <- function(x, x_min, x_max) {
   call_op("clip", operand(x), operand(x_min), operand(x_max))

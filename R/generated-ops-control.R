@@ -12,8 +12,11 @@
 #' - `gradops_error_type`: what is no function.
 #' @section Gradient:
 #' Through the function that was called.
+#' @seealso [op_where()] for a choice by element, [op_switch()] among several.
 #' @examplesIf gradops_available()
-#' op_cond(op_convert_to_tensor(TRUE), \() 1, \() 2)
+#' f <- function(x) op_cond(x > 0, function() x^2, function() -x)
+#' gradient(f, 3)
+#' gradient(f, -3)
 #' @export
 op_cond <- function(pred, true_fn, false_fn) {
   several(call_op("cond", operand(pred), operand(true_fn), operand(false_fn)))
@@ -33,8 +36,14 @@ op_cond <- function(pred, true_fn, false_fn) {
 #' @section Gradient:
 #' Through every step, to `init_val` and what `body_fun` closes over. (On JAX and in `jit` on NumPy, bounds that are
 #'   traced make a loop without reverse-mode derivative.)
+#' @seealso [op_scan()], which also collects a result of each step; [op_while_loop()].
 #' @examplesIf gradops_available()
-#' op_fori_loop(0, 3, \(i, total) total + i, 0)
+#' # compound interest, and how the result moves with the rate
+#' after_ten_years <- function(rate) {
+#'   op_fori_loop(0, 10, function(year, money) money * (1 + rate), 100 + 0 * rate)
+#' }
+#' after_ten_years(0.03)
+#' gradient(after_ten_years, 0.03)
 #' @export
 op_fori_loop <- function(lower, upper, body_fun, init_val) {
   several(call_op("fori_loop", lower, upper, operand(body_fun), operand(init_val)))
@@ -56,8 +65,18 @@ op_fori_loop <- function(lower, upper, body_fun, init_val) {
 #' - `gradops_error_shape`: a state that changes its shapes, `xs` of different sizes.
 #' @section Gradient:
 #' Through every step, to `init`, `xs` and what `f` closes over.
+#' @seealso [op_fori_loop()], [op_while_loop()], [op_associative_scan()], which runs in parallel.
 #' @examplesIf gradops_available()
-#' op_scan(\(total, x) list(total + x, total), 0, c(1, 2, 3))
+#' # exponential smoothing, and its derivative by the rate
+#' series <- c(1, 3, 2, 5)
+#' smoothed <- function(rate) {
+#'   op_scan(function(level, x) {
+#'     level <- level + rate * (x - level)
+#'     list(level, level)
+#'   }, 0, series)[[2]]
+#' }
+#' smoothed(0.5)
+#' gradient(function(rate) smoothed(rate)[4], 0.5)
 #' @export
 op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll = 1L) {
   several(call_op("scan", operand(f), operand(init), operand(xs), length, flag(reverse), unroll))
@@ -76,8 +95,10 @@ op_scan <- function(f, init, xs = NULL, length = NULL, reverse = FALSE, unroll =
 #' - `gradops_error_type`: what is no function, or no whole number.
 #' @section Gradient:
 #' Through the function that was called.
+#' @seealso [op_cond()].
 #' @examplesIf gradops_available()
-#' op_switch(1, list(\(x) x + 1, \(x) x * 2), 5)
+#' gradient(function(x) op_switch(1, list(function(x) x^2, function(x) x^3), x), 2)
+#' gradient(function(x) op_switch(2, list(function(x) x^2, function(x) x^3), x), 2)
 #' @export
 op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
   several(call_op("switch", positions(index, zero_indexed), operand(branches), operand(list(...)), flag(zero_indexed)))
@@ -96,8 +117,14 @@ op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
 #' - `gradops_error_shape`: a state that changes its shapes, several truth values.
 #' @section Gradient:
 #' Through every step taken, to `loop_vars` and what `body` closes over.
+#' @seealso [fixed_point()], which need not record the steps; [op_fori_loop()]; [op_scan()].
 #' @examplesIf gradops_available()
-#' op_while_loop(\(i) i < 10, \(i) i + 3, list(op_convert_to_tensor(1)))
+#' # Newton's iteration for a square root, differentiated through its steps
+#' root <- function(a) {
+#'   goes_on <- function(x) op_abs(x * x - a) > 1e-12
+#'   op_while_loop(goes_on, function(x) (x + a / x) / 2, list(op_convert_to_tensor(1)))[[1]]
+#' }
+#' gradient(root, 4)
 #' @export
 op_while_loop <- function(cond, body, loop_vars, maximum_iterations = NULL) {
   several(call_op("while_loop", operand(cond), operand(body), operand(loop_vars), maximum_iterations))

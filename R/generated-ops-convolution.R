@@ -16,8 +16,12 @@
 #' - `gradops_error_argument`: an unknown `padding` or `data_format`.
 #' @section Gradient:
 #' A transposed convolution to `inputs`, a convolution of `inputs` with the upstream gradient to `kernel`.
+#' @seealso [op_depthwise_conv()], [op_conv_transpose()], [op_max_pool()].
 #' @examplesIf gradops_available()
-#' op_conv(array(1:16 / 16, c(1, 4, 4, 1)), array(1, c(2, 2, 1, 1)))
+#' # a filter that smooths a signal, and the gradient by the filter
+#' signal <- array(c(0, 1, 0, 2), c(1, 4, 1))
+#' op_conv(signal, array(c(0.5, 0.5), c(2, 1, 1)))
+#' gradient(function(kernel) sum(op_conv(signal, kernel)), array(c(0.5, 0.5), c(2, 1, 1)))
 #' @export
 op_conv <- function(inputs, kernel, strides = 1L, padding = "valid", data_format = NULL, dilation_rate = 1L) {
   call_op("conv", operand(inputs), operand(kernel), strides, padding, data_format, dilation_rate)

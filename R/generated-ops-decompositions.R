@@ -11,8 +11,16 @@
 #'   TensorFlow's traces, where values are unknown, the result is NaN instead).
 #' @section Gradient:
 #' `L^-H P(L^H g) L^-1`, symmetric; `P` takes the lower triangle and half the diagonal (Murray 2016).
+#' @seealso [op_solve_triangular()], [op_slogdet()].
 #' @examplesIf gradops_available()
-#' op_cholesky(matrix(c(4, 2, 2, 3), 2))
+#' # the density of a normal distribution, and its derivative by the covariance
+#' x <- c(1, -1)
+#' negative_log_density <- function(covariance) {
+#'   factor <- op_cholesky(covariance)
+#'   z <- op_solve_triangular(factor, x, lower = TRUE)
+#'   sum(z^2) / 2 + sum(log(op_diagonal(factor)))
+#' }
+#' gradient(negative_log_density, diag(2))
 #' @export
 op_cholesky <- function(x, upper = FALSE) {
   call_op("cholesky", operand(x), flag(upper))

@@ -42,8 +42,10 @@ op_diagflat <- function(x, k = 0L) {
 #' - `gradops_error_axis`: an axis out of range, or the same twice.
 #' @section Gradient:
 #' The upstream gradient on the diagonal, 0 elsewhere.
+#' @seealso [op_diag()], [op_trace()].
 #' @examplesIf gradops_available()
 #' op_diagonal(matrix(1:4, 2))
+#' gradient(function(x) sum(op_diagonal(x)), matrix(0, 2, 2))
 #' @export
 op_diagonal <- function(x, offset = 0L, axis1 = 1L, axis2 = 2L) {
   call_op("diagonal", operand(x), offset, axis1, axis2)

@@ -6,8 +6,10 @@
 #' @returns A tensor of `x`'s shape.
 #' @section Gradient:
 #' `sign(x)`, so 0 at 0.
+#' @seealso [op_sign()], [op_norm()].
 #' @examplesIf gradops_available()
-#' op_abs(c(0.1, 0.5, 0.9))
+#' op_abs(c(-2, 0, 2))
+#' gradient(function(x) sum(op_abs(x)), c(-2, 0, 2))
 #' @export
 op_abs <- function(x) {
   call_op("abs", operand(x))
@@ -19,8 +21,10 @@ op_abs <- function(x) {
 #' @returns A tensor of `x`'s shape.
 #' @section Gradient:
 #' `sign(x)`, so 0 at 0.
+#' @seealso [op_sign()], [op_norm()].
 #' @examplesIf gradops_available()
-#' op_absolute(c(0.1, 0.5, 0.9))
+#' op_absolute(c(-2, 0, 2))
+#' gradient(function(x) sum(op_absolute(x)), c(-2, 0, 2))
 #' @export
 op_absolute <- function(x) {
   call_op("absolute", operand(x))
@@ -263,8 +267,10 @@ op_erf <- function(x) {
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #' @section Gradient:
 #' `exp(x)`.
+#' @seealso [op_expm1()], [op_log()], [op_logsumexp()].
 #' @examplesIf gradops_available()
-#' op_exp(c(0.1, 0.5, 0.9))
+#' op_exp(c(0, 1))
+#' gradient(op_exp, 0)
 #' @export
 op_exp <- function(x) {
   call_op("exp", operand(x))

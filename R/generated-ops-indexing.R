@@ -30,8 +30,11 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' - `gradops_error_axis`: an axis or position out of range.
 #' @section Gradient:
 #' The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+#' @seealso [op_take_along_axis()], [op_get_item()].
 #' @examplesIf gradops_available()
 #' op_take(c(10, 20, 30), c(1, 3))
+#' # rows of a table get a gradient as often as they were taken
+#' gradient(function(table) sum(op_take(table, c(1, 3, 3), axis = 1)), matrix(1, 3, 2))
 #' @export
 op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
   call_op("take", operand(x), positions(indices, zero_indexed), axis, flag(zero_indexed))

@@ -46,8 +46,10 @@ op_array_split <- function(x, indices_or_sections, axis = 1L) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' The upstream gradient, split.
+#' @seealso [op_stack()], [op_split()].
 #' @examplesIf gradops_available()
 #' op_concatenate(list(c(1, 2), c(3, 4)))
+#' gradient(function(a) sum(op_concatenate(list(a, c(0, 0))) * 1:4), c(0, 0))
 #' @export
 op_concatenate <- function(xs, axis = 1L) {
   call_op("concatenate", operand(xs), axis)
@@ -150,8 +152,10 @@ op_split <- function(x, indices_or_sections, axis = 1L) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' The upstream gradient, taken apart.
+#' @seealso [op_concatenate()], [op_unstack()].
 #' @examplesIf gradops_available()
 #' op_stack(list(c(1, 2), c(3, 4)))
+#' jacobian(function(x) op_stack(list(x[1] * x[2], x[1] + x[2])), c(2, 3))
 #' @export
 op_stack <- function(x, axis = 1L) {
   call_op("stack", operand(x), axis)

@@ -31,8 +31,11 @@ op_binary_crossentropy <- function(target, output, from_logits = FALSE) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' With `from_logits` and a target of sum 1, `p - target`.
+#' @seealso [op_sparse_categorical_crossentropy()], [op_binary_crossentropy()], [op_log_softmax()].
 #' @examplesIf gradops_available()
-#' op_categorical_crossentropy(c(1, 2, 3), c(4, 5, 6))
+#' target <- rbind(c(0, 1))
+#' loss <- function(x) sum(op_categorical_crossentropy(target, x, from_logits = TRUE))
+#' gradient(loss, rbind(c(0, 0)))
 #' @export
 op_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) {
   call_op("categorical_crossentropy", operand(target), operand(output), flag(from_logits), axis)

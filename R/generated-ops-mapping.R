@@ -16,8 +16,10 @@
 #' - `gradops_error_argument`: a result of another structure.
 #' @section Gradient:
 #' Through every call, to `elems` and what `f` closes over.
+#' @seealso [op_scan()], [op_cumsum()], [op_cumprod()].
 #' @examplesIf gradops_available()
-#' op_associative_scan(op_add, c(1, 2, 3))
+#' op_associative_scan(op_multiply, c(1, 2, 3))
+#' gradient(function(x) op_associative_scan(op_multiply, x)[3], c(1, 2, 3))
 #' @export
 op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
   several(call_op("associative_scan", operand(f), operand(elems), flag(reverse), axis))
@@ -32,8 +34,10 @@ op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
 #' - `gradops_error_shape`: `xs` of different sizes, or without a first dimension.
 #' @section Gradient:
 #' Through every call, to `xs` and what `f` closes over.
+#' @seealso [op_vectorized_map()], [op_scan()].
 #' @examplesIf gradops_available()
-#' op_map(c(1, 2, 3), \(x) x^2)
+#' op_map(c(1, 2, 3), function(x) x^2)
+#' gradient(function(xs) sum(op_map(xs, function(x) x^2)), c(1, 2, 3))
 #' @export
 op_map <- function(xs, f) {
   several(call_op("map", operand(f), operand(xs)))
@@ -51,8 +55,12 @@ op_map <- function(xs, f) {
 #' - `gradops_error_shape`: `elements` of different sizes, or without a first dimension.
 #' @section Gradient:
 #' Through every call, to `elements` and what `function` closes over.
+#' @seealso [op_map()], one after the other; [op_vectorize()].
 #' @examplesIf gradops_available()
-#' op_vectorized_map(matrix(1:4 / 1, 2), \(row) sum(row))
+#' # a gradient for each example
+#' w <- c(1, -1)
+#' x <- rbind(c(1, 2), c(3, 0))
+#' op_vectorized_map(x, function(row) gradient(function(w) sum(w * row)^2, w))
 #' @export
 op_vectorized_map <- function(elements, f) {
   several(call_op("vectorized_map", operand(f), operand(elements)))

@@ -31,8 +31,11 @@ op_cdist <- function(x, y) {
 #' - `gradops_error_argument`: an `ord` that does not fit, or more than two axes.
 #' @section Gradient:
 #' Of the root of squares `g * x / y`; 0 where the norm is 0 and for elements of 0. Ties share equally.
+#' @seealso [op_normalize()], [op_sum()].
 #' @examplesIf gradops_available()
-#' op_norm(matrix(1:6, 2), axis = 1)
+#' op_norm(c(3, 4))
+#' gradient(op_norm, c(3, 4))
+#' gradient(op_norm, c(0, 0))
 #' @export
 op_norm <- function(x, ord = NULL, axis = NULL, keepdims = FALSE) {
   call_op("norm", operand(x), ord, axis, flag(keepdims))

@@ -46,8 +46,13 @@ op_dot <- function(x1, x2) {
 #' - `gradops_error_argument`: subscripts that do not fit the operands.
 #' @section Gradient:
 #' The upstream gradient contracted with the other operands, by the same notation.
+#' @seealso [op_matmul()], [op_tensordot()], [op_rearrange()].
 #' @examplesIf gradops_available()
-#' op_einsum("ij,jk->ik", diag(2), matrix(1:4, 2))
+#' # a bilinear form for each row, and its derivative by the matrix
+#' x <- rbind(c(1, 2), c(0, 1))
+#' y <- rbind(c(3, 4), c(5, 6))
+#' op_einsum("ni,ij,nj->n", x, diag(2), y)
+#' gradient(function(a) sum(op_einsum("ni,ij,nj->n", x, a, y)), diag(2))
 #' @export
 op_einsum <- function(subscripts, ...) {
   call_op("einsum", subscripts, operand(list(...)), list())
@@ -92,8 +97,10 @@ op_kron <- function(x1, x2) {
 #' - `gradops_error_shape`: inner sizes that differ, or a 0-d operand.
 #' @section Gradient:
 #' `g @ x2.T` and `x1.T @ g`.
+#' @seealso [op_dot()], [op_einsum()], [op_solve()].
 #' @examplesIf gradops_available()
 #' op_matmul(matrix(1:4, 2), diag(2))
+#' gradient(function(w) sum(op_matmul(matrix(1:2, 1), w)), matrix(c(0.5, -1), 2))
 #' @export
 op_matmul <- function(x1, x2) {
   call_op("matmul", operand(x1), operand(x2))

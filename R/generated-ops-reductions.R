@@ -177,8 +177,11 @@ op_diff <- function(a, n = 1L, axis = -1L) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' `softmax(x)` over the axes.
+#' @seealso [op_logaddexp()] of two tensors, [op_softmax()].
 #' @examplesIf gradops_available()
-#' op_logsumexp(matrix(1:6, 2), axis = 1)
+#' # a mixture's log-likelihood; its gradient by the components' is their responsibilities
+#' op_logsumexp(c(-1000, -1001))
+#' gradient(op_logsumexp, c(-1000, -1001))
 #' @export
 op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
   call_op("logsumexp", operand(x), axis, flag(keepdims))
@@ -196,8 +199,10 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
 #' - `gradops_error_argument`: nothing to reduce and no `initial`, or one that the dtype does not hold.
 #' @section Gradient:
 #' The upstream gradient, shared equally among tied elements.
+#' @seealso [op_argmax()], [op_logsumexp()], which is smooth; [op_top_k()].
 #' @examplesIf gradops_available()
 #' op_max(matrix(1:6, 2), axis = 1)
+#' gradient(op_max, c(1, 3, 3)) # they share it
 #' @export
 op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
   call_op("max", operand(x), axis, flag(keepdims), initial)
@@ -213,8 +218,10 @@ op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' `1 / n`, broadcast to `x`.
+#' @seealso [op_sum()], [op_var()], [op_moments()].
 #' @examplesIf gradops_available()
 #' op_mean(matrix(1:6, 2), axis = 1)
+#' gradient(op_mean, c(1, 2, 3, 6))
 #' @export
 op_mean <- function(x, axis = NULL, keepdims = FALSE) {
   call_op("mean", operand(x), axis, flag(keepdims))
@@ -302,8 +309,10 @@ op_std <- function(x, axis = NULL, keepdims = FALSE) {
 #' - `gradops_error_axis`: an axis out of range.
 #' @section Gradient:
 #' 1, broadcast to `x`.
+#' @seealso [op_mean()], [op_segment_sum()], [op_cumsum()].
 #' @examplesIf gradops_available()
 #' op_sum(matrix(1:6, 2), axis = 1)
+#' gradient(function(x) op_sum(x^2), c(1, 2, 3))
 #' @export
 op_sum <- function(x, axis = NULL, keepdims = FALSE) {
   call_op("sum", operand(x), axis, flag(keepdims))

@@ -134,8 +134,10 @@ op_segment_prod <- function(data, segment_ids, num_segments = NULL, sorted = FAL
 #' - `gradops_error_argument`: no `num_segments` inside a trace.
 #' @section Gradient:
 #' The upstream gradient of each row's segment.
+#' @seealso [op_sum()], [op_scatter()], [op_take()].
 #' @examplesIf gradops_available()
-#' op_segment_sum(c(1, 2, 3), c(1, 1, 2))
+#' op_segment_sum(c(1, 2, 5), c(1, 1, 2))
+#' gradient(function(x) sum(op_segment_sum(x, c(1, 1, 2))^2), c(1, 2, 5))
 #' @export
 op_segment_sum <- function(data, segment_ids, num_segments = NULL, sorted = FALSE, zero_indexed = FALSE) {
   call_op(

@@ -118,8 +118,10 @@ op_sort <- function(x, axis = -1L) {
 #' - `gradops_error_shape`: a tensor without dimensions.
 #' @section Gradient:
 #' The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
+#' @seealso [op_sort()], [op_max()].
 #' @examplesIf gradops_available()
 #' op_top_k(c(3, 9, 5), 2)
+#' gradient(function(x) sum(op_top_k(x, 2)[[1]]), c(3, 9, 5))
 #' @export
 op_top_k <- function(x, k, sorted = TRUE, zero_indexed = FALSE) {
   several(call_op("top_k", operand(x), k, flag(sorted), flag(zero_indexed)))

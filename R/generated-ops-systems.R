@@ -110,8 +110,12 @@ op_pinv <- function(x, rcond = NULL) {
 #' - `gradops_error_argument`: singular matrices (inside JAX's traces the result is infinite).
 #' @section Gradient:
 #' `a^-H g` to `b`, and minus its product with `x^H` to `a` (Giles 2008).
+#' @seealso [op_solve_triangular()], [op_lstsq()], [op_cholesky()].
 #' @examplesIf gradops_available()
-#' op_solve(matrix(c(4, 2, 2, 3), 2), c(1, 2))
+#' a <- matrix(c(2, 1, 0, 4), 2)
+#' op_solve(a, c(2, 9))
+#' gradient(function(b) sum(op_solve(a, b)), c(2, 9))
+#' gradient(function(a) sum(op_solve(a, c(2, 9))), a)
 #' @export
 op_solve <- function(a, b) {
   call_op("solve", operand(a), operand(b))

@@ -9,8 +9,13 @@
 #' @returns `TRUE`; or `FALSE`.
 #' @section Errors:
 #' - `gradops_error_gradient`: a difference, with both values.
+#' @seealso [op_custom_gradient()], [r_function()], [autodiff_function()].
 #' @examplesIf gradops_available()
 #' gradcheck(function(x) exp(x) * x, c(0.5, 1))
+#'
+#' # a wrong gradient is found
+#' wrong <- op_custom_gradient(function(x) list(x^2, function(upstream) upstream * x))
+#' gradcheck(wrong, 3, raise_exception = FALSE)
 #' @export
 gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exception = TRUE, fast_mode = FALSE) {
   check_function(f)

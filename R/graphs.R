@@ -15,12 +15,15 @@
 #' @section Errors:
 #' - `gradops_error_gradient`: nothing was recorded.
 #' - `gradops_error_argument`: a graph of more than 500 boxes is not drawn.
+#' @seealso [backward()], [with_profile()].
 #' @examplesIf gradops_available()
 #' w <- parameter(c(0.5, -0.5))
 #' loss <- sum((exp(w) * w - 1)^2)
 #' autodiff_graph(loss)
 #' plot(autodiff_graph(loss))
 #' cat(to_dot(loss))
+#' backward(loss)
+#' w$grad
 #' @export
 autodiff_graph <- function(y, params = NULL) {
   found <- py_to_r(call_core("interop.r.graph", operand(y), named_tensors(params) %||% tensors_in(parent.frame())))

@@ -17,6 +17,7 @@
 #' @returns A tensor where tensors come of it; else what base R gives.
 #' @section Gradient:
 #' Through each call of `FUN`, to the elements of its group.
+#' @seealso [op_segment_sum()], [tensor_mapping].
 #' @examplesIf gradops_available()
 #' g <- factor(c("a", "b", "a"))
 #' tapply(variable(1:3 / 2), g, sum)

@@ -22,6 +22,7 @@
 #' @section Errors:
 #' - `gradops_error_argument`: a number of parts that does not fit.
 #' - `gradops_error_axis`: more indices than dimensions, positions out of range.
+#' @seealso [tensor_shapes], [op_qr()].
 #' @examplesIf gradops_available()
 #' c(q, r) %<-% op_qr(matrix(c(2, 1, 1, 3), 2))
 #' array_reshape(variable(1:6 / 2), c(2, 3))

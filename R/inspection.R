@@ -12,6 +12,7 @@
 #' @param x A tensor or variable, or any value of R's.
 #' @returns Of `isTRUE()` and `isFALSE()`, `TRUE` or `FALSE`.
 #' @name tensor_values
+#' @seealso [variable()], [op_shape()].
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, NaN, 3))
 #' is.na(x)
@@ -19,6 +20,7 @@
 #' all.equal(x, c(1, NaN, 3))
 #' summary(x)
 #' str(x)
+#' gradient(function(x) sum(x[!is.na(x)]^2), c(1, NaN, 3))
 NULL
 
 #' @rdname tensor_values

@@ -14,6 +14,7 @@
 #' That of the pieces; at a knot that of the piece to its right.
 #' @section Errors:
 #' - `gradops_error_argument`: ties, or a `method` that is not linear, where `y` is a tensor.
+#' @seealso [r_function()], [tensor_signals].
 #' @examplesIf gradops_available()
 #' approx(1:3, variable(c(1, 4, 9)), xout = 1.5)$y
 #' gradient(splinefun(1:4, c(1, 4, 9, 16)), 2.5)

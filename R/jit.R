@@ -32,7 +32,14 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes what it closes over, and runs uncompiled.
+#' @seealso [objective()], which compiles by `jit = TRUE`; [op_scan()] for loops.
 #' @examplesIf gradops_available()
+#' # a log-likelihood with its gradient, compiled together
+#' counts <- c(2, 0, 3, 1)
+#' loss <- function(rate) -sum(dpois(counts, rate, log = TRUE))
+#' both <- jit(value_and_grad_fn(loss))
+#' both(2)
+#'
 #' f <- jit(function(x) sum(exp(x)^2))
 #' f(c(1, 2))
 #' f

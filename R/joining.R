@@ -14,11 +14,13 @@
 #' @section Errors:
 #' - `gradops_error_type`: text or functions among tensors.
 #' - `gradops_error_shape`: `cbind()` and `rbind()` of matrices that do not fit.
+#' @seealso [op_concatenate()], [op_stack()], [tensor_shapes].
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, 2))
 #' c(0, x, 3)
 #' cbind(1, x, c(5, 6))
 #' do.call(rbind, lapply(1:2, function(i) x * i))
+#' gradient(function(x) sum(c(x, x^2)), c(1, 2))
 #' @name tensor_parts
 NULL
 

@@ -37,13 +37,14 @@
 #' - `gradops_error_shape`: dimensions that do not fit; matrices that are not square.
 #' - `gradops_error_jit`: `eigen()` of a traced tensor without `symmetric`.
 #' - `gradops_error_argument`: arguments that tensors do not take.
+#' @seealso [op_matmul()], [op_solve()], [op_cholesky()], [tensor_least_squares].
 #' @examplesIf gradops_available()
 #' a <- variable(matrix(c(4, 1, 1, 3), 2))
 #' crossprod(a, c(1, 2))
 #' solve(a, c(1, 2))
 #' eigen(a, symmetric = TRUE)$values
 #' diag(chol(a))
-#' hessian(function(b) t(b) %*% matrix(c(4, 1, 1, 3), 2) %*% b, c(1, 2))
+#' gradient(function(a) log(det(a)), matrix(c(4, 1, 1, 3), 2)) # the inverse
 #' @name tensor_matrices
 NULL
 

@@ -27,6 +27,7 @@
 #' what made the other one comes through: keep it finite inside.)
 #' @section Errors:
 #' - `gradops_error_shape`: `vapply()` values of a length other than that of `FUN.VALUE`.
+#' @seealso [op_map()], [op_vectorized_map()], [op_where()].
 #' @examplesIf gradops_available()
 #' x <- variable(matrix(1:6 / 2, 2))
 #' apply(x, 1, sum)

@@ -39,6 +39,7 @@
 #'   an R function where Python workers hold the data, or a Python function for R workers.
 #' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`.
 #' - `gradops_error_jit`: see [jit()].
+#' @seealso [gradient()], [hessian()], [jit()].
 #' @examplesIf gradops_available()
 #' banana <- objective(function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2)
 #' optim(c(-1.2, 1), banana$fn, banana$gr, method = "BFGS")$par
@@ -46,10 +47,12 @@
 #' nlm(banana$nlm, c(-1.2, 1))$estimate
 #' banana
 #'
-#' # a log-likelihood of data in pieces
+#' # a log-likelihood of data in pieces, and standard errors
 #' pieces <- split(faithful$waiting, faithful$eruptions > 3)
 #' total <- objective(\(p, y) -sum(dnorm(y, p[1], exp(p[2]), log = TRUE)), data = pieces)
-#' optim(c(70, 2), total$fn, total$gr, method = "BFGS")$par
+#' fit <- optim(c(70, 2), total$fn, total$gr, method = "BFGS")
+#' fit$par
+#' sqrt(diag(solve(total$he(fit$par))))
 #' @export
 objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL) {
   check_function(f)

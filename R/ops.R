@@ -7,6 +7,7 @@
 #' @param dtype The result's dtype, such as `"float32"`; `NULL`: whole for R integers, else [config_floatx()].
 #' @param include_end Whether `end` itself is in the sequence if a step ends there.
 #' @returns A vector tensor on the default backend.
+#' @seealso [op_linspace()], [op_logspace()].
 #' @examplesIf gradops_available()
 #' op_arange(5)
 #' op_arange(0, 1, 0.25, include_end = FALSE)
@@ -34,9 +35,11 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 #' @param excluded Numbers (from 1) or names of arguments that are passed on whole.
 #' @param signature A generalised signature, such as `"(n),(n)->()"`, or `NULL`.
 #' @returns An R function of tensors.
+#' @seealso [op_vectorized_map()], [op_map()].
 #' @examplesIf gradops_available()
 #' f <- op_vectorize(function(x, y) x + 2 * y)
 #' f(c(1, 2, 3), 10)
+#' gradient(function(x) sum(f(x, 10)), c(1, 2, 3))
 #' @export
 op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   check_function(func)
@@ -49,6 +52,7 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @returns An integer vector, of length 0 for a single number; `NA` where a TensorFlow graph does not know.
+#' @seealso [op_ndim()], [tensor_shapes].
 #' @examplesIf gradops_available()
 #' op_shape(matrix(1:6, 2))
 #' @export
@@ -66,10 +70,12 @@ op_shape <- function(x) {
 #' @returns A tensor: a single position drops its dimension.
 #' @section Gradient:
 #' The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+#' @seealso [op_subset()] by R's rules, [op_take()].
 #' @examplesIf gradops_available()
 #' x <- op_reshape(1:6, c(2, 3))
 #' op_get_item(x, 1)
 #' op_get_item(x, list(NULL, -1))
+#' gradient(function(x) op_get_item(x, 1)^2, c(2, 3))
 #' @export
 op_get_item <- function(x, key) {
   call_core("interop.r.get_item", operand(x), operand(key))
@@ -81,6 +87,7 @@ op_get_item <- function(x, key) {
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns An int64 tensor with a row for each such element and a column for each dimension, in row-major order. It has
 #'   no gradient.
+#' @seealso [op_where()], [op_argmax()].
 #' @examplesIf gradops_available()
 #' op_nonzero(matrix(c(0, 1, 2, 0), 2))
 #' @export
@@ -100,8 +107,17 @@ op_nonzero <- function(x, zero_indexed = FALSE) {
 #' @section Errors:
 #' - `gradops_error_argument`: only one of `x1` and `x2`; `NA` in `condition`.
 #' - `gradops_error_shape`: shapes that do not broadcast.
+#' @seealso [op_cond()], which computes one side only; [op_clip()]; [ifelse()][tensor_mapping] of tensors.
 #' @examplesIf gradops_available()
 #' op_where(c(TRUE, FALSE), c(1, 2), c(3, 4))
+#' gradient(function(x) sum(op_where(x > 0, x^2, -x)), c(-2, 3))
+#'
+#' # the side that is not taken is computed too: change its argument where it has no finite derivative
+#' safe_log <- function(x) {
+#'   positive <- x > 0
+#'   sum(op_where(positive, op_log(op_where(positive, x, 1)), 0))
+#' }
+#' gradient(safe_log, c(0, 2))
 #' @export
 op_where <- function(condition, x1 = NULL, x2 = NULL) {
   if (is.null(x1) && is.null(x2)) {
@@ -116,6 +132,7 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
 #' As `as.array()`, of anything that converts to a tensor; a single number has no dim.
 #' @param x A tensor, a variable, or R numbers.
 #' @returns An R array.
+#' @seealso [op_convert_to_tensor()], [to_backend()].
 #' @examplesIf gradops_available()
 #' op_convert_to_array(op_exp(c(1, 2)))
 #' @export

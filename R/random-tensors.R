@@ -32,9 +32,14 @@
 #'   parameters that are neither numbers nor tensors.
 #' - `gradops_error_gradient`: a parameter without gradient that is differentiated.
 #' - `gradops_error_jit`: no seed in a compiled function.
+#' @seealso [op_stop_gradient()].
 #' @examplesIf gradops_available()
 #' random_normal(c(2, 3), seed = 1)
 #' random_dropout(c(1, 2, 3, 4), 0.5, seed = 1)
+#'
+#' # a gradient through random numbers: the same ones for each mean
+#' noise <- random_normal(100, seed = 1)
+#' gradient(function(mean) op_mean((mean + noise)^2), 1)
 #' @name random_tensors
 NULL
 

@@ -24,6 +24,7 @@
 #' @section Errors:
 #' - `gradops_error_argument`: a matrix with fewer rows than columns, or dependent columns of R's matrix.
 #' - `gradops_error_shape`: a response of another length.
+#' @seealso [op_lstsq()], [tensor_matrices].
 #' @examplesIf gradops_available()
 #' X <- cbind(1, 1:5)
 #' gradient(function(y) sum(qr.resid(qr(X), y)^2), c(1, 3, 2, 5, 4))

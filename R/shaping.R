@@ -13,12 +13,14 @@
 #' The upstream gradient at each element's place, added up over the places of a recycled one.
 #' @section Errors:
 #' - `gradops_error_shape`: `dim(x) <-` of another number of elements; no elements to recycle.
+#' @seealso [op_reshape()], [op_transpose()], [tensor_parts].
 #' @examplesIf gradops_available()
 #' x <- variable(1:6 / 2)
 #' matrix(x, 2)
 #' dim(x) <- c(3, 2)
 #' drop(x %*% c(1, 2))
 #' array(x, c(1, 2, 3))
+#' gradient(function(x) sum(matrix(x, 2) %*% c(1, 2)), c(1, 2, 3, 4))
 #' @name tensor_shapes
 NULL
 

@@ -21,6 +21,7 @@
 #' To all orders; of complex numbers as of [op_fft()].
 #' @section Errors:
 #' - `gradops_error_shape`, `gradops_error_argument`: lengths that do not fit.
+#' @seealso [op_fft()], [op_conv()], [op_scan()].
 #' @examplesIf gradops_available()
 #' x <- variable(c(1, 2, 4, 8))
 #' Mod(fft(x))

@@ -12,12 +12,14 @@
 #' Of `sort()` and `unique()` to the elements chosen; positions have none.
 #' @section Errors:
 #' - `gradops_error_jit`: positions or `unique()` of a traced tensor.
+#' @seealso [op_sort()], [op_top_k()], [op_argmax()].
 #' @examplesIf gradops_available()
 #' x <- variable(c(3, 1, 2))
 #' sort(x, decreasing = TRUE)
 #' x[order(x)]
 #' which(x > 1)
 #' which.max(x)
+#' gradient(function(x) sum(sort(x) * 1:3), c(3, 1, 2))
 #' @name tensor_order
 NULL
 

@@ -16,6 +16,7 @@
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit.
 #' - `gradops_error_argument`: an order that is a tensor, or several.
+#' @seealso [op_erf()], [tensor_distributions].
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
 #' gradient(lgamma, 3)

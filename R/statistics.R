@@ -30,6 +30,7 @@
 #' @section Errors:
 #' - `gradops_error_argument`: a `method` or `use` that tensors do not have.
 #' - `gradops_error_shape`: `x` and `y` that do not fit.
+#' @seealso [op_mean()], [op_quantile()], [tensor_groups].
 #' @examplesIf gradops_available()
 #' x <- variable(matrix(c(1, 2, 4, 3, 5, 9), 3))
 #' rowSums(x)

@@ -15,11 +15,14 @@
 #' @section Errors:
 #' - `gradops_error_type`: a tensor that is being traced, so that it has no values; something that is no tensor.
 #' - `gradops_error_backend`: a backend that is not installed, or that lacks the dtype.
+#' @seealso [variable()].
 #' @examplesIf gradops_available()
 #' parameters <- list(weights = parameter(matrix(1:4 / 4, 2)), bias = parameter(0), epochs = 10)
 #' file <- tempfile(fileext = ".rds")
 #' saveRDS(serialize_tensor(parameters), file)
-#' unserialize_tensor(readRDS(file))
+#' restored <- unserialize_tensor(readRDS(file))
+#' backward(sum(restored$weights^2))
+#' restored$weights$grad
 #' @export
 serialize_tensor <- function(x) {
   if (is_any_tensor(x)) {

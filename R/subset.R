@@ -17,12 +17,14 @@
 #' @section Errors:
 #' - `gradops_error_axis`: a position out of range, or a wrong number of indices.
 #' - `gradops_error_type`: an index that is neither numeric nor logical.
+#' @seealso [op_get_item()] by NumPy's rules, [op_take()], [op_where()].
 #' @examplesIf gradops_available()
 #' x <- op_reshape(1:6, c(2, 3))
 #' op_subset(x, 1, 2:3)
 #' x[, -1]
 #' x[x > 4] <- 0
 #' x
+#' gradient(function(x) sum(x[-1]^2), c(1, 2, 3))
 #' @export
 op_subset <- function(x, ..., drop = TRUE) {
   call_core("interop.r.subset", operand(x), indices(...), flag(drop))

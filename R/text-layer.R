@@ -46,6 +46,7 @@
 #'   function is the parent.
 #' - `gradops_error_type`: a judge that returns something else, parameters that are no text.
 #' - `gradops_error_argument`: a field without a place in the prompts.
+#' @seealso [texts], [text_models], [backward()].
 #' @examplesIf gradops_available()
 #' model <- text_scripted(list(
 #'   "You improve texts" = "<text>Answer in one word.</text>",

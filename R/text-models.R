@@ -35,6 +35,7 @@
 #' - `gradops_error_model`: a model that fails or returns no text, a prompt without a scripted or recorded answer.
 #' - `gradops_error_budget`: a call that would go over the budget; it is not made.
 #' - `gradops_error_argument`: a recording that is none, or is not there for a replay; a file that cannot be written.
+#' @seealso [text_layer].
 #' @examplesIf gradops_available()
 #' model <- text_scripted(list("haiku" = "Rain on the window", "I do not know."))
 #' model("Write a haiku.")

@@ -16,6 +16,7 @@
 #' @section Gradient:
 #' The feedback, to every text variable among the arguments: a remark on one of several results to the text in that
 #' place.
+#' @seealso [texts], [text_layer].
 #' @examplesIf gradops_available()
 #' instruction <- parameter("write a haiku", role = "instruction")
 #' prompt <- paste0(toupper(substr(instruction, 1, 1)), substr(instruction, 2, 99), ", please.")

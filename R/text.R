@@ -19,6 +19,7 @@
 #' @section Errors:
 #' - `gradops_error_type`: what is not text, or nothing given for a place of the template.
 #' - `gradops_error_argument`: a missing text.
+#' @seealso [text_strings], [text_layer], [variable()].
 #' @examplesIf gradops_available()
 #' instruction <- parameter("Write a haiku about {topic}.", role = "instruction")
 #' prompt <- text_format(instruction, topic = "rain")
