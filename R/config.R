@@ -111,6 +111,33 @@ config_set_epsilon <- function(epsilon) {
   invisible(old)
 }
 
+#' Gradients that would be lost
+#'
+#' What is done where a function that is being differentiated would lose a gradient in Python: a number that Python code
+#' makes of a tensor, as `reticulate::import("math")$exp(x)` does, has none, so the derivative would be 0 there.
+#' `"error"`, unless set: in every call. Outside of such functions it is a warning.
+#'
+#' R's own functions that take numbers out of tensors (`as.numeric()`, `data.frame()`) keep the tensor there.
+#' [op_stop_gradient()] says that a gradient is not wanted.
+#' @param action `"error"`, or `"warn"`: a warning, and 0.
+#' @returns The setting; of `config_set_lost_gradients()` the previous one, invisibly.
+#' @section Errors:
+#' - `gradops_error_argument`: another action.
+#' @examplesIf gradops_available()
+#' config_lost_gradients()
+#' @export
+config_lost_gradients <- function() {
+  py_to_r(call_core("config.lost_gradients"))
+}
+
+#' @rdname config_lost_gradients
+#' @export
+config_set_lost_gradients <- function(action) {
+  old <- config_lost_gradients()
+  call_core("config.set_lost_gradients", action)
+  invisible(old)
+}
+
 # A setting of Keras's, now or once it is loaded; it is nobody's concern without keras3.
 in_keras <- function(setter, value) {
   if (isNamespaceLoaded("keras3")) {

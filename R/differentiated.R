@@ -34,9 +34,16 @@ differentiated <- function(f, here, joined = FALSE) {
 # Plain R values, also a TRUE or NA, have no gradient where tensors went in.
 check_dependence <- function(value, arguments) {
   if (!state$warned && is_plain(value) && any(vapply(arguments, is_recorded, NA))) {
-    warn_lost_gradient(
-      "The function returned plain values: as far as gradops can see they do not depend on `x`, so the gradient is 0.",
-      c(i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s.")
+    state$warned <- TRUE
+    rlang::warn(
+      c(
+        paste(
+          "The function returned plain values: as far as gradops can see they do not depend on `x`, so the gradient",
+          "is 0."
+        ),
+        i = "A step may have taken the values out of a tensor; a constant that is meant is `op_convert_to_tensor()`'s."
+      ),
+      class = c("gradops_warning_gradient", "gradops_warning"), call = NULL
     )
   }
 }

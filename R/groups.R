@@ -6,8 +6,7 @@
 #'
 #' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one
 #' factor; tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.
-#' `aggregate()` of a tensor gives a list of the groups' columns and `x`, as data frames hold no tensors; its formula
-#' method is for R's values alone.
+#' `aggregate()` of a tensor gives a list of the groups' columns and `x`; its formula method is for R's values alone.
 #' @param X,x A tensor, or what base R takes.
 #' @param INDEX,f A factor as long as `X`, or a list of several.
 #' @param FUN A function of a group's elements, or of its rows.

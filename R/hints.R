@@ -58,6 +58,15 @@ hints <- list(
     instead = "Write `as.logical(x)`, and `as.list(x)` in `for`, where values are known."
   ),
   list(
+    pattern = "^length of 'dimnames' \\[2\\] not equal to array|^dims \\[product .*\\] do not match the length",
+    says = "`%s`: of a data frame with tensors for columns R makes no matrix.",
+    instead = "Write `as.matrix(d)` before, or `sapply(d, f)` for its columns."
+  ),
+  list(
+    pattern = "^arguments imply differing number of rows",
+    says = "`%s`: if a column is a tensor of one element, R does not recycle it.", instead = "Write `rep(p[1], n)`."
+  ),
+  list(
     pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* class",
     says = "`%s`: a slot of R's numbers has no place for a tensor.",
     instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
@@ -135,5 +144,6 @@ is_of_r_itself <- function(f) {
 has_tensor_argument <- function(frame, f) {
   names <- intersect(names(formals(f)), ls(frame, all.names = TRUE))
   names <- names[!rlang::env_binding_are_lazy(frame, names)]
-  any(vapply(names, function(name) !identical(name, "...") && is_any_tensor(get(name, envir = frame)), NA))
+    is_held <- function(name) !rlang::is_missing(frame[[name]]) && is_any_tensor(frame[[name]])
+  any(vapply(setdiff(names, "..."), is_held, NA))
 }

@@ -5,6 +5,10 @@
 #' give R's own. `is.numeric()` is `TRUE` of real numbers; `is.matrix()` and `is.array()` look at dimensions. Tensors of
 #' whole numbers and of booleans have no missing values; NaN counts as missing, as in R.
 #'
+#' In a function that is differentiated or compiled `summary()` is a tensor, and data frames have tensors for columns
+#' (`data.frame(m = p * 2)`, `transform()`, `d$m <- p`): `$`, `[`, `with()`, `rbind()`, `merge()`, `split()`, `sapply()`
+#' and `as.matrix()` work on them; formulas and `colSums()` are errors, and a column of one element is not recycled.
+#'
 #' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
 #' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
 #' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's
@@ -68,7 +72,13 @@ all_equal_tensor <- function(target, current, ...) {
 }
 
 summary_tensor <- function(object, ...) {
-  summary(r_values(object), ...)
+  if (!keeps(object)) {
+    return(summary(r_values(object), ...))
+  }
+  object <- flat(object)
+  middle <- quantile(object, names = FALSE)
+  figures <- c(middle[1:3], mean(object), middle[4:5])
+  with_names(figures, c("Min.", "1st Qu.", "Median", "Mean", "3rd Qu.", "Max."))
 }
 
 str_tensor <- function(object, ...) {
@@ -82,8 +92,27 @@ str_tensor <- function(object, ...) {
   }
 }
 
-as_data_frame_tensor <- function(x, row.names = NULL, optional = FALSE, ...) {
-  values <- values_of(x, "as.data.frame()")
+as_data_frame_tensor <- function(x, row.names = NULL, optional = FALSE, ..., nm = deparse1(substitute(x))) {
+  if (keeps(x)) {
+    return(tensor_frame(x, row.names, optional, nm))
+  }
+  values <- values_of(x)
   if (length(dim(values)) == 1L) dim(values) <- NULL
   as.data.frame(values, row.names = row.names, optional = optional, ...)
+}
+
+# A data frame whose columns are tensors: of a matrix its columns, else one of this name.
+tensor_frame <- function(x, row.names, optional, name) {
+  if (length(dim(x)) > 1L) {
+    columns <- lapply(seq_len(ncol(x)), function(j) x[, j])
+    names(columns) <- colnames(x) %||% paste0("V", seq_along(columns))
+    row.names <- row.names %||% rownames(x)
+  } else {
+    row.names <- row.names %||% if (!anyDuplicated(names(x))) names(x)
+    columns <- list(flat(x))
+    if (!optional) names(columns) <- name
+  }
+  size <- length(columns[[1L]])
+  if (length(row.names) != size) row.names <- .set_row_names(size)
+  structure(columns, row.names = row.names, class = "data.frame")
 }

@@ -20,8 +20,8 @@
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
 #' `stopifnot()`. What was traced holds for values with which `f` would go the same way; each call sees whether it does,
 #' and for another way `f` is traced again: up to 32 of them, and as long as those that are there are gone again; else
-#' it runs uncompiled, with a warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use
-#' `ifelse()`, [op_cond()] or [op_while_loop()].
+#' it runs uncompiled, with a warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error:
+#' use `ifelse()`, [op_cond()] or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was

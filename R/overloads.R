@@ -32,7 +32,7 @@ make_overloads <- function() {
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
-      environment = environment_overload,
+      environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
     asking_overloads()
@@ -108,6 +108,37 @@ eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame())
     code <- if (is.expression(code)) as.expression(parts) else parts[[1]]
   }
   base::eval(code, envir, enclos)
+}
+
+# Data frames ----------------------------------------------------------------------------------------------------------
+
+# Of data frames, in which columns may be tensors.
+rbind_overload <- function(..., deparse.level = 1) {
+  parts <- Filter(Negate(is.null), list(...))
+  held <- unique(unlist(lapply(parts, tensor_columns)))
+  if (length(held) == 0L) {
+    return(base::rbind(..., deparse.level = deparse.level))
+  }
+  if (!all(vapply(parts, function(part) is.data.frame(part) && all(held %in% names(part)), NA))) {
+    abort(
+      "`rbind()` of a data frame with tensors for columns is of data frames with these columns.",
+      class = c("gradops_error_type", "gradops_error"), call = NULL
+    )
+  }
+  whole <- do.call(base::rbind, lapply(parts, function(part) {
+    part[held] <- 0
+    part
+  }))
+  for (name in held) whole[[name]] <- joined(lapply(parts, `[[`, name))
+  whole
+}
+
+as_matrix_overload <- function(x, ...) {
+  if (length(tensor_columns(x)) > 0L) do.call(cbind, as.list(x)) else base::as.matrix(x, ...)
+}
+
+tensor_columns <- function(x) {
+  if (is.data.frame(x)) names(x)[vapply(x, is_tensor, NA)]
 }
 
 # Questions ------------------------------------------------------------------------------------------------------------

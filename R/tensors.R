@@ -264,30 +264,13 @@ t_tensor <- function(x) {
 
 # Values in R ----------------------------------------------------------------------------------------------------------
 
-# An R array; of a single number, that number. `reader` takes them to go on with numbers: in a function that is being
-# differentiated, their gradient ends there.
-values_of <- function(x, reader = NULL, call = parent.frame()) {
-  values <- py_to_r(call_core("interop.r.to_r", x, .call = call))
-  if (!is.null(reader) && inside() > 0 && !state$warned && is_recorded(x)) {
-    warn_lost_gradient(
-      sprintf("%s took the values out of a tensor that is being differentiated: their gradient is lost.", reader),
-      c(
-        i = "Use a function that works on tensors (see `?tensor_values`, `?tensor_mapping`), or an op.",
-        i = "`op_stop_gradient(x)` first says that the gradient is not wanted."
-      )
-    )
-  }
-  values
+# An R array; of a single number, that number.
+values_of <- function(x, call = parent.frame()) {
+  py_to_r(call_core("interop.r.to_r", x, .call = call))
 }
 
 is_recorded <- function(x) {
   is_tensor(x) && py_to_r(call_core("interop.r.is_recorded", x))
-}
-
-# Once in each call of a function that is differentiated and in none itself.
-warn_lost_gradient <- function(message, hints) {
-  state$warned <- TRUE
-  rlang::warn(c(message, hints), class = c("gradops_warning_gradient", "gradops_warning"), call = NULL)
 }
 
 as_array_tensor <- function(x, ...) {

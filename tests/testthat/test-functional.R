@@ -125,28 +125,81 @@ test_each("gradcheck() takes names and lists as jacobian() does", {
   expect_true(gradcheck(\(x, y) x["a"] * y, list(c(a = 1, b = 2), 3)))
 })
 
-test_each("what R's functions take out of a tensor keeps its gradient; where it is lost is a warning, once", {
-  lost <- "gradops_warning_gradient"
+test_each("what R's functions take out of a tensor keeps its gradient", {
   for (read in list(as.numeric, as.vector, as.matrix, as.array)) {
     expect_equal(gradient(function(x) sum(read(x)^2) + sum(x), c(1, 2)), c(3, 5))
   }
   expect_equal(gradient(function(x) sum(Re(as.complex(x)^2)), c(1, 2)), c(2, 4))
+  expect_equal(gradient(function(x) summary(x)[["Mean"]] * summary(x^2)["Max."], c(1.5, 2.5)), c(3.125, 13.125))
+})
+
+test_each("data frames hold tensors for columns in a function that is differentiated, at each call", {
+  known <- data.frame(a = 1:2, g = c("u", "v"))
+  uses <- list(
+    function(p) sum(data.frame(m = p * 2)$m^2),
+    function(p) sum(transform(known, m = a * p)$m^2),
+    function(p) sum(within(known, m <- a * p)$m^2),
+    function(p) {
+      d <- known
+      d$m <- p^2
+      d[2, "m"] <- d[2, "m"] * p[1]
+      with(d[order(-d$a), ], sum(m * c(1, 3)) + m[d$a > 1])
+    },
+    function(p) {
+      d <- rbind(data.frame(m = p^2, a = 3:4), data.frame(a = 1:2, m = p))
+      sum(d$m * d$a) + nrow(d)
+    },
+    function(p) sum(as.matrix(data.frame(p^2, k = p)) %*% c(1, 2)),
+    function(p) sum(merge(data.frame(m = p^2, a = 1:2), data.frame(a = 1:2, z = 3))$m),
+    function(p) sum(sapply(data.frame(m = p^2, k = p), sum)),
+    function(p) sum(vapply(split(data.frame(m = p^2, g = c("a", "b")), c(2, 1)), function(d) sum(d$m), 0) * 1:2),
+    function(p) sum(as.data.frame(outer(p, 1:3))$V3),
+    function(p) sum(unlist(cbind(known["a"], m = p^2)))
+  )
+  p <- c(1.5, 2.5)
+  for (f in uses) {
+    expect_equal(gradient(f, p), numeric_gradient(f, p), tolerance = 1e-6, info = deparse1(f))
+    expect_s3_class(data.frame(m = variable(p)), "data.frame")
+    o <- objective(f, jit = TRUE)
+    for (i in 1:2) expect_equal(o$gr(p + i), numeric_gradient(f, p + i), tolerance = 1e-6, info = deparse1(f))
+  }
+  o <- objective(function(p) sum((data.frame(m = p - c(1, 2))$m)^2))
+  expect_equal(optim(c(0, 0), o$fn, o$gr, method = "BFGS")$par, c(1, 2), tolerance = 1e-6)
+  fails <- list(
+    function(p) sum(data.frame(m = p[1], k = 1:2)$m), function(p) sum(colSums(data.frame(m = p, k = p))),
+    function(p) sum(coef(lm(a ~ m, data.frame(known, m = p)))), function(p) sum(rbind(data.frame(m = p), list(3))$m)
+  )
+  for (f in fails) expect_error(gradient(f, c(1, 2)), class = "gradops_error")
+})
+
+test_each("plain values have a warning, once for each derivative", {
+  lost <- "gradops_warning_gradient"
   heard <- 0
-  twice <- function(x) sum(x) + sum(as.data.frame(x)) + sum(as.data.frame(x * 2))
   count <- function(warning) {
     heard <<- heard + 1
     invokeRestart("muffleWarning")
   }
-  withCallingHandlers(gradient(twice, c(1, 2)), gradops_warning_gradient = count)
-  expect_identical(heard, 1)
   withCallingHandlers(jacobian(function(x) list(1, NA), 1), gradops_warning_gradient = count)
-  expect_identical(heard, 2)
-  expect_warning(hessian(twice, c(1, 2)), class = lost)
+  expect_identical(heard, 1)
   expect_warning(gradient(function(x) 3, 1), "do not depend", class = lost)
   failed <- function(x) tryCatch(stop("no"), error = function(e) NA)
   expect_warning(found <- gradient(failed, c(1, 2)), "do not depend", class = lost)
   expect_identical(found, c(0, 0))
   expect_warning(try(gradient(function(x) TRUE, 1), silent = TRUE), "do not depend", class = lost)
+})
+
+test_that("a number that Python makes of a tensor is an error in every call, or a warning", {
+  skip_without("numpy")
+  local_backend("numpy")
+  expect_identical(config_lost_gradients(), "error")
+  math <- reticulate::import("math")
+  o <- objective(function(x) sum(x) * math$exp(x[1]))
+  for (i in 1:2) expect_error(o$gr(c(1, i)), class = "gradops_error_callback")
+  expect_error(config_set_lost_gradients("never"), class = "gradops_error_argument")
+  withr::defer(config_set_lost_gradients("error"))
+  expect_identical(config_set_lost_gradients("warn"), "error")
+  expect_warning(found <- o$gr(c(1, 2)), "Python float", class = "gradops_warning_python")
+  expect_equal(found, rep(exp(1), 2))
 })
 
 test_each("what only looks at values, or says that it is meant, is silent", {
