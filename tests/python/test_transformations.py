@@ -382,6 +382,26 @@ def _tensorflow_ways(folder) -> dict:
         "accumulator in tf.function": (lambda f, x, v: graph(lambda z: forward(f, z, v))(x), product),
         "accumulator of tape": (lambda f, x, v: forward(lambda z: backward(f, z), x, v), second_product),
         "tape of accumulator": (lambda f, x, v: backward(lambda z: forward(f, z, v), x), second_product),
+        "accumulator of tape in tf.function": (
+            lambda f, x, v: graph(lambda z: forward(lambda y: backward(f, y), z, v))(x),
+            second_product,
+        ),
+        "tape of accumulator in tf.function": (
+            lambda f, x, v: graph(lambda z: backward(lambda y: forward(f, y, v), z))(x),
+            second_product,
+        ),
+        "accumulator of tf.function of tape": (
+            lambda f, x, v: forward(graph(lambda z: backward(f, z)), x, v),
+            second_product,
+        ),
+        "accumulator of accumulator": (
+            lambda f, x, v: forward(lambda z: forward(f, z, 0 * v + 1), x, v),
+            second_product,
+        ),
+        "tf.vectorized_map of accumulator of tape": (
+            lambda f, x, v: rows(lambda z: forward(lambda y: backward(f, y), z, tf.ones_like(z)))(x),
+            twice,
+        ),
         "tape of tf.vectorized_map": (lambda f, x, v: backward(rows(f), x), once, lost),
         "tape of tf.vectorized_map of tf.function": (lambda f, x, v: backward(rows(graph(f)), x), once, lost),
         "tf.vectorized_map of tape": (lambda f, x, v: rows(lambda z: backward(f, z))(x), once),

@@ -222,14 +222,7 @@ def gradient(y, xs: list):
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, leaves)):
-
-        def twice(*xs):
-            y = _tensor(run(*xs), xs[0])
-            return y.reshape(()), y
-
-        positions = tuple(range(len(leaves)))
-        gradients, value = torch.func.grad(twice, argnums=positions, has_aux=True)(*leaves)
-        return value, list(gradients)
+        return _value_and_grad_in_transform(run, leaves)
     recording = torch.is_grad_enabled()
     outer = recording and any(x.requires_grad for x in leaves)
     with torch.enable_grad():
@@ -245,6 +238,25 @@ def value_and_grad(run, leaves: list) -> tuple:
         for x in inputs:
             x.gradops_done = True  # a constant for the derivatives taken around this one
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
+
+
+def _value_and_grad_in_transform(run, leaves: list) -> tuple:
+    """The same by ``torch.func.grad``, which hands out what the function returns beside its value."""
+    box = getattr(run, "box", {})
+    rest: dict = {}
+
+    def twice(*xs):
+        y = _tensor(run(*xs), xs[0])
+        found, rest["form"] = _tree.flatten(box.get("aux"))
+        rest["others"] = [None if isinstance(x, torch.Tensor) else x for x in found]
+        return y.reshape(()), (y, tuple([x for x in found if isinstance(x, torch.Tensor)]))
+
+    positions = tuple(range(len(leaves)))
+    gradients, (value, tensors) = torch.func.grad(twice, argnums=positions, has_aux=True)(*leaves)
+    if "aux" in box:
+        given = iter(tensors)
+        box["aux"] = _tree.unflatten(rest["form"], [next(given) if x is None else x for x in rest["others"]])
+    return value, list(gradients)
 
 
 def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
@@ -329,12 +341,15 @@ def records(x) -> bool:
 
 
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
+    if transforms.transforming():
+        transform = torch.func.jacfwd if strategy == "forward-mode" else torch.func.jacrev
+        return at.rows(transform(_outputs(at, strict), argnums=tuple(range(len(at.leaves))))(*at.leaves))
     how = {"vectorize": vectorize or strategy == "forward-mode", "strategy": strategy or "reverse-mode"}
     return _functional("jacobian", at.call, at, (), create_graph, strict, **how)
 
 
 def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
-    if any(x.is_complex() for x in at.leaves):
+    if any(x.is_complex() for x in at.leaves) or transforms.transforming():
         return NotImplemented
     how = {"vectorize": vectorize or strategy == "forward-mode", "outer_jacobian_strategy": strategy}
     return _functional("hessian", at.func, at, (), create_graph, strict, **how)
@@ -342,6 +357,9 @@ def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str
 
 def vjp(at, v, create_graph: bool, strict: bool):
     """With ``v`` as PyTorch takes it: tensors, complex where the outputs are, which are known when the function ran."""
+    if transforms.transforming():
+        outputs, pull = torch.func.vjp(_outputs(at, strict), *at.leaves)
+        return at.outputs(outputs), at.inputs(pull(tuple(at.weights(v, list(outputs)))))
 
     def checked(*xs):
         y = at.func(*xs)
@@ -370,15 +388,34 @@ def _are_like(given, outputs: tuple | None = None) -> bool:
 
 
 def jvp(at, v, create_graph: bool, strict: bool):
+    if transforms.transforming():
+        outputs, products = torch.func.jvp(_outputs(at, strict), tuple(at.leaves), tuple(at.tangents(v)))
+        return at.outputs(outputs), at.outputs(products)
     return _functional("jvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
 def hvp(at, v, create_graph: bool, strict: bool):
+    if transforms.transforming():
+        return NotImplemented
     return _functional("hvp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
 def vhp(at, v, create_graph: bool, strict: bool):
+    if transforms.transforming():
+        return NotImplemented
     return _functional("vhp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
+
+
+def _outputs(at, strict: bool):
+    """The function for ``torch.func``'s transforms, to a tuple."""
+    if strict:
+        raise GradientError(
+            f"`{at.name}`: `strict` must be False inside torch.func's transforms, which do not say what depends on "
+            "what.",
+            argument="strict",
+            hint="ask with `strict` outside of the transform",
+        )
+    return lambda *xs: tuple(at.run(*xs))
 
 
 def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
