@@ -61,6 +61,18 @@ class Event:
         shapes: of the tensor arguments.
         depth: how many events it is inside of.
         thread: the thread's number.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops.autodiff import profiler
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> with profiler.profile() as prof:
+        ...     (x * x).sum().backward()
+        >>> [(event.name, event.kind) for event in prof][:2]
+        [('multiply', 'forward'), ('sum', 'forward')]
+
+    See Also:
+        :class:`Row`, :class:`profile`.
     """
 
     name: str
@@ -84,7 +96,20 @@ class Event:
 
 @dataclass
 class Row:
-    """What the calls of one operation amount to; times in seconds."""
+    """What the calls of one operation amount to; times in seconds.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops.autodiff import profiler
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> with profiler.profile() as prof:
+        ...     (x * x * x).sum().backward()
+        >>> {row.name: row.calls for row in prof.rows()}["multiply"]
+        2
+
+    See Also:
+        :class:`Event`, :class:`profile`.
+    """
 
     name: str
     kind: str
@@ -321,7 +346,22 @@ class profile:
 
 
 class record_function:
-    """Scope (or decorator) whose time appears in profiles under a label, torch's included; labels may nest."""
+    """Scope (or decorator) whose time appears in profiles under a label, torch's included; labels may nest.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops.autodiff import profiler
+        >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
+        >>> with profiler.profile() as prof:
+        ...     with profiler.record_function("loss"):
+        ...         loss = (x * x).sum()
+        ...     loss.backward()
+        >>> [event.name for event in prof if event.kind == "label"]
+        ['loss']
+
+    See Also:
+        :class:`profile`.
+    """
 
     def __init__(self, name: str):
         self.name = name

@@ -36,7 +36,7 @@ class Descent:
         >>> instruction = Variable("Answer.", role="instruction", requires_grad=True)
         >>> short = text.judge(lambda answer: None if "brief" in answer else "say that it must be brief")
         >>> short(instruction).backward()
-        >>> optimizer = text.Descent(instruction, text.scripted({"brief": "Answer; be brief."}))
+        >>> optimizer = text.Descent(instruction, text.scripted({"brief": "<text>Answer; be brief.</text>"}))
         >>> optimizer.step()
         >>> print(instruction.data)
         Answer; be brief.
