@@ -212,14 +212,16 @@ async function main() {
       for (let node = words.nextNode(); node; node = words.nextNode()) {
         const isText = node.nodeType === 3, around = isText ? node.parentElement : node
         if (isText ? !node.data.trim() : !["IMG", "TABLE", "PRE"].includes(node.tagName)) continue
-        if (!around.closest("article, .sidebar-drawer, .toc-drawer") || !around.checkVisibility(VISIBLE)) continue
+        const column = around.closest(".content, .sidebar-drawer, .toc-drawer")?.getBoundingClientRect()
+        if (!column || !around.checkVisibility(VISIBLE)) continue
         let box = isText ? around : around.parentElement
         while (styled(box).display.startsWith("inline")) box = box.parentElement
         if (scrolls(box)) continue
-        const inside = box.getBoundingClientRect(), range = new Range()
+        const block = box.getBoundingClientRect(), range = new Range()
+        const left = Math.max(block.left, column.left) - 1, right = Math.min(block.right, column.right) + 1
         range.selectNodeContents(node)
         for (const piece of isText ? range.getClientRects() : [node.getBoundingClientRect()])
-          if (piece.width && (piece.right > inside.right + 1 || piece.left < inside.left - 1)) {
+          if (piece.width && (piece.right > right || piece.left < left || block.right > right)) {
             say(`${box.tagName} ${around.textContent.trim().slice(0, 60)}`)
             break
           }
