@@ -1,5 +1,7 @@
 """Activations at their kinks and far out, where formulas go wrong."""
 
+import decimal
+
 import numpy as np
 import pytest
 from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
@@ -57,3 +59,16 @@ def test_empty(backend):
     x = tensors(np.ones((0, 3)), backend)
     for name in ("relu6", "elu", "gelu", "softmax", "sparsemax"):
         assert tuple(getattr(ops, name)(x).shape) == (0, 3), name
+
+
+@pytest.mark.parametrize("b", [4.0, 1.0, 0.01])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_squareplus_far_out(backend, b):
+    """Against 60 digits: ``b / (4 abs(x))`` far below 0, to the end of the range and without an overflow."""
+    x = np.array([s * m * 10.0**e for s in (-1, 1) for m in (1.0, 1.7) for e in (-300, -3, 0, 5, 100, 155, 300, 308)])
+    with decimal.localcontext(decimal.Context(prec=700)):
+        exact = [(v + (v * v + decimal.Decimal(b)).sqrt()) / 2 for v in map(decimal.Decimal, x.tolist())]
+    with np.errstate(over="raise", invalid="raise"):
+        found = numpy(ops.squareplus(tensors(x, backend), b))
+    tiny = np.finfo(float).tiny if backend in ("jax", "tensorflow") else 1e-322  # where a library flushes to 0
+    np.testing.assert_allclose(found, np.array([float(v) for v in exact]), rtol=1e-14, atol=tiny)

@@ -6,11 +6,16 @@ product ``vjp(v)`` is the adjoint of the directional derivative: <vjp(v), t> = <
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from numpy.exceptions import ComplexWarning
 from parity import BACKENDS, numpy, tensors
 
-from gradops import config, functional, grad, jit, ops
+from gradops import Variable, config, custom_gradient, functional, grad, jit, ops
+from gradops.autodiff import Function
+from gradops.errors import ArgumentTypeError
 
 Z = np.array([0.5 + 0.3j, -1.0 + 0.7j, 1.5 - 0.4j])
 T = np.array([1.0 - 2.0j, 0.5j, -0.3 + 1.0j])
@@ -125,3 +130,51 @@ def test_compiled(backend):
     compiled = jit(grad(f))
     for z in (Z, 2 * Z):
         np.testing.assert_allclose(numpy(compiled(tensors(z, backend))), numpy(grad(f)(z)))
+
+
+class Turned(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return ops.cast(g, "complex128") * (1 + 2j)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("way", ["custom_gradient", "Function"])
+def test_a_complex_gradient_for_a_real_input_is_said_to_lose_its_imaginary_part(way, backend):
+    f = custom_gradient(lambda x: (x * 2.0, lambda u: ops.cast(u, "complex128") * (1 + 2j)))
+    if way == "Function":
+        if backend == "torch":
+            pytest.skip("torch's own functions, which refuse it themselves")
+        f = Turned.apply
+    (x,) = tensors([X], backend)
+    with pytest.warns(ComplexWarning, match="complex gradient for a real tensor: its imaginary part is lost"):
+        np.testing.assert_allclose(numpy(grad(lambda z: ops.sum(f(z)))(x)), np.ones(3))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            grad(lambda z: ops.sum(f(z)))(x)
+    assert len([w for w in heard if w.category is ComplexWarning]) == 1
+
+
+def test_hooks_and_seeds_of_another_kind():
+    x = Variable(X.copy(), requires_grad=True)
+    x.register_hook(lambda g: g * (1 + 2j))
+    with pytest.warns(ComplexWarning, match="a hook gave a complex gradient"):
+        ops.sum(x * 2.0).backward()
+    np.testing.assert_array_equal(x.grad.data, [2, 2, 2])
+    with pytest.raises(ArgumentTypeError, match="must be real"):
+        (x * 2.0).backward(np.ones(3) * 1j)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_real_part_that_is_meant_is_no_loss(backend):
+    """A real number on its way through complex ones: the gradient is a real part by definition."""
+    (x,) = tensors([X], backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ComplexWarning)
+        found = grad(lambda z: ops.sum(ops.real(ops.cast(z, "complex128") * (1 + 2j) * (1 - 3j))))(x)
+    np.testing.assert_allclose(numpy(found), np.full(3, 7.0))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from .. import backends, dtypes
 from ..backends._keys import distinct, plain
@@ -43,6 +45,21 @@ def fit(g, edge):
         return g
     have, want = conversion.dtype(g), dtypes.canonical(like.dtype)
     return g if have == want else conversion.cast(g, want)
+
+
+def given_in(g, dtype: str, who: str):
+    """A gradient that the user's code gave, in the dtype of what it is of; says so where imaginary parts are lost."""
+    have = conversion.dtype(g)
+    if have == dtype:
+        return g
+    if have in dtypes.COMPLEX and dtype not in dtypes.COMPLEX:
+        warnings.warn(
+            f"{who} gave a complex gradient for a real tensor: its imaginary part is lost. Take `real()` of it.",
+            ComplexWarning,
+            stacklevel=2,  # here, so that it is said once
+        )
+        g = elementwise.real(g)
+    return conversion.cast(g, dtype)
 
 
 def sum_to(g, shape: tuple):

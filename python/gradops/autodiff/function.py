@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
+from .. import backends, dtypes
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, ShapeError, TypeOf
 from ..ops import creation
 from . import inplace, nested, state, torch_tape
-from .cotangents import fit, sum_to, zeros
+from .cotangents import fit, given_in, is_complex, sum_to, zeros
 from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
@@ -393,6 +393,8 @@ def _gradient(cls, i: int, g, about, edge):
         )
     elif isinstance(g, Variable) and not recording.get():
         g = g.data
+    if is_complex(g.dtype) and not is_complex(dtype):
+        g = given_in(g, dtypes.canonical(dtype), f"{cls.__name__}.backward")
     try:
         return sum_to(g, shape)
     except ShapeError:

@@ -10,9 +10,11 @@ import weakref
 from collections.abc import Callable
 from itertools import count
 
-from .. import backends
+from .. import backends, dtypes
 from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
+from ..ops import conversion
 from . import state
+from .cotangents import given_in
 from .graph import asked
 from .variable import Variable, method, wrap
 
@@ -59,6 +61,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
     _check(variable, hook)
     shape = variable.shape
     special = state.special.get(variable.dtype)
+    dtype = None if special is not None else dtypes.canonical(variable.dtype)
 
     def checked(gradient):
         replaced = hook(gradient)
@@ -74,7 +77,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
             replaced = wrap(replaced)
         if tuple(replaced.shape) != shape:
             raise ShapeError(f"a hook must return a gradient of shape {shape}; got {tuple(replaced.shape)}.")
-        return replaced
+        return given_in(replaced, dtype, "a hook") if conversion.dtype(replaced) in dtypes.COMPLEX else replaced
 
     return _add(_place(variable), checked)
 

@@ -85,3 +85,9 @@ def check(root, given, names: tuple[str, str] = NAMES) -> None:
             f"`{names[1]}` must have the shape {tuple(root.shape)} of `{names[0]}`; got {tuple(given.shape)}.",
             argument=names[1],
         )
+    if given is not None and conversion.dtype(given) in dtypes.COMPLEX and conversion.dtype(root) not in dtypes.COMPLEX:
+        raise ArgumentTypeError(
+            f"`{names[1]}` must be real, as `{names[0]}` is; got dtype {conversion.dtype(given)}.",
+            argument=names[1],
+            hint="take `real()` of it",
+        )

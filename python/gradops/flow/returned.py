@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _tree, backends
-from ..autodiff.cotangents import sum_to
+from ..autodiff.cotangents import given_in, sum_to
 from ..autodiff.text import feedback
 from ..autodiff.variable import Variable
 from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
@@ -166,10 +166,7 @@ def fit(g, x):
             "it must have that shape, or one that broadcasting made of it.",
             argument="gradient",
         ) from None
-    have = conversion.dtype(g)
-    if have != dtype:
-        g = conversion.cast(g, dtype)
-    return g
+    return given_in(g, dtype, "the gradient function")
 
 
 def _like(value, data):

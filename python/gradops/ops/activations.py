@@ -251,8 +251,8 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     """
     x = floats(x)
     root = hypot(x, math.sqrt(b))
-    # Below 0 the sum cancels; this is the same number.
-    below = divide(0.5 * b, add(root, abs(x)))
+    # Below 0 the sum cancels; this is the same number. Of halves, as the sum of the two may be out of range.
+    below = divide(0.25 * b, add(multiply(root, 0.5), multiply(abs(x), 0.5)))
     return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
 
 

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable
 from traceback import walk_stack
 
+from numpy.exceptions import ComplexWarning
+
 from ... import _progress, backends, config
 from . import reticulate, threads, wording
 
@@ -35,6 +37,7 @@ def set_warn(warn: Callable) -> None:
     warnings.filterwarnings("always", category=UserWarning, module=r"(sys$|gradops\b)")
     # Where R's functions give Inf, they do so silently.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
+    warnings.filterwarnings("default", category=ComplexWarning, module=r"gradops\.")  # which is one of these
 
 
 def _flag(name: str) -> ctypes.c_int | None:
