@@ -40,7 +40,9 @@ links[] <- paste0("../../gradops/html/", links, ".html")
 dir.create(file.path(folder, "r"), showWarnings = FALSE)
 for (i in seq_along(pages)) {
   into <- file.path(folder, "r", topics[i])
-  tools::Rd2HTML(pages[[i]], paste0(into, ".html"), package = "gradops", Links = links, Links2 = character())
+  suppressWarnings( # that pages of other packages are not here
+    tools::Rd2HTML(pages[[i]], paste0(into, ".html"), package = "gradops", Links = links, Links2 = character())
+  )
   code <- examples(pages[[i]])
   if (length(code)) writeLines(shown(code, sprintf("r/figures/%s-", topics[i])), paste0(into, ".examples.md"))
 }
