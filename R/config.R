@@ -123,8 +123,12 @@ config_set_epsilon <- function(epsilon) {
 #' @returns The setting; of `config_set_lost_gradients()` the previous one, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: another action.
+#' @seealso [op_stop_gradient()], [gradient()].
 #' @examplesIf gradops_available()
 #' config_lost_gradients()
+#' math <- reticulate::import("math")
+#' try(gradient(function(x) x * math$exp(x), 1))
+#' gradient(function(x) x * math$exp(op_stop_gradient(x)), 1)
 #' @export
 config_lost_gradients <- function() {
   py_to_r(call_core("config.lost_gradients"))
@@ -152,6 +156,7 @@ in_keras <- function(setter, value) {
 #' Whether gradops finds a Python with NumPy and SciPy, and with a backend's package if one is named. Starts Python.
 #' @param backend A backend, or `NULL`.
 #' @returns `TRUE` or `FALSE`.
+#' @seealso [config_backend()], [gradops-options].
 #' @examples
 #' gradops_available("torch")
 #' @export
