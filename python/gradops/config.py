@@ -199,7 +199,7 @@ class use_lost_gradients(Scope):
 
 
 def _action(given) -> str:
-    if given not in ("error", "warn"):
+    if not isinstance(given, str) or given not in ("error", "warn"):
         raise ArgumentError(
             '`action` must be "error" or "warn"; got {given}.', argument="action", given=Given(repr(given), given)
         )

@@ -39,7 +39,7 @@ def set_floatx(dtype: str) -> None:
     See Also:
         :func:`floatx`.
     """
-    if dtype not in FLOATS:
+    if not isinstance(dtype, str) or dtype not in FLOATS:
         raise ArgumentError(
             f"`dtype` must be one of {', '.join(FLOATS)}; got {{given}}.",
             argument="dtype",

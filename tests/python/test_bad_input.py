@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from parity import BACKENDS
 
-from gradops import Variable, backends, config, functional, ops
+import gradops
+from gradops import Variable, autodiff, backends, config, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradopsError, ShapeError
 
 A = np.arange(6.0).reshape(2, 3)
@@ -157,3 +158,43 @@ def test_flags_of_derivatives(name):
     for value in ([], "yes", np.zeros((0, 2)), None):
         with pytest.raises(ArgumentTypeError, match=f"`{name}`: `strict` must be True or False"):
             getattr(functional, name)(ops.sum, X, strict=value)
+
+
+ARRAY = np.ones(2)
+LEAF = Variable(np.ones(2), requires_grad=True)
+WRONG = {
+    "to_dot": (lambda: autodiff.to_dot(LEAF * 2.0, ["x"]), "params"),
+    "to_dot of an array": (lambda: autodiff.to_dot(LEAF * 2.0, ARRAY), "params"),
+    "draw": (lambda: autodiff.draw(LEAF * 2.0, 3), "path"),
+    "gradcheck": (lambda: autodiff.gradcheck(None, (ARRAY,)), "func"),
+    "gradcheck eps": (lambda: autodiff.gradcheck(ops.sin, (ARRAY,), eps="a"), "eps"),
+    "gradcheck fast_mode": (lambda: autodiff.gradcheck(ops.sin, (ARRAY,), fast_mode=ARRAY), "fast_mode"),
+    "gradgradcheck": (lambda: autodiff.gradgradcheck(1, (ARRAY,)), "func"),
+    "gradgradcheck atol": (lambda: autodiff.gradgradcheck(ops.sin, (ARRAY,), atol=[None]), "atol"),
+    "checkpoint_policy": (lambda: gradops.checkpoint_policy("a"), "primitive"),
+    "root": (lambda: gradops.functional.root(3, 1.0), "f"),
+    "root tol": (lambda: gradops.functional.root(lambda x: x, 1.0, tol="a"), "tol"),
+    "root x0": (lambda: gradops.functional.root(lambda x: x, "a"), "x0"),
+    "fixed_point tol": (lambda: gradops.functional.fixed_point(lambda x: x * 0.5, 1.0, tol=None), "tol"),
+    "root theta": (lambda: gradops.functional.root(lambda x, a: x - a, 1.0, object()), "theta"),
+    "requires_grad": (lambda: Variable(ARRAY, requires_grad=ARRAY), "requires_grad"),
+    "requires_grad_": (lambda: Variable(ARRAY).requires_grad_(ARRAY), "requires_grad"),
+    "Parameter": (lambda: gradops.Parameter(ARRAY, requires_grad=ARRAY), "requires_grad"),
+    "inference_mode": (lambda: autodiff.inference_mode(ARRAY), "mode"),
+    "set_grad_enabled": (lambda: autodiff.set_grad_enabled(ARRAY), "mode"),
+    "set_detect_anomaly": (lambda: autodiff.set_detect_anomaly(True, ARRAY), "check_nan"),
+    "set_floatx": (lambda: gradops.config.set_floatx(ARRAY), "dtype"),
+    "set_lost_gradients": (lambda: gradops.config.set_lost_gradients(ARRAY), "action"),
+    "Texts": (lambda: autodiff.text.Texts(3), "values"),
+    "join": (lambda: autodiff.text.join(3), "texts"),
+    "Descent": (lambda: gradops.text.Descent(np.array(2), print), "params"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_argument_is_named(case):
+    call, argument = WRONG[case]
+    with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
+        call()
+    assert caught.value.argument == argument
+    assert autodiff.is_grad_enabled()

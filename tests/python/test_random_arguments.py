@@ -3,6 +3,7 @@
 import inspect
 import operator
 import random
+import sys
 import warnings
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from seeds import FIRST, LONG
 
 import gradops
-from gradops import Variable, config, ops
-from gradops.errors import GradopsError
+from gradops import Variable, _names, autodiff, config, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
 BACKENDS = ("numpy", "torch", "tensorflow", "jax")
 
@@ -30,6 +31,19 @@ def functions() -> dict:
     for name in ("gradient", "stop_gradient", "scaled_gradient", "scaled_gradient_ext", "set_requires_gradient"):
         found[name] = getattr(gradops, name)
     return found
+
+
+def others() -> dict:
+    """All that is public beside: the tape, custom gradients, checkpoints, settings, scopes, text."""
+    found: dict = {}
+    for path, module in _names.public_modules().items():
+        if path.startswith("gradops.ops") or path == "gradops.errors":
+            continue
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value) and value is not autodiff.Function:  # which is not called
+                found.setdefault(value, f"{path}.{name}")
+    return {name: value for value, name in found.items()}
 
 
 def values(backend: str) -> list:
@@ -83,14 +97,18 @@ def draw(function, pool: list, choose: random.Random) -> tuple[list, dict]:
     return positional, named
 
 
-def raw_errors(backend: str, seed: int, times: int) -> list[str]:
+def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
     choose, pool, found = random.Random(seed), values(backend), []
-    with config.use_backend(backend), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, function in sorted(functions().items()) * times:
+        for name, function in sorted(called.items()) * times:
             positional, named = draw(function, pool, choose)
             try:
-                function(*positional, **named)
+                with config.use_backend(backend):
+                    function(*positional, **named)
+            except (ArgumentError, ArgumentTypeError) as error:
+                if error.argument is None and name in others():
+                    found.append(f"{name}(*{positional!r:.80}, **{named!r:.200}): names no argument: {error!s:.120}")
             except GradopsError:
                 pass
             except Exception as error:
@@ -100,14 +118,43 @@ def raw_errors(backend: str, seed: int, times: int) -> list[str]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
-    found = raw_errors(backend, 2, 1)
+    found = raw_errors(backend, 2, 1, functions())
     assert not found, "\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_more_random_arguments(backend):
-    found = raw_errors(backend, FIRST, int(20 * LONG))
+    found = raw_errors(backend, FIRST, int(20 * LONG), functions())
+    assert not found, f"seed {FIRST}:\n" + "\n".join(found)
+
+
+@pytest.fixture
+def as_it_was(tmp_path, monkeypatch):
+    """Settings as they were, and files where they are in nobody's way."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    before = config.backend(), config.floatx(), config.epsilon()
+    yield
+    config.set_backend(before[0])
+    config.set_floatx(before[1])
+    config.set_epsilon(before[2])
+    config.set_lost_gradients("error")
+    autodiff.set_detect_anomaly(False)
+    autodiff.set_grad_enabled(True)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_random_arguments_of_all_else_too(backend, as_it_was):
+    """The tape, settings, scopes and text: errors of gradops that name the argument."""
+    found = raw_errors(backend, 3, 5, others())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_more_random_arguments_of_all_else(backend, as_it_was):
+    found = raw_errors(backend, FIRST, int(100 * LONG), others())
     assert not found, f"seed {FIRST}:\n" + "\n".join(found)
 
 

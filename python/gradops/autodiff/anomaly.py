@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import backends
 from ..errors import GradientError, Position
+from ..ops._checks import check_flags
 from . import state, torch_tape
 from .variable import Variable
 
@@ -59,6 +60,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
+        check_flags("set_detect_anomaly", mode=mode, check_nan=check_nan)
         self._before = dict(_settings)
         self._torch_before = _torch_state()
         self._mode, self._check_nan = bool(mode), bool(check_nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from .. import _html, backends
-from ..errors import ArgumentError, BackendError, GradientError
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, GradientError, TypeOf
 from .graph import PICK, Node
 from .variable import Variable, array_text
 
@@ -61,6 +62,13 @@ def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
     Raises:
         GradientError: nothing was recorded.
     """
+    if not isinstance(params, Mapping | None) or not all(isinstance(name, str) for name in params or ()):
+        raise ArgumentTypeError(
+            "`params` must be {names}; got {params}.",
+            argument="params",
+            names=Code("a dict of tensors by their names", "a list of tensors with names"),
+            params=TypeOf(params),
+        )
     names = {id(v): name for name, v in (params or {}).items()}
     roots = _roots(y)
     results = set(map(id, roots))
@@ -207,6 +215,8 @@ def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path 
     """
     if path is None:
         return Picture(to_svg(y, params))
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+        raise ArgumentTypeError("`path` must be the name of a file; got {path}.", argument="path", path=TypeOf(path))
     path = pathlib.Path(path)
     kind = path.suffix[1:]
     if not kind:

@@ -12,6 +12,7 @@ from .. import config
 from .._scopes import Ends, EndsOfThread, Scope
 from ..backends.tracing import reading
 from ..errors import GradientError
+from ..ops._checks import check_flags
 from . import torch_tape
 
 recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
@@ -268,6 +269,7 @@ class inference_mode(_Mode):
     def __new__(cls, mode=True):
         if callable(mode):
             return super().__new__(cls, mode)
+        check_flags("inference_mode", mode=mode)
         self = super().__new__(cls)
         self.value = not mode
         return self
@@ -308,6 +310,7 @@ class set_grad_enabled(_Mode):
     _restore: Callable[[], None]
 
     def __new__(cls, mode: bool):
+        check_flags("set_grad_enabled", mode=mode)
         self = Scope.__new__(cls)
         self.value = bool(mode)
         self._restore = restorer(torch_before())

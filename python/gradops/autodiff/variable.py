@@ -14,7 +14,7 @@ import numpy as np
 from .. import backends, config, dtypes
 from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
-from ..ops._checks import plain_hint
+from ..ops._checks import check_flags, plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
 from .modes import lose_gradient, recording
@@ -93,6 +93,7 @@ class Variable:
                 hint="the role goes by name: `role=...`",
                 given=Given(repr(requires_grad), requires_grad),
             )
+        check_flags(type(self).__name__, requires_grad=requires_grad)
         if role is not None:
             self.role = role
         if requires_grad:
@@ -225,6 +226,7 @@ class Variable:
             GradientError: for a result of a recorded operation, which cannot be switched off.
             ArgumentTypeError: an integer or bool dtype.
         """
+        check_flags("requires_grad_", requires_grad=requires_grad)
         if self._node is not None:
             if not requires_grad:
                 raise GradientError(

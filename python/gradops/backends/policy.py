@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 
+from ..errors import ArgumentTypeError, TypeOf
+
 BEGIN, END = "gradops_checkpoint_begin", "gradops_checkpoint_end"
 """The names between which, in the order of a traced program, an operation is not saved."""
 
@@ -39,6 +41,13 @@ def checkpoint_policy(primitive, *avals, **params) -> bool:
     See Also:
         :func:`gradops.gradient_checkpoint_scope`, :func:`gradops.checkpoint`.
     """
+    if not hasattr(primitive, "name"):
+        raise ArgumentTypeError(
+            "`primitive` must be one of JAX's operations; got {primitive}.",
+            argument="primitive",
+            hint="JAX calls the policy: `jax.checkpoint(f, policy=gradops.checkpoint_policy)`",
+            primitive=TypeOf(primitive),
+        )
     if primitive.name == "name":
         if params["name"] == BEGIN:
             _policy.inside = True

@@ -9,7 +9,7 @@ from ..autodiff.modes import is_grad_enabled, no_grad
 from ..autodiff.variable import Variable, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
-from ..ops import control, conversion, creation, elementwise, linalg, reductions, shaping
+from ..ops import _checks, control, conversion, creation, elementwise, linalg, reductions, shaping
 from ..ops._checks import integer
 from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
@@ -68,7 +68,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
         return y
 
     most = integer("fixed_point", max_iterations, "max_iterations")
-    return _implicit(lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, most)
+    return _implicit("fixed_point", lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, most)
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
@@ -113,14 +113,20 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         change = linalg.solve(matrix, shaping.reshape(residual, (-1, 1)))
         return elementwise.subtract(x, shaping.reshape(change, conversion.shape(x)))
 
-    return _implicit(f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations"))
+    return _implicit("root", f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations"))
 
 
-def _implicit(residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):
+def _implicit(name: str, residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):
     """The root of ``residual(x, *theta)`` that ``step(x, theta)`` converges to."""
+    if not _checks.is_numeric(tol):
+        raise _checks.not_a_tensor(name, "tol", tol)
     if max_iterations < 1:
         raise ArgumentError(f"`max_iterations` must be at least 1; got {max_iterations}.", argument="max_iterations")
     given, structure = _tree.flatten(theta)
+    for argument, values in (("theta", given), ("x0", [x0])):
+        for value in values:
+            if not _checks.is_numeric(value):
+                raise _checks.not_a_tensor(name, argument, value)
     tensors = [t if isinstance(t, Variable) or backends.of(t) is not None else _tensor(t, given, x0) for t in given]
     start = stop_gradient(x0 if isinstance(x0, Variable) or backends.of(x0) is not None else _tensor(x0, given, x0))
 

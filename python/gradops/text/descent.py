@@ -208,7 +208,7 @@ def _listed(name: str, values, one: type) -> list:
     """One value, or several, as a list."""
     if isinstance(values, one):
         return [values]
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
         raise ArgumentTypeError(
             f"`{name}` must be one or a list; got {{values}}.", argument=name, values=TypeOf(values)
         )

@@ -8,13 +8,16 @@ holomorphy is made: gradients are those of real losses, dL/dRe + i dL/dIm.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 
 from ... import backends, dtypes
 from ..._progress import track
-from ...errors import ArgumentError, GradientError, Position
+from ...errors import ArgumentError, ArgumentTypeError, GradientError, Position
 from ...ops import conversion
+from ...ops._checks import check_flags, describe
+from ...ops._structures import check_functions
 from ..variable import Variable, wrap
 from .analytic import analytic_jacobian, pull_back, puller
 from .comparison import compare
@@ -102,6 +105,15 @@ def gradcheck(
     See Also:
         :func:`gradgradcheck` for second derivatives, :func:`gradops.custom_gradient`.
     """
+    _check_arguments(
+        "gradcheck",
+        func,
+        {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol},
+        raise_exception=raise_exception,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        fast_mode=fast_mode,
+    )
     try:
         _check(
             func,
@@ -155,6 +167,16 @@ def gradgradcheck(
     See Also:
         :func:`gradcheck` for first derivatives.
     """
+    _check_arguments(
+        "gradgradcheck",
+        func,
+        {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol},
+        gen_non_contig_grad_outputs=gen_non_contig_grad_outputs,
+        raise_exception=raise_exception,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        fast_mode=fast_mode,
+    )
     values = as_tuple(inputs)
     kind = Kind(values)
     places = checked_places(values, kind)
@@ -185,6 +207,18 @@ def gradgradcheck(
         fast_mode=fast_mode,
         progress=progress,
     )
+
+
+def _check_arguments(name: str, func, numbers: dict, **flags) -> None:
+    check_functions(name, func=func)
+    check_flags(name, **flags)
+    for argument, value in numbers.items():
+        if value is not None and not (isinstance(value, Real) and not isinstance(value, bool) and value >= 0):
+            raise ArgumentTypeError(
+                f"`{name}`: `{argument}` must be a number of at least 0; got {{value}}.",
+                argument=argument,
+                value=describe(value),
+            )
 
 
 def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fast, progress) -> None:

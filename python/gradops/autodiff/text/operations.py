@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import ArgumentError, ArgumentTypeError, Code, TypeOf
+from ...ops._checks import check_flags, integer
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
@@ -44,6 +45,10 @@ def join(texts, separator: str = "") -> Any:
     See Also:
         :func:`split`, :func:`format`.
     """
+    if not isinstance(texts, Iterable) or getattr(texts, "shape", None) == () and not isinstance(texts, Variable):
+        raise ArgumentTypeError(
+            "`join`: `texts` must be a list of texts; got {texts}.", argument="texts", texts=TypeOf(texts)
+        )
     parts = [texts] if isinstance(texts, (Variable, str)) else list(texts)
     values: list[Text] = []
     for part in parts:
@@ -77,7 +82,7 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     See Also:
         :func:`splitlines`, :func:`join`.
     """
-    value = _single(text, "split")
+    value, maxsplit = _single(text, "split"), integer("split", maxsplit, "maxsplit")
     if separator is not None and not (separator := _single(separator, "split")):
         raise ArgumentError(
             "`split`: `separator` must not be empty.", argument="separator", hint="leave it out for spaces"
@@ -103,6 +108,7 @@ def splitlines(text, keepends: bool = False) -> list:
     See Also:
         :func:`split`.
     """
+    check_flags("splitlines", keepends=keepends)
     value = _single(text, "splitlines")
     return made("splitlines", [text], [Text(line, value.roles) for line in value.splitlines(keepends)])
 
@@ -255,7 +261,7 @@ def _applied(method: Callable, text: Text, given: Sequence, words) -> Text:
     try:
         return Text(method(text, *used), roles_of(text, *texts))
     except TypeError as error:
-        raise ArgumentTypeError(f"`{method.__name__}`: {error}.") from error
+        raise ArgumentTypeError(f"`{method.__name__}`: {error}.", argument="arguments") from error
 
 
 strip = _mapped("strip", "A text without what surrounds it", " ice ")
@@ -315,7 +321,11 @@ def _text(value, name: str) -> Text | Texts:
         return Text(data)
     got = "numbers" if isinstance(value, Variable) else "{value}"
     raise ArgumentTypeError(
-        f"`{name}` takes texts; got {got}.", hint="{format} fills numbers in", value=TypeOf(value), format=_FORMAT
+        f"`{name}` takes texts; got {got}.",
+        argument="text",
+        hint="{format} fills numbers in",
+        value=TypeOf(value),
+        format=_FORMAT,
     )
 
 
@@ -323,7 +333,10 @@ def _single(value, name: str) -> Text:
     text = _text(value, name)
     if isinstance(text, Texts):
         raise ArgumentTypeError(
-            f"`{name}` takes one text; got {len(text)}.", hint="take them one by one: {each}", each=_EACH
+            f"`{name}` takes one text; got {len(text)}.",
+            argument="text",
+            hint="take them one by one: {each}",
+            each=_EACH,
         )
     return text
 

@@ -31,6 +31,10 @@ class Text(str):
     roles: tuple[str, ...] = ()
 
     def __new__(cls, value: str = "", roles: tuple[str, ...] = ()):
+        if not isinstance(roles, tuple):
+            raise ArgumentTypeError(
+                "`roles` must be a tuple of texts; got {roles}.", argument="roles", roles=TypeOf(roles)
+            )
         self = super().__new__(cls, value)
         if roles:
             self.roles = roles
@@ -86,6 +90,10 @@ class Said(Text):
     source: object
 
     def __new__(cls, value: str = "", roles: tuple[str, ...] = (), order: int | None = None, weight: float = 1.0):
+        if not isinstance(weight, (int, float)):
+            raise ArgumentTypeError(
+                "`weight` must be a number; got {weight}.", argument="weight", weight=TypeOf(weight)
+            )
         self = super().__new__(cls, value, roles)
         self.order = (moment.get() or clock()) if order is None else order
         self.source = object()
@@ -128,6 +136,10 @@ class Texts(Sequence):
     dtype = str
 
     def __init__(self, values: Iterable[str] = ()):
+        if not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
+            raise ArgumentTypeError(
+                "`values` must be a list of texts; got {values}.", argument="values", values=TypeOf(values)
+            )
         self._items = tuple(v if isinstance(v, Text) else Text(v) for v in values)
 
     def __len__(self) -> int:
