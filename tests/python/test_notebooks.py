@@ -53,6 +53,7 @@ class Page(HTMLParser):
 
 
 def convert(backend, values):
+    pytest.importorskip(backend)
     return backends.by_name(backend).convert(np.array(values))
 
 

@@ -217,9 +217,14 @@ def floating(ufunc):
 def scipy_special(name: str):
     """As ``floating``, of a function of ``scipy.special``, which gives half precision back as single or double."""
 
+    function = None
+
     def kernel(x):
+        nonlocal function
+        if function is None:
+            function = getattr(_scipy.special, name)
         x = floats(x)
-        y = getattr(_scipy.special, name)(x)
+        y = function(x)
         return y if y.dtype is x.dtype else y.astype(x.dtype)
 
     return kernel
