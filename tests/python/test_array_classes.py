@@ -327,3 +327,56 @@ def test_no_gradient_is_lost_in_data_frames(pd):
     for call in (lambda: pd.Series(v), lambda: pd.DataFrame({"a": v}), lambda: s.dot(v), lambda: frame @ v):
         with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array"):
             call()
+
+
+def _table(pd):
+    return pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [4.0, 5.0, 6.0]}, index=[10, 11, 12])
+
+
+def _written(pd, x):
+    table = _table(pd)
+    table.loc[10, "a"] = x[0]
+    return ops.sum(table.to_numpy()) * x[1]
+
+
+OF_PANDAS = {
+    "sum": lambda pd, x: pd.Series(list(x)).sum() * x[0],
+    "cumsum": lambda pd, x: pd.Series(list(x)).cumsum().iloc[-1] * x[0],
+    "diff": lambda pd, x: pd.Series(list(x)).diff().iloc[-1] * x[0],
+    "quantile": lambda pd, x: pd.Series(list(x)).quantile(0.5) * x[0],
+    "fillna": lambda pd, x: ops.sum(ops.stack(list(pd.Series([1.0, np.nan]).fillna(x[0])))),
+    "np.dot": lambda pd, x: ops.sum(np.dot(_table(pd), x[:2])),
+    "@": lambda pd, x: ops.sum(_table(pd) @ x[:2]),
+    "dot": lambda pd, x: ops.sum(_table(pd)["a"].dot(x)),
+    "rolling": lambda pd, x: ops.sum(np.asarray(pd.Series(list(x)).rolling(2).mean())[1:]) * x[0],
+    "expanding": lambda pd, x: ops.sum(np.asarray(pd.Series(list(x)).expanding().mean())) * x[0],
+    "ewm": lambda pd, x: ops.sum(np.asarray(pd.Series(list(x)).ewm(2).mean())) * x[0],
+    "rolling apply": lambda pd, x: (
+        ops.sum(_table(pd)["a"].rolling(2).apply(lambda c: ops.sum(c.to_numpy() * x[:2])).to_numpy()[1:]) * x[0]
+    ),
+    "transform": lambda pd, x: ops.sum(_table(pd).transform(lambda c: c * x)),
+    "grouped": lambda pd, x: ops.sum(_table(pd).groupby([0, 0, 1]).transform(lambda c: c * x[0])),
+    "agg": lambda pd, x: ops.sum(_table(pd).agg(lambda c: c * x)),
+    "mean": lambda pd, x: pd.Series(list(x)).mean() * x[0],
+    "std": lambda pd, x: pd.Series(list(x)).std() * x[0],
+    "cov": lambda pd, x: pd.DataFrame({"a": list(x), "b": [1.0, 2.0, 4.0]}).cov().iloc[0, 1],
+    "astype": lambda pd, x: ops.sum(pd.Series(list(x)).astype(float).to_numpy()) * x[0],
+    "loc": _written,
+    "where": lambda pd, x: ops.sum(_table(pd)["a"].where(_table(pd)["a"] > 1, x[0])),
+    "assign": lambda pd, x: ops.sum(_table(pd).assign(c=x).to_numpy()),
+}
+
+
+@pytest.mark.parametrize("name", OF_PANDAS)
+def test_functions_of_pandas_keep_the_gradient_or_say_that_they_lose_it(pd, name):
+    """Never pandas' own error in the place of ours, such as "No numeric types to aggregate"."""
+    f, x = OF_PANDAS[name], np.array([1.0, 2.0, 4.0])
+    keeps = list(OF_PANDAS).index(name) < list(OF_PANDAS).index("@")
+    if not keeps:
+        for _ in range(2):
+            with pytest.raises(GradopsError, match=r"no gradient goes through it|ops\.stack|`multiply`"):
+                grad(lambda z: f(pd, z))(x)
+        return
+    steps = 1e-6 * np.eye(3)
+    known = [(float(f(pd, x + step)) - float(f(pd, x - step))) / 2e-6 for step in steps]
+    np.testing.assert_allclose(grad(lambda z: f(pd, z))(x), known, atol=1e-6)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from .. import config
 from .._scopes import Ends, EndsOfThread, Scope
 from ..backends.tracing import reading
-from ..errors import GradientError
+from ..errors import GradientError, GradopsError
 from ..ops._checks import check_flags
 from . import torch_tape
 
@@ -46,12 +46,33 @@ def differentiated(f: Callable, *args, **kwargs):
     token = _inside.set("differentiated")
     try:
         return f(*args, **kwargs)
-    except ValueError as error:
-        if isinstance(error.__cause__, GradientError):  # NumPy's "setting an array element" of a `float()` that raised
-            raise error.__cause__ from None
+    except Exception as error:
+        hidden = _hidden(error)
+        if hidden is not None:
+            raise hidden from None
         raise
     finally:
         _inside.reset(token)
+
+
+def _hidden(error: Exception) -> GradopsError | None:
+    """Our error, where NumPy or pandas have raised one of their own in its place; None where they have not.
+
+    NumPy says "setting an array element with a sequence" where a ``float()`` raised, pandas "No numeric types to
+    aggregate" and "Transform function failed".
+    """
+    if isinstance(error, GradopsError):
+        return None
+    inner: BaseException | None = error.__cause__ or error.__context__
+    while inner is not None and not isinstance(inner, GradopsError):
+        inner = inner.__cause__ or inner.__context__
+    if inner is None or isinstance(error, ValueError) and error.__cause__ is inner:
+        return inner
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = "" if frame is None else frame.tb_frame.f_globals.get("__name__", "")
+    return inner if where.startswith("pandas.") else None
 
 
 def with_own_gradient(f: Callable, *args):
