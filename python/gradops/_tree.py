@@ -85,6 +85,18 @@ def _flatten(value, leaves: list) -> Structure:
     return LEAF
 
 
+def own_order(structure: Structure, first: int = 0) -> Iterator[int]:
+    """The positions of a structure's leaves, those of dicts by the keys' own order."""
+    starts = {}
+    for key, part in zip(structure.order or range(len(structure.parts)), structure.parts):
+        starts[key] = part, first
+        first += part.leaves
+    if structure.kind == "leaf":
+        yield first
+    for key in structure.keys or starts:
+        yield from own_order(*starts[key])
+
+
 def _sorted(keys):
     try:
         return sorted(keys)

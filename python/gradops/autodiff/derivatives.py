@@ -19,7 +19,7 @@ from .modes import enable_grad, recording, with_own_gradient
 from .nesting import Others, reaches_others
 from .record import record
 from .state import moment, read
-from .variable import Variable, attach_new, wrap
+from .variable import Variable, attach_new, edges_of, wrap
 
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
@@ -37,9 +37,9 @@ def custom(run, inputs: list) -> list:
     values, pull = with_own_gradient(run, *inputs)
     values = _of_their_own(values, inputs)
     if not recording.get():
-        read(*_edges(inputs))
+        read(*edges_of(inputs))
         return [wrap(v.data) if isinstance(v, Variable) and v.requires_grad else v for v in values]
-    edges = _edges(inputs)
+    edges = edges_of(inputs)
     _check_closure(values, edges, start)
     if not any(edge is not None for edge in edges):
         return values
@@ -57,11 +57,6 @@ def custom(run, inputs: list) -> list:
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
-
-
-def _edges(inputs: list) -> tuple:
-    """Where gradients for ``inputs`` go; None for those that have none."""
-    return tuple(x._node or x if isinstance(x, Variable) and x.requires_grad else None for x in inputs)
 
 
 def _of_their_own(values: list, inputs: list) -> list:
@@ -119,7 +114,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
         others = Others([y], inputs)
         if not outside:
-            read(*_edges(tracked), *others.found)
+            read(*edges_of(tracked), *others.found)
         if not (nested or outside and others.active()):
             watching = outside and others.watched
             alone = not others.found and all(x._node is None for x in inputs)

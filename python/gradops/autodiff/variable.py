@@ -441,6 +441,11 @@ class Parameter(Variable):
 _new = object.__new__
 
 
+def edges_of(values) -> tuple:
+    """Where gradients for values go: nodes and leaves; None for those that have none."""
+    return tuple(x._node or x if isinstance(x, Variable) and x._active else None for x in values)
+
+
 def wrap(data) -> Variable:
     """A variable on raw data, without copying or checking it."""
     out = _new(Variable)

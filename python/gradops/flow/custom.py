@@ -214,7 +214,7 @@ class _Custom:
         def pull(upstreams):
             check_unwritten(read)
             upstream = upstreams[0] if parts is _tree.LEAF else _tree.unflatten(parts, upstreams)
-            found = by_leaf(wants.call(gradient, upstream, args, kwargs), args, kwargs, self.arguments.names)
+            found = self._by_leaf(gradient, wants.call(gradient, upstream, args, kwargs), args, kwargs)
             return [fit(g, x) for g, x in zip(found if places is None else [found[i] for i in places], xs)]
 
         return values, parts, pull
@@ -228,9 +228,13 @@ class _Custom:
             result = gradient(upstreams[0])
             if len(xs) == 1 and is_tensor(result):  # as in `_of_one`, where this is traced
                 return (fit(result, xs[0]),)
-            return [fit(g, x) for g, x in zip(by_leaf(result, xs, {}, self.arguments.names), xs)]
+            return [fit(g, x) for g, x in zip(self._by_leaf(gradient, result, xs, {}), xs)]
 
         return pull
+
+    def _by_leaf(self, gradient, result, args, kwargs) -> list:
+        """What a gradient function returned, for each leaf of the arguments; R's lists go by their own order."""
+        return by_leaf(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
 
     def _parts(self, args, kwargs):
         """The value and the gradient function of one call."""
@@ -282,7 +286,7 @@ def _of_one(upstream, residuals):
     result = gradient(upstream)
     if result.__class__ is x.__class__ and result.dtype is x.dtype and result.shape == x.shape:
         return result
-    return fit(result if is_tensor(result) else by_leaf(result, (x,), {}, function.arguments.names)[0], x)
+    return fit(result if is_tensor(result) else function._by_leaf(gradient, result, (x,), {})[0], x)
 
 
 def _owner(args: tuple) -> tuple[Any, Any] | None:

@@ -17,18 +17,20 @@ def is_tensor(value) -> bool:
     return backends.owner(type(value)) is not None or isinstance(value, Variable)
 
 
-def by_leaf(result, args: tuple, kwargs: dict, names: list[str]) -> list:
+def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool = False) -> list:
     """What a gradient function returned, for each leaf of the arguments in order; None for no gradient.
 
     Args:
         names: the names of the positional parameters.
+        own_order: whether a flat list goes by the order of dicts' keys, and not by sorted keys.
 
     Raises:
         GradientError: nothing returned, a wrong number of gradients, or an unknown name among them.
     """
-    parts = (
-        _by_name(result, args, kwargs, names) if isinstance(result, dict) else _by_order(result, args, kwargs, names)
-    )
+    if isinstance(result, dict):
+        parts = _by_name(result, args, kwargs, names)
+    else:
+        parts = _by_order(result, args, kwargs, names, own_order)
     found: list = []
     for value, part in zip((*args, *kwargs.values()), parts):
         _align(value, part, found)
@@ -55,7 +57,7 @@ def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
     return [*given, *[None] * (len(args) - len(given)), *map(result.get, kwargs)]
 
 
-def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
+def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bool) -> list:
     """A gradient for each argument: from a list in their order, or in that of the tensors in them, or one alone."""
     values = [*args, *kwargs.values()]
     total, count = len(args), len(values)
@@ -79,7 +81,8 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str]) -> list:
         spread = dict(zip(differentiable, parts))
         return [spread.get(i) for i in range(count)]
     leaves, form = _tree.flatten(values)
-    for places in (range(len(leaves)), [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]):
+    order = list(_tree.own_order(form)) if own_order else range(len(leaves))
+    for places in (order, [i for i in order if is_tensor(leaves[i])]):
         if len(parts) == len(places) and not any(isinstance(part, (tuple, list, dict)) for part in parts):
             spread = dict(zip(places, parts))
             return _tree.unflatten(form, [spread.get(i) for i in range(len(leaves))])

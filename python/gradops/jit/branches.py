@@ -9,7 +9,8 @@ import numpy as np
 
 from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.state import read
+from ..autodiff.variable import Variable, edges_of, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import native
@@ -40,6 +41,7 @@ def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
     edges = list({key(edge): edge for body in bodies for edge in body.edges}.values())
     if recording.get() and edges:
         return _record(made, at, edges, results)
+    read(*edges)
     return [wrap(x) for x in results] if isinstance(index, Variable) else results
 
 
@@ -123,6 +125,7 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
                 hint="pass `maximum_iterations`",
             )
         return control.bounded(holds, step, leaves, bound)
+    read(*condition.edges, *body.edges, *edges_of(leaves))
     made = While(condition, body, bound)
     held = tuple(condition.held), tuple(body.held)
     given = (made, values, *([x.value for x in xs] for xs in held))

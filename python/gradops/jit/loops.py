@@ -9,7 +9,8 @@ import numpy as np
 
 from ..autodiff.graph import RESULT, Rule
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.state import read
+from ..autodiff.variable import Variable, edges_of, wrap
 from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
@@ -34,6 +35,8 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
     if recording.get() and body.edges and not is_recorded:
         is_recorded = True
         body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
+    if not is_recorded:
+        read(*body.edges, *edges_of(given))
     body.check_same(Body(outer, f, (body.values(0), at_second), is_recorded))
     loop = Loop(body, len(carry), count, reverse, is_recorded)
     results = _call(outer, loop, state, through, body.held)

@@ -57,6 +57,7 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
         return on_r_thread(arguments, keywords)
 
     call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
+    call.own_order = True  # type: ignore[attr-defined]  # of lists with names, which are dicts here
     return call
 
 
@@ -75,6 +76,7 @@ def keeping(function: Callable, held: Held) -> Callable:
             holding.reset(token)
 
     call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    call.own_order = True  # type: ignore[attr-defined]
     return call
 
 
