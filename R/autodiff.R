@@ -152,6 +152,7 @@ local_inference_mode <- function(.local_envir = parent.frame()) {
 
 # Enter a Python context manager until a frame ends.
 local_scope <- function(.name, ..., .local_envir) {
+  force_before(.local_envir)
   enter_scope(call_core(.name, ..., .call = .local_envir), .local_envir)
 }
 

@@ -11,6 +11,7 @@ callback <- function(f, finish = returned, take = several, owner = NULL) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
   }
+  force_captured(f)
   if (is.primitive(f)) {
     primitive <- f
     f <- if (is.null(args(f))) function(...) primitive(...) else args(f)

@@ -70,6 +70,9 @@ enter_scope <- function(scope, envir) {
 
 # Code in the scope that `local` enters for a frame; only in the code itself, not on the way out, an interrupt comes.
 within_scope <- function(local, code) {
+  scope <- parent.frame()
+  frame <- parent.frame(2)
+  force_shared(substitute(code, scope), frame)
   interruptible <- if (interrupts_suspended()) identity else allowInterrupts
   scoped <- function() {
     local(environment())
