@@ -36,7 +36,7 @@ reticulate_loaded <- function(...) {
 
 # The lowest versions, those of pyproject.toml.
 backend_requirements <- c(
-  numpy = "numpy>=1.26", torch = "torch>=2.12", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.10.1"
+  numpy = "numpy>=1.26", torch = "torch>=2.5", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.4.35"
 )
 scipy_requirement <- "scipy>=1.11.1"
 

@@ -1,6 +1,8 @@
 """Tests run in float64 and find their helper modules beside them."""
 
+import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import engines
 import pytest
 
 from gradops import config
+from gradops.errors import BackendError
 
 
 def pytest_runtest_makereport(item, call):
@@ -24,6 +27,34 @@ def pytest_runtest_makereport(item, call):
 def pytest_sessionfinish():
     if os.environ.get("GRADOPS_RECORD"):
         engines.write()
+
+
+def absent(error: Exception) -> str | None:
+    """The library that is not installed, where that is what an error says."""
+    if isinstance(error, ModuleNotFoundError):
+        name = (error.name or "").partition(".")[0]
+    else:
+        name = "".join(re.findall(r"needs the Python package '(\w+)', which is not installed", str(error)))
+    own = name == "gradops" or (Path(__file__).parent / f"{name}.py").exists()
+    return name if name and not own and importlib.util.find_spec(name) is None else None
+
+
+def skipped_without(item):
+    """A test that needs a library which is not installed is skipped."""
+    try:
+        return (yield)
+    except (ModuleNotFoundError, BackendError) as error:
+        if (name := absent(error)) is None:
+            raise
+        pytest.skip(f"{name} is not installed")
+
+
+pytest_runtest_setup = pytest.hookimpl(wrapper=True)(skipped_without)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    return (yield from skipped_without(item))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from versions import ONE_GRAPH
 
 import gradops
 from gradops import Variable, backends
@@ -83,7 +84,7 @@ def _torch(f, x, orders, mode):
 def compiled(f):
     import torch
 
-    return torch.compile(f, fullgraph=True, backend="aot_eager")
+    return torch.compile(f, fullgraph=ONE_GRAPH, backend="aot_eager")
 
 
 def constant(x, value):

@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+import versions
 from flows import WAYS, constant, derivatives
 
 import gradops
@@ -272,6 +273,8 @@ def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
     calls.clear()
     gradops.grad(lambda x: (lambda y: ops.sum(y[0] * y[1] + y[0]))(f(x)))(x)
     assert len(calls) == 1
+    if backend == "jax" and versions.older("jax", "0.10"):
+        return  # it runs gradient functions for upstream gradients of 0, too
     calls.clear()
     gradops.grad(lambda x: ops.sum(x) + 0 * ops.sum(gradops.stop_gradient(f(x)[0])))(x)
     assert calls == []
@@ -562,6 +565,7 @@ def test_what_asks_for_its_arguments(wrapped):
 def test_torch_compile():
     import torch
 
+    versions.needs("torch", "2.12", "a custom gradient breaks the graph")
     f = custom_gradient(lambda x: (x * x, lambda upstream: upstream * x * 5.0))
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     torch._dynamo.reset()

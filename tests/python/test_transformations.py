@@ -11,6 +11,8 @@ import threading
 
 import numpy as np
 import pytest
+import versions
+from versions import ONE_GRAPH
 
 import gradops
 from gradops import backends, functional, ops
@@ -169,7 +171,7 @@ def _torch_ways() -> dict:
 
     def compiled(f, x, v=None):
         torch._dynamo.reset()
-        return backward(torch.compile(f, fullgraph=True, backend="aot_eager"), x)
+        return backward(torch.compile(f, fullgraph=ONE_GRAPH, backend="aot_eager"), x)
 
     lost = (CUSTOM, gradops.errors.GradientError, "torch.export keeps values")
     return {
@@ -241,6 +243,10 @@ TORCH = _torch_ways() if backends.installed("torch") else {}
 
 @table(TORCH)
 def test_torch(flow, way):
+    if flow == "stopped" and way in ("jacrev of jacfwd", "backward of forward_ad"):
+        versions.needs("torch", "2.12", "after some programs, a stop in a second derivative by forward mode counts")
+    if way.startswith("torch.export") and flow != "stopped" or (way, flow) == ("torch.compile", "scope"):
+        versions.needs("torch", "2.9", "what it traces line by line has no custom gradients or scopes")
     if way == "torch.export of values" and flow in (
         "stopped",
         "scope",

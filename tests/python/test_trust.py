@@ -54,7 +54,7 @@ def test_the_lowest_versions_are_the_same_everywhere():
     assert len(found["R"]) == 6
 
 
-@pytest.mark.parametrize("version, warns", [("2.11.9", True), ("2.12.0a1+cpu", False), ("3.0", False)])
+@pytest.mark.parametrize("version, warns", [("2.4.1", True), ("2.5.0a1+cpu", False), ("3.0", False)])
 def test_an_older_version_is_warned_of(version, warns, monkeypatch):
     library = types.ModuleType("torch")
     library.__version__ = version
@@ -62,4 +62,4 @@ def test_an_older_version_is_warned_of(version, warns, monkeypatch):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         _warn_if_old("torch")
-    assert [str(w.message).count("torch 2.12 and later; this is 2.11.9") for w in seen] == [1] * warns
+    assert [str(w.message).count("torch 2.5 and later; this is 2.4.1") for w in seen] == [1] * warns

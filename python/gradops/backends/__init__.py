@@ -104,13 +104,13 @@ def _load(name: str) -> None:
             f"The backend {name!r} needs the Python package {_INSTALL[name]!r}, which is not installed.",
             argument="name",
             hint="{install}",
-            install=Code(f"pip install 'gradops[{name}]'", f'call `use_backend("{name}")` in a fresh R session'),
+            install=Code(f"pip install {_INSTALL[name]}", f'call `use_backend("{name}")` in a fresh R session'),
         )
     register(name, importlib.import_module(f"{__name__}.{name}"))
     _warn_if_old(name)
 
 
-OLDEST = {"numpy": "1.26", "torch": "2.12", "tensorflow": "2.16.1", "jax": "0.10.1"}
+OLDEST = {"numpy": "1.26", "torch": "2.5", "tensorflow": "2.16.1", "jax": "0.4.35"}
 """The lowest versions that pass the tests; gradients of older ones were seen to be wrong without a word."""
 
 

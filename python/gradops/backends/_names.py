@@ -39,7 +39,7 @@ class PrivateNames:
             otherwise: in place of what is not there; by default a function that raises a BackendError.
         """
         self.names.setdefault(feature, []).append(path)
-        found = _at(path)
+        found = at(path)
         if found is not None:
             return found
         self.lacking.setdefault(feature, []).append(path)
@@ -85,7 +85,8 @@ class PrivateNames:
         return absent
 
 
-def _at(path: str) -> Any:
+def at(path: str) -> Any:
+    """What is at a dotted path ``module.name``; None where there is nothing."""
     module, _, rest = path.partition(".")
     try:
         found = importlib.import_module(module)

@@ -115,7 +115,8 @@ class _Custom:
         self._arguments: Arguments | None = None
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
         self._forms: dict[CodeType | None, Form] = {}
-        functools.update_wrapper(self, f)
+        if not backends.compiling():  # PyTorch before 2.12 cannot trace it
+            functools.update_wrapper(self, f)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax
 
-from .._names import PrivateNames
+from .._names import PrivateNames, at
 
 private = PrivateNames("JAX", jax.__version__)
 SCOPES = "a scope around JAX's operations"
@@ -13,8 +15,46 @@ core = private.find(SCOPES, "jax._src.core", ())
 """The transformation in progress, and how operations reach it."""
 DynamicJaxprTrace = private.find(SCOPES, "jax._src.interpreters.partial_eval.DynamicJaxprTrace", ())
 """The class of a trace that writes a program down."""
-for _name in ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "typeof", "Primitive.bind_with_trace"):
+for _name in ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "Primitive.bind_with_trace"):
     private.find(SCOPES, f"jax._src.core.{_name}")
+
+_bind = at("jax._src.core.Primitive.bind_with_trace")
+if _bind is not None and "avals" in inspect.signature(_bind).parameters:  # JAX 0.9
+
+    def bind(primitive, trace, functions: tuple, xs: tuple, params: dict):
+        """Run an operation, of functions and arrays, by a transformation."""
+        params = dict(params, subfuns=functions) if functions else params
+        return primitive.bind_with_trace(trace, xs, tuple(map(jax.typeof, xs)), params)
+
+else:
+
+    def bind(primitive, trace, functions: tuple, xs: tuple, params: dict):
+        return primitive.bind_with_trace(trace, (*functions, *xs), params)
+
+
+def older_stack():
+    """The stack of transformations in progress of JAX 0.4.35; None with any other."""
+    return None if private.supported(SCOPES) else at("jax._src.core.thread_local_state.trace_state.trace_stack")
+
+
+def transformations() -> list[type]:
+    """The classes of the transformations in progress; a program's where that cannot be seen."""
+    if not private.supported(SCOPES):
+        stack = older_stack()
+        return [DynamicJaxprTrace] if stack is None else [main.trace_type for main in stack.stack[1:]]
+    found, trace = [], core.trace_ctx.trace
+    while trace is not None and trace is not core.eval_trace:
+        found.append(type(trace))
+        trace = getattr(trace, "parent_trace", None)
+    return found
+
+
+CLOSED_OVER = tuple(
+    error
+    for error in (jax.errors.UnexpectedTracerError, at("jax._src.interpreters.ad.CustomVJPException"))
+    if error is not None
+)
+"""What JAX raises where a function with a derivative of its own closes over what is being differentiated."""
 
 CALLBACK_LOGGER = "jax._src.callback"
 """The logger that prints the errors of callbacks, which JAX also raises."""

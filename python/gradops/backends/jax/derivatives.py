@@ -14,6 +14,7 @@ from ...errors import GradientError
 from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
 from . import traces
+from ._private import CLOSED_OVER
 from .traces import carried  # noqa: F401
 
 stop = jax.lax.stop_gradient
@@ -48,7 +49,7 @@ def custom(run, inputs: list) -> list:
 
     try:
         return list(_eager(len(inputs))(jax.tree_util.Partial(run), *inputs))
-    except jax.errors.UnexpectedTracerError as error:
+    except CLOSED_OVER as error:
         raise _closed_over() from error
 
 
@@ -101,7 +102,7 @@ def _eager_forward(run, xs):
         given.extend(g is not None for g in found)
         return [g for g in found if g is not None]
 
-    closed = jax.make_jaxpr(rule)(*[jax.typeof(v) for v, s in zip(values, smooth) if s])
+    closed = jax.make_jaxpr(rule)(*[v for v, s in zip(values, smooth) if s])
     residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
     return _eager(len(xs))(run, *xs), residuals  # derivatives around see the rule
 
@@ -126,8 +127,7 @@ def _staged(run, inputs: list) -> list:
     A gradient function may call what it is the gradient of, so that one of each order stands in the one before.
     """
     count = len(inputs)
-    avals = [jax.typeof(x) for x in inputs]
-    plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)
+    plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*inputs)
     smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in plain.out_avals]
     failure: list[Exception] = []
     given: list[bool] = []
@@ -144,7 +144,7 @@ def _staged(run, inputs: list) -> list:
     try:
         if _rules.get() > _ORDERS:
             raise GradientError(f"in what JAX compiles, custom gradients have derivatives to order {_ORDERS}.")
-        closed = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
+        closed = jax.make_jaxpr(both)(*inputs, *[v for v, s in zip(plain.out_avals, smooth) if s])
     except Exception as error:  # told when the derivative is asked for
         failure.append(error)
         closed = plain
@@ -255,7 +255,7 @@ class _Direct:
         ups = [_upstream(u, v) for u, v in zip(upstreams, self.values)]
         try:
             return tuple(_cotangent(g, x) for g, x in zip(self.pull(ups), self.xs))
-        except jax.errors.UnexpectedTracerError as error:
+        except CLOSED_OVER as error:
             raise _closed_over() from error
 
 

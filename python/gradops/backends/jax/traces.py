@@ -11,10 +11,13 @@ from typing import Any
 
 import jax
 
-from ...errors import BackendError
-from ._private import SCOPES, DynamicJaxprTrace, core, private
+from ._private import SCOPES, DynamicJaxprTrace, bind, core, older_stack, private, transformations
 
-supported = private.supported(SCOPES)
+_older = older_stack() is not None
+if _older:
+    from . import traces_older
+
+supported = private.supported(SCOPES) or _older
 
 
 @contextlib.contextmanager
@@ -23,38 +26,33 @@ def watching(around):
 
     ``apply(xs)`` runs the operation on ``xs``. Where nothing is transformed nothing is watched.
     """
-    if not supported:
-        raise BackendError(
-            f"this scope does not know JAX {jax.__version__}.", hint="use it as a decorator of a function"
-        )
-    current = core.trace_ctx.trace
-    if current is core.eval_trace or current is None:
+    if not tracing():
         yield
         return
-    with core.set_current_trace(_trace(current, around)):
+    if _older:
+        scope = traces_older.watching(around)
+    else:
+        private.need(SCOPES, hint="use it as a decorator of a function")
+        scope = core.set_current_trace(_trace(core.trace_ctx.trace, around))
+    with scope:
         yield
 
 
 def tracing() -> bool:
     """Whether a transformation is in progress; True where that cannot be seen."""
-    return not supported or core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
+    if _older or not supported:
+        return bool(transformations())
+    return core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
 
 
 def staging() -> bool:
     """Whether a program is being traced, to be run or differentiated later; True where that cannot be seen."""
-    if not supported:
-        return True
-    trace = core.trace_ctx.trace
-    while trace is not None:
-        if isinstance(trace, DynamicJaxprTrace):
-            return True
-        trace = getattr(trace, "parent_trace", None)
-    return False
+    return any(issubclass(kind, DynamicJaxprTrace) for kind in transformations())
 
 
 def carried():
     """A function that gives a scope in which another thread takes part in this one's transformation, or in none."""
-    current = core.trace_ctx.trace if supported else None
+    current = None if _older or not supported else core.trace_ctx.trace
     if current is None:
         return contextlib.nullcontext
     return lambda: core.set_current_trace(current)
@@ -68,7 +66,7 @@ def _trace(parent, around):
     class Watching(core.Trace):
         def __init__(self):
             super().__init__()
-            self.requires_low = parent.requires_low
+            self.requires_low = getattr(parent, "requires_low", True)  # from JAX 0.6
             self.parent_trace = parent
 
         def is_valid(self):
@@ -81,27 +79,26 @@ def _trace(parent, around):
             return parent.cur_qdd(x)
 
         def process_primitive(self, primitive, tracers, params, /):
-            return _bind(parent, around, primitive, tracers, params)
+            return _bind(parent, around, primitive, (), tracers, params)
 
         def process_call(self, primitive, f, tracers, params, /):
-            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f,)))
+            return _bind(parent, around, primitive, (f,), tracers, params)
 
         def process_map(self, primitive, f, tracers, params, /):
-            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f,)))
+            return _bind(parent, around, primitive, (f,), tracers, params)
 
         def process_custom_jvp_call(self, primitive, f, jvp, tracers, /, **params):
-            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f, jvp)))
+            return _bind(parent, around, primitive, (f, jvp), tracers, params)
 
         def process_custom_vjp_call(self, primitive, f, fwd, bwd, tracers, /, **params):
-            return _bind(parent, around, primitive, tracers, dict(params, subfuns=(f, fwd, bwd)))
+            return _bind(parent, around, primitive, (f, fwd, bwd), tracers, params)
 
     return Watching()
 
 
-def _bind(parent, around, primitive, tracers, params) -> Any:
+def _bind(parent, around, primitive, functions, tracers, params) -> Any:
     def apply(xs):
-        xs = tuple(xs)
-        return primitive.bind_with_trace(parent, xs, tuple(map(core.typeof, xs)), params)
+        return bind(primitive, parent, functions, tuple(xs), params)
 
     with core.set_current_trace(parent):
         return around(apply, tracers)

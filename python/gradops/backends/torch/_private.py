@@ -10,7 +10,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.fx import traceback
 
-from .._names import PrivateNames
+from .._names import PrivateNames, at
+from . import _older
 
 private = PrivateNames("PyTorch", torch.__version__)
 
@@ -70,6 +71,20 @@ def eager() -> bool:
 
 
 _compiling = torch.compiler.is_compiling
+_version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+
+traces_custom_gradients = _version >= (2, 12)
+"""Whether ``torch.compile`` can trace a custom gradient; before, it cannot read what functions are called with."""
+
+if _version >= (2, 12):
+    exporting = torch.compiler.is_exporting
+else:
+    _flag = "_is_exporting_flag" if hasattr(torch.compiler, "_is_exporting_flag") else "_is_compiling_flag"
+
+    def exporting() -> bool:
+        """Whether ``torch.export`` traces this: the public function is not there or, in ``torch.compile``, true."""
+        return getattr(torch.compiler, _flag)
+
 
 CUSTOM = "a copy of the upstream gradient for each custom gradient's rule"
 lazy_clone = private.find(CUSTOM, "torch._lazy_clone", torch.clone)
@@ -94,7 +109,7 @@ after_backward = private.find(CHECKPOINT, "torch.autograd.Variable._execution_en
 """Have a function called at the end of the backward pass in progress."""
 takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_hooks_is_enabled")
 """Whether hooks for saved tensors are allowed here; torch.func's transforms take none."""
-top_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._top_saved_tensors_default_hooks")
+top_saved_hooks = at("torch._C._autograd._top_saved_tensors_default_hooks") or _older.observed_hooks()
 """The innermost pair of hooks for saved tensors, or None."""
 end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
 """What ends a checkpointed function that runs again, once what it stored is there."""

@@ -121,6 +121,8 @@ class _Compiled(torch.autograd.Function):
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     if torch.compiler.is_compiling():
+        if not _private.traces_custom_gradients and torch.compiler.is_dynamo_compiling():
+            return _custom_outside_of_the_graph(run, inputs)
         return _custom_compiled(run, inputs)
     active = transforms.active()
     if active and (transforms.transforming() or any(map(transforms.is_dual, inputs))):
@@ -129,6 +131,12 @@ def custom(run, inputs: list) -> list:
     if active and any(map(transforms.is_dual, values)):
         raise transforms.closure_error()
     return attach(values, pull, inputs)
+
+
+@torch.compiler.disable
+def _custom_outside_of_the_graph(run, inputs: list) -> list:
+    """The same in a break of ``torch.compile``'s graph; with ``fullgraph=True`` PyTorch names this function."""
+    return custom(run, inputs)
 
 
 def attach(values: list, pull, inputs) -> list:
@@ -187,7 +195,7 @@ def _keeps_rules(inputs: list) -> bool:
             argument="f",
             hint="compile the function and use `backward()`, or take the transform out of `torch.compile`",
         )
-    if not _exporting():
+    if not _private.exporting():
         return True
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         raise GradientError(
@@ -208,9 +216,6 @@ def _custom_compiled(run, inputs: list) -> list:
         return values
     inputs = [x.view_as(x) if any(x is y for y in inputs[:i]) else x for i, x in enumerate(inputs)]
     return list(_Compiled.apply(pull, len(values), *(v.detach() for v in values), *inputs))
-
-
-_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
 
 
 def gradient(y, xs: list):

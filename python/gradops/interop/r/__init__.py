@@ -1,6 +1,6 @@
 """The bridge to R.
 
-From Python, through rpy2 (``pip install 'gradops[r]'``): ``r_function`` makes an R function an op, ``as_numpy`` and
+From Python, through rpy2 (``pip install rpy2``): ``r_function`` makes an R function an op, ``as_numpy`` and
 ``as_r`` convert, ``call_in_thread`` runs what waits for R elsewhere.
 
 The other names are what the R package calls, by theme:

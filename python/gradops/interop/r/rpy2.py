@@ -86,7 +86,7 @@ def _rpy2(name: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise BackendError(
-            "R functions need the Python package 'rpy2', which is not installed.", hint="pip install 'gradops[r]'"
+            "R functions need the Python package 'rpy2', which is not installed.", hint="pip install rpy2"
         ) from error
     except Exception as error:
         raise _no_r(error) from error

@@ -94,7 +94,7 @@ def why_not() -> str:
     try:
         import llvmlite.binding  # noqa: F401
     except ModuleNotFoundError:
-        return "llvmlite is not installed: pip install 'gradops[native]'"
+        return "llvmlite is not installed: pip install llvmlite"
     except Exception as error:
         return f"llvmlite does not load: {error}"
     return "llvmlite could not compile the machine"
