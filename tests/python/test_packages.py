@@ -1,0 +1,163 @@
+"""What the two packages say of themselves agrees; the versions that are run; the papers beside the code."""
+
+from __future__ import annotations
+
+import csv
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from versions import numbers
+
+import gradops
+from gradops.backends import OLDEST
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+if not (ROOT / "DESCRIPTION").exists():
+    pytest.skip("the R package is not here", allow_module_level=True)
+
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+VERSIONS = list(csv.DictReader((ROOT / "tools" / "versions.csv").read_text().splitlines()))
+
+
+def description() -> dict[str, str]:
+    text = re.sub(r"\n\s+", " ", (ROOT / "DESCRIPTION").read_text())
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+def table() -> str:
+    rows = [
+        f"| {v['library']} | {v['version']} | {v['python']} | {v['requirements'].replace('==', ' ')} |"
+        for v in VERSIONS
+    ]
+    return "\n".join(["| library | version | Python | with |", "|---|---|---|---|", *rows])
+
+
+def test_the_page_of_versions_is_that_of_the_table():
+    page = (ROOT / "docs" / "versions.md").read_text()
+    found = re.search(r"<!-- versions -->\n(.*)\n<!-- /versions -->", page, re.S)
+    assert found is not None and found[1] == table()
+
+
+def test_the_oldest_versions_are_run():
+    for library, lowest in OLDEST.items():
+        versions = [v["version"] for v in VERSIONS if v["library"] == library]
+        assert len(versions) >= 3 and versions == sorted(versions, key=numbers)
+        assert versions[0] == lowest
+
+
+def test_the_two_packages_say_the_same():
+    fields = description()
+    assert fields["Version"] == gradops.__version__
+    assert fields["License"] == "MIT + file LICENSE" and re.search(r'^license = "MIT"$', PYPROJECT, re.M)
+    assert "gradops maintainers" in fields["Authors@R"]
+    assert re.search(r'^authors = \[\{ name = "gradops maintainers" \}\]$', PYPROJECT, re.M)
+    assert "YEAR: 2026\nCOPYRIGHT HOLDER: gradops maintainers" in (ROOT / "LICENSE").read_text()
+    assert "(c) 2026 gradops maintainers" in (ROOT / "LICENSE.md").read_text()
+    python = re.search(r"Python \(>= ([\d.]+)\)", fields["SystemRequirements"])
+    assert python is not None and f'requires-python = ">={python[1]}"' in PYPROJECT
+    assert re.search(
+        r'^classifiers.*"Programming Language :: Python :: ' + re.escape(python[1]), PYPROJECT, re.M | re.S
+    )
+
+
+def test_there_is_an_address_in_both_or_in_neither():
+    """Of the source and of reports: the project has no public place yet."""
+    fields = description()
+    urls = re.search(r"^\[project\.urls\]$", PYPROJECT, re.M)
+    assert ("URL" in fields) == ("BugReports" in fields) == (urls is not None)
+
+
+def test_the_citations_say_the_version():
+    cff = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {gradops.__version__}\n" in cff and "\nlicense: MIT\n" in cff
+    assert 'paste("Version", meta$Version)' in (ROOT / "inst" / "CITATION").read_text()
+    title = re.search(r'^title: "(.*)"$', cff, re.M)
+    assert title is not None and title[1] in (ROOT / "inst" / "CITATION").read_text()
+
+
+def test_news_is_by_release():
+    headings = re.findall(r"^# (.*)$", (ROOT / "NEWS.md").read_text(), re.M)
+    assert headings[0].removesuffix(" (unreleased)") == f"gradops {gradops.__version__}"
+    assert headings[-1].startswith("gradops 0.1.0")
+    assert all(re.fullmatch(r"gradops \d+\.\d+\.\d+( \(unreleased\))?", h) for h in headings)
+
+
+def test_no_hint_names_an_index_where_gradops_is_not():
+    """`pip install gradops` would find somebody else's package, or none."""
+    named = re.compile(r"pip install [^`\n]*['\"]?gradops\b(?!/)(?! *@)")
+    files = [
+        *(ROOT / "python" / "gradops").rglob("*.py"),
+        *(ROOT / "R").glob("*.R"),
+        *(ROOT / "docs").glob("*.md"),
+        ROOT / "README.md",
+    ]
+    found = [f"{f.relative_to(ROOT)}: {m[0]}" for f in files for m in named.finditer(f.read_text())]
+    assert found == []
+
+
+def test_what_is_no_part_of_the_r_package_is_left_out():
+    ignored = [re.compile(line, re.I) for line in (ROOT / ".Rbuildignore").read_text().split()]
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("no git repository")
+    top = {name.partition("/")[0] for name in tracked.stdout.split()}
+    kept = {name for name in top - {".Rbuildignore"} if not any(pattern.search(name) for pattern in ignored)}
+    assert kept == {
+        "DESCRIPTION",
+        "LICENSE",
+        "NAMESPACE",
+        "NEWS.md",
+        "R",
+        "README.md",
+        "inst",
+        "man",
+        "tests",
+        "vignettes",
+    }
+
+
+@pytest.mark.slow
+def test_what_the_python_packages_hold(tmp_path):
+    pytest.importorskip("hatchling")
+    for target in ("sdist", "wheel"):
+        build = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path)]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (source,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    with zipfile.ZipFile(wheel) as archive:
+        installed = set(archive.namelist())
+    core = {p.relative_to(ROOT / "python").as_posix() for p in (ROOT / "python" / "gradops").rglob("*.py")}
+    information = f"gradops-{gradops.__version__}.dist-info"
+    papers = {f"{information}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE.md")}
+    assert {name for name in installed if not name.endswith(("py.typed", ".pyi"))} == core | papers
+    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / "python").rglob("*.py")}
+    assert tests | {f"python/{name}" for name in core} <= inside
+    assert {"CITATION.cff", "LICENSE.md", "NEWS.md", "README.md", "pyproject.toml", "tools/versions.csv"} <= inside
+    assert not any(name.startswith(("R/", "man/", ".venv", ".build", "tests/testthat")) for name in inside)
+
+
+@pytest.mark.long
+def test_the_tests_pass_from_the_source_distribution(tmp_path):
+    """In an environment of NumPy and SciPy alone; what needs another library is skipped."""
+    pytest.importorskip("hatchling")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / source.name.removesuffix(".tar.gz")
+    python = str(tmp_path / "venv" / "bin" / "python")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    wanted = [str(folder), "pytest", "pytest-xdist", "hypothesis", "array-api-strict"]
+    subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True)
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run = [python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not long"]
+    ran = subprocess.run(run, cwd=folder, env=clean, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-4000:]
