@@ -122,7 +122,7 @@ recently <- function(table, matches, make, most = 100) {
 # Names in front of those that code uses: of functions that are overloaded or adapted.
 bind_named <- function(front, home, names) {
   for (name in setdiff(names, c(names(front), "", "..."))) {
-    found <- get0(name, envir = home)
+    found <- tryCatch(get0(name, envir = home), error = identity) # an active binding: `F` in R CMD check is an error
     if (is.function(found)) {
       if (is_translated(found, name)) put_in_front(name, front, home)
       if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)

@@ -47,7 +47,8 @@ visit_function <- function(f, notes) {
   for (name in names$all) {
     env <- holder(name, home, notes$attached)
     if (!is.null(env)) {
-      note_variable(name, home, env, notes)
+      value <- tryCatch(get(name, env), error = identity) # an active binding: `F` in R CMD check is an error
+      if (!inherits(value, "error")) note_variable(name, home, env, notes, value)
     } else if (name %in% names$assigned && !is_there(name, home)) {
       add_note(notes, list(name = name, env = home))
     }

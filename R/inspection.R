@@ -76,7 +76,7 @@ summary_tensor <- function(object, ...) {
     return(summary(r_values(object), ...))
   }
   object <- flat(object)
-  middle <- quantile(object, names = FALSE)
+  middle <- stats::quantile(object, names = FALSE)
   figures <- c(middle[1:3], mean(object), middle[4:5])
   with_names(figures, c("Min.", "1st Qu.", "Median", "Mean", "3rd Qu.", "Max."))
 }

@@ -251,3 +251,13 @@ test_that("compiled code that is given a tensor is named", {
   error <- expect_error(gradient(smoothed, c(0.1, 0.2)), class = "gradops_error")
   expect_match(conditionMessage(error$parent %||% error), "compiled code, `BinDist`, which takes R's numbers alone")
 })
+
+test_each("a text that is also the name of a variable whose value is an error is a text: `T` and `F` in R CMD check", {
+  home <- new.env()
+  makeActiveBinding("F", function() stop("F used instead of FALSE"), home)
+  delayedAssign("M", stop("not yet"), assign.env = home)
+  size <- evalq(function(x) norm(x, "F") + 0 * norm(x, "M"), home)
+  x <- matrix(c(0, 3, 0, 4), 2)
+  expect_equal(gradient(size, x), x / 5)
+  expect_equal(as.numeric(jit(size)(x)), 5)
+})
