@@ -2,7 +2,7 @@
 #
 #   function(y) { with_no_grad(print(y)); y^2 }
 #
-# that is inside of the scope, so `p[1]` would be recorded by nobody and `y` a constant for good. In a gradient function,
+# that is inside of the scope, so nobody would record `p[1]`, and `y` be a constant for good. In a gradient function,
 # which runs in a backward pass, it is the same. So what they mention is evaluated before.
 
 # Evaluate the arguments that a function mentions and that nobody has used yet, as R's own `lapply()` does.
@@ -33,7 +33,7 @@ force_mentioned <- function(names, env) {
   }
 }
 
-# The same for a scope that lasts until a frame ends, where it is that of `local()`: the function around goes on after it.
+# The same for a scope that lasts until a frame ends, where that is of `local()`: the function around goes on after it.
 force_before <- function(frame) {
   around <- parent.env(frame)
   f <- called_in(around)
