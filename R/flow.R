@@ -12,8 +12,10 @@
 #' - `function(x, y, upstream)`: `f`'s arguments by their names, then the upstream gradients.
 #'
 #' It returns one tensor (or R numeric) for a function of one argument; for several, a list in the order of the
-#' arguments, or named by them, with `NULL` for an argument without gradient. Operations in it are recorded, so the
-#' second derivative is the derivative of the gradient function.
+#' arguments, or named by them, with `NULL` for an argument without gradient. Where an argument is a list, the gradient
+#' may be a flat list with an entry for each tensor, in their order. Operations in it are recorded, so the second
+#' derivative is the derivative of the gradient function. It may write to `upstream`, and read what is around it: a
+#' derivative that it gives has the derivative by that, too.
 #' @param f A function of tensors.
 #' @param gradient `NULL`, or the gradient as a function of `f`'s arguments and the upstream gradients, such as
 #'   `function(x, y, upstream)`.
