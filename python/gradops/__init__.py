@@ -18,8 +18,8 @@ from .flow import (
 from .functional import grad, value_and_grad
 from .jit import jit
 
-ops.custom_gradient = custom_gradient  # type: ignore[attr-defined]
-ops.stop_gradient = stop_gradient  # type: ignore[attr-defined]
+ops.custom_gradient = custom_gradient
+ops.stop_gradient = stop_gradient
 
 __version__ = "0.1.0"
 __all__ = [

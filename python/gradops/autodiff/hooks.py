@@ -61,7 +61,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
     _check(variable, hook)
     shape = variable.shape
     special = state.special.get(variable.dtype)
-    dtype = None if special is not None else dtypes.canonical(variable.dtype)
+    dtype = "" if special is not None else dtypes.canonical(variable.dtype)
 
     def checked(gradient):
         replaced = hook(gradient)

@@ -80,7 +80,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             hint="`grad(f)` is a function: its value at `x` is `grad(f)(x)`",
             given=TypeOf(argnums),
         )
-    positions = tuple(map(int, positions))
+    positions = tuple([int(i) for i in positions])  # type: ignore[arg-type]
     _checks.check_flags("grad", has_aux=has_aux)
 
     @functools.wraps(f, updated=())

@@ -213,7 +213,7 @@ def _check_arguments(name: str, func, numbers: dict, **flags) -> None:
     check_functions(name, func=func)
     check_flags(name, **flags)
     for argument, value in numbers.items():
-        if value is not None and not (isinstance(value, Real) and not isinstance(value, bool) and value >= 0):
+        if value is not None and not (isinstance(value, Real) and not isinstance(value, bool) and float(value) >= 0):
             raise ArgumentTypeError(
                 f"`{name}`: `{argument}` must be a number of at least 0; got {{value}}.",
                 argument=argument,
