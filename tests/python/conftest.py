@@ -29,27 +29,40 @@ def pytest_sessionfinish():
         engines.write()
 
 
-def absent(error: Exception) -> str | None:
-    """The library that is not installed, where that is what an error says."""
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def absent(error: BaseException | None) -> str | None:
+    """The library that is not installed, where that is what an error, or one that it came of, says."""
+    if error is None:
+        return None
     if isinstance(error, ModuleNotFoundError):
         name = (error.name or "").partition(".")[0]
-    else:
+    elif isinstance(error, BackendError):
         name = "".join(re.findall(r"needs the Python package '(\w+)', which is not installed", str(error)))
+    else:
+        name = ""
     own = name == "gradops" or (Path(__file__).parent / f"{name}.py").exists()
-    return name if name and not own and importlib.util.find_spec(name) is None else None
+    if name and not own and importlib.util.find_spec(name) is None:
+        return name
+    return absent(error.__cause__ or error.__context__)
 
 
 def skipped_without(item):
     """A test that needs a library which is not installed is skipped."""
     try:
         return (yield)
-    except (ModuleNotFoundError, BackendError) as error:
+    except (Exception, pytest.fail.Exception) as error:
         if (name := absent(error)) is None:
             raise
         pytest.skip(f"{name} is not installed")
 
 
-pytest_runtest_setup = pytest.hookimpl(wrapper=True)(skipped_without)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("repository") and not (REPOSITORY / "DESCRIPTION").exists():
+        pytest.skip("it reads the R package, which is not here")
+    return (yield from skipped_without(item))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
 
 
+@pytest.mark.repository
 def test_the_files_named_exist():
     named = re.findall(r"`((?:python|R|tests|tools|docs|benchmarks)/[\w./-]*)`", PAGE.read_text())
     assert len(named) > 20
@@ -21,6 +22,7 @@ def test_the_files_named_exist():
     assert not missing
 
 
+@pytest.mark.repository
 def test_each_name_of_the_r_package_is_given_once():
     """R has one namespace for all files, in which the last of two would win without a word."""
     files = sorted((ROOT / "R").glob("*.R"))
@@ -71,6 +73,7 @@ def test_the_toy_op_its_kernel_and_its_rule():
     assert "the toy works" in run.stdout
 
 
+@pytest.mark.repository
 def test_the_toy_has_an_r_function():
     namespace: dict = {}
     exec(BLOCKS[0].replace("@op\n", ""), namespace)  # its signature is all that the generator reads

@@ -23,6 +23,7 @@ def marked(*values):
     return {"<R>": np.array(values)}
 
 
+@pytest.mark.repository
 def test_generated_r_files_are_current():
     done = subprocess.run([sys.executable, ROOT / "tools/generate_r", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,7 @@ from parity import (
     tape_second,
 )
 
-from gradops import ops
+from gradops import backends, ops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = [
@@ -81,7 +81,7 @@ def test_gradient(case):
         xs = differentiated(case, arguments)
         got = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
         assert [g.dtype for g in got] == [x.dtype for x in xs]
-        for backend in case.native:
+        for backend in filter(backends.installed, case.native):
             f = scalar_function(case, arguments, backend)
             want = native_gradient(f, xs, backend, compiled=not case.by_value)
             for g, w in zip(got, want):
@@ -102,14 +102,17 @@ def test_second_gradient(case):
         xs = differentiated(case, arguments)
         f = scalar_function(case, arguments, "numpy")
         got = tape_second(f, xs)
-        for backend in case.second:
+        second = list(filter(backends.installed, case.second))
+        for backend in second:
             native = scalar_function(case, arguments, backend)
             want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
             for g, w in zip(got, want):
                 np.testing.assert_allclose(
                     g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
                 )
-        if not case.second:
+        if case.second and not second:
+            pytest.skip(f"none of {', '.join(case.second)} is installed")
+        if not second:
             want = finite_difference(lambda points: tape_gradient(f, points), xs)
             for g, w in zip(got, want):
                 np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{case.id}: {arguments}")

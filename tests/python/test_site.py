@@ -43,6 +43,7 @@ def pages() -> types.ModuleType:
 # The index ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.repository
 def test_every_page_is_beside_each_page(pages):
     beside = [name for names in pages.navigation().values() for name in names]
     assert len(beside) == len(set(beside))
@@ -56,6 +57,7 @@ def test_every_page_is_beside_each_page(pages):
     assert {str(path) for path in scripts} == {name for name in pages.pages() if name.startswith("examples/")}
 
 
+@pytest.mark.repository
 def test_every_function_of_r_is_in_the_index(pages):
     listed = {alias for members in pages.r_groups().values() for topic in members for alias in topic.aliases}
     exported = set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
@@ -91,6 +93,7 @@ def heading_anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.repository
 def test_links_between_pages_lead_somewhere(pages):
     count = 0
     for path in pages.pages().values():

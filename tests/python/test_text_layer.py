@@ -211,6 +211,7 @@ def test_the_example_learns_in_37_calls_and_replays_without_a_model(tmp_path):
     assert example["optimise"](text.remembered(None, file)) == found
 
 
+@pytest.mark.repository
 def test_the_pipeline_takes_16_lines_in_each_language():
     root = Path(__file__).parents[2]
     example, vignette = root / "examples" / "text_feedback.py", root / "vignettes" / "text-feedback.Rmd"

@@ -30,6 +30,7 @@ def test_the_tests_that_it_names_exist(file, name):
     assert re.search(rf"^def {name}\(", (ROOT / "tests" / "python" / file).read_text(), re.M)
 
 
+@pytest.mark.repository
 def test_the_files_of_r_exist():
     for file in re.findall(r"`(test-[\w-]+\.R)`", PAGE):
         assert (ROOT / "tests" / "testthat" / file).exists(), file
@@ -44,6 +45,7 @@ def test_its_figures():
 LOWEST = re.compile(r"""["'](numpy|scipy|torch|tensorflow|jax|llvmlite) *>= *([\d.]+)""")
 
 
+@pytest.mark.repository
 def test_the_lowest_versions_are_the_same_everywhere():
     """Of each library, wherever R's package and Python's name one."""
     found = {"R": set(), "pyproject.toml": set()}
