@@ -52,7 +52,9 @@ def staging() -> bool:
 
 def carried():
     """A function that gives a scope in which another thread takes part in this one's transformation, or in none."""
-    current = None if _older or not supported else core.trace_ctx.trace
+    if _older:
+        return traces_older.carried()
+    current = core.trace_ctx.trace if supported else None
     if current is None:
         return contextlib.nullcontext
     return lambda: core.set_current_trace(current)

@@ -64,3 +64,19 @@ def watching(around):
     """As ``traces.watching``, where a transformation is in progress."""
     with core.new_main(_Watching, dynamic=True, around=around, below=older_stack().dynamic.level):
         yield
+
+
+def carried():
+    """As ``traces.carried``."""
+    stack = older_stack()
+
+    @contextlib.contextmanager
+    def scope():
+        state = core.thread_local_state.trace_state
+        before, state.trace_stack = state.trace_stack, stack
+        try:
+            yield
+        finally:
+            state.trace_stack = before
+
+    return scope
