@@ -10,7 +10,10 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = globals()[name] = importlib.import_module(f"scipy.{name}")
-    return module
+    try:
+        if not name.startswith("_"):
+            module = globals()[name] = importlib.import_module(f"scipy.{name}")
+            return module
+    except ModuleNotFoundError:  # what looks at modules, as PyTorch's compiler does, expects an AttributeError
+        pass
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -115,19 +115,26 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         others = Others([y], inputs)
         if not outside:
             read(*edges_of(tracked), *others.found)
+        recorded: tuple = ()
         if not (nested or outside and others.active()):
             watching = outside and others.watched
             alone = not others.found and all(x._node is None for x in inputs)
             derive = gradients.of_leaves if alone else gradients.grad
             with others.watching() if watching else nullcontext():
                 found = derive(y, inputs, retain_graph=watching, materialize_grads=True)
-            if not (watching and others.active()):
+            if watching and others.active():
+                recorded = _recorded(y, inputs)
+            if not (recorded and Others(recorded, inputs).active()):  # what was read may have been made no use of
                 (value,) = owned([y.data], {id(x.data) for x in inputs})
                 return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
-        found = gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
+        found = recorded or _recorded(y, inputs)
         for x in inputs:
             x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
         return y, list(found)
+
+
+def _recorded(y: Variable, inputs: list) -> tuple:
+    return gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
 
 
 def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:

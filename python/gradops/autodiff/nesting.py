@@ -8,6 +8,7 @@ read is watched while it runs; where it was a variable from outside, the pass ru
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 
 from .graph import Node
 from .state import hooks, readers
@@ -24,7 +25,7 @@ class Others:
 
     __slots__ = ("found", "watched", "_seen", "_kept")
 
-    def __init__(self, values: list, inputs: list):
+    def __init__(self, values: Iterable[Variable], inputs: list):
         self._seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
         self._kept: list = []  # as what is seen goes by identity
         self.found: list = []

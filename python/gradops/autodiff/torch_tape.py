@@ -111,7 +111,7 @@ def _make_class(cls: Any, setup_context: Callable | None) -> None:
     members.update({name: staticmethod(getattr(cls, name)) for name in ("vmap", "jvp") if hasattr(cls, name)})
     if hasattr(cls, "generate_vmap_rule"):
         members["generate_vmap_rule"] = cls.generate_vmap_rule
-    cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)  # type: ignore[attr-defined]
+    cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)
 
 
 def once_differentiable(backward: Callable) -> Callable:

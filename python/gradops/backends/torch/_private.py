@@ -94,6 +94,14 @@ NESTED = "a derivative inside another one, by a gradient function that reads a t
 pass_of_engine = private.find(NESTED, "torch.autograd.graph._engine_run_backward")
 """A backward pass that leaves modes on: outputs, their gradients, whether to keep and record the graph, inputs."""
 
+_is_excluded = private.find(NESTED, "torch._C._dispatch_tls_is_dispatch_key_excluded", lambda key: False)
+
+
+def below_autograd() -> bool:
+    """Whether this runs inside an operation, as a ``TorchDispatchMode`` does: nothing is recorded, nor read."""
+    return _is_excluded(torch._C.DispatchKey.AutogradFunctionality)
+
+
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
 """How often a tensor was written to."""

@@ -281,6 +281,10 @@ def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
             return y, gradients, False
         if not others.watched:
             y = again()
+        recorded = torch.autograd.grad(y, inputs, create_graph=True, **how)
+        if not reaches_others([g for g in recorded if g.requires_grad], inputs):  # it read, and made no use of it
+            return y, gradients, False
+        return y, recorded, True
     return y, torch.autograd.grad(y, inputs, create_graph=True, **how), True
 
 

@@ -79,7 +79,7 @@ class Others(TorchFunctionMode):
 
     def read(self, values) -> None:
         """Count what tensors among these values depend on, too."""
-        if not self.found:
+        if not (self.found or _private.below_autograd()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
 
