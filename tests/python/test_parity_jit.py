@@ -78,7 +78,7 @@ def compare(case, backend: str, f, values: list) -> None:
             owners = {owner.name for owner in map(backends.of, flat(wanted)) if owner is not None}
             assert owners <= {"numpy" if case.op == "convert_to_numpy" else backend}
             same(compiled(*given), wanted, case, backend)
-        assert len(compiled.programs) <= 2  # one program for arrays alone is found by two signatures
+        assert len(compiled.programs) <= 1
 
 
 def check_value(case, backend: str, arguments: dict, kinds: str = "biufc") -> None:

@@ -48,25 +48,33 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
 
     Raises:
         JitError: (a RuntimeError) the function branches on values (but on NumPy), converts them to Python numbers or
-            NumPy, or draws from a random generator of NumPy's or Python's that was there before, while it is
-            traced; or its result carries a gradient to a Variable that is no argument, which would be lost. A function
-            that a loop calls did something else the second time.
+            NumPy, or draws from a random generator of NumPy's, Python's or another library's that was there before,
+            while it is traced; it changes what it reads from outside; or its result carries a gradient to a Variable
+            that is no argument, which would be lost. A function that a loop calls did something else the second time.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
             ``static_argnums`` that are no whole numbers.
 
     What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
     another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
-    defaults, attributes of your objects, classes and modules, the arguments of ``functools.partial``; from there the
-    items of lists, tuples, sets, dicts and deques, the ``data`` of a Variable, and the mode, parameters, buffers, parts
-    and forward hooks of torch modules. All are compared by identity, NumPy's arrays, data frames and the like (what has
-    ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents, torch tensors by version and
-    address. This costs a pass over each captured array, but none over those that cannot be written
-    (``x.flags.writeable = False``). What changes at each step is better passed as an argument.
+    defaults, attributes of your objects, classes and modules, also of modules that are imported inside, the arguments
+    of ``functools.partial``, a ``ContextVar``; from there the items of lists, tuples, sets, dicts and deques, the
+    ``data`` of a Variable, and the mode, parameters, buffers, parts and forward hooks of torch modules. Where it asks
+    for attributes by names that it computes (``getattr(x, name)``, ``vars(x)``) all of the objects found are compared;
+    where it names ``os.environ``, all of that. All are compared by identity, NumPy's arrays, data frames and the like
+    (what has ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents, torch tensors by version
+    and address, functions by their code and defaults. This costs a pass over each captured array, but none over those
+    that cannot be written (``x.flags.writeable = False``) and are views of none that can. What changes at each step is
+    better passed as an argument.
 
-    Not compared: what ``f`` itself binds while traced (names, attributes, items), attributes whose name is computed,
-    other objects of libraries, methods of other installed packages, iterators, clocks, files, and writes that torch
-    does not count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the trace's
-    numbers.
+    What ``f`` itself changes at each call of what it reaches (a counter, a moving mean, a list it appends to) is an
+    error that names it, as compiled it would not do so; what it makes once (a cached value) is none.
+
+    Not compared: other objects of libraries, methods of other installed packages, iterators, clocks, files, what
+    ``eval()`` names, and writes that torch does not count (``w.data.mul_(2)``). A random generator that ``f`` makes
+    itself without a seed gives the trace's numbers.
+
+    A function holds up to 256 programs (``MOST`` of ``gradops.jit.compiled``), among them those of the 128 signatures
+    used last; others are compiled anew where they come again.
 
     Gradient:
         The result is differentiable: ``grad(jit(f))`` differentiates ``f``, and variables and tracers go to

@@ -25,6 +25,7 @@ from ..ops._structures import recorder
 from . import emission
 from .array import Place
 from .calls import same
+from .captured import Captured
 from .copies import clones, on_copies, reached, standing_for
 from .program import Program
 
@@ -126,9 +127,12 @@ class Body:
             places.update(zip(a.places, b.places))
         return agree(self.outputs, other.outputs)
 
-    def check_same(self, other: Body) -> None:
-        """Raise a JitError where another trace of the function did something else."""
-        if not self.does_as(other):
+    def check_again(self, function: Callable, examples: Iterable[list], recorded: bool = False) -> None:
+        """Raise a JitError where another trace of the function changes what it reads, or does something else."""
+        captured = Captured(function)
+        again = Body(self.outer, function, examples, recorded)
+        captured.refuse_changes()
+        if not self.does_as(again):
             raise JitError(
                 "a function that a compiled loop calls did something else the second time: it changes what it closes "
                 "over, or looks at what changes.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..ops import control, conversion, elementwise
 from . import native
 from .array import Traced
 from .bodies import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
+from .captured import Captured
 from .program import Program
 
 
@@ -26,7 +28,9 @@ def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
         ArgumentError: functions that give other shapes or dtypes.
     """
     at = outer.written(data_of(index))
+    captured = Captured(functools.partial(list, functions))
     bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
+    captured.refuse_changes()
     kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]
     for other in kinds[1:]:
         if other != kinds[0]:
@@ -116,7 +120,7 @@ def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bo
     condition, body = (Body(outer, f, [values]) for f in functions)
     after = body.values(0)
     for first, f in zip((condition, body), functions):
-        first.check_same(Body(outer, f, [after]))
+        first.check_again(f, [after])
     if recording.get() and (body.edges or any(map(is_active, leaves))):
         if bound is None:
             raise _GradientWithoutBound(

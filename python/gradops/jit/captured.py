@@ -3,20 +3,25 @@
 A trace holds what the function found in closures, global variables and objects: by reference where an array went
 straight into an operation, by value where something was computed from it first, or a branch looked at it. Which, cannot
 be told; so all of it is compared at each call, bindings and items by identity and arrays with a copy. Arrays that
-cannot be written (``x.flags.writeable = False``) and JAX's need no copy.
+cannot be written (``x.flags.writeable = False``, and what they are views of) and JAX's need no copy.
 """
 
 from __future__ import annotations
 
 import array
 import collections
+import contextvars
+import dis
 import functools
 import operator
+import os
 import pickle
 import random
 import sys
+import threading
 import types
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,13 +29,41 @@ import numpy as np
 from .. import _tree, backends
 from ..autodiff.graph import Node
 from ..autodiff.variable import Variable
+from ..errors import JitError
 
 _MISSING = object()
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_STATE = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_PLAIN_CONTAINERS = frozenset((list, set, dict, collections.deque, tuple, frozenset, np.ndarray))
+_METHODS = (types.FunctionType, staticmethod, classmethod, property)
+_PARTS: dict[type, Callable[[Any], Iterable]] = {
+    types.MethodType: operator.attrgetter("__func__", "__self__"),
+    types.BuiltinMethodType: lambda x: [x.__self__],
+    types.MethodWrapperType: lambda x: [x.__self__],
+    functools.partial: operator.attrgetter("func", "args", "keywords"),
+    functools.partialmethod: operator.attrgetter("func", "args", "keywords"),
+    functools.cached_property: lambda x: [x.func],
+    property: operator.attrgetter("fget", "fset", "fdel"),
+    staticmethod: lambda x: [x.__func__],
+    classmethod: lambda x: [x.__func__],
+    operator.attrgetter: lambda x: [part for name in x.__reduce__()[1] for part in name.split(".")],
+    operator.methodcaller: lambda x: x.__reduce__()[1],
+    weakref.ref: lambda x: [x()],
+}
+"""What objects of Python's own that are called, or stand for another, consist of."""
+_ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"))
+"""Functions that read attributes which code does not name."""
+_MAKING = frozenset(("type", "__class__", "copy", "deepcopy", "replace"))
+"""What makes objects of a class that code does not name."""
+_OF_ENVIRONMENT = frozenset(("environ", "getenv"))
+_IMPORTING = frozenset(("import_module", "__import__", "modules"))
+_IMPORTS = dis.opmap["IMPORT_NAME"]
 _LIBRARIES = frozenset(("builtins", "gradops", "numpy", "scipy", "torch", "tensorflow", "jax", "jaxlib", "rpycall"))
 _WITHOUT_TABLES = _LIBRARIES - {"scipy", "builtins"}  # but for sparse matrices, and Python's own arrays
 _NOT_CALLED = frozenset(
-    f"__{name}__" for name in "init new post_init del repr str eq hash setattr delattr getstate setstate".split()
+    f"__{name}__" for name in "init new post_init del repr str setattr delattr getstate setstate".split()
 )
 """Methods that a traced function does not call on an object it finds; they name attributes that it does not read."""
 
@@ -41,128 +74,236 @@ _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_
 
 
 class Captured:
-    """What ``f`` and the functions it calls close over: their bindings, arrays and random generators."""
+    """What ``f`` and the functions it calls close over: their bindings, arrays and random generators.
+
+    What is noted comes with its name, by which :meth:`changes` speaks of it.
+    """
 
     def __init__(self, f: Callable):
-        self.bindings: list[tuple[Callable[[], Any], Any]] = []
-        self.containers: list[tuple[Any, list]] = []
-        self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
-        self.tensors: list[tuple[Any, tuple]] = []
-        self.tables: list[tuple[Any, _Pickled]] = []  # and the like
+        self.cells: list[tuple[types.CellType, Any, str]] = []
+        self.lookups: list[tuple[Mapping, str, Any, str]] = []
+        self.functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
+        self.bindings: list[tuple[Callable[[], Any], Any, str]] = []
+        self.contents: list[tuple[Callable[[Any, Any], bool], Any, Any, str]] = []  # of containers, arrays, tensors
         self.generators: list[Any] = []
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
-        self._queue: list[Any] = [f]
+        self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
         self._names: set[str] = set()  # what all functions call attributes and variables
+        self._asked: set[str] = set()  # attributes that may be absent
+        self._by_any_name = False  # whether one asks for attributes by names that it computes
         self._objects: list[tuple[Any, set]] = []  # with the names of attributes noted
+        self._made: set[type] = set()  # classes of which objects may be made inside
+        self._to_import: set[str] = set()  # modules that are imported inside, and not there yet
         while self._queue or self._more_attributes():
             if self._queue:
-                self._visit(self._queue.pop())
+                self._visit(*self._queue.pop())
 
     def changed(self) -> bool:
         """Whether a binding, an item, an array or a tensor is another than it was."""
-        for get, value in self.bindings:
+        missing = _MISSING
+        for names, name, value, _ in self.lookups:
+            if names.get(name, missing) is not value:
+                return True
+        try:
+            for cell, value, _ in self.cells:
+                if cell.cell_contents is not value:
+                    return True
+        except ValueError:  # empty by now
+            return True
+        for f, code, defaults, keywords in self.functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not keywords:
+                return True
+        for get, value, _ in self.bindings:
             if get() is not value:
                 return True
-        for tensor, version in self.tensors:
-            if _version(tensor) != version:
+        for differs, value, then, _ in self.contents:
+            if differs(value, then):
                 return True
-        for table, then in self.tables:
-            if _Pickled(table).differs(then):
-                return True
-        return any(map(_differs_in_items, self.containers)) or any(map(_differs, self.arrays))
+        return False
 
-    def forget_own_changes(self) -> None:
-        """Compare no more what has been bound anew since: the function itself has done so while traced."""
-        self.bindings = [(get, value) for get, value in self.bindings if get() is value]
-        self.containers = [pair for pair in self.containers if not _differs_in_items(pair)]
+    def changes(self) -> list[str]:
+        """The names of what :meth:`changed`."""
+        return [
+            *[where for names, name, value, where in self.lookups if names.get(name, _MISSING) is not value],
+            *[where for cell, value, where in self.cells if _contents(cell) is not value],
+            *[f.__name__ for f, *then in self.functions if any(map(operator.is_not, _STATE(f), then))],
+            *[where for get, value, where in self.bindings if get() is not value],
+            *[where for differs, value, then, where in self.contents if differs(value, then)],
+        ]
 
-    def random_state(self) -> list:
-        """The states of NumPy's and Python's global generators, and of those found."""
-        return [_comparable(np.random.get_state()), random.getstate(), *map(_state, self.generators)]
+    def refuse_changes(self) -> None:
+        """Raise where something :meth:`changed`, as the function that was traced did it."""
+        if changes := self.changes():
+            names = ", ".join(f"`{name}`" for name in dict.fromkeys(changes))
+            raise JitError(
+                f"a compiled function changed what it reads, or others may read: {names}. Compiled it would not do so "
+                "at each call.",
+                hint="return what is new as a result, and pass it as an argument of the next call (in a loop, as part "
+                "of its state); or change it outside of the compiled function",
+            )
 
-    def _visit(self, value) -> None:
+    def imported(self) -> bool:
+        """Whether a module that is imported inside is there now, and was not."""
+        return not self._to_import.isdisjoint(sys.modules)
+
+    def random_state(self, backend) -> list:
+        """The states of global random generators, and of those found, but of those of the backend that compiles.
+
+        Those are drawn from at each call.
+        """
+        states = [_comparable(np.random.get_state()), random.getstate()]
+        generators, torch = self.generators, sys.modules.get("torch")
+        if torch is not None and not backend.is_tensor_type(torch.Tensor):
+            states.append(torch.get_rng_state().numpy().tobytes())
+        elif torch is not None:
+            generators = [x for x in generators if not isinstance(x, torch.Generator)]
+        return [*states, *map(_state, generators)]
+
+    def _visit(self, value, where: str) -> None:
         """Note what is in ``value``; objects' attributes come last, when all names are known."""
-        if isinstance(value, _PLAIN) or id(value) in self._seen:
+        if id(value) in self._seen:
+            return
+        kind = type(value)
+        if kind is str and value.isidentifier():
+            self._names.add(value)  # it may name an attribute
+        if kind in _PLAIN or isinstance(value, np.generic):
             return
         self._seen[id(value)] = value
         if isinstance(value, Variable):
-            self._bind(functools.partial(getattr, value, "data"))
+            self._bind(functools.partial(getattr, value, "data"), where)
         elif isinstance(value, np.ndarray):
-            if value.dtype == object:
-                self.containers.append((value, _items(value)))
-                self._queue.extend(value.flat)
-            elif value.flags.writeable:
-                self.arrays.append((value, value.copy()))
-        elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
+            self._visit_array(value, where)
+        elif isinstance(value, _GENERATORS) or _is_torch(value, "Generator"):
             self.generators.append(value)
         elif isinstance(value, types.FunctionType):
             self._visit_function(value)
-        elif isinstance(value, types.MethodType):
-            self._queue += [value.__func__, value.__self__]
-        elif isinstance(value, functools.partial):
-            self._queue += [value.func, value.args, value.keywords]
-        elif isinstance(value, property):
-            self._queue.append(value.fget)
-        elif isinstance(value, (staticmethod, classmethod)):
-            self._queue.append(value.__func__)
-        elif isinstance(value, (tuple, frozenset)):
-            self._queue.extend(value)
         elif isinstance(value, _AROUND_OTHERS):
-            self._queue.append(vars(value))
-        elif isinstance(value, (list, set, dict, collections.deque)):
-            self.containers.append((value, _items(value)))
-            self._queue.extend(value.values() if isinstance(value, dict) else value)
+            self._visit_all([vars(value)], where)
+        elif isinstance(value, (list, set, dict, collections.deque, types.MappingProxyType, *_VIEWS)):
+            self.contents.append((_differs_in_items, value, _items(value), f"{where}[...]"))
+            self._visit_all(_items(value), where)
+        elif isinstance(value, (tuple, frozenset)):
+            self._visit_all(value, where)
+        elif isinstance(value, contextvars.ContextVar):
+            self._bind(functools.partial(_in_context, value), value.name)
+        elif kind in _PARTS:
+            self._visit_all(_PARTS[kind](value), where)
         elif _is_tensor(value):
-            self.tensors.append((value, _version(value)))
+            self.contents.append((_is_other_version, value, _version(value), where))
         elif _is_torch_module(value):
             self._visit_torch_module(value)
         else:
             if _holds_tensor(value):
-                self._bind(functools.partial(backends.held, value))
+                self._bind(functools.partial(backends.held, value), where)
             elif _is_table(value):
-                self.tables.append((value, _Pickled(value).kept()))
+                self.contents.append((_differs_pickled, value, _Pickled(value).kept(), where))
             if not _is_library(value):
                 self._visit_object(value)
             elif callable(value):
-                self._queue.append(getattr(value, "__wrapped__", None))
+                self._visit_all([getattr(value, "__wrapped__", None)], where)
+                if _root(kind.__module__) == "gradops":  # a rule of a custom gradient, say
+                    self._visit_all(filter(callable, getattr(value, "__dict__", {}).values()), where)
+            return
+        if kind not in _PLAIN_CONTAINERS and not _in_library(kind.__module__):  # with attributes and methods
+            self._visit_object(value)
+
+    def _visit_all(self, values: Iterable, where: str) -> None:
+        self._queue += [(value, where) for value in values]
+
+    def _visit_array(self, value: np.ndarray, where: str) -> None:
+        if value.dtype == object:
+            self.contents.append((_differs_in_items, value, _items(value), f"{where}[...]"))
+            self._visit_all(value.flat, where)
+        elif _may_change(value):
+            self.contents.append((_differs, value, value.copy(), where))
+        if isinstance(value, np.ma.MaskedArray):
+            self._visit_all([value.mask], where)
 
     def _visit_function(self, f: types.FunctionType) -> None:
         codes = list(_codes(f.__code__))
         names = {name for code in codes for name in code.co_names}
-        self._names |= names | {text for code in codes for text in _texts(code.co_consts)}
+        texts = {text for code in codes for text in _texts(code.co_consts)}
+        self._names |= names | {text for text in texts if text.isidentifier()}
         library = _in_library(f.__module__)
-        for cell in f.__closure__ or ():
-            if not library or callable(_contents(cell)):  # a library's own notes are not the function's
-                self._bind(functools.partial(_contents, cell))
-        self._queue += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+        for cell, name in zip(f.__closure__ or (), f.__code__.co_freevars):
+            value = _contents(cell)
+            if value is _MISSING:
+                self._bind(functools.partial(_contents, cell), name)
+            elif not library or callable(value):  # a library's own notes are not the function's
+                self.cells.append((cell, value, name))
+                self._queue.append((value, name))
+        self._visit_all([f.__defaults__, f.__kwdefaults__], f"{f.__name__}.__defaults__")
         if not library:
             self._objects.append((f, set()))
-            for name in names:
-                if name in f.__globals__:
-                    self._bind(functools.partial(f.__globals__.get, name, _MISSING))
-        self._queue.append(getattr(f, "__wrapped__", None))
+            self.functions.append((f, *_STATE(f)))
+            for name in names | texts if "globals" in names else names:
+                if name in f.__globals__ or "NameError" in names:
+                    self._look_up(f.__globals__, name, name)
+            if "AttributeError" in names:
+                self._asked |= names
+            if not names.isdisjoint(("getattr", "hasattr")):
+                self._asked |= texts
+            if not names.isdisjoint(_ASKING) or any(map(_computes_names, codes)):
+                self._by_any_name = True
+            if not names.isdisjoint(_OF_ENVIRONMENT):
+                self._bind(_environment, "os.environ")
+            self._visit_imports(f, codes, names, texts)
+        self._visit_all([getattr(f, "__wrapped__", None)], f.__name__)
+
+    def _visit_imports(self, f: types.FunctionType, codes: list, names: set[str], texts: set[str]) -> None:
+        """Note the modules that are imported inside."""
+        found = set(texts) if not names.isdisjoint(_IMPORTING) else set()
+        if any(_IMPORTS in code.co_code[::2] for code in codes):
+            package, within = f.__globals__.get("__package__") or "", {""}
+            while package:  # where relative names start
+                within |= {package}
+                package = package.rpartition(".")[0]
+            found |= {f"{start}.{name}".strip(".") for start in within for name in (*names, "")}
+        for name in filter(None, found):
+            if name not in sys.modules:
+                self._to_import.add(name)
+            elif not _in_library(name):
+                self._look_up(sys.modules, name, name)
 
     def _visit_object(self, value) -> None:
         self._objects.append((value, set()))
-        if isinstance(value, (type, types.ModuleType)):
+        if isinstance(value, types.ModuleType):
+            return
+        if isinstance(value, type):
+            self._visit_methods(value, made=True)
             return
         if callable(value):
-            self._queue.append(type(value).__call__)
-        for kind in self._users_classes(type(value)):
-            self._queue += [
-                method
-                for name, method in vars(kind).items()
-                if name.startswith("__") and name not in _NOT_CALLED and isinstance(method, types.FunctionType)
-            ]
+            self._visit_all([type(value).__call__], type(value).__name__)
+        self._visit_methods(type(value), made=False)
+
+    def _visit_methods(self, kind: type, made: bool) -> None:
+        """Note what Python calls of a class, and what a library's base class may call.
+
+        Args:
+            made: whether objects of it may be made inside.
+        """
+        if made:
+            self._made.add(kind)
+        users = self._users_classes(kind)
+        by_base = any(k not in users and k is not object and not _of_python(k.__module__) for k in kind.__mro__)
+        for owner in users:
+            for name, method in vars(owner).items():
+                called = made or name not in _NOT_CALLED and not _is_of_fields(owner, method)
+                special = name.startswith("__") and called and isinstance(method, types.FunctionType)
+                if special or by_base and isinstance(method, _METHODS):
+                    self._queue.append((method, owner.__name__))
 
     def _visit_torch_module(self, module) -> None:
         """Note its mode, parameters, buffers, parts and forward hooks; of torch's own modules all attributes."""
-        attributes = vars(module)
-        self._queue += [attributes[name] for name in _OF_TORCH_MODULES]
+        attributes, kind = vars(module), type(module).__name__
+        for name in _OF_TORCH_MODULES:
+            self._visit_all([attributes[name]], f"{kind}.{name}")
+            for part, value in attributes[name].items():
+                self._queue.append((value, f"{kind}.{part}"))
         if _is_library(module):
-            self.containers.append((attributes, _items(attributes)))
-            self._queue += [part for name, part in attributes.items() if not name.startswith("_")]
+            self.contents.append((_differs_in_items, attributes, _items(attributes), f"{kind}.__dict__"))
+            self._visit_all([part for name, part in attributes.items() if not name.startswith("_")], kind)
         else:
             self._names |= {"forward", "training"}
             self._visit_object(module)
@@ -173,24 +314,39 @@ class Captured:
         for value, noted in list(self._objects):
             kinds = self._users_classes(value if isinstance(value, type) else type(value))
             own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
-            for attributes in (own, *map(vars, kinds)):
-                for name in self._names.intersection(attributes) - noted:
+            absent = set() if isinstance(value, (types.ModuleType, types.FunctionType)) else self._asked
+            for attributes in (own, *map(vars, kinds), absent):
+                for name in self._named(attributes) - noted:
                     found = True
                     noted.add(name)
                     self._bind_attribute(value, name, own, kinds)
+            if self._by_any_name and own and None not in noted:
+                noted.add(None)
+                self.contents.append((_differs_in_items, own, _items(own), f"{_name_of(value)}.__dict__"))
+            if kinds and kinds[0] not in self._made and not _MAKING.isdisjoint(self._names):
+                found = True
+                self._visit_methods(kinds[0], made=True)
         return found
 
+    def _named(self, attributes: Collection[str]) -> set[str]:
+        named = self._names.intersection(attributes)
+        return {n for n in attributes if not n.startswith("__")} | named if self._by_any_name else named
+
     def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
-        if name in own:
-            self._bind(functools.partial(own.get, name, _MISSING))
+        where = f"{_name_of(value)}.{name}"
+        if isinstance(value, threading.local):  # whose `__dict__` is another in each thread
+            self._bind(functools.partial(getattr, value, name, _MISSING), where)
             return
-        for kind in kinds:  # not the first alone, as `super()` reaches the others
-            if name in vars(kind):
-                self._bind(functools.partial(vars(kind).get, name, _MISSING))
+        if name in own:
+            self._look_up(own, name, where)
+            return
+        having = [i for i, kind in enumerate(kinds) if name in vars(kind)]
+        for kind in kinds[: having[-1] + 1 if having else 1]:  # not the first alone, as `super()` reaches the others
+            self._look_up(vars(kind), name, where)
             if isinstance(vars(kind).get(name), types.MemberDescriptorType) and not isinstance(value, type):
-                self._bind(functools.partial(getattr, value, name, _MISSING))
+                self._bind(functools.partial(getattr, value, name, _MISSING), where)
         if hasattr(value, "__dict__") and not isinstance(value, type):  # where an attribute could hide the class's
-            self._bind(functools.partial(own.get, name, _MISSING))
+            self._look_up(own, name, where)
 
     def _users_classes(self, kind: type) -> list[type]:
         """The classes of ``kind`` whose methods are looked into: not a library's, nor another installed package's."""
@@ -200,10 +356,15 @@ class Captured:
             if not _in_library(k.__module__) and (_root(k.__module__) == self._package or not _installed(k.__module__))
         ]
 
-    def _bind(self, get: Callable[[], Any]) -> None:
+    def _look_up(self, names: Mapping, name: str, where: str) -> None:
+        value = names.get(name, _MISSING)
+        self.lookups.append((names, name, value, where))
+        self._queue.append((value, where))
+
+    def _bind(self, get: Callable[[], Any], where: str) -> None:
         value = get()
-        self.bindings.append((get, value))
-        self._queue.append(value)
+        self.bindings.append((get, value, where))
+        self._queue.append((value, where))
 
 
 def lost_gradient(result) -> bool:
@@ -236,25 +397,80 @@ def _inner(f):
     return f
 
 
+def _name_of(value) -> str:
+    named = isinstance(value, (type, types.ModuleType, types.FunctionType))
+    return value.__name__ if named else type(value).__name__
+
+
+def _is_of_fields(kind: type, method) -> bool:
+    """Whether ``dataclasses`` made a method, as of comparisons, which names all fields."""
+    code = getattr(method, "__code__", None)
+    return "__dataclass_fields__" in vars(kind) and code is not None and code.co_filename == "<string>"
+
+
 def _items(container) -> list:
     if isinstance(container, np.ndarray):
         return container.ravel().tolist()
-    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+    is_mapping = isinstance(container, (dict, types.MappingProxyType))
+    return [*container, *container.values()] if is_mapping else list(container)
 
 
-def _differs_in_items(pair: tuple[Any, list]) -> bool:
-    container, then = pair
+def _differs_in_items(container, then: list) -> bool:
     now = _items(container)
     return len(now) != len(then) or not all(map(operator.is_, now, then))
 
 
+def _may_change(x: np.ndarray) -> bool:
+    """Whether an array, or what it is a view of, can be written."""
+    at: Any = x
+    while isinstance(at, np.ndarray):
+        if at.flags.writeable:
+            return True
+        at = at.base
+    return at is not None and not isinstance(at, bytes)
+
+
+def _in_context(variable: contextvars.ContextVar):
+    try:
+        return variable.get()
+    except LookupError:
+        return _MISSING
+
+
+def _environment() -> str:
+    """One and the same object as long as no environment variable changes."""
+    return sys.intern(repr(sorted(os.environ.items())))
+
+
 def _texts(constants) -> Iterator[str]:
-    """The names among constants, as of ``getattr(x, "name")``."""
+    """The texts among constants, which may be names, as of ``getattr(x, "name")``."""
     for constant in constants:
-        if isinstance(constant, str) and constant.isidentifier():
+        if isinstance(constant, str):
             yield constant
         elif isinstance(constant, tuple):
             yield from _texts(constant)
+
+
+def _computes_names(code: types.CodeType) -> bool:
+    """Whether code uses ``getattr`` or ``hasattr`` but to call it with a name that is written there."""
+    if {"getattr", "hasattr"}.isdisjoint(code.co_names):
+        return False
+    since: list[dis.Instruction] | None = None  # the instructions since one of them was taken
+    for step in dis.get_instructions(code):
+        if step.argval in ("getattr", "hasattr"):
+            if since is not None:
+                return True
+            since = []
+        elif since is not None and step.opname not in ("PRECALL", "PUSH_NULL"):
+            since.append(step)
+            if step.opname.startswith("CALL"):
+                if step.argval not in (2, 3) or len(since) < step.argval:
+                    return True
+                name = since[-step.argval]  # the second argument
+                if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
+                    return True
+                since = None
+    return since is not None
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -276,8 +492,12 @@ def _root(module: str | None) -> str:
 
 
 def _in_library(module: str | None) -> bool:
+    return _root(module) in _LIBRARIES or _of_python(module)
+
+
+def _of_python(module: str | None) -> bool:
     root = _root(module)
-    return root in _LIBRARIES or root in sys.stdlib_module_names and root != "__main__"
+    return root in sys.stdlib_module_names and root != "__main__"
 
 
 def _is_library(value) -> bool:
@@ -294,9 +514,14 @@ def _installed(module: str) -> bool:
     return "site-packages" in path or "dist-packages" in path
 
 
-def _is_tensor(value) -> bool:
+def _is_torch(value, name: str) -> bool:
+    """Whether it is of a class of PyTorch, which is not imported for that."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor) and not value.is_inference()
+    return torch is not None and isinstance(value, getattr(torch, name))
+
+
+def _is_tensor(value) -> bool:
+    return _is_torch(value, "Tensor") and not value.is_inference()
 
 
 def _is_torch_module(value) -> bool:
@@ -346,6 +571,10 @@ class _Pickled:
         return self.text != then.text or any(not np.array_equal(now, before) for now, before in pairs)
 
 
+def _differs_pickled(table, then: _Pickled) -> bool:
+    return _Pickled(table).differs(then)
+
+
 def _numbers(value) -> list[np.ndarray]:
     try:
         return [np.asarray(value)]
@@ -361,9 +590,12 @@ def _version(tensor) -> tuple:
         return tensor._version, 0
 
 
-def _differs(pair: tuple[np.ndarray, np.ndarray]) -> bool:
+def _is_other_version(tensor, then: tuple) -> bool:
+    return _version(tensor) != then
+
+
+def _differs(now: np.ndarray, then: np.ndarray) -> bool:
     """Whether an array has other bits than its copy, in whatever order in memory."""
-    now, then = pair
     if now.shape != then.shape or now.dtype != then.dtype:
         return True
     if now.dtype.kind in "fiu" and now.itemsize in (1, 2, 4, 8):
@@ -377,6 +609,8 @@ def _state(generator):
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
         return _comparable(generator.get_state())
+    if _is_torch(generator, "Generator"):
+        return generator.get_state().numpy().tobytes()
     return repr(generator.bit_generator.state)
 
 

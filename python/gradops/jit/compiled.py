@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gc
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +24,40 @@ from .recorder import Recorder
 from .traced import Traced, register
 
 _NUMBERS = (bool, int, float, complex)
-_MOST = 256
-"""How many programs are held; a number that is another at each call would make ever more."""
+MOST = 256
+"""How many programs a function holds; a number or a shape that is another at each call would make ever more."""
+
+
+class Programs(dict):
+    """What a function compiled, by signature: the last ``MOST / 2`` that were used, and at most as many before.
+
+    Those used of late are found without noting that they were used, as each call looks here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.older: dict[Any, Callable] = {}
+
+    def find(self, key) -> Any:
+        """The program of a signature, used from now on; None where there is none."""
+        program = self.get(key)
+        if program is None and (program := self.older.pop(key, None)) is not None:
+            self[key] = program
+        return program
+
+    def __setitem__(self, key, program) -> None:
+        if len(self) >= MOST // 2:
+            self.older = dict(self)
+            super().clear()
+        super().__setitem__(key, program)
+
+    def clear(self) -> None:
+        super().clear()
+        self.older.clear()
+
+    def all(self) -> list:
+        """Those held, the ones used last at the end."""
+        return [*self.older.values(), *self.values()]
 
 
 class Compiled:
@@ -45,7 +78,7 @@ class Compiled:
         self.static = static
         self.analyse = analyse
         self.derived: dict[str, Compiled] = {}
-        self.programs: dict[Any, Callable] = {}
+        self.programs = Programs()
         self.captured: Captured | None = None
 
     def __call__(self, *args, **kwargs):
@@ -84,14 +117,14 @@ class Compiled:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
         if not self.programs:
             return "not compiled yet: it is at the first call"
-        return "\n".join({id(p): p.explained() for p in self.programs.values()}.values())  # type: ignore[attr-defined]
+        return "\n".join(p.explained() for p in self.programs.all())
 
     def __repr__(self) -> str:
-        count = len({id(p) for p in self.programs.values()})
+        count = len(self.programs.all())
         return f"<gradops jit of {_title(self.f)}, {count} {'program' if count == 1 else 'programs'}>"
 
     def _repr_html_(self) -> str:
-        found: list[Any] = list({id(p): p for p in self.programs.values()}.values())
+        found = self.programs.all()
         shown = [_html.verbatim(program.explained()) for program in found] or [_html.verbatim(self.explain())]
         for program in found:
             if hasattr(program, "source"):
@@ -109,17 +142,14 @@ class Compiled:
         return self._program(Signature(args, {}, self.static))
 
     def _program(self, signature: Signature) -> Callable:
-        program = self.programs.get(signature.key)
+        program = self.programs.find(signature.key)
         return self._compile(signature) if program is None else program
 
     def _compile(self, signature: Signature) -> Callable:
-        if len(self.programs) >= _MOST:
-            del self.programs[next(iter(self.programs))]
-
         arguments = signature.arguments()
 
         def f(*tensors):
-            return self._traced(*arguments(tensors))
+            return self._traced(signature.backend, *arguments(tensors))
 
         if not signature.recordable:
             program: Any = _by_library(signature.backend, f)
@@ -134,20 +164,27 @@ class Compiled:
 
             program = Branching(program, functools.partial(trace, f), function)
         self.programs[signature.key] = program
-        if signature.is_of_arrays:
-            self.programs[_of_arrays(signature.args)] = program
         return program
 
-    def _traced(self, args: list, kwargs: dict):
+    def _traced(self, backend, args: list, kwargs: dict):
         """``f``, which is called to be traced only.
 
+        Where that changed what the function reads it is called again, as what is made once is there by then (a cached
+        value, an imported module).
+
         Raises:
-            JitError: random numbers were drawn, or the result carries a gradient to what is no argument.
+            JitError: random numbers were drawn, or the result carries a gradient to what is no argument; the second
+                call changed what the function reads, too.
         """
         captured = Captured(self.f)
-        before = captured.random_state()
+        random_state = functools.partial(captured.random_state, backend)
+        before = random_state()
         result = self.f(*args, **kwargs)
-        if captured.random_state() != before:
+        if captured.changed() or captured.imported():
+            captured = Captured(self.f)
+            result = self.f(*args, **kwargs)
+            captured.refuse_changes()
+        if random_state() != before:
             raise JitError(
                 "a compiled function drew random numbers while it was traced; they would be the same at each call.",
                 hint="draw them outside and pass them as an argument",
@@ -158,7 +195,6 @@ class Compiled:
                 "the gradient would be lost.",
                 hint="pass the variable as an argument, or use `variable.detach()`",
             )
-        captured.forget_own_changes()
         self.captured = captured
         return result
 
@@ -209,12 +245,12 @@ class Signature:
             return
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
-        self.is_of_arrays = not kwargs and not self.static and all(type(x) is np.ndarray for x in args)
         compared = [_compared(args[i], i) for i in self.static]
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
         self.recordable = self.backend.is_tensor_type(np.ndarray)
-        shapes = [(x.shape, x.dtype) for x in self.tensors] if self.recordable else []
-        self.key = (self.backend.name, self.form, *compared, config.floatx(), config.epsilon(), *shapes)
+        self.key = _of_arrays(self.tensors)
+        if not self.recordable or len(self.tensors) != len(args) or not all(map(operator.is_, self.tensors, args)):
+            self.key = (self.backend.name, self.form, *compared, *self.key)
 
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""

@@ -37,7 +37,7 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
         body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
     if not is_recorded:
         read(*body.edges, *edges_of(given))
-    body.check_same(Body(outer, f, (body.values(0), at_second), is_recorded))
+    body.check_again(f, (body.values(0), at_second), is_recorded)
     loop = Loop(body, len(carry), count, reverse, is_recorded)
     results = _call(outer, loop, state, through, body.held)
     if is_recorded:

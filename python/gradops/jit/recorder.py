@@ -8,6 +8,7 @@ from .. import backends
 from . import branches, loops
 from .array import Traced
 from .bodies import data_of
+from .captured import Captured
 from .program import Program
 
 FEWEST = 4
@@ -40,9 +41,11 @@ class Recorder:
             return branches.fori_loop(self.program, step, leaves, lower, upper)
         if self.unrolled or upper - lower < FEWEST:
             return NotImplemented
+        captured = Captured(step)
         try:
             return loops.fori_loop(self.program, step, leaves, lower, upper)
-        except Exception:  # what looks at the number, or changes what it closes over, in Python or in R, is written out
+        except Exception:  # what looks at the number, or changes what it closes over in R, is written out
+            captured.refuse_changes()  # which it did while that was tried
             return NotImplemented
 
     def branch(self, op: str, index, functions: list[Callable]):
