@@ -73,15 +73,20 @@ class Others(TorchFunctionMode):
 
     def __init__(self, ys, inputs):
         super().__init__()
-        self.inputs, self._seen, self._passing = inputs, set(map(_node, inputs)), False
+        self.inputs, self._seen = inputs, set(map(_node, inputs))
+        self._passing, self._hooks = False, None
         self.found = _reaches_others(ys, inputs, self._seen)
         self.watched = any(isinstance(node, BackwardCFunction) for node in self._seen)
 
     def read(self, values) -> None:
         """Count what tensors among these values depend on, too."""
-        if not (self.found or _private.below_autograd()):
+        if not (self.found or _private.below_autograd() or self._recomputing()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
+
+    def _recomputing(self) -> bool:
+        """Whether a checkpoint runs its function again, from leaves of its own: what that reads the value has read."""
+        return self._passing and _private.top_saved_hooks(True) != self._hooks
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -100,7 +105,7 @@ class Others(TorchFunctionMode):
         outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
         weights = [None] * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
         weights = [torch.ones_like(y) if w is None else w for w, y in zip(weights, outputs)]
-        self._passing = True
+        self._passing, self._hooks = True, _private.top_saved_hooks(True)
         try:
             with self:
                 found = _private.pass_of_engine(outputs, tuple(weights), bool(retain_graph), False, inputs, True, False)
