@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 
@@ -214,6 +215,50 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
             check_at(x * factor)
     assert ways(both) == guards.MOST
     assert len([w for w in seen if "now another" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: int(x[0] + 1),
+        lambda x: int(x[0] > 1),
+        lambda x: math.floor(x[0]),
+        lambda x: math.ceil(x[0]),
+        lambda x: math.trunc(x[1]),
+        lambda x: round(x[0]),
+        lambda x: [5, 6, 7, 8, 9][int(np.abs(x[0]))],
+        lambda x: len(range(np.argmax(x))),
+        lambda x: 2 if np.allclose(x[:2], [1.2, 0.5]) else 3,
+        lambda x: 2 if np.allclose(b=x[0], a=1.2, rtol=0.1) else 3,
+        lambda x: 2 if np.isclose(x[0], 1.2) else 3,
+        lambda x: 2 if np.array_equal(x, POINTS[0]) else 3,
+        lambda x: 2 if np.array_equal([np.nan, 1.0], x / x, equal_nan=True) else 3,
+        lambda x: 2 if np.array_equal(x, [1.0]) else 3,
+    ],
+)
+def test_whole_numbers_and_questions_are_decisions(ask):
+    def f(x):
+        return ops.sum(x**2) * ask(x)
+
+    compiled = jit(f)
+    with np.errstate(invalid="ignore"):
+        for x in (*POINTS, *POINTS, -POINTS[0]):
+            np.testing.assert_allclose(compiled(x), f(x))
+
+
+POINTS = [np.array([1.2, 0.5]), np.array([2.3, 3.7]), np.array([0.0, 1.0])]
+
+
+def test_what_is_no_whole_number_is_numpys_error():
+    for x, error in ((np.nan, ValueError), (np.inf, OverflowError)):
+        with pytest.raises(error):
+            jit(lambda x: x * int(x))(np.array(x))
+    with pytest.raises(TypeError):
+        jit(lambda x: x * range(3)[x])(np.array(1.0))
+    compiled = jit(lambda x: x * int(x))
+    assert compiled(np.array(2.5)) == 5
+    with pytest.raises(ValueError):
+        compiled(np.array(np.nan))
 
 
 def test_where_it_must_not_look_it_says_so():

@@ -39,18 +39,20 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
         ``while_loop()`` are one step each, of any length; the functions given to them are called two or three times,
         to be traced.
 
-    On NumPy ``f`` may branch on values (``if x > 0``, ``while``, ``assert``) and take elements by masks (``x[x > 0]``,
-    ``nonzero``): a program holds for arguments with which ``f`` would go the same way, which it looks for at each call
-    before it gives results, and ``f`` is traced again for another way. Up to 32 ways of one signature are
-    compiled, as long as those that are there come again; where ``f`` goes another it runs uncompiled, with one
-    RuntimeWarning. (Guards, as of trace compilers:
-    https://doi.org/10.1145/1565824.1565827.) Not in the functions that ``ops.scan()`` and its kin call.
+    On NumPy ``f`` may branch on values (``if x > 0``, ``while``, ``assert``, ``np.allclose()``), make whole numbers
+    of them (``int()``, ``math.floor()``, ``range(n)``) and take elements by masks (``x[x > 0]``, ``nonzero``): a
+    program holds for arguments with which ``f`` would go the same way, which it looks for at each call before it
+    gives results, and ``f`` is traced again for another way. Up to 32 ways of one signature are compiled, as long
+    as those that are there come again; where ``f`` goes another it runs uncompiled, with one RuntimeWarning.
+    (Guards, as of trace compilers: https://doi.org/10.1145/1565824.1565827.) Not in the functions that
+    ``ops.scan()`` and its kin call.
 
     Raises:
-        JitError: (a RuntimeError) the function branches on values (but on NumPy), converts them to Python numbers or
-            NumPy, or draws from a random generator of NumPy's, Python's or another library's that was there before,
-            while it is traced; it changes what it reads from outside; or its result carries a gradient to a Variable
-            that is no argument, which would be lost. A function that a loop calls did something else the second time.
+        JitError: (a RuntimeError) the function branches on values (but on NumPy), converts them to Python
+            numbers (but for ``int()`` on NumPy) or arrays, or draws from a random generator of NumPy's,
+            Python's or another library's that was there before, while it is traced; it changes what it reads
+            from outside; or its result carries a gradient to a Variable that is no argument, which would be
+            lost. A function that a loop calls did something else the second time.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
             ``static_argnums`` that are no whole numbers.
 

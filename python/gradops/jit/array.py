@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -59,13 +60,39 @@ class Traced:
             "static",
         )
 
-    __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = refuse
+    __float__ = __complex__ = __array__ = item = tolist = numpy = refuse
     _constant = refuse
 
     def __bool__(self) -> bool:
         value = bool(self.value)
         self.program.look(self if self.dtype == bool else ops.not_equal(self, 0))
         return value
+
+    def __int__(self) -> int:
+        """A whole number, with which alone the program holds."""
+        if self.dtype.kind == "c" or self.size != 1:
+            return int(self.value)  # NumPy's error
+        return int(self._looked(ops.trunc))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            return operator.index(self.value)  # NumPy's error
+        return int(self._looked(None))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(self._looked(ops.floor))
+
+    def __ceil__(self) -> int:
+        return int(self._looked(ops.ceil))
+
+    def _looked(self, op):
+        """The value of what an op makes of the array; NumPy's error where it is no whole number."""
+        whole = self if op is None or self.dtype.kind in "iub" else op(self)
+        int(whole.value)  # raises for what is none
+        return self.program.look(whole)
 
     def _described(self):
         return self.value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,36 @@ def _lifted(value, program: Program):
     return value
 
 
+def _array_equal(a1, a2, equal_nan=False):
+    a1, a2 = (x if isinstance(x, Traced) else np.asarray(x) for x in (a1, a2))
+    if a1.shape != a2.shape:
+        return False
+    same = ops.equal(a1, a2)
+    if equal_nan:
+        same = ops.logical_or(same, ops.logical_and(ops.not_equal(a1, a1), ops.not_equal(a2, a2)))
+    return ops.all(same)
+
+
+def _close(op: Callable) -> Callable:
+    return lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: op(a, b, rtol, atol, equal_nan)
+
+
+_QUESTIONS = {np.allclose: _close(ops.allclose), np.isclose: _close(ops.isclose), np.array_equal: _array_equal}
+"""NumPy's functions that ask for values, written down; the answer is a traced truth value, as of ``x > 0``."""
+
+
+def _answering(array_function: Callable) -> Callable:
+    """How NumPy's functions are called on traced arrays, with those that ask for values."""
+
+    def call(self, function, types, arguments, keywords):
+        question = _QUESTIONS.get(function)
+        if question is None:
+            return array_function(self, function, types, arguments, keywords)
+        return question(*arguments, **keywords)
+
+    return call
+
+
 @functools.cache
 def register() -> None:
     """Make traced arrays a backend and give them operators."""
@@ -214,5 +245,7 @@ def register() -> None:
     backends.register("traced", sys.modules[__name__], root="gradops")
     operators.give(Traced)
     numpy_functions.give(Traced, JitError)
+    kind: Any = Traced
+    kind.__array_function__ = _answering(kind.__array_function__)
     for name, op in operators.BINARY.items():
         setattr(Traced, f"__i{name}__", _in_place(op))
