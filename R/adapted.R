@@ -124,7 +124,7 @@ bind_named <- function(front, home, names) {
   for (name in setdiff(names, c(names(front), "", "..."))) {
     found <- tryCatch(get0(name, envir = home), error = identity) # an active binding: `F` in R CMD check is an error
     if (is.function(found)) {
-      if (is_translated(found, name) || has_new_methods(found, name, home)) put_in_front(name, front, home)
+      if (is_translated(found, name)) put_in_front(name, front, home)
       if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)
     }
   }
@@ -140,7 +140,7 @@ put_in_front <- function(name, front, home) {
     }
     now <- get(name, envir = home)
     if (!identical(now, last)) {
-      made <<- if (is.function(now) && has_new_methods(now, name, home)) copy_of(now) else translated(now, name)
+      made <<- translated(now, name)
       last <<- now
     }
     made
@@ -153,28 +153,18 @@ translated <- function(found, name) {
   if (!is.function(found)) {
     return(found)
   }
-  if (is_users_generic(found)) {
-    return(generic_aware(found))
-  }
-  overload_of(found, name) %||% tensor_aware(found)
+  overload <- overload_of(found, name)
+  if (!is.null(overload)) overload else if (is_users_generic(found)) generic_aware(found) else tensor_aware(found)
 }
 
 is_translated <- function(found, name) {
   overload <- overload_of(found, name)
-  is_users_generic(found) || if (is.null(overload)) is_adaptable(found) else !identical(overload, found)
+  if (is.null(overload)) is_adaptable(found) || is_users_generic(found) else !identical(overload, found)
 }
 
-# A generic of S4, which has its methods in its environment, some of them the user's.
+# A generic of S4, which has its methods in its environment.
 is_users_generic <- function(f) {
-  if (!inherits(f, "standardGeneric")) {
-    return(FALSE)
-  }
-  is_of_user <- function(method) {
-    home <- environment(method)
-    top <- if (!is.null(home)) topenv(home)
-    !is.null(top) && !(isNamespace(top) && getNamespaceName(top) %in% c(own_packages, left_packages))
-  }
-  any(vapply(as.list(environment(f)$.MTable, all.names = TRUE), is_of_user, NA))
+  inherits(f, "standardGeneric") && !attr(f, "package") %in% c(own_packages, left_packages)
 }
 
 generic_aware <- function(f) {
@@ -185,16 +175,7 @@ generic_aware <- function(f) {
     front[[table]] <- list2env(lapply(methods, tensor_aware), parent = parent.env(home[[table]]))
   }
   environment(f) <- front
-  with_code(f, as.list(formals(f)), with_dispatch(body(f), standard_generic(f)), front)
-}
-
-with_dispatch <- function(code, dispatch) {
-  if (is_call_of(code, "standardGeneric")) {
-    as.call(list(dispatch))
-  } else {
-    if (is.call(code)) code[] <- lapply(code, with_dispatch, dispatch)
-    code
-  }
+  f
 }
 
 overload_of <- function(found, name) {
@@ -204,8 +185,7 @@ overload_of <- function(found, name) {
   if (is_of_rtmb(found)) {
     return(rtmb_function(found, name))
   }
-  known <- c("base", "stats", "utils", "methods", "gradops", "Matrix", "rlang")
-  if (is.primitive(found) || package_of(found) %in% known) {
+  if (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")) {
     name <- own_name(found, name)
     if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
   }
@@ -216,9 +196,7 @@ own_name <- function(found, name) {
   home <- environment(found)
   if (inherits(found, "genericFunction")) {
     as.character(attr(found, "generic"))
-  } else if (is.null(home)) {
-    primitive_name(found)
-  } else if (nzchar(name) && identical(home[[name]], found)) {
+  } else if (is.null(home) || nzchar(name) && identical(home[[name]], found)) {
     name
   } else {
     recently(
@@ -230,11 +208,6 @@ own_name <- function(found, name) {
       }
     )$name
   }
-}
-
-# What R calls a primitive function.
-primitive_name <- function(f) {
-  sub(".*\\.Primitive\\(\"(.*)\"\\)$", "\\1", base::deparse(f)[1L])
 }
 
 renamed <- new.env(parent = emptyenv())

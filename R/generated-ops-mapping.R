@@ -43,18 +43,18 @@ op_map <- function(xs, f) {
   several(call_op("map", operand(f), operand(xs)))
 }
 
-#' `function` of each row of `elements`, all at once where the library can, stacked
+#' `f` of each row of `elements`, all at once where the library can, stacked
 #'
 #' `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it; where they cannot (a function that looks at values,
 #'   variables) and on NumPy it is [op_map()], which may call the function again.
 #'
 #' @param elements Tensors whose rows, along the first dimension, are gone through.
-#' @param f See above.
-#' @returns What `function` gives, with a new first dimension.
+#' @param f A function of a row: of a structure like `elements`, without the first dimension.
+#' @returns What `f` gives, with a new first dimension.
 #' @section Errors:
 #' - `gradops_error_shape`: `elements` of different sizes, or without a first dimension.
 #' @section Gradient:
-#' Through every call, to `elements` and what `function` closes over.
+#' Through every call, to `elements` and what `f` closes over.
 #' @seealso [op_map()], one after the other; [op_vectorize()].
 #' @examplesIf gradops_available()
 #' # a gradient for each example

@@ -35,7 +35,7 @@ is_text <- function(x) {
 # What base R's `f` makes of the arguments, recorded where a text variable is among them.
 on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
-  values <- lapply(arguments, function(x) if (is_tensor(x)) words_of_tensor(x, name) else x)
+  values <- lapply(arguments, function(x) if (is_tensor(x)) as.character(x) else x)
   result <- finish(do.call(name, values, envir = baseenv()))
   if (length(texts) == 0 || !is.character(result) || length(result) == 0) {
     return(result)
@@ -71,13 +71,7 @@ sprintf <- function(fmt, ...) {
 }
 
 sprintf_tensor <- function(fmt, ...) {
-  numbers <- lapply(list(...), function(x) {
-    if (!is_tensor(x) || is_text(x)) {
-      x
-    } else {
-      as.vector(if (callbacks() == 0) plain(x) %||% NA_real_ else seen(x, "sprintf"))
-    }
-  })
+  numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(plain(x) %||% NA_real_) else x)
   on_strings("sprintf", c(list(fmt), numbers))
 }
 
@@ -184,11 +178,7 @@ strsplit_tensor <- function(x, split, ...) {
 }
 
 toString_tensor <- function(x, ...) {
-  if (is_text(x)) {
-    paste_tensor(x, collapse = list(...)$collapse %||% ", ")
-  } else {
-    toString(values_for_strings(x, "toString"), ...)
-  }
+  if (is_text(x)) paste_tensor(x, collapse = list(...)$collapse %||% ", ") else toString(shown_plainly(x), ...)
 }
 
 #' @rdname text_strings
@@ -228,14 +218,13 @@ cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append =
 }
 
 cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
-  read <- is_captured() || inside() > 0 && !identical(file, "")
-  shown <- lapply(list(...), if (read) function(x) seen(x, "cat") else shown_plainly)
+  shown <- lapply(list(...), shown_plainly)
   settings <- list(file = file, sep = sep, fill = fill, labels = labels, append = append)
   do.call("cat", c(shown, settings), envir = baseenv())
 }
 
 format_any_tensor <- function(x, ...) {
-  if (is_text(x)) on_strings("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
+  if (is_text(x)) on_strings("format", list(x, ...)) else format(shown_plainly(x), ...)
 }
 
 # What text is made of: a text, the values in R, or what a tensor without values is.
@@ -243,21 +232,16 @@ shown_plainly <- function(x) {
   if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
 }
 
-# What a string is made of: in functions that Python calls never what a tensor without values is.
-values_for_strings <- function(x, what) {
-  if (callbacks() == 0) shown_plainly(x) else seen(x, what)
-}
-
 #' @rdname text_strings
 #' @export
 prettyNum <- function(...) {
-  do.call(base::prettyNum, lapply(list(...), values_for_strings, "prettyNum"))
+  do.call(base::prettyNum, lapply(list(...), shown_plainly))
 }
 
 #' @rdname text_strings
 #' @export
 formatC <- function(...) {
-  do.call(base::formatC, lapply(list(...), values_for_strings, "formatC"))
+  do.call(base::formatC, lapply(list(...), shown_plainly))
 }
 
 # `c()` of texts and strings: several texts.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 
 import numpy as np
 import pytest
@@ -404,6 +405,9 @@ WAYS = {
 TRACED = {"numpy, jit of grad", "numpy, grad of jit", *(w for w in WAYS if "graph" in w or "tf." in w or "jit" in w)}
 ACCESS = ("captured", "computed", "passed")
 
+REFUSED = re.compile("looked at a value|^vmap: It looks like|a row of a `vmap` that is not an argument")
+"""What a nest may be answered with: a branch by a value in what is traced or vectorised, a row that a rule uses."""
+
 # Programs -------------------------------------------------------------------------------------------------------------
 
 
@@ -476,7 +480,11 @@ def test_all(way):
 @pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize("way", WAYS)
 def test_nests(way, seed):
-    check(way, drawn(way, seed))
+    try:
+        check(way, drawn(way, seed))
+    except (gradops.errors.GradopsError, RuntimeError) as error:
+        if not REFUSED.search(str(error)):
+            raise
 
 
 @pytest.mark.parametrize("access", ACCESS)

@@ -453,7 +453,17 @@ def _jax_ways() -> dict:
         program = export.export(jax.jit(f))(jax.ShapeDtypeStruct(x.shape, x.dtype)).serialize(vjp_order=1)
         return jax.grad(total(export.deserialize(program).call))(x)
 
-    reverse_only = (CUSTOM, TypeError, "forward-mode autodiff")
+    def jvp(f):
+        return lambda x, v: jax.jvp(f, (x,), (v,))[1]
+
+    def scanned(f):
+        return lambda z: jax.lax.map(f, z)
+
+    def sharded(f):
+        mesh = jax.sharding.Mesh(jax.devices()[:1], ("rows",))
+        rows = jax.sharding.PartitionSpec("rows")
+        return jax.shard_map(f, mesh=mesh, in_specs=rows, out_specs=rows)
+
     return {
         "grad": (lambda f, x, v: jax.grad(total(f))(x), once),
         "grad of grad": (lambda f, x, v: jax.grad(total(jax.grad(total(f))))(x), twice),
@@ -465,11 +475,47 @@ def _jax_ways() -> dict:
         "grad of vmap of vmap": (lambda f, x, v: jax.grad(total(jax.vmap(jax.vmap(f))))(x[None])[0], once),
         "jacrev": (lambda f, x, v: jax.jacrev(f)(x), matrix),
         "jacrev of jacrev": (lambda f, x, v: jax.jacrev(jax.jacrev(total(f)))(x), second_matrix),
-        "hessian": (lambda f, x, v: jax.hessian(total(f))(x), second_matrix, reverse_only),
+        "hessian": (lambda f, x, v: jax.hessian(total(f))(x), second_matrix),
         "grad of ops.vectorized_map": (lambda f, x, v: jax.grad(lambda z: ops.vectorized_map(f, z).sum())(x), once),
         "grad of scan": (lambda f, x, v: jax.grad(lambda z: jax.lax.map(f, z).sum())(x), once),
-        "jvp": (lambda f, x, v: jax.jvp(f, (x,), (v,))[1], product, reverse_only),
-        "jacfwd": (lambda f, x, v: jax.jacfwd(f)(x), matrix, reverse_only),
+        "jvp": (lambda f, x, v: jvp(f)(x, v), product),
+        "jvp of jvp": (lambda f, x, v: jvp(lambda z: jvp(f)(z, 0 * v + 1))(x, v), second_product),
+        "jvp of grad": (lambda f, x, v: jvp(jax.grad(total(f)))(x, v), second_product),
+        "grad of jvp": (lambda f, x, v: jax.grad(lambda z: jvp(f)(z, v).sum())(x), second_product),
+        "jvp of jit": (lambda f, x, v: jvp(jax.jit(f))(x, v), product),
+        "jit of jvp": (lambda f, x, v: jax.jit(jvp(f))(x, v), product),
+        "jvp of jit of grad of jit": (lambda f, x, v: jvp(jax.jit(jax.grad(total(jax.jit(f)))))(x, v), second_product),
+        "grad of jit of jvp of jit": (
+            lambda f, x, v: jax.grad(lambda z: jax.jit(jvp(jax.jit(f)))(z, v).sum())(x),
+            second_product,
+        ),
+        "linearize": (lambda f, x, v: jax.linearize(f, x)[1](v), product),
+        "linearize of jit": (lambda f, x, v: jax.linearize(jax.jit(f), x)[1](v), product),
+        "jacfwd": (lambda f, x, v: jax.jacfwd(f)(x), matrix),
+        "jacfwd of jacfwd": (lambda f, x, v: jax.jacfwd(jax.jacfwd(total(f)))(x), second_matrix),
+        "jacrev of jacfwd": (lambda f, x, v: jax.jacrev(jax.jacfwd(total(f)))(x), second_matrix),
+        "hessian of jit": (lambda f, x, v: jax.hessian(jax.jit(total(f)))(x), second_matrix),
+        "jit of hessian": (lambda f, x, v: jax.jit(jax.hessian(total(f)))(x), second_matrix),
+        "vmap of jvp": (lambda f, x, v: jax.vmap(jvp(f))(x, v), product),
+        "jvp of vmap": (lambda f, x, v: jvp(jax.vmap(f))(x, v), product),
+        "hessian of vmap": (lambda f, x, v: jax.hessian(total(jax.vmap(f)))(x), second_matrix),
+        "vmap of hessian": (lambda f, x, v: jax.vmap(jax.hessian(f))(x), twice),
+        "jvp of scan": (lambda f, x, v: jvp(scanned(f))(x, v), product),
+        "hessian of scan": (lambda f, x, v: jax.hessian(total(scanned(f)))(x), second_matrix),
+        "grad of grad of scan": (lambda f, x, v: jax.grad(total(jax.grad(total(scanned(f)))))(x), twice),
+        "hessian of jax.checkpoint": (lambda f, x, v: jax.hessian(total(jax.checkpoint(f)))(x), second_matrix),
+        "grad of shard_map": (lambda f, x, v: jax.grad(total(sharded(f)))(x), once),
+        "jvp of shard_map": (lambda f, x, v: jvp(sharded(f))(x, v), product),
+        "hessian of shard_map": (lambda f, x, v: jax.hessian(total(sharded(f)))(x), second_matrix),
+        "jit of hessian of shard_map": (lambda f, x, v: jax.jit(jax.hessian(total(sharded(f))))(x), second_matrix),
+        "shard_map of grad": (lambda f, x, v: sharded(jax.grad(total(f)))(x), once),
+        "functional.jvp": (lambda f, x, v: functional.jvp(f, x, v)[1], product),
+        "functional.hvp": (lambda f, x, v: functional.hvp(total(f), x, v)[1], second_product),
+        "jacobian, forward": (lambda f, x, v: functional.jacobian(f, x, strategy="forward-mode"), matrix),
+        "hessian, forward": (
+            lambda f, x, v: functional.hessian(total(f), x, outer_jacobian_strategy="forward-mode"),
+            second_matrix,
+        ),
         "gradops.jit": (lambda f, x, v: jax.grad(total(gradops.jit(f)))(x), once),
         "export": (exported, once),
     }
@@ -481,6 +527,82 @@ JAX = _jax_ways() if backends.installed("jax") else {}
 @table(JAX)
 def test_jax(flow, way):
     check(JAX, flow, way, "jax")
+
+
+RULES_WITHOUT_TRANSPOSE = {
+    "clipped": lambda x, u: ops.clip(u, -1.0, 1.0),
+    "shifted": lambda x, u: u * x + 0.5,
+    "a number": lambda x, u: 1.0,
+    "of its size": lambda x, u: u * ops.abs(u),
+    "a sign": lambda x, u: ops.sign(u),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", RULES_WITHOUT_TRANSPOSE)
+def test_a_rule_that_is_not_linear_has_no_forward_mode_on_jax(name, compiled):
+    jax = pytest.importorskip("jax")
+    rule = RULES_WITHOUT_TRANSPOSE[name]
+    f = gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: rule(x, upstream)))
+    x = backends.by_name("jax").convert(X)
+    call = jax.jit(f) if compiled else f
+    for forward in (
+        lambda: jax.jvp(call, (x,), (x,)),
+        lambda: jax.jacfwd(call)(x),
+        lambda: jax.linearize(call, x)[1](x),
+        lambda: functional.jvp(call, x, x),
+    ):
+        with pytest.raises(gradops.errors.GradientError, match="not linear in the upstream gradient") as caught:
+            forward()
+        assert "reverse mode" in str(caught.value)
+    want = np.broadcast_to(ops.convert_to_numpy(rule(X, np.full(3, 2.0))), 3)
+    np.testing.assert_allclose(jax.grad(lambda x: 2 * call(x).sum())(x), want)
+    np.testing.assert_allclose(jax.vmap(jax.grad(lambda x: 2 * call(x)))(x), want)
+    rows = [np.broadcast_to(ops.convert_to_numpy(rule(X, unit)), 3) for unit in np.eye(3)]
+    np.testing.assert_allclose(functional.jacobian(call, x), rows, atol=1e-12)  # takes the mode that there is
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_forward_mode_of_rules_of_several_kinds_on_jax(compiled):
+    """Whole numbers among arguments and results, complex numbers, arguments without a gradient, shared arguments."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    wrap = jax.jit if compiled else lambda f: f
+
+    @gradops.custom_gradient
+    def counted(x, n, w):
+        return (x * n, ops.cast(x, "int64")), lambda a, b: (a * n * w, None, ops.sum(a * x, 0) * 2.0)
+
+    x, n, w = jnp.asarray(X), jnp.asarray(2), jnp.asarray(1.5)
+    f = wrap(lambda x, w: counted(x, n, w)[0])
+    np.testing.assert_allclose(jax.jvp(f, (x, w), (x, w))[1], X * 3.0 + 2 * X * 1.5)
+    rows = jax.vmap(lambda x: jax.jvp(lambda w: f(x, w), (w,), (w,))[1])(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(rows, np.stack([3 * X, 6 * X]))
+    one = jax.vmap(f, (0, None))(jnp.stack([x, 2 * x]), w)
+    pulled = jax.grad(lambda x, w: jax.vmap(f, (0, None))(x, w).sum(), (0, 1))(jnp.stack([x, 2 * x]), w)
+    np.testing.assert_allclose(one, np.stack([2 * X, 4 * X]))
+    np.testing.assert_allclose(pulled[0], np.full((2, 3), 3.0))
+    np.testing.assert_allclose(pulled[1], 6 * X.sum())
+
+    g = wrap(gradops.custom_gradient(lambda z: (z * (1 + 2j), lambda upstream: upstream * (3 - 4j))))
+    z, v = jnp.asarray([1 + 1j, 2 - 1j]), jnp.asarray([0.5 + 0j, 1j])
+    np.testing.assert_allclose(jax.jvp(g, (z,), (v,))[1], v * (3 + 4j))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_a_rule_closes_over_in_forward_mode_on_jax(compiled):
+    """A constant is used, of whatever transformation; what has a tangent is refused."""
+    jax = pytest.importorskip("jax")
+    x, w = jax.numpy.asarray(X), jax.numpy.asarray(2.0)
+    wrap = jax.jit if compiled else lambda f: f
+
+    def f(w):
+        return wrap(gradops.custom_gradient(lambda q: (q * w, lambda upstream: upstream * w * 10.0)))
+
+    np.testing.assert_allclose(jax.vmap(lambda w: jax.jvp(f(w), (x,), (x,))[1])(jax.numpy.stack([w]))[0], 20 * X)
+    np.testing.assert_allclose(jax.jit(lambda w: jax.jvp(f(w), (x,), (x,))[1])(w), 20 * X)
+    with pytest.raises(gradops.errors.GradientError, match="is not an argument"):
+        jax.jvp(lambda w: f(w)(x), (w,), (w,))
 
 
 NUMPY = {
@@ -538,8 +660,7 @@ def test_derivatives_follow_to_another_thread(backend, compiled):
 
     reverse = np.outer(X**2, 3 * np.exp(X)) + np.diag(2 * X * np.sin(X).sum())
     ways = {"reverse-mode": reverse}
-    if backend != "jax":  # which has no forward mode of rules
-        ways["forward-mode"] = reverse
+    ways["forward-mode"] = reverse
     for strategy, expected in ways.items():
         jacobian = lambda x, strategy=strategy: functional.jacobian(f, x, strategy=strategy)  # noqa: E731
         if compiled:

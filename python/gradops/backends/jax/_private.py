@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any, NamedTuple
 
 import jax
 
@@ -17,6 +18,9 @@ DynamicJaxprTrace = private.find(SCOPES, "jax._src.interpreters.partial_eval.Dyn
 """The class of a trace that writes a program down."""
 for _name in ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "Primitive.bind_with_trace"):
     private.find(SCOPES, f"jax._src.core.{_name}")
+
+typeof = getattr(jax, "typeof", None) or at("jax._src.api_util.shaped_abstractify")  # public from JAX 0.6
+"""The abstract value of an array: shape and dtype."""
 
 _bind = at("jax._src.core.Primitive.bind_with_trace")
 if _bind is not None and "avals" in inspect.signature(_bind).parameters:  # JAX 0.9
@@ -47,6 +51,27 @@ def transformations() -> list[type]:
         found.append(type(trace))
         trace = getattr(trace, "parent_trace", None)
     return found
+
+
+BATCHING = "a custom gradient under jax.vmap"
+_batching = "jax._src.interpreters.batching"
+_takes_axes = at(f"{_batching}.fancy_primitive_batchers") is not None  # else JAX 0.4.35
+_batchers = private.find(BATCHING, f"{_batching}.{'fancy' if _takes_axes else 'axis'}_primitive_batchers", {})
+
+
+class _Axis(NamedTuple):
+    size: int
+    name: Any
+    spmd_name: Any = None
+
+
+def set_batcher(primitive, rule) -> None:
+    """Give an operation its ``rule(axis, values, dims, **params)`` for rows; ``axis`` has their number and names."""
+
+    def of_older(size, name, _, values, dims, **params):
+        return rule(_Axis(size, name), values, dims, **params)
+
+    _batchers[primitive] = rule if _takes_axes else of_older
 
 
 CLOSED_OVER = tuple(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from contextvars import ContextVar
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
-from . import traces
+from . import rules, traces
 from ._private import CLOSED_OVER
 from .traces import carried  # noqa: F401
 
@@ -37,20 +36,20 @@ def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
 
     Nothing is transformed: the values alone. In an eager derivative: ``jax.custom_gradient``. While a
-    program is traced: a ``jax.custom_vjp`` that takes what ``run`` closes over as arguments, as they may be
-    gone when the program is differentiated, and refuses those that are then differentiated.
+    program is traced, and in forward mode: an operation that takes what ``run`` closes over as arguments, as they may
+    be gone when the program is differentiated, and refuses those that are then differentiated.
 
     JAX's cotangents of complex values are the conjugates of gradops' gradients.
     """
     if not traces.tracing():
         return run(*inputs)[0]
-    if traces.staging():
-        return _staged(run, inputs)
+    if traces.staging() or traces.forward():
+        return rules.staged(run, inputs)
 
     try:
         return list(_eager(len(inputs))(jax.tree_util.Partial(run), *inputs))
     except CLOSED_OVER as error:
-        raise _closed_over() from error
+        raise rules.closed_over() from error
 
 
 @functools.cache
@@ -98,146 +97,13 @@ def _eager_forward(run, xs):
     def rule(*upstreams):
         ups = iter(upstreams)
         filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
-        found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
+        found = [rules.cotangent(g, x) for g, x in zip(pull(filled), xs)]
         given.extend(g is not None for g in found)
         return [g for g in found if g is not None]
 
     closed = jax.make_jaxpr(rule)(*[v for v, s in zip(values, smooth) if s])
     residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
     return _eager(len(xs))(run, *xs), residuals  # derivatives around see the rule
-
-
-def _closed_over() -> GradientError:
-    return GradientError(
-        "a function with a custom gradient uses an array that is being differentiated but is not an argument.",
-        argument="f",
-        hint="pass the array as an argument, or use `stop_gradient()` on it",
-    )
-
-
-_rules: ContextVar[int] = ContextVar("rules", default=0)
-"""How many gradient functions are being traced, each in the one before."""
-
-_ORDERS = 3
-
-
-def _staged(run, inputs: list) -> list:
-    """The custom derivative as a program of its own: traced once, what it closes over as arguments.
-
-    A gradient function may call what it is the gradient of, so that one of each order stands in the one before.
-    """
-    count = len(inputs)
-    plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*inputs)
-    smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in plain.out_avals]
-    failure: list[Exception] = []
-    given: list[bool] = []
-
-    def both(*xs_and_ups):
-        xs, ups = xs_and_ups[:count], iter(xs_and_ups[count:])
-        values, pull = run(*xs)
-        filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
-        found = [_cotangent(g, x) for g, x in zip(pull(filled), xs)]
-        given[:] = [g is not None for g in found]
-        return values, [g for g in found if g is not None]
-
-    within = _rules.set(_rules.get() + 1)
-    try:
-        if _rules.get() > _ORDERS:
-            raise GradientError(f"in what JAX compiles, custom gradients have derivatives to order {_ORDERS}.")
-        closed = jax.make_jaxpr(both)(*inputs, *[v for v, s in zip(plain.out_avals, smooth) if s])
-    except Exception as error:  # told when the derivative is asked for
-        failure.append(error)
-        closed = plain
-    finally:
-        _rules.reset(within)
-    program = _Program(closed, count, len(plain.out_avals))
-
-    @jax.custom_vjp
-    def call(*arguments):
-        return program.values(arguments)[0]
-
-    def forward(*arguments):
-        if failure:
-            raise failure[0]
-        if any(a.perturbed for a in arguments[count:]):
-            raise _closed_over()
-        arguments = [a.value for a in arguments]
-        return call(*arguments), program.values(arguments)[1]  # derivatives around see the rule
-
-    def backward(residuals, upstreams):
-        ups = [_instantiated(u) for u, s in zip(upstreams, smooth) if s]
-        found = iter(program.gradients(residuals, ups))
-        return (*[next(found) if g else None for g in given], *[None] * len(program.closure))
-
-    call.defvjp(forward, backward, symbolic_zeros=True)
-    return list(call(*inputs, *program.closure))
-
-
-def _instantiated(u):
-    return jnp.zeros(u.shape, u.dtype) if isinstance(u, jax.custom_derivatives.SymbolicZero) else u
-
-
-class _Program:
-    """A traced ``(inputs, upstreams) -> (values, gradients)``, in two: what needs no upstream, and the rest."""
-
-    def __init__(self, closed, count: int, results: int):
-        jaxpr = closed.jaxpr
-        held = [traces.is_tracer(c) for c in closed.consts]
-        self.closure = [c for c, h in zip(closed.consts, held) if h]
-        self.fixed = {v: c for v, c, h in zip(jaxpr.constvars, closed.consts, held) if not h}
-        self.inputs = [*jaxpr.invars[:count], *[v for v, h in zip(jaxpr.constvars, held) if h]]
-        self.upstreams = jaxpr.invars[count:]
-        self.results, self.outputs = jaxpr.outvars[:results], jaxpr.outvars[results:]
-        late, self.later = set(self.upstreams), []
-        first = []
-        for equation in jaxpr.eqns:
-            if any(v in late for v in _variables(equation.invars)):
-                late.update(equation.outvars)
-                self.later.append(equation)
-            else:
-                first.append(equation)
-        needed = set(_variables(self.outputs)) | {v for e in self.later for v in _variables(e.invars)}
-        made = set(self.inputs) | {v for e in first for v in e.outvars}
-        self.residuals = [v for v in made if v in needed]
-        self.first = _needed(first, set(_variables(self.results)) | set(self.residuals))
-
-    def values(self, arguments):
-        """The values, and what the gradients need."""
-        known = {**self.fixed, **dict(zip(self.inputs, arguments))}
-        _evaluate(self.first, known)
-        return [_read(v, known) for v in self.results], [known[v] for v in self.residuals]
-
-    def gradients(self, residuals, upstreams):
-        known = {**self.fixed, **dict(zip(self.residuals, residuals)), **dict(zip(self.upstreams, upstreams))}
-        _evaluate(self.later, known)
-        return [_read(v, known) for v in self.outputs]
-
-
-def _variables(atoms):
-    return [v for v in atoms if not hasattr(v, "val")]
-
-
-def _read(atom, known: dict):
-    return atom.val if hasattr(atom, "val") else known[atom]
-
-
-def _needed(equations: list, wanted: set) -> list:
-    found = []
-    for equation in reversed(equations):
-        if equation.effects or any(v in wanted for v in equation.outvars):
-            found.append(equation)
-            wanted.update(_variables(equation.invars))
-    return found[::-1]
-
-
-def _evaluate(equations: list, known: dict) -> None:
-    for equation in equations:
-        params = equation.primitive.get_bind_params(equation.params)
-        functions, params = params if isinstance(params, tuple) else ((), params)
-        with equation.ctx.manager:
-            found = equation.primitive.bind(*functions, *[_read(v, known) for v in equation.invars], **params)
-        for v, value in zip(equation.outvars, found if equation.primitive.multiple_results else [found]):
-            known[v] = value
 
 
 class _Direct:
@@ -254,9 +120,9 @@ class _Direct:
     def gradients(self, constants, upstreams) -> tuple:
         ups = [_upstream(u, v) for u, v in zip(upstreams, self.values)]
         try:
-            return tuple(_cotangent(g, x) for g, x in zip(self.pull(ups), self.xs))
+            return tuple(rules.cotangent(g, x) for g, x in zip(self.pull(ups), self.xs))
         except CLOSED_OVER as error:
-            raise _closed_over() from error
+            raise rules.closed_over() from error
 
 
 class _Rule:
@@ -273,8 +139,8 @@ class _Rule:
     def gradients(self, constants, upstreams) -> tuple:
         ups = [u for u, s in zip(upstreams, self.smooth) if s]
         known = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*constants, *ups]))
-        _evaluate(self.jaxpr.eqns, known)
-        found = iter([_read(v, known) for v in self.jaxpr.outvars])
+        rules.evaluate(self.jaxpr.eqns, known)
+        found = iter([rules.read(v, known) for v in self.jaxpr.outvars])
         return tuple(next(found) if g else None for g in self.given)
 
 
@@ -285,12 +151,6 @@ def _upstream(u, value):
     if kind == "V" and u.dtype == jax.dtypes.float0:
         return jnp.zeros(value.shape)
     return jnp.conj(u) if kind == "c" else u
-
-
-def _cotangent(g, x):
-    if g is None or x.dtype.kind != "f" and not jnp.issubdtype(x.dtype, jnp.inexact):
-        return None
-    return jnp.conj(g) if jnp.iscomplexobj(g) else g
 
 
 def value_and_grad(run, leaves: list) -> tuple:
@@ -349,7 +209,7 @@ def _check_dependence(at, strict: bool) -> None:
     jaxpr = jax.make_jaxpr(lambda *xs: at.run(*xs))(*at.leaves).jaxpr
     sources = {v: {i} for i, v in enumerate(jaxpr.invars)}
     for equation in jaxpr.eqns:
-        reached = set().union(*(sources.get(v, ()) for v in _variables(equation.invars)))
+        reached = set().union(*(sources.get(v, ()) for v in rules.variables(equation.invars)))
         sources.update(dict.fromkeys(equation.outvars, reached))
     found = [set() if hasattr(v, "val") else sources.get(v, set()) for v in jaxpr.outvars]
     at.check_dependence([[i in reached for i in range(len(at.leaves))] for reached in found])
@@ -366,7 +226,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
         fewer_inputs = sum(x.size for x in at.leaves) < sum(y.size for y in outputs)
         try:
             found = rows(jax.jacfwd if fewer_inputs else jax.jacrev)
-        except TypeError:  # what has a derivative of its own, as `custom_gradient`, has no forward mode
+        except (TypeError, GradientError):  # `jax.custom_vjp` has no forward mode, nor has a rule that is not linear
             found = rows(jax.jacrev)
     else:
         found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)

@@ -10,7 +10,9 @@ import contextlib
 from typing import Any
 
 import jax
+from jax.interpreters import ad
 
+from .._names import at
 from ._private import SCOPES, DynamicJaxprTrace, bind, core, older_stack, private, transformations
 
 _older = older_stack() is not None
@@ -18,6 +20,10 @@ if _older:
     from . import traces_older
 
 supported = private.supported(SCOPES) or _older
+
+
+_TELLS_FORWARD = at("jax._src.interpreters.ad.LinearizeTrace") is not None and not _older
+"""Whether reverse mode has a kind of its own, and is not forward mode taken apart."""
 
 
 @contextlib.contextmanager
@@ -48,6 +54,16 @@ def tracing() -> bool:
 def staging() -> bool:
     """Whether a program is being traced, to be run or differentiated later; True where that cannot be seen."""
     return any(issubclass(kind, DynamicJaxprTrace) for kind in transformations())
+
+
+def forward() -> bool:
+    """Whether a derivative is taken in forward mode, or as a linear function, by any transformation in progress."""
+    trace = core.trace_ctx.trace if supported and _TELLS_FORWARD else None
+    while trace is not None:
+        if isinstance(trace, ad.JVPTrace) or getattr(trace, "is_vjp", True) is False:
+            return True
+        trace = getattr(trace, "parent_trace", None)
+    return False
 
 
 def carried():
