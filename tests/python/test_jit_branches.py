@@ -231,7 +231,7 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
         lambda x: 2 if np.allclose(x[:2], [1.2, 0.5]) else 3,
         lambda x: 2 if np.allclose(b=x[0], a=1.2, rtol=0.1) else 3,
         lambda x: 2 if np.isclose(x[0], 1.2) else 3,
-        lambda x: 2 if np.array_equal(x, POINTS[0]) else 3,
+        lambda x: 2 if np.array_equal(x, PAIRS[0]) else 3,
         lambda x: 2 if np.array_equal([np.nan, 1.0], x / x, equal_nan=True) else 3,
         lambda x: 2 if np.array_equal(x, [1.0]) else 3,
     ],
@@ -242,11 +242,11 @@ def test_whole_numbers_and_questions_are_decisions(ask):
 
     compiled = jit(f)
     with np.errstate(invalid="ignore"):
-        for x in (*POINTS, *POINTS, -POINTS[0]):
+        for x in (*PAIRS, *PAIRS, -PAIRS[0]):
             np.testing.assert_allclose(compiled(x), f(x))
 
 
-POINTS = [np.array([1.2, 0.5]), np.array([2.3, 3.7]), np.array([0.0, 1.0])]
+PAIRS = [np.array([1.2, 0.5]), np.array([2.3, 3.7]), np.array([0.0, 1.0])]
 
 
 def test_what_is_no_whole_number_is_numpys_error():
