@@ -124,7 +124,7 @@ bind_named <- function(front, home, names) {
   for (name in setdiff(names, c(names(front), "", "..."))) {
     found <- tryCatch(get0(name, envir = home), error = identity) # an active binding: `F` in R CMD check is an error
     if (is.function(found)) {
-      if (is_translated(found, name)) put_in_front(name, front, home)
+      if (is_translated(found, name) || has_new_methods(found, name, home)) put_in_front(name, front, home)
       if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)
     }
   }
@@ -140,7 +140,7 @@ put_in_front <- function(name, front, home) {
     }
     now <- get(name, envir = home)
     if (!identical(now, last)) {
-      made <<- translated(now, name)
+      made <<- if (is.function(now) && has_new_methods(now, name, home)) copy_of(now) else translated(now, name)
       last <<- now
     }
     made
@@ -153,18 +153,28 @@ translated <- function(found, name) {
   if (!is.function(found)) {
     return(found)
   }
-  overload <- overload_of(found, name)
-  if (!is.null(overload)) overload else if (is_users_generic(found)) generic_aware(found) else tensor_aware(found)
+  if (is_users_generic(found)) {
+    return(generic_aware(found))
+  }
+  overload_of(found, name) %||% tensor_aware(found)
 }
 
 is_translated <- function(found, name) {
   overload <- overload_of(found, name)
-  if (is.null(overload)) is_adaptable(found) || is_users_generic(found) else !identical(overload, found)
+  is_users_generic(found) || if (is.null(overload)) is_adaptable(found) else !identical(overload, found)
 }
 
-# A generic of S4, which has its methods in its environment.
+# A generic of S4, which has its methods in its environment, some of them the user's.
 is_users_generic <- function(f) {
-  inherits(f, "standardGeneric") && !attr(f, "package") %in% c(own_packages, left_packages)
+  if (!inherits(f, "standardGeneric")) {
+    return(FALSE)
+  }
+  is_of_user <- function(method) {
+    home <- environment(method)
+    top <- if (!is.null(home)) topenv(home)
+    !is.null(top) && !(isNamespace(top) && getNamespaceName(top) %in% c(own_packages, left_packages))
+  }
+  any(vapply(as.list(environment(f)$.MTable, all.names = TRUE), is_of_user, NA))
 }
 
 generic_aware <- function(f) {
@@ -175,7 +185,16 @@ generic_aware <- function(f) {
     front[[table]] <- list2env(lapply(methods, tensor_aware), parent = parent.env(home[[table]]))
   }
   environment(f) <- front
-  f
+  with_code(f, as.list(formals(f)), with_dispatch(body(f), standard_generic(f)), front)
+}
+
+with_dispatch <- function(code, dispatch) {
+  if (is_call_of(code, "standardGeneric")) {
+    as.call(list(dispatch))
+  } else {
+    if (is.call(code)) code[] <- lapply(code, with_dispatch, dispatch)
+    code
+  }
 }
 
 overload_of <- function(found, name) {
@@ -185,7 +204,8 @@ overload_of <- function(found, name) {
   if (is_of_rtmb(found)) {
     return(rtmb_function(found, name))
   }
-  if (is.primitive(found) || package_of(found) %in% c("base", "stats", "gradops", "Matrix")) {
+  known <- c("base", "stats", "utils", "methods", "gradops", "Matrix", "rlang")
+  if (is.primitive(found) || package_of(found) %in% known) {
     name <- own_name(found, name)
     if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
   }
@@ -196,7 +216,9 @@ own_name <- function(found, name) {
   home <- environment(found)
   if (inherits(found, "genericFunction")) {
     as.character(attr(found, "generic"))
-  } else if (is.null(home) || nzchar(name) && identical(home[[name]], found)) {
+  } else if (is.null(home)) {
+    primitive_name(found)
+  } else if (nzchar(name) && identical(home[[name]], found)) {
     name
   } else {
     recently(
@@ -208,6 +230,11 @@ own_name <- function(found, name) {
       }
     )$name
   }
+}
+
+# What R calls a primitive function.
+primitive_name <- function(f) {
+  sub(".*\\.Primitive\\(\"(.*)\"\\)$", "\\1", base::deparse(f)[1L])
 }
 
 renamed <- new.env(parent = emptyenv())

@@ -11,6 +11,8 @@ differentiated <- function(f, here, joined = FALSE) {
       state$pending <- NULL
       state$missing <- NULL
       state$in_time <- NULL
+      state$heard <- NULL
+      state$sinks <- sink.number()
       shared <- share_with_series()
     }
     state$inside <- inside() + 1

@@ -177,6 +177,7 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
 call_traced <- function(f, arguments) {
   state$compiling <- compiling() + 1
   before <- with_scalars()
+  state$refused <- NULL
   on.exit({
     leave_scalars()
     with_scalars(before)
@@ -189,7 +190,9 @@ call_traced <- function(f, arguments) {
   }
   again <- function(condition) NULL # `f` asks for gradients of its own
   found <- tryCatch(list(in_trace()), gradops_error_partial_gradient = again, gradops_error_gradient = again)
-  if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
+  found <- if (is.null(found)) without_vectors(in_trace()) else found[[1L]]
+  if (!is.null(state$refused)) rlang::cnd_signal(state$refused) # which the function's own handlers have caught
+  found
 }
 
 refuse_random_numbers <- function() {

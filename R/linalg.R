@@ -161,13 +161,15 @@ solve_tensor <- function(a, b, ...) {
     a <- a$x
   }
   if (missing(b)) {
-    op_inv(as_matrix_of_one(a))
+    found <- op_inv(as_matrix_of_one(a))
+    b <- 1
   } else if (isS4(a)) {
-    solve_sparse(a, b)
+    return(solve_sparse(a, b))
   } else {
     if (isS4(b)) b <- as.matrix(b)
-    op_solve(as_matrix_of_one(a), if (length(b) == 1L && length(dim(b)) == 0L) fill(b, 1L) else b)
+    found <- op_solve(as_matrix_of_one(a), if (length(b) == 1L && length(dim(b)) == 0L) fill(b, 1L) else b)
   }
+  if (is.null(state$heard)) found else hear_failure(found, list(a, b), "the matrix is singular", sys.call())
 }
 
 # As base R: a number is a matrix.
@@ -187,7 +189,8 @@ chol_tensor <- function(x, pivot = FALSE, ...) {
     unsupported("pivot", "must be FALSE for tensors.")
   }
   x <- as_matrix_of_one(x)
-  op_cholesky(mirrored(op_triu(x), op_triu(x, 1L)), upper = TRUE)
+  root <- op_cholesky(mirrored(op_triu(x), op_triu(x, 1L)), upper = TRUE)
+  if (is.null(state$heard)) root else hear_failure(root, list(x), "the matrix is not positive definite", sys.call())
 }
 
 # As in R, one triangle of a symmetric matrix is looked at.

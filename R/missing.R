@@ -114,6 +114,7 @@ elementwise_past_missing <- function(method) {
     arguments <- list(...)
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
     result <- method(...)
+    if (!is.null(state$heard)) result <- hear_nan(result, arguments, sys.call())
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
     result
   }

@@ -37,6 +37,10 @@ format_tensor <- function(x, ...) {
 }
 
 print_tensor <- function(x, ...) {
+  if (is_captured()) {
+    print(seen(x, "print"), ...)
+    return(invisible(x))
+  }
   writeLines(format_tensor(x))
   shown <- if (!reticulate::py_is_null_xptr(x)) shown_values(x)
   if (!is.null(shown)) {

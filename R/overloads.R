@@ -7,12 +7,13 @@ overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
-    .gradops_places = places_where, .Call = call_overload
+    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload
   )
 }
 
 only_adapted <- base::c(
-  "append", "replace", "Reduce", "Filter", "proportions", "prop.table", "marginSums", "margin.table", "simplify2array"
+  "append", "replace", "Reduce", "Filter", "proportions", "prop.table", "marginSums", "margin.table", "simplify2array",
+  "setdiff", "union", "intersect", "setequal", "structure", "modifyList"
 )
 
 # By name, for code in which the name is base R's.
@@ -23,10 +24,9 @@ overloads <- function() {
 make_overloads <- function() {
   state$overloads <- list2env(c(
     all_namesakes(),
+    questions(),
     list(
       stopifnot = stopifnot_overload,
-      is.vector = is_vector_overload, is.atomic = is_number_overload(base::is.atomic),
-      is.double = is_number_overload(base::is.double), mode = mode_overload, storage.mode = storage_mode_overload,
       match = match_overload, `%in%` = in_overload, findInterval = find_interval_overload, cut = cut_overload,
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
@@ -38,7 +38,7 @@ make_overloads <- function() {
     asking_overloads()
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
-    eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
+    eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("utils"))), assign.env = state$overloads)))
   }
   state$overloads
 }
@@ -143,33 +143,12 @@ tensor_columns <- function(x) {
 
 # Questions ------------------------------------------------------------------------------------------------------------
 
-is_vector_overload <- function(x, mode = "any") {
-  if (is.object(x) && is_tensor(x)) {
-    length(dim(x)) < 2L && mode %in% base::c("any", "numeric", "double")
-  } else {
-    base::is.vector(x, mode)
-  }
-}
-
-is_number_overload <- function(original) {
-  force(original)
-  function(x) is.object(x) && is_tensor(x) || original(x)
-}
-
-mode_overload <- function(x) {
-  if (is.object(x) && is_tensor(x)) "numeric" else base::mode(x)
-}
-
-storage_mode_overload <- function(x) {
-  if (is.object(x) && is_tensor(x)) "double" else base::storage.mode(x)
-}
-
 match_overload <- function(x, table, nomatch = NA_integer_, incomparables = NULL) {
-  base::match(needed(x, "match"), needed(table, "match"), nomatch, incomparables)
+  base::match(seen(x, "match"), seen(table, "match"), nomatch, incomparables)
 }
 
 in_overload <- function(x, table) {
-  base::match(needed(x, "%in%"), needed(table, "%in%"), 0L) > 0L
+  base::match(seen(x, "%in%"), seen(table, "%in%"), 0L) > 0L
 }
 
 find_interval_overload <- function(x, vec, ...) {

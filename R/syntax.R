@@ -7,6 +7,8 @@
 #     x@r                   .gradops_at(x, "r")                         before R 4.3, where `@` is no generic
 #     m$f(x), stats::f(x)   .gradops_function(m$f)(x), ...              a function that is not found by name alone;
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
+#     UseMethod("area")     UseMethod("area", .gradops_dispatched("area"))
+#     warning(a, b)         warning(.gradops_said(a, "warning"), ...)   also `message`, `stop`
 #     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: any
 #                                                                       function, R's own too
 
@@ -83,6 +85,7 @@ parts_of_objects <- c("$", "[[", "@", "get", "match.fun")
 
 # Calls whose arguments are code and stay so, and those whose value is known to be R's.
 quoting <- c("quote", "bquote", "substitute", "expression", "~", "missing", "library", "require")
+conditions_of_r <- c("stop", "warning", "message")
 plain_sequences <- c(":", "seq_len", "seq_along")
 plain_conditions <- c("&&", "||", "is.null", "missing", "inherits", "is.function", "exists", "nzchar", "is.character")
 
@@ -134,7 +137,7 @@ defaults_rewritten <- function(formals, variables) {
 
 # Functions out of objects: that are called, assigned, or passed to a function of the user's.
 with_functions <- function(parts, head, variables) {
-  if (is.call(parts[[1]])) {
+  if (is.call(parts[[1]]) || is.function(parts[[1]])) {
     parts[[1]] <- rewritten(parts[[1]], variables)
     if (!is_call_of(parts[[1]], ".gradops_function")) parts[[1]] <- call(".gradops_function", parts[[1]])
   } else if (head %in% variables) {
@@ -159,6 +162,13 @@ deciding <- function(parts, head) {
     parts[2:3] <- lapply(parts[2:3], condition_of, head)
   } else if (head == "for" && !is_call_of(parts[[3]], plain_sequences)) {
     parts[[3]] <- call(".gradops_sequence", parts[[3]])
+  } else if (head == "UseMethod" && length(parts) > 1) {
+    parts <- base::c(parts[1:2], as.call(base::c(as.name(".gradops_dispatched"), parts[2:min(length(parts), 3)])))
+  } else if (head %in% conditions_of_r) {
+    parts[-1] <- lapply(parts[-1], function(part) {
+      is_said <- !(rlang::is_missing(part) || is.atomic(part) || identical(part, quote(...)))
+      if (is_said) call(".gradops_said", part, head) else part
+    })
   } else if (head == "switch" && length(parts) > 1 && !rlang::is_missing(parts[[2]])) {
     parts[[2]] <- call(".gradops_condition", parts[[2]], head)
   }
@@ -222,7 +232,7 @@ found_function <- function(f, name = "") {
 called_function <- function(name) {
   f <- get0(name, envir = parent.frame(), mode = "function")
   if (is.null(f)) stop(simpleError(sprintf("could not find function \"%s\"", name), call(name, quote(...))))
-  if (is.primitive(f)) f else translated(f, name)
+  translated(f, name)
 }
 
 # Code as the user wrote it.

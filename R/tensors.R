@@ -159,7 +159,7 @@ Math_tensor <- function(x, ...) {
     written <- as.list(match.call())[-1]
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
-  if (is.character(f)) {
+  result <- if (is.character(f)) {
     scalar_function(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum") && has_time(x)) x <- without_time(x)
@@ -167,6 +167,7 @@ Math_tensor <- function(x, ...) {
   } else {
     no_method(.Generic, environment())
   }
+  if (is.null(state$heard)) result else hear_nan(result, list(x), written(sys.call(), .Generic))
 }
 
 Complex_tensor <- function(z) {
@@ -309,7 +310,7 @@ as_complex_tensor <- function(x, ...) {
 }
 
 as_character_tensor <- function(x, ...) {
-  as.character(known_values(x) %||% format_tensor(x))
+  words_of_tensor(x, "as.character")
 }
 
 # Element by element and by column, as R's arrays; `op_unstack()` has slices.

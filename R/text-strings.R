@@ -35,7 +35,7 @@ is_text <- function(x) {
 # What base R's `f` makes of the arguments, recorded where a text variable is among them.
 on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
-  values <- lapply(arguments, function(x) if (is_tensor(x)) as.character(x) else x)
+  values <- lapply(arguments, function(x) if (is_tensor(x)) words_of_tensor(x, name) else x)
   result <- finish(do.call(name, values, envir = baseenv()))
   if (length(texts) == 0 || !is.character(result) || length(result) == 0) {
     return(result)
@@ -71,7 +71,13 @@ sprintf <- function(fmt, ...) {
 }
 
 sprintf_tensor <- function(fmt, ...) {
-  numbers <- lapply(list(...), function(x) if (is_tensor(x) && !is_text(x)) as.vector(plain(x) %||% NA_real_) else x)
+  numbers <- lapply(list(...), function(x) {
+    if (!is_tensor(x) || is_text(x)) {
+      x
+    } else {
+      as.vector(if (callbacks() == 0) plain(x) %||% NA_real_ else seen(x, "sprintf"))
+    }
+  })
   on_strings("sprintf", c(list(fmt), numbers))
 }
 
@@ -178,7 +184,11 @@ strsplit_tensor <- function(x, split, ...) {
 }
 
 toString_tensor <- function(x, ...) {
-  if (is_text(x)) paste_tensor(x, collapse = list(...)$collapse %||% ", ") else toString(shown_plainly(x), ...)
+  if (is_text(x)) {
+    paste_tensor(x, collapse = list(...)$collapse %||% ", ")
+  } else {
+    toString(values_for_strings(x, "toString"), ...)
+  }
 }
 
 #' @rdname text_strings
@@ -218,13 +228,14 @@ cat <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append =
 }
 
 cat_tensor <- function(..., file = "", sep = " ", fill = FALSE, labels = NULL, append = FALSE) {
-  shown <- lapply(list(...), shown_plainly)
+  read <- is_captured() || inside() > 0 && !identical(file, "")
+  shown <- lapply(list(...), if (read) function(x) seen(x, "cat") else shown_plainly)
   settings <- list(file = file, sep = sep, fill = fill, labels = labels, append = append)
   do.call("cat", c(shown, settings), envir = baseenv())
 }
 
 format_any_tensor <- function(x, ...) {
-  if (is_text(x)) on_strings("format", list(x, ...)) else format(shown_plainly(x), ...)
+  if (is_text(x)) on_strings("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
 }
 
 # What text is made of: a text, the values in R, or what a tensor without values is.
@@ -232,16 +243,21 @@ shown_plainly <- function(x) {
   if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
 }
 
+# What a string is made of: in functions that Python calls never what a tensor without values is.
+values_for_strings <- function(x, what) {
+  if (callbacks() == 0) shown_plainly(x) else seen(x, what)
+}
+
 #' @rdname text_strings
 #' @export
 prettyNum <- function(...) {
-  do.call(base::prettyNum, lapply(list(...), shown_plainly))
+  do.call(base::prettyNum, lapply(list(...), values_for_strings, "prettyNum"))
 }
 
 #' @rdname text_strings
 #' @export
 formatC <- function(...) {
-  do.call(base::formatC, lapply(list(...), shown_plainly))
+  do.call(base::formatC, lapply(list(...), values_for_strings, "formatC"))
 }
 
 # `c()` of texts and strings: several texts.

@@ -34,15 +34,17 @@ def decided(value, form: str):
 
     Args:
         value: what decides.
-        form: of R's syntax, as ``"if"``, or the function that asks.
+        form: of R's syntax, as ``"if"``, the function that asks, or ``"values"`` for all numbers.
     """
     x = data_of(value)
-    if not isinstance(x, Traced) or x.dtype.kind not in "bif":
+    if not isinstance(x, Traced) or x.dtype.kind not in "bifc":
         return None
     look = x.program.look
     try:
+        if form == "values" and x.dtype.kind in "fc":
+            return _numbers(x, look), False
         missing = _missing(x)
-        if x.dtype.kind == "f":
+        if x.dtype.kind in "fc":
             if form == "switch":  # which goes by whole numbers
                 x = ops.trunc(x)
             elif form in ("if", "while", "&&", "||"):
@@ -54,6 +56,15 @@ def decided(value, form: str):
     except JitError:
         return None
     return values.to_r(np.asarray(found)), absent is not None and values.to_r(np.broadcast_to(absent, np.shape(found)))
+
+
+def _numbers(x: Traced, look):
+    """All of them: NaN is equal to NaN here."""
+    for part in (ops.real(x), ops.imag(x)) if x.dtype.kind == "c" else (x,):
+        absent = ops.isnan(part)
+        look(absent)
+        look(ops.where(absent, 0.0, part))
+    return values.to_r(x.value)
 
 
 def _missing(x: Traced) -> Traced | None:

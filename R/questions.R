@@ -1,0 +1,424 @@
+# What code asks of a value instead of computing with it, in functions that are adapted (adapted.R). There a tensor
+# stands for the vector, matrix or array that R would have, and questions are answered as of that: what it is
+# (`typeof()`, `class()`, `dim()`, a method of a generic) by a value of its kind with zeros for numbers; what its
+# numbers are (`identical()`, `paste()`, a warning that a handler hears) by the numbers, where they are known. In code
+# that `jit` traces those are looked at, as by `if`, or an error says so (decisions.R).
+
+# What it is ---------------------------------------------------------------------------------------------------------
+
+# The R value that a tensor stands for, but for its numbers; anything else as it is.
+stand_in <- function(x) {
+  if (!is.environment(x) || !is_any_tensor(x)) {
+    return(x)
+  }
+  dim <- dim(adopted(x))
+  dim[is.na(dim)] <- 1L # in a graph that does not know it
+  kind <- type_of(x)
+  value <- vector(kind, prod(dim))
+  if (length(dim) > 1L) dim(value) <- dim
+  own <- attributes(x)
+  names(value) <- if (length(dim) < 2L) own$gradops_names
+  if (length(dim) > 1L) dimnames(value) <- own$gradops_dimnames
+  others <- own[!startsWith(names(own), "gradops_") & names(own) != "class"]
+  attributes(value) <- base::c(attributes(value), others)
+  time <- time_of(x)
+  if (is.null(time)) value else stats::ts(value, time[1L], frequency = time[3L])
+}
+
+type_of <- function(x) {
+  if (is_logged(x)) {
+    return("double")
+  }
+  dtype <- op_dtype(x)
+  if (startsWith(dtype, "float") || startsWith(dtype, "bfloat")) {
+    "double"
+  } else if (startsWith(dtype, "complex")) {
+    "complex"
+  } else if (dtype == "bool") {
+    "logical"
+  } else if (startsWith(dtype, "str")) {
+    "character"
+  } else {
+    "integer"
+  }
+}
+
+# A question of base R's, whose first argument may be a tensor.
+of_stand_in <- function(original) {
+  force(original)
+  function(x, ...) {
+    if (is.environment(x) && is_any_tensor(x)) original(stand_in(x), ...) else original(x, ...)
+  }
+}
+
+# Those that are the same of any tensor, or have methods that look at the elements.
+kept_questions <- base::c(
+  "is.null", "is.function", "is.primitive", "is.na", "is.nan", "is.finite", "is.infinite", "is.element", "is.unsorted",
+  "is.R", "is.loaded"
+)
+
+# What base R has of the kind.
+stand_in_questions <- function() {
+  all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
+  base::c(
+    setdiff(all, kept_questions),
+    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "nrow", "ncol",
+    "isa"
+  )
+}
+
+inherits_overload <- function(x, what, which = FALSE) {
+  found <- base::inherits(stand_in(x), what, which)
+  if (!which && !found && is.environment(x) && is_any_tensor(x)) base::inherits(x, what) else found
+}
+
+attr_overload <- function(x, which, exact = FALSE) {
+  base::attr(if (is.environment(x) && is_any_tensor(x)) stand_in(x) else x, which, exact)
+}
+
+unclass_overload <- function(x) {
+  if (is.environment(x) && is_any_tensor(x)) x else base::unclass(x)
+}
+
+# Attributes that a tensor has; it takes no class.
+assign_attribute <- function(x, which, value) {
+  switch(which,
+    names = names(x) <- value,
+    dim = dim(x) <- value,
+    dimnames = attr(x, "gradops_dimnames") <- value,
+    class = ,
+    levels = ,
+    tsp = if (!is.null(value)) no_attribute(which),
+    {
+      x <- another_handle(x)
+      attr(x, which) <- value
+    }
+  )
+  x
+}
+
+no_attribute <- function(which) {
+  abort(
+    c(
+      sprintf("A tensor takes no attribute \"%s\" while a function is differentiated or compiled.", which),
+      i = "Keep it in a list: `structure(list(value = p), class = ...)`."
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = "x", call = NULL
+  )
+}
+
+assigning <- function(which) {
+  original <- get(paste0(which, "<-"), baseenv())
+  attribute <- if (which == "oldClass") "class" else which
+  function(x, value) {
+    if (is.environment(x) && is_any_tensor(x)) assign_attribute(x, attribute, value) else original(x, value)
+  }
+}
+
+assign_attr_overload <- function(x, which, value) {
+  if (is.environment(x) && is_any_tensor(x)) assign_attribute(x, which, value) else base::`attr<-`(x, which, value)
+}
+
+assign_attributes_overload <- function(x, value) {
+  if (!is.environment(x) || !is_any_tensor(x)) {
+    return(base::`attributes<-`(x, value))
+  }
+  x <- without_time(flat(x))
+  for (which in base::c("dim", setdiff(names(value), "dim"))) {
+    if (!is.null(value[[which]])) x <- assign_attribute(x, which, value[[which]])
+  }
+  x
+}
+
+assigning_mode <- function(name) {
+  original <- get(name, baseenv())
+  function(x, value) {
+    if (!is.environment(x) || !is_any_tensor(x)) {
+      original(x, value)
+    } else if (value %in% base::c("double", "numeric")) {
+      x
+    } else {
+      original(seen(x, name), value)
+    }
+  }
+}
+
+# All of them, by name.
+questions <- function() {
+  named <- function(names, make) lapply(stats::setNames(nm = names), make)
+  known <- all_namesakes()
+  base::c(
+    named(stand_in_questions(), function(name) of_stand_in(get(name, baseenv()))),
+    named(value_questions, function(name) of_values(known[[name]] %||% get(name, baseenv()), name)),
+    lapply(base::c(`class<-` = "class", `oldClass<-` = "oldClass", `levels<-` = "levels"), assigning),
+    lapply(base::c(`mode<-` = "mode<-", `storage.mode<-` = "storage.mode<-"), assigning_mode),
+    list(
+      `attr<-` = assign_attr_overload, `attributes<-` = assign_attributes_overload,
+      inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload, is = of_stand_in(methods::is),
+      object.size = of_stand_in(utils::object.size), str = str_overload,
+      unique = unique_overload, duplicated = duplicated_overload,
+      rapply = rapply_overload,
+      tryCatch = hearing(base::tryCatch), withCallingHandlers = hearing(base::withCallingHandlers),
+      try = hearing(base::try, "stop"), try_fetch = hearing(rlang::try_fetch)
+    ),
+    lapply(mget(grep("^is_", getNamespaceExports("rlang"), value = TRUE), asNamespace("rlang")), of_stand_in)
+  )
+}
+
+# Methods ------------------------------------------------------------------------------------------------------------
+
+# What `UseMethod()` is to dispatch on: the value that stands there, unless the generic has methods for tensors.
+dispatched <- function(generic, x) {
+  frame <- parent.frame()
+  number <- Position(function(i) identical(sys.frame(i), frame), seq_len(sys.nframe()), right = TRUE)
+  if (missing(x)) x <- first_argument(sys.function(number), frame)
+  if (!is.environment(x) || !is_any_tensor(x)) {
+    return(x)
+  }
+  value <- stand_in(x)
+  envs <- list(sys.frame(sys.parents()[number]), frame)
+  for_tensors <- has_methods(generic, tensor_classes_of(x), envs)
+  if (for_tensors && !has_users_methods(generic, .class2(value), envs)) x else value
+}
+
+# What `UseMethod()` looks at where it is not told.
+first_argument <- function(f, frame) {
+  names <- names(formals(f))
+  if (length(names) == 0L) {
+    NULL
+  } else if (names[1L] == "...") {
+    if (eval(quote(...length()), frame) > 0L) eval(quote(..1), frame)
+  } else if (!eval(call("missing", as.name(names[1L])), frame)) {
+    get(names[1L], envir = frame)
+  }
+}
+
+tensor_classes_of <- function(x) {
+  setdiff(class(x), "python.builtin.object")
+}
+
+has_methods <- function(generic, classes, envs) {
+  for (class in classes) {
+    for (env in envs) if (!is.null(utils::getS3method(generic, class, TRUE, env))) return(TRUE)
+  }
+  FALSE
+}
+
+# Whether a method of somebody's for R's vectors is there.
+has_users_methods <- function(generic, classes, envs) {
+  for (method in paste0(generic, ".", classes)) {
+    for (env in envs) {
+      found <- get0(method, envir = env, mode = "function")
+      if (!is.null(found) && !package_of(found) %in% own_packages) return(TRUE)
+    }
+  }
+  FALSE
+}
+
+# Classes that values have without being told.
+implicit_classes <- base::c("matrix", "array", "integer", "double", "numeric", "logical", "complex")
+
+# A generic of R's own for which somebody has methods for R's vectors.
+has_new_methods <- function(found, name, env) {
+  is_generic(found) && !is_adaptable(found) && has_users_methods(name, implicit_classes, list(env))
+}
+
+# `standardGeneric()` of a formal generic, by the classes of what stands for its arguments.
+standard_generic <- function(generic) {
+  force(generic)
+  function() {
+    frame <- parent.frame()
+    is_given <- function(name) name == "..." || !eval(call("missing", as.name(name)), frame)
+    classes <- character()
+    tensors <- FALSE
+    for (name in setdiff(generic@signature, "...")) {
+      value <- if (is_given(name)) get(name, envir = frame)
+      tensors <- tensors || is.environment(value) && is_any_tensor(value)
+      classes <- base::c(classes, if (is_given(name)) class(stand_in(value))[1L] else "missing")
+    }
+    method <- if (tensors) methods::selectMethod(generic@generic, classes, optional = TRUE, fdef = generic)
+    if (is.null(method) || is.primitive(method) || methods::is(method, "derivedDefaultMethod")) {
+      return(eval(call("standardGeneric", as.character(generic@generic)), frame))
+    }
+    given <- Filter(is_given, names(formals(generic)))
+    names(given) <- ifelse(given == "...", "", given)
+    eval(as.call(base::c(tensor_aware(method), lapply(given, as.name))), frame)
+  }
+}
+
+# What its numbers are -----------------------------------------------------------------------------------------------
+
+# R's value of a tensor, or of the tensors in a list; `what` looks at them.
+seen <- function(x, what) {
+  if (is.environment(x) && is_any_tensor(x)) {
+    if (is_text(x)) as.character(x) else plain(x) %||% looked_at(x, "values") %||% not_seen(what)
+  } else if (is.list(x) && holds_tensors_within(x)) {
+    x[] <- lapply(x, seen, what)
+    x
+  } else {
+    x
+  }
+}
+
+not_seen <- function(what) {
+  needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
+}
+
+holds_tensors_within <- function(x) {
+  for (part in if (is.object(x)) unclass(x) else x) {
+    if (is.environment(part) && is_any_tensor(part) || is.list(part) && holds_tensors_within(part)) return(TRUE)
+  }
+  FALSE
+}
+
+# A function of base R's that answers by the numbers.
+of_values <- function(original, name) {
+  force(original)
+  force(name)
+  function(...) {
+    if (needs_seeing(...)) do.call(original, lapply(list(...), seen, name), quote = TRUE) else original(...)
+  }
+}
+
+needs_seeing <- function(...) {
+  found <- FALSE
+  for (i in seq_len(...length())) {
+    x <- ...elt(i)
+    if (is.environment(x)) {
+      if (is_any_tensor(x)) if (is_text(x)) return(FALSE) else found <- TRUE
+    } else if (is.list(x) && holds_tensors_within(x)) {
+      found <- TRUE
+    }
+  }
+  found
+}
+
+value_questions <- base::c(
+  "identical", "isTRUE", "isFALSE", "all.equal", "is.unsorted", "anyDuplicated", "rle", "bitwAnd", "bitwOr", "bitwXor",
+  "serialize",
+  # strings
+  "abbreviate", "addNA", "as.character", "as.factor", "as.hexmode", "as.name", "as.octmode", "as.ordered", "as.symbol",
+  "casefold", "chartr", "dQuote", "deparse", "deparse1", "dput", "encodeString", "endsWith", "factor",
+  "file.path", "format", "formatC", "format.Date", "gettextf", "gregexpr", "grep", "grepl", "gsub", "intToUtf8",
+  "interaction", "is.element", "make.names", "make.unique", "nchar", "noquote", "ordered", "paste", "paste0",
+  "prettyNum", "regexec", "regexpr", "sQuote", "shQuote", "sprintf", "startsWith", "strsplit", "strtoi", "strtrim",
+  "strwrap", "sub", "substr", "substring", "table", "toString", "tolower", "toupper", "trimws"
+)
+
+unique_overload <- function(x, ...) {
+  if (is.list(x) && holds_tensors_within(x)) x[!base::duplicated(seen(x, "unique"), ...)] else base::unique(x, ...)
+}
+
+duplicated_overload <- function(x, ...) {
+  base::duplicated(if (is.list(x)) seen(x, "duplicated") else x, ...)
+}
+
+# Elements of nested lists, chosen by their class.
+rapply_overload <- function(object, f, classes = "ANY", deflt = NULL, how = c("unlist", "replace", "list"), ...) {
+  if (!is.list(object) || !holds_tensors_within(object)) {
+    return(base::rapply(object, f, classes, deflt, how, ...))
+  }
+  how <- match.arg(how)
+  f <- found_function(match.fun(f))
+  applied <- function(x) {
+    if (is.list(x)) {
+      x[] <- lapply(x, applied)
+      x
+    } else if (any(base::c("ANY", class(stand_in(x))) %in% classes)) {
+      f(x, ...)
+    } else if (how == "replace") {
+      x
+    } else {
+      deflt
+    }
+  }
+  found <- applied(object)
+  if (how == "unlist") unlist(found) else found
+}
+
+# What is shown and heard --------------------------------------------------------------------------------------------
+
+# A string of a tensor: of its values; where they are not known, what it is, if nobody but the user reads it.
+words_of_tensor <- function(x, what) {
+  if (callbacks() == 0) as.character(known_values(x) %||% format_tensor(x)) else as.character(seen(x, what))
+}
+
+# Whether the code that is differentiated reads what is printed.
+is_captured <- function() {
+  inside() > 0 && sink.number() > (state$sinks %||% 0L)
+}
+
+str_overload <- function(object, ...) {
+  utils::str(if (is_captured()) seen(object, "str") else object, ...)
+}
+
+# What is said in a condition: a description of the tensor, unless a handler of the code's own hears it.
+said <- function(x, condition) {
+  if (condition %in% state$heard) seen(x, condition) else shown_plainly(x)
+}
+
+# `original` evaluates its first argument with handlers, whose conditions the code that is differentiated then hears. An
+# error that says that code cannot be compiled is not for them alone: it is raised again.
+hearing <- function(try, always = character()) {
+  force(try)
+  force(always)
+  function(expr, ...) {
+    before <- state$heard
+    state$heard <- base::union(before, base::c(always, heard_by(names(match.call(expand.dots = FALSE)$...))))
+    on.exit(state$heard <- before)
+    if ("stop" %in% state$heard && compiling() > 0) {
+      try(withCallingHandlers(expr, gradops_error = refuse), ...)
+    } else {
+      try(expr, ...)
+    }
+  }
+}
+
+heard_by <- function(classes) {
+  base::c(
+    if (any(classes %in% base::c("warning", "simpleWarning", "condition"))) "warning",
+    if (any(classes %in% base::c("error", "simpleError", "condition"))) "stop",
+    if (any(classes %in% base::c("message", "simpleMessage", "condition"))) "message"
+  )
+}
+
+# Also what fails by its numbers, which others would not.
+refuse <- function(error) {
+  if (!is.null(state$refused) || inherits(error, base::paste0("gradops_error_", base::c("shape", "type", "axis")))) {
+    return()
+  }
+  if (!inherits(error, "gradops_error_jit")) {
+    error <- rlang::error_cnd(
+      c("gradops_error_jit", "gradops_error"),
+      message = "`tryCatch()` or `try()` decides by an error, which is not known for other numbers while compiled.",
+      body = base::c(i = "Test before, as by `if`; or leave `jit` out."), parent = error, use_cli_format = TRUE
+    )
+  }
+  state$refused <- error
+}
+
+# R warns where a function makes NaN of numbers: if that is heard.
+hear_nan <- function(result, arguments, call) {
+  if (!"warning" %in% state$heard || !is.environment(result) || !is_tensor(result)) {
+    return(result)
+  }
+  made <- op_isnan(result)
+  for (x in arguments) {
+    if (is.environment(x) || is.numeric(x)) {
+      made <- call_operator("logical_and", operand(made), operand(op_logical_not(op_isnan(operand(x)))))
+    }
+  }
+  if (isTRUE(seen(op_any(made), "warning"))) warning(simpleWarning(gettext("NaNs produced", domain = "R"), call))
+  result
+}
+
+# Where R fails and some libraries go on with NaN: if that is heard.
+hear_failure <- function(result, arguments, message, call) {
+  if (!"stop" %in% state$heard) {
+    return(result)
+  }
+  finite <- function(x) op_all(op_isfinite(operand(x)))
+  failed <- Reduce(op_logical_and, lapply(arguments, finite), op_logical_not(finite(result)))
+  if (isTRUE(seen(failed, "tryCatch"))) stop(simpleError(message, call))
+  result
+}
