@@ -18,7 +18,8 @@
 #' errors.
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
-#' `stopifnot()`. What was traced holds for values with which `f` would go the same way; each call sees whether it does,
+#' `stopifnot()`, `identical()`, strings of them (`paste()`, `format()`) and warnings that `tryCatch()` hears.
+#' What was traced holds for values with which `f` would go the same way; each call sees whether it does,
 #' and for another way `f` is traced again: up to 32 of them, and as long as those that are there are gone again; else
 #' it runs uncompiled, with a warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error:
 #' use `ifelse()`, [op_cond()] or [op_while_loop()].
