@@ -288,3 +288,30 @@ def test_source_is_forgotten_with_its_function():
 
 def test_gradcheck_of_operators():
     assert autodiff.gradcheck(EXPRESSIONS["arithmetic"], (Variable(X, True), Variable(M, True), Variable(I)))
+
+
+LOOK_UPS = [
+    lambda x: ops.sum(x) if x[0] in {1.0, 2.0} else 10 * ops.sum(x),
+    lambda x: ops.sum(x) * {1.0: 5.0}.get(x[0], 100.0),
+    lambda x: ops.sum(x) * len({x[0], x[1]}),
+]
+
+
+@pytest.mark.parametrize("f", LOOK_UPS)
+def test_a_lookup_by_value_is_an_error(f):
+    """It would be by identity, so the other way would be taken."""
+    for derived in (grad(f), grad(lambda x: grad(f)(x)[0] * x[1])):
+        with pytest.raises(ArgumentTypeError, match=r"cannot be looked up in a set or dict(.|\n)*x.item\(\)"):
+            derived(X)
+    with pytest.raises(JitError, match="looked up a traced array in a set or dict"):
+        jit(f)(X)
+    with pytest.raises((ArgumentTypeError, JitError), match="looked up"):
+        jit(grad(f))(X)
+
+
+def test_leaves_are_found_by_identity():
+    a, b = Variable(1.0, requires_grad=True), Variable(1.0, requires_grad=True)
+    steps = {a: 0.1, b: 0.2}
+    assert steps[a] == 0.1 and steps[b] == 0.2 and len({a, b, a}) == 2
+    (a * b).backward()
+    assert grad(lambda x: x * steps[b])(2.0) == 0.2

@@ -321,6 +321,17 @@ class Variable:
         return operator.index(self.data)
 
     def __hash__(self) -> int:
+        """By identity, of a leaf alone: a result or an argument in a lookup by value would never be found.
+
+        Raises:
+            ArgumentTypeError: it is a result, or stands for an argument of a function that is differentiated.
+        """
+        if self._node is not None or self._given:
+            raise ArgumentTypeError(
+                "a computed variable cannot be looked up in a set or dict, where it would be found by identity, not by "
+                "its value.",
+                hint="look up `x.item()` for its value, or `id(x)` for the variable itself",
+            )
         return id(self)
 
     def __copy__(self) -> Variable:

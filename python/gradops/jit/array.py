@@ -68,6 +68,13 @@ class Traced:
         self.program.look(self if self.dtype == bool else ops.not_equal(self, 0))
         return value
 
+    def __hash__(self) -> int:
+        raise JitError(
+            "a compiled function looked up a traced array in a set or dict, where it would be found by identity, not "
+            "by its value.",
+            hint="compare values (`if x == 1.0`), look up a whole number (`int(x)`), or make the argument static",
+        )
+
     def __int__(self) -> int:
         """A whole number, with which alone the program holds."""
         if self.dtype.kind == "c" or self.size != 1:

@@ -104,7 +104,7 @@ PROPERTIES: dict[str, Callable] = {
 
 
 def give(kind: Any) -> None:
-    """Give a class all of them; comparisons stay apart from its hash, which is by identity."""
+    """Give a class all of them; comparisons stay apart from its hash."""
     for name, op in BINARY.items():
         setattr(kind, f"__{name}__", op)
         setattr(kind, f"__r{name}__", _reflected(op))
@@ -115,7 +115,6 @@ def give(kind: Any) -> None:
     for name, op in PROPERTIES.items():
         setattr(kind, name, property(op))
     kind.__pandas_priority__ = 5000  # above a DataFrame's: `series * array` is the array's too
-    kind.__hash__ = object.__hash__
 
 
 def _reflected(op: Callable) -> Callable:
