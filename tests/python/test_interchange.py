@@ -156,6 +156,19 @@ def test_changed_signs(target):
     np.testing.assert_array_equal(ops.convert_to_numpy(gradops.to(x.imag, target)), -values.imag)
 
 
+@pytest.mark.parametrize("target", BACKENDS)
+def test_zeros_without_memory(target):
+    """PyTorch has no memory for a derivative that is 0 around forward mode; other memory is not read."""
+    torch = pytest.importorskip("torch")
+    x = torch.arange(1.0, 4.0, dtype=torch.float64)
+    second = torch.func.jacrev(torch.func.jacfwd(lambda z: (gradops.stop_gradient(ops.exp(z)) * z).sum()))(x)
+    freed = torch.full((3, 3), 7.0, dtype=torch.float64)
+    del freed
+    for _ in range(2):
+        assert ops.convert_to_numpy(gradops.to(second, target)).tolist() == np.zeros((3, 3)).tolist()
+    torch.func.vmap(lambda row: row + float(ops.convert_to_numpy(second).sum()))(x)
+
+
 def test_read_only_memory_is_not_written_to():
     torch = pytest.importorskip("torch")
     x = aligned(np.arange(3.0))

@@ -243,10 +243,6 @@ TORCH = _torch_ways() if backends.installed("torch") else {}
 
 @table(TORCH)
 def test_torch(flow, way):
-    if flow in ("stopped", "scope") and way in ("jacrev of jacfwd", "backward of forward_ad"):
-        versions.needs(
-            "torch", "2.12", "after some programs, a stop or scope in a second derivative by forward mode counts"
-        )
     if way.startswith("torch.export") and flow != "stopped" or (way, flow) == ("torch.compile", "scope"):
         versions.needs("torch", "2.9", "what it traces line by line has no custom gradients or scopes")
     if way == "torch.export of values" and flow in (

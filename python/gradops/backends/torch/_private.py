@@ -54,6 +54,10 @@ forward_mode = private.find(FORWARD, "torch.autograd.forward_ad._set_fwd_grad_en
 """A scope in which forward mode is on or off."""
 private.find(FORWARD, "torch.autograd.forward_ad._current_level")
 
+ZEROS = "a derivative that is 0, as numbers of another library"
+is_zeros = private.find(ZEROS, "torch.Tensor._is_zerotensor", lambda x: False)
+"""Whether a tensor is zeros without memory, as derivatives around forward mode are: what reads it finds anything."""
+
 
 def forward_level() -> int:
     """The level of forward mode that is open; -1 without."""

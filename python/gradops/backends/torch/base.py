@@ -76,8 +76,12 @@ def dtype_name(x) -> str:
 
 
 def handed_over(x) -> torch.Tensor:
-    """Numbers whose sign is changed where they are read are handed over by DLPack as they were before."""
-    return x.resolve_conj().resolve_neg()
+    """DLPack knows nothing of numbers whose sign is changed where they are read, nor of zeros without memory."""
+    return _with_memory(x.resolve_conj().resolve_neg())
+
+
+def _with_memory(x) -> torch.Tensor:
+    return x.clone() if _private.is_zeros(x) else x
 
 
 def from_dlpack(x) -> torch.Tensor | None:
@@ -95,13 +99,13 @@ def place(x, device) -> torch.Tensor:
 def to_numpy(x) -> np.ndarray:
     if _private.transforms_active() and not _private.is_wrapped(x) and not compiling():
         # a tensor from outside of torch.func's transformations, in which NumPy cannot have its memory
-        array = np.array(x.tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
+        array = np.array(_with_memory(x).tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
         return array.reshape(tuple(x.shape))
     if reading():
         return x.detach().numpy()
     if _private.is_traced(x):
         raise looked_at_a_value()
-    x = x.detach()  # a step of a graph that is traced, from here on, also of a constant
+    x = _with_memory(x.detach())  # a step of a graph that is traced, from here on, also of a constant
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.numpy(force=True)
