@@ -28,7 +28,7 @@ looked_at <- function(x, form) {
     return(NULL)
   }
   value <- found[[1]]
-  is.na(value) <- found[[2]]
+  if (any(found[[2]])) is.na(value) <- found[[2]] # which makes an NA of no numbers and FALSE
   like_tensor(value, x)
 }
 

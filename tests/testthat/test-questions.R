@@ -61,6 +61,7 @@ strings <- list(
   stop = by_answer(function(p) tryCatch(stop("at ", p[1]), error = conditionMessage) == "at 1.2"),
   deparse = by_answer(function(p) deparse(p[1]) == "1.2"),
   dput = by_answer(function(p) utils::capture.output(dput(p[1])) == "1.2"),
+  none = by_answer(function(p) length(as.character(p[p > 2])) == 0),
   str = by_answer(function(p) utils::capture.output(utils::str(p[1])) == " num 1.2"),
   serialize = by_answer(function(p) identical(serialize(p[1], NULL), serialize(1.2, NULL)))
 )
