@@ -579,6 +579,19 @@ def test_contexts_threads_and_the_environment(monkeypatch):
     check(lambda x: x * float(os.getenv(monkey, "1")), lambda: monkeypatch.delenv(monkey))
 
 
+class Local(threading.local):
+    def __init__(self):
+        self.k = 2.0
+
+    def value(self):
+        return self.k
+
+
+def test_methods_of_what_is_of_a_thread_are_no_own_change():
+    local, name = Local(), "k"
+    check(lambda x: x * local.value() * getattr(local, name), put(local, "k", 3.0))
+
+
 class Settings(dict):
     scale = 2.0
 

@@ -244,7 +244,7 @@ class Captured:
                 self._asked |= names
             if not names.isdisjoint(("getattr", "hasattr")):
                 self._asked |= texts
-            if not names.isdisjoint(_ASKING) or any(map(_computes_names, codes)):
+            if self._is_users(f.__module__) and (not names.isdisjoint(_ASKING) or any(map(_computes_names, codes))):
                 self._by_any_name = True
             if not names.isdisjoint(_OF_ENVIRONMENT):
                 self._bind(_environment, "os.environ")
@@ -334,7 +334,7 @@ class Captured:
 
     def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
         where = f"{_name_of(value)}.{name}"
-        if isinstance(value, threading.local):  # whose `__dict__` is another in each thread
+        if isinstance(value, threading.local) and name in own:  # whose `__dict__` is another in each thread
             self._bind(functools.partial(getattr, value, name, _MISSING), where)
             return
         if name in own:
@@ -350,11 +350,10 @@ class Captured:
 
     def _users_classes(self, kind: type) -> list[type]:
         """The classes of ``kind`` whose methods are looked into: not a library's, nor another installed package's."""
-        return [
-            k
-            for k in kind.__mro__
-            if not _in_library(k.__module__) and (_root(k.__module__) == self._package or not _installed(k.__module__))
-        ]
+        return [k for k in kind.__mro__ if self._is_users(k.__module__)]
+
+    def _is_users(self, module: str) -> bool:
+        return not _in_library(module) and (_root(module) == self._package or not _installed(module))
 
     def _look_up(self, names: Mapping, name: str, where: str) -> None:
         value = names.get(name, _MISSING)
