@@ -178,13 +178,13 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
 call_traced <- function(f, arguments) {
   state$compiling <- compiling() + 1
   before <- with_scalars()
-  state$refused <- NULL
   on.exit({
     leave_scalars()
     with_scalars(before)
     state$compiling <- compiling() - 1
   })
   in_trace <- function() {
+    state$refused <- NULL # of a first try
     withCallingHandlers(do.call(tensor_aware(f), arguments), error = function(condition) {
       explain_branch(condition, "gradops_error_jit")
     })

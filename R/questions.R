@@ -22,7 +22,9 @@ stand_in <- function(x) {
   others <- own[!startsWith(names(own), "gradops_") & names(own) != "class"]
   attributes(value) <- base::c(attributes(value), others)
   time <- time_of(x)
-  if (is.null(time)) value else stats::ts(value, time[1L], frequency = time[3L])
+  if (!is.null(time)) value <- stats::ts(value, time[1L], frequency = time[3L])
+  if (!is.null(own$gradops_dist)) class(value) <- "dist"
+  value
 }
 
 type_of <- function(x) {
@@ -123,6 +125,7 @@ assign_attributes_overload <- function(x, value) {
   if (!is.environment(x) || !is_any_tensor(x)) {
     return(base::`attributes<-`(x, value))
   }
+  value <- value[!base::duplicated(names(value), fromLast = TRUE)] # as by structure(x, dim = NULL)
   x <- without_time(flat(x))
   for (which in base::c("dim", setdiff(names(value), "dim"))) {
     if (!is.null(value[[which]])) x <- assign_attribute(x, which, value[[which]])

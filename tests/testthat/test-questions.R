@@ -35,6 +35,8 @@ asking <- list(
   match = by_answer(function(p) match(list(p[1]), list(1.2), 0L) == 1L), s3 = function(p) area(p),
   s3_matrix = function(p) of_matrix(matrix(p, 1)) + of_matrix(p), s4 = function(p) formal_area(p),
   s4_matrix = function(p) formal_area(matrix(p, 1)), formal = by_answer(function(p) methods::is(p, "numeric")),
+  structured = by_answer(function(p) is.null(dim(structure(matrix(p, 1), dim = NULL)))),
+  distances = by_answer(function(p) class(stats::dist(matrix(p, 2))) == "dist"),
   switch = function(p) switch(class(p)[1], numeric = squares(p), tens(p)),
   stopifnot = function(p) {
     stopifnot(is.numeric(p), is.vector(p), !is.list(p))
