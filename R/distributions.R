@@ -90,6 +90,16 @@ times_log <- function(a, x) {
   }
 }
 
+# a * log1p(-x), 0 where both are 0 and 1.
+times_log1m <- function(a, x) {
+  none <- holds(a == 0)
+  if (!is_tensor(none) && !any(none)) {
+    a * log1p(-x)
+  } else {
+    a * log1p(ifelse(holds(x == 1) & none, 0, -x))
+  }
+}
+
 # What no count is; what is missing may be one.
 not_whole <- function(x) {
   holds(x < 0) | holds(x == Inf) | holds(abs(x - round(x)) > 0)
@@ -117,6 +127,77 @@ log_rising <- function(a, x, mu = 0) {
   by_series <- scaled_log1p(high, x) - x - log1p(x / high) / 2 + x * log1p((x - mu) / (high + mu)) +
     stirling(high + x) - stirling(high)
   ifelse(holds(a + 0 * (x + mu) >= 20), by_series, by_gamma)
+}
+
+# `big(of)` where `size` is at least `least`, else `small(of)`, of arguments `of(x, instead)`, and `rest` an argument
+# more. Of sizes that are known (a program of NumPy's is for them alone) and all of one kind, without a choice: what is
+# not needed is not computed. `from`: what the size is computed of. Where that is single numbers that are logged, in a
+# loop of a compiled function, a look at each would cost more than all else: it is `small()`, with the digits that
+# differences have.
+by_size <- function(size, least, rest, from, big, small) {
+  as_it_is <- function(x, instead) x
+  if (are_logged(from)) {
+    return(small(as_it_is))
+  }
+  large <- holds(size >= least)
+  several <- length(large) > 1L
+  some <- is_so(if (several) any(large) else large)
+  if (base::isFALSE(some)) {
+    return(small(as_it_is))
+  }
+  if (base::isTRUE(if (several) is_so(all(large)) else some)) {
+    return(big(as_it_is))
+  }
+  large <- holds(size + 0 * rest >= least)
+  ifelse(
+    large, big(function(x, instead) ifelse(large, x, instead)), small(function(x, instead) ifelse(large, instead, x))
+  )
+}
+
+are_logged <- function(numbers) {
+  !is.null(state$scalars) && any(vapply(numbers, is_any_tensor, NA)) && all(lengths(numbers) == 1L)
+}
+
+# NULL where it is not known.
+is_so <- function(test) {
+  if (is_tensor(test)) known_values(test) %||% looked_at(test, "if") else test
+}
+
+# Where counts and shapes are large, densities are small differences of large terms, unless these are taken off each
+# other by hand: Loader's forms, by the deviance and what is left of Stirling's formula.
+log_poisson <- function(k, mean) {
+  by_size(k, 100, mean, list(k), function(of) {
+    k <- of(k, 100)
+    -log(2 * pi * k) / 2 - stirling(k) - deviance_part(k, of(mean, 100))
+  }, function(of) {
+    k <- of(k, 1)
+    mean <- of(mean, 1)
+    times_log(k, mean) - mean - lgamma(k + 1)
+  })
+}
+
+# The size of k and m beside each other, for which log_binomial() is, from 20 on.
+binomial_size <- function(k, m) pmin(k, m, (k + m) / 25)
+
+# log(choose(k + m, k) * p^k * q^m), q = 1 - p, d = m * p - k * q, of large k and m.
+log_binomial <- function(k, m, p, q, d) {
+  n <- k + m
+  log(n / (2 * pi * k) / m) / 2 + stirling(n) - stirling(k) - stirling(m) - deviance_part(k, n * p, d) -
+    deviance_part(m, n * q, -d)
+}
+
+# The same of any.
+log_binomial_of <- function(k, m, p, q) {
+  by_size(
+    binomial_size(k, m), 20, p + q, list(k, m),
+    function(of) log_binomial(of(k, 250), of(m, 250), of(p, 0.5), of(q, 0.5), of(m * p - k * q, 0)),
+    function(of) {
+      k <- of(k, 1)
+      m <- of(m, 1)
+      p <- of(p, 0.5)
+      log_choose(k + m, k) + times_log(k, p) + times_log1m(m, p)
+    }
+  )
 }
 
 # lgamma(a) - (a - 1 / 2) * log(a) + a - log(2 * pi) / 2, for a >= 20.
@@ -169,7 +250,15 @@ dgamma <- function(x, shape, rate = 1, scale = 1 / rate, log = FALSE) {
 
 dgamma_tensor <- function(x, shape, rate = 1, scale = 1 / rate, log = FALSE) {
   density_of(
-    function(x) times_log(shape - 1, x) - x / scale - shape * log(scale) - lgamma(shape),
+    function(x) {
+      by_size(shape, 101, x / scale, list(shape), function(of) {
+        log_poisson(of(shape, 101) - 1, of(x / scale, 100)) - log(of(scale, 1))
+      }, function(of) {
+        shape <- of(shape, 1)
+        scale <- of(scale, 1)
+        times_log(shape - 1, of(x, 1)) - of(x, 1) / scale - shape * log(scale) - lgamma(shape)
+      })
+    },
     x, log, x < 0 | x == Inf
   )
 }
@@ -183,7 +272,19 @@ dbeta <- function(x, shape1, shape2, ncp = 0, log = FALSE) {
 dbeta_tensor <- function(x, shape1, shape2, ncp = 0, log = FALSE) {
   central(ncp)
   density_of(
-    function(x) times_log(shape1 - 1, x) + times_log(shape2 - 1, 1 - x) - lbeta(shape1, shape2),
+    function(x) {
+      by_size(binomial_size(shape1 - 1, shape2 - 1), 20, x, list(shape1, shape2), function(of) {
+        k <- of(shape1, 251) - 1
+        m <- of(shape2, 251) - 1
+        x <- of(x, 0.5)
+        log1p(k + m) + log_binomial(k, m, x, 1 - x, m * x - k * (1 - x))
+      }, function(of) {
+        shape1 <- of(shape1, 1)
+        shape2 <- of(shape2, 1)
+        x <- of(x, 0.5)
+        times_log(shape1 - 1, x) + times_log1m(shape2 - 1, x) - lbeta(shape1, shape2)
+      })
+    },
     x, log, x < 0 | x > 1
   )
 }
@@ -267,11 +368,31 @@ df <- function(x, df1, df2, ncp, log = FALSE) {
 df_tensor <- function(x, df1, df2, ncp, log = FALSE) {
   central(ncp)
   density_of(function(x) {
-    a <- df1 / 2
-    b <- df2 / 2
+    # at 1 / x the degrees of freedom change places: the first is the smaller one
+    by_size(
+      df1 - df2, 1e-300, x, list(df1, df2),
+      function(of) log_f(1 / of(x, 1), of(df2, 1), of(df1, 1)) - 2 * log(of(x, 1)),
+      function(of) log_f(of(x, 1), of(df1, 1), of(df2, 1))
+    )
+  }, x, log, x < 0 | x == Inf, 1)
+}
+
+log_f <- function(x, df1, df2) {
+  a <- df1 / 2
+  b <- df2 / 2
+  by_size(pmin(binomial_size(a - 1, b), 1e15 - b), 20, x, list(a, b), function(of) {
+    k <- of(a, 251) - 1
+    m <- of(b, 250)
+    x <- of(x, 1)
+    whole <- m + x * (k + 1)
+    log(m / whole) + log(k + 1) + log_binomial(k, m, x * (k + 1) / whole, m / whole, m * (x * (k + 1) - k) / whole)
+  }, function(of) {
+    a <- of(a, 1)
+    b <- of(b, 1)
+    x <- of(x, 1)
     log_rising(b, a) - lgamma(a) + times_log(a, a) + times_log(a - 1, x) - scaled_log1p(b, a * x) -
       a * log1p(a * x / b)
-  }, x, log, x < 0 | x == Inf, 1)
+  })
 }
 
 #' @rdname tensor_distributions
@@ -282,7 +403,7 @@ dbinom <- function(x, size, prob, log = FALSE) {
 
 dbinom_tensor <- function(x, size, prob, log = FALSE) {
   density_of(
-    function(x) lchoose(size, x) + times_log(x, prob) + times_log(size - x, 1 - prob),
+    function(x) log_binomial_of(x, size - x, prob, 1 - prob),
     x, log, not_whole(x) | holds(size - x < 0), 0
   )
 }
@@ -298,7 +419,7 @@ dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {
   if (!is.null(size) && !is_any_tensor(total) && size != total) {
     unsupported("size", sprintf("must be the sum of `x`, %s; got %s.", format(total), format(size)))
   }
-  value <- lgamma(total + 1) + sum(times_log(x, prob / sum(prob)) - lgamma(x + 1))
+  value <- sum(log_poisson(x, total * prob / sum(prob))) - log_poisson(total, total)
   if (log) value else exp(value)
 }
 
@@ -309,7 +430,7 @@ dpois <- function(x, lambda, log = FALSE) {
 }
 
 dpois_tensor <- function(x, lambda, log = FALSE) {
-  density_of(function(x) times_log(x, lambda) - lambda - lgamma(x + 1), x, log, not_whole(x), 0)
+  density_of(function(x) log_poisson(x, lambda), x, log, not_whole(x), 0)
 }
 
 #' @rdname tensor_distributions
@@ -322,12 +443,36 @@ dnbinom_tensor <- function(x, size, prob, mu, log = FALSE) {
   if (!missing(mu) && !missing(prob)) {
     unsupported("prob", "and `mu` are both given.")
   }
-  likely <- if (missing(mu)) {
-    function(x) log_rising(size, x) + x * log(size) + size * log(prob) + times_log(x, 1 - prob)
+  by_mean <- !missing(mu)
+  likely <- if (!by_mean) {
+    function(x, of) {
+      size <- of(size, 1)
+      prob <- of(prob, 0.5)
+      log_rising(size, x) + x * log(size) + size * log(prob) + times_log1m(x, prob) - lgamma(x + 1)
+    }
   } else {
-    function(x) log_rising(size, x, mu) + times_log(x, mu) - scaled_log1p(size, mu)
+    function(x, of) {
+      size <- of(size, 1)
+      mu <- of(mu, 1)
+      log_rising(size, x, mu) + times_log(x, mu) - scaled_log1p(size, mu) - lgamma(x + 1)
+    }
   }
-  density_of(function(x) likely(x) - lgamma(x + 1), x, log, not_whole(x), 0)
+  large <- function(x) {
+    function(of) {
+      k <- of(size, 250)
+      m <- of(x, 250)
+      p <- if (by_mean) k / (k + of(mu, 250)) else of(prob, 0.5)
+      q <- if (by_mean) of(mu, 250) / (k + of(mu, 250)) else 1 - p
+      d <- if (by_mean) k * (m - of(mu, 250)) / (k + of(mu, 250)) else m * p - k * q
+      log(k / (k + m)) + log_binomial(k, m, p, q, d)
+    }
+  }
+  density_of(function(x) {
+    by_size(
+      pmin(binomial_size(size, x), 1e15 - size), 20, if (by_mean) mu else prob, list(size, x), large(x),
+      function(of) likely(of(x, 1), of)
+    )
+  }, x, log, not_whole(x), 0)
 }
 
 #' @rdname tensor_distributions
@@ -339,7 +484,9 @@ dhyper <- function(x, m, n, k, log = FALSE) {
 dhyper_tensor <- function(x, m, n, k, log = FALSE) {
   outside <- not_whole(x) | holds(k - x < 0) | holds(m - x < 0) | holds(n - k + x < 0)
   inner <- ifelse(outside, k * m / (m + n), x)
-  value <- lchoose(m, inner) + lchoose(n, k - inner) - lchoose(m + n, k) + ifelse(outside, -Inf, 0)
+  part <- k / (m + n)
+  of_part <- function(x, size) log_binomial_of(x, size - x, part, 1 - part)
+  value <- of_part(inner, m) + of_part(k - inner, n) - of_part(k, m + n) + ifelse(outside, -Inf, 0)
   if (log) value else exp(value)
 }
 

@@ -31,9 +31,9 @@ held <- function(x) {
   if (is_any_tensor(x)) op_stop_gradient(x) else x
 }
 
-# a * (u - log1p(u)), u = x / a - 1.
-deviance_part <- function(a, x) {
-  u <- (x - a) / a
+# a * (u - log1p(u)), u = x / a - 1 = d / a: bd0(a, x) of Loader.
+deviance_part <- function(a, x, d = x - a) {
+  u <- d / a
   near <- holds(abs(u) < 0.1)
   small <- ifelse(near, u, 0)
   r <- small / (2 + small)

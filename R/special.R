@@ -10,7 +10,8 @@
 #' @param length.out For R's values alone.
 #' @returns A tensor.
 #' @section Gradient:
-#' To all orders, by the digamma function and its derivatives; of `choose()` with one R number `k` below 30 that of the
+#' To all orders, by the digamma function and its derivatives; by `k`, which is rounded as in R, that of the function
+#' of a `k` that is not; of `choose()` with one R number `k` below 30 that of the
 #' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders, from those of the
 #' orders beside (DLMF 10.6 and 10.29); values are R's own, for which also compiled programs call R back. None by `nu`.
 #' @section Errors:
@@ -40,7 +41,14 @@ lbeta <- function(a, b) {
 }
 
 lbeta_tensor <- function(a, b) {
-  lgamma(a) + lgamma(b) - lgamma(a + b)
+  by_size(pmin(a, b), 20, 0, list(a, b), function(of) {
+    a <- of(a, 20)
+    b <- of(b, 20)
+    stirling(a) + stirling(b) - stirling(a + b) - a * log1p(b / a) - b * log1p(a / b) -
+      log(a / (a + b) * b / (2 * pi)) / 2
+  }, function(of) {
+    if (are_logged(list(a, b))) lgamma(a) + lgamma(b) - lgamma(a + b) else -one_over_beta(of(a, 1), of(b, 1))
+  })
 }
 
 #' @rdname tensor_special
@@ -50,13 +58,26 @@ choose <- function(n, k) {
 }
 
 choose_tensor <- function(n, k) {
-  if (is.numeric(k) && length(k) == 1L && k < 30) {
-    k <- round(k)
+  k <- whole_number(k)
+  if (!is_any_tensor(k) && length(k) == 1L && k < 30) {
     value <- if (k < 0) n * 0 else n * 0 + 1
     for (j in seq_len(max(k, 0))) value <- value * ((n - k + j) / j)
     return(value)
   }
-  gamma_sign(n + 1) * gamma_sign(n - k + 1) * exp(lchoose_tensor(n, k))
+  gamma_sign(n + 1) * gamma_sign(n - k + 1) * exp(log_choose(n, k))
+}
+
+# `k` rounded, as R does, with its warning where values are known; with the derivative of what is not rounded.
+whole_number <- function(k) {
+  values <- if (is_any_tensor(k)) known_values(k) else k
+  off <- base::which(abs(values - round(values)) > 1e-7)
+  for (i in off) {
+    warning(sprintf("'k' (%.2f) must be integer, rounded to %.0f", values[i], round(values[i])), call. = FALSE)
+  }
+  if (!is_any_tensor(k)) {
+    return(round(k))
+  }
+  if (is.null(values) || length(off) > 0L) k + op_stop_gradient(round(k) - k) else k
 }
 
 #' @rdname tensor_special
@@ -66,7 +87,18 @@ lchoose <- function(n, k) {
 }
 
 lchoose_tensor <- function(n, k) {
-  lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+  log_choose(n, whole_number(k))
+}
+
+log_choose <- function(n, k) {
+  if (!is_any_tensor(n) && !is_any_tensor(k)) {
+    return(base::lchoose(n, k))
+  }
+  by_size(
+    pmin(k, n - k), -1 + 1e-12, 0, list(n, k),
+    function(of) -log1p(of(n, 1)) - lbeta_tensor(of(n - k, 1) + 1, of(k, 1) + 1),
+    function(of) lgamma(of(n, 1) + 1) - lgamma(of(k, 1) + 1) - lgamma(of(n - k, 1) + 1)
+  )
 }
 
 #' @rdname tensor_special

@@ -198,3 +198,68 @@ test_each("point masses are NaN", {
   expect_true(all(is.nan(bare(dnorm(variable(c(0, 1)), 0, 0)))))
   expect_true(is.nan(bare(dgamma(variable(0), 0, 2))))
 })
+
+# Values, and derivatives of their logarithm by the parameters (NA: none asked for), by mpmath with 60 digits.
+large <- list(
+  list("dbeta", c(0.5, 1e8, 1e8), 11283.791656850386, c(2.50000000625e-9, 2.50000000625e-9)),
+  list("dbeta", c(0.50003, 1e8, 1e8), 7872.4343305465755, c(6.0000700071951996e-5, -5.999930007194597e-5)),
+  list("dbeta", c(0.999999, 1e8, 100), 3986101.673654099, c(-9.9502876067710026e-13, 0.0050093282782646243)),
+  list("dbeta", c(1e-06, 25, 1e7), 731.74675038139774, c(-0.8961549698609292, 1.4999965000045667e-6)),
+  list("dbeta", c(1e-08, 3, 1e8), 18393972.702361145, c(-0.92278431009846743, 1.9999999650000004e-8)),
+  list("dbinom", c(5e7, 1e8, 0.5), 7.9788455880815396e-5, c(NA, 0.0)),
+  list("dbinom", c(50010000, 1e8, 0.5), 1.0798193347630083e-5, c(NA, 40000.0)),
+  list("dbinom", c(3, 1e8, 3e-08), 0.22404181101601493, c(NA, 8.9368190228357968e-9)),
+  list("dbinom", c(99999970, 1e8, 0.9999997), 0.072634537366772899, c(NA, -0.015628155316353802)),
+  list("dgamma", c(1e8, 1e8, 1), 3.9894228006898078e-5, c(5.0000000083333333e-9, 3.3333333333333333e-33)),
+  list("dgamma", c(100010000, 1e8, 1), 2.4195459407843491e-5, c(0.00010000000033331667, -10000.0)),
+  list("dgamma", c(0.001, 1e8, 1e11), 3989422.8006898077, c(5.000000029150015e-9, -2.0816681711721685e-20)),
+  list("dchisq", c(1e8, 1e8), 2.8209479130372016e-5, c(5.0000000166666667e-9)),
+  list("dpois", c(1e8, 1e8), 3.9894228006898078e-5, c(3.3333333333333333e-41)),
+  list("dpois", c(100010000, 1e8), 2.4196265916438022e-5, c(0.0001)),
+  list("df", c(1, 1e8, 1e8), 1994.7113970203849, c(2.5000000125e-9, 2.5000000125e-9)),
+  list("df", c(1.0001, 1e8, 1e8), 1760.1726144544614, c(1.8750833372405334e-9, 1.8750416768231793e-9)),
+  list("df", c(1, 1e8, 3), 0.46254098247319312, c(1.4999999650000009e-16, 0.18448756206479406)),
+  list("df", c(1.2, 45, 1e12), 1.0555153515001542, c(0.0023541777928138533, 2.250000001068009e-24)),
+  list("dnbinom", c(1e8, 1e8, 0.5), 2.8209479142125965e-5, c(2.50000000625e-9, 0.0)),
+  list("dnbinom", c(100010000, 1e8, 0.5), 2.1968191443685115e-5, c(5.0001250166665105e-5, -20000.0)),
+  list("dnbinom_mean", c(1e8, 1e8, 1e8), 2.8209479142125965e-5, c(2.50000000625e-9, 2.5e-41)),
+  list("dnbinom_mean", c(30, 1e12, 30), 0.072634526470501977, c(1.4999999999555e-23, 3.3333333333333333e-41)),
+  list("dt", c(3, 1e8), 0.0044318490988745194, c(-1.549999797500021e-15)),
+  list("dhyper", c(5e7, 1e8, 1e8, 1e8), 0.00011283791628640907, c(NA, NA, NA)),
+  list("dhyper", c(3, 1e8, 1e8, 6), 0.31250000468750009, c(NA, NA, NA))
+)
+
+test_each("densities keep their digits where counts and shapes are large", {
+  for (case in large) {
+    density <- switch(case[[1]],
+      dnbinom_mean = function(x, size, mu, ...) dnbinom(x, size, mu = mu, ...),
+      match.fun(case[[1]])
+    )
+    at <- case[[2]]
+    said <- paste(case[[1]], toString(at))
+    found <- do.call(density, unname(lapply(at, variable)))
+    expect_equal(bare(found), case[[3]], tolerance = 3e-13, info = said)
+    asked <- base::which(!is.na(case[[4]]))
+    if (length(asked) == 0) next
+    by <- function(p) {
+      arguments <- as.list(at)
+      for (i in seq_along(asked)) arguments[[asked[i] + 1]] <- p[i]
+      do.call(density, c(arguments, log = TRUE))
+    }
+    slope <- case[[4]][asked]
+    size <- at[asked + 1] # the derivative by its logarithm has terms as large as the counts, which are rounded
+    rounding <- 1e-9 * abs(slope * size) + 1e-15 * max(at[at < 1e9])
+    expect_true(all(abs(gradient(by, size) - slope) * size <= rounding), info = said)
+  }
+  # of several elements, of which some are large
+  x <- c(2, 30, 1e8)
+  expect_equal(bare(dpois(variable(x), c(3, 30, 1e8))), dpois(x, c(3, 30, 1e8)), tolerance = 1e-13)
+  shapes <- c(2, 2000, 3000)
+  expect_equal(bare(dgamma(1:3 * 1e3, variable(shapes))), dgamma(1:3 * 1e3, shapes), tolerance = 1e-12)
+  f <- function(p) sum(dbeta(c(0.3, 0.5), p, p, log = TRUE))
+  for (p in c(2, 60, 400)) {
+    expect_equal(gradient(f, p), numeric_gradient(f, p), tolerance = 1e-6)
+    expect_equal(objective(f, jit = TRUE)$gr(p), gradient(f, p), tolerance = 1e-10)
+    expect_equal(hessian(f, p)[1], numeric_gradient(function(p) gradient(f, p), p), tolerance = 1e-5)
+  }
+})

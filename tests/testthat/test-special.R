@@ -65,3 +65,19 @@ test_each("the Complex group is R's", {
     c(0.5, 2), c(1.5, 0.7)
   )
 })
+
+test_each("choose() and lchoose() round k, as R does, with its warning", {
+  for (k in c(2.3, 2.4)) {
+    for (f in list(choose, lchoose)) {
+      by_r <- suppressWarnings(f(10, k))
+      expect_warning(found <- f(variable(10), k), "must be integer, rounded to 2")
+      expect_equal(bare(found), by_r)
+      expect_warning(found <- f(10, variable(k)), "must be integer, rounded to 2")
+      expect_equal(bare(found), by_r)
+    }
+  }
+  expect_no_warning(found <- lchoose(variable(c(1e8, 7)), c(3, 4)))
+  expect_equal(bare(found), lchoose(c(1e8, 7), c(3, 4)), tolerance = 1e-14)
+  a <- c(1e8, 1e8, 3)
+  expect_equal(bare(lbeta(variable(a), c(3, 1e8, 4))), lbeta(a, c(3, 1e8, 4)), tolerance = 1e-14)
+})
