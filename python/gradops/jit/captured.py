@@ -35,7 +35,6 @@ _MISSING = object()
 _STATE = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _PLAIN_CONTAINERS = frozenset((list, set, dict, collections.deque, tuple, frozenset, np.ndarray))
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
 _PARTS: dict[type, Callable[[Any], Iterable]] = {
@@ -174,7 +173,7 @@ class Captured:
             self._bind(functools.partial(getattr, value, "data"), where)
         elif isinstance(value, np.ndarray):
             self._visit_array(value, where)
-        elif isinstance(value, _GENERATORS) or _is_torch(value, "Generator"):
+        elif isinstance(value, _generators()) or _is_torch(value, "Generator"):
             self.generators.append(value)
         elif isinstance(value, types.FunctionType):
             self._visit_function(value)
@@ -615,3 +614,9 @@ def _state(generator):
 
 def _comparable(state) -> tuple:
     return tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in state)
+
+
+@functools.cache
+def _generators() -> tuple:
+    """The classes of random generators; NumPy imports its own when they are first asked for."""
+    return np.random.Generator, np.random.RandomState, random.Random
