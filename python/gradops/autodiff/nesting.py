@@ -31,6 +31,8 @@ class Others:
         self.found: list = []
         self.watched = bool(hooks) or any(x._hooks for x in inputs)
         self._follow(tuple([y._node or y for y in values if y.requires_grad]))
+        if not self.watched:  # nothing will be read: a long graph's identities need not outlast this
+            self._seen = set()
 
     def _follow(self, edges: tuple) -> None:
         seen, stack = self._seen, [edges]

@@ -69,6 +69,9 @@ _NOT_CALLED = frozenset(
 _AROUND_OTHERS = (collections.UserDict, collections.UserList, collections.ChainMap)
 """Python's containers that hold another one."""
 
+_OF_NAMESPACES = ("types", "argparse")
+"""Python's modules of plain namespaces, whose attributes are the user's."""
+
 _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
@@ -315,11 +318,11 @@ class Captured:
             own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
             absent = set() if isinstance(value, (types.ModuleType, types.FunctionType)) else self._asked
             for attributes in (own, *map(vars, kinds), absent):
-                for name in self._named(attributes) - noted:
+                for name in self._named(value, attributes) - noted:
                     found = True
                     noted.add(name)
                     self._bind_attribute(value, name, own, kinds)
-            if self._by_any_name and own and None not in noted:
+            if own and None not in noted and self._is_opened(value):
                 noted.add(None)
                 self.contents.append((_differs_in_items, own, _items(own), f"{_name_of(value)}.__dict__"))
             if kinds and kinds[0] not in self._made and not _MAKING.isdisjoint(self._names):
@@ -327,9 +330,13 @@ class Captured:
                 self._visit_methods(kinds[0], made=True)
         return found
 
-    def _named(self, attributes: Collection[str]) -> set[str]:
+    def _named(self, value, attributes: Collection[str]) -> set[str]:
         named = self._names.intersection(attributes)
-        return {n for n in attributes if not n.startswith("__")} | named if self._by_any_name else named
+        return {n for n in attributes if not n.startswith("__")} | named if self._is_opened(value) else named
+
+    def _is_opened(self, value) -> bool:
+        """Whether all attributes are noted, named or not: of the user's own, else all that is loaded would be reached."""
+        return self._by_any_name and (self._is_users(_module_of(value)) or type(value).__module__ in _OF_NAMESPACES)
 
     def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
         where = f"{_name_of(value)}.{name}"
@@ -398,6 +405,13 @@ def _inner(f):
 def _name_of(value) -> str:
     named = isinstance(value, (type, types.ModuleType, types.FunctionType))
     return value.__name__ if named else type(value).__name__
+
+
+def _module_of(value) -> str:
+    """The module that defines a class, a function, or the class of an object; a module's own name."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    return (value if isinstance(value, (type, types.FunctionType)) else type(value)).__module__
 
 
 def _is_of_fields(kind: type, method) -> bool:
