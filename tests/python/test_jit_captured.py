@@ -559,6 +559,11 @@ def test_constant_names_do_not_open_other_attributes():
     assert Captured(lambda x: x * getattr(big, f"{x}k")).contents
 
 
+def test_computed_names_do_not_open_installed_packages():
+    found = Captured(lambda x: x * getattr(pytest, f"{x}k"))
+    assert len(found._seen) < 3000  # all attributes of pytest's lead to all modules and objects that are loaded
+
+
 def test_contexts_threads_and_the_environment(monkeypatch):
     variable, local, monkey = contextvars.ContextVar("variable"), threading.local(), "GRADOPS_TEST_OF_JIT"
     variable.set(2.0)

@@ -335,7 +335,7 @@ class Captured:
         return {n for n in attributes if not n.startswith("__")} | named if self._is_opened(value) else named
 
     def _is_opened(self, value) -> bool:
-        """Whether all attributes are noted, named or not: of the user's own, else all that is loaded would be reached."""
+        """Whether all attributes are noted, named or not: the user's own alone: others lead to all that is loaded."""
         return self._by_any_name and (self._is_users(_module_of(value)) or type(value).__module__ in _OF_NAMESPACES)
 
     def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
