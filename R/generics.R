@@ -169,51 +169,6 @@ adopting <- function(method) {
   function(...) do.call(method, lapply(list(...), adopted), quote = TRUE)
 }
 
-# Attaching ------------------------------------------------------------------------------------------------------------
-
-# That namesakes stand before base R's functions takes a line, as those still answer for all they know. R asks for
-# `.conflicts.OK` to stay silent; then what stands before another package's function, or behind it, is said here.
-.onAttach <- function(libname, pkgname) {
-  here <- as.environment(paste0("package:", pkgname))
-  assign(".conflicts.OK", TRUE, envir = here)
-  warn <- getOption("conflicts.policy")
-  if (is.list(warn) && isFALSE(warn$warn)) {
-    return(invisible())
-  }
-  stands_before <- base::unlist(lapply(c("base", "stats", "utils"), function(package) {
-    intersect(names(here), getNamespaceExports(package))
-  }))
-  packageStartupMessage(sprintf(
-    "gradops: %d functions of base and stats know tensors too, as `diag()`, `dnorm()`; of R's values they are R's.",
-    length(stands_before)
-  ))
-  quiet <- c("Autoloads", "CheckExEnv", paste0("package:", c(pkgname, names(namesakes()), "methods", "utils")))
-  for (other in setdiff(search(), quiet)) {
-    same <- intersect(names(here), ls(other, all.names = TRUE))
-    masked <- Filter(function(name) masks(name, here, as.environment(other)), sort(same))
-    if (length(masked) > 0) {
-      before <- match(other, search()) > match(paste0("package:", pkgname), search())
-      packageStartupMessage(sprintf(
-        "gradops: %s %s the namesake%s in %s%s.", shortened(paste0("`", masked, "()`")),
-        if (before) "masks" else "is masked by", if (length(masked) > 1) "s" else "", sQuote(other, FALSE),
-        if (other == "package:keras3") ": see `vignette(\"with-keras3\")`" else ""
-      ))
-    }
-  }
-}
-
-# Names in one line.
-shortened <- function(names) {
-  if (length(names) <= 5) toString(names) else sprintf("%s and %d more", toString(names[1:2]), length(names) - 2L)
-}
-
-masks <- function(name, here, other) {
-  mine <- get(name, envir = here)
-  theirs <- get(name, envir = other)
-  is.function(mine) && is.function(theirs) && !identical(mine, theirs) && !startsWith(name, ".") &&
-    !(name %in% unlist(lapply(namesakes(), names)) && methods::is(theirs, "standardGeneric"))
-}
-
 # Common helpers -------------------------------------------------------------------------------------------------------
 
 # Elements by column: as a vector; in a new shape; recycled or cut to a number of them. R's values stay R's, so that

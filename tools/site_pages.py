@@ -44,7 +44,7 @@ R_GROUPS = {
     "R functions on tensors": [
         *("tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special"),
         *("statistics", "subset", "distributions", "regression", "groups", "formulas", "distances", "interpolation"),
-        *("signals", "idioms", "random-tensors"),
+        *("signals", "idioms", "random-tensors", "masked"),
     ],
     "Settings, files and R itself": [
         *("config", "options", "storage", "callbacks", "python", "reexports", "gradops-package"),

@@ -105,19 +105,68 @@ test_that("S4 matrices go to the S4 generics", {
   expect_s4_class(m %*% m, "Matrix")
 })
 
+# What a new R process prints.
+fresh <- function(code) {
+  call <- shQuote(sprintf(".libPaths(%s); %s", deparse1(.libPaths()), code))
+  system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", call), stdout = TRUE, stderr = TRUE)
+}
+
 test_that("attaching says no more than is needed", {
   skip_on_cran()
   skip_if(is_loaded_from_source())
-  run <- function(code) {
-    call <- shQuote(sprintf(".libPaths(%s); %s", deparse1(.libPaths()), code))
-    system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", call), stdout = TRUE, stderr = TRUE)
-  }
-  one_line <- run("library(gradops)")
-  expect_length(one_line, 1)
-  expect_match(one_line, "^gradops: 1[0-9][0-9] functions of base and stats know tensors too")
-  masked <- run("attach(list(jacobian = mean, sd = 1), name = 'mine'); library(gradops)")
+  one_line <- "^gradops [0-9.]+: 1[0-9]{2} functions of base R and stats also take tensors, see [?].gradops-masked.$"
+  said <- fresh("library(gradops)")
+  expect_length(said, 1)
+  expect_match(said, one_line)
+  strict <- fresh("options(conflicts.policy = 'strict'); library(gradops, mask.ok = TRUE)") # asks for R's list
+  expect_match(strict[1], one_line)
+  expect_null(attr(strict, "status"))
+  masked <- fresh("attach(list(jacobian = mean, sd = 1), name = 'mine'); library(gradops)")
   expect_identical(masked[-1], "gradops: `jacobian()` masks the namesake in 'mine'.")
-  expect_identical(run("attach(list(jacobian = mean)); suppressPackageStartupMessages(library(gradops))"), character())
+  silent <- "attach(list(jacobian = mean)); suppressPackageStartupMessages(library(gradops))"
+  expect_identical(fresh(silent), character())
+  later <- fresh("library(gradops); attach(list(jacobian = mean, sd = mean), name = 'mine')")
+  expect_match(paste(later, collapse = "\n"), "masked from package:gradops:\n\n *jacobian, sd")
+})
+
+# What the page says: what is masked, and R's function for each, by its sections.
+masked_by_page <- function() {
+  file <- test_path("..", "..", "man", "gradops-masked.Rd")
+  page <- if (file.exists(file)) tools::parse_Rd(file) else tools::Rd_db("gradops")[["gradops-masked.Rd"]]
+  sections <- Filter(function(part) identical(attr(part, "Rd_tag"), "\\section"), page)
+  lapply(sections, function(section) {
+    lines <- strsplit(paste(unlist(section[[2]]), collapse = ""), "\n")[[1]]
+    rows <- grep("^\\S+ +(base|stats)::\\S+ *$", lines, value = TRUE)
+    strsplit(trimws(gsub("`", "", rows)), " +")
+  })
+}
+
+test_that("the page of what is masked says all that is masked", {
+  sections <- masked_by_page()
+  rows <- unlist(sections, recursive = FALSE)
+  names <- vapply(rows, `[`, "", 1)
+  expect_identical(anyDuplicated(names), 0L)
+  attached <- c("base", "methods", "datasets", "utils", "grDevices", "graphics", "stats")
+  of_r <- unlist(lapply(attached, function(package) ls(as.environment(paste0("package:", package)), all.names = TRUE)))
+  same_since_4.4 <- "%||%"
+  exported <- intersect(parseNamespaceFile("gradops", dirname(find.package("gradops")))$exports, of_r)
+  expect_setequal(names, setdiff(exported, same_since_4.4))
+  for (row in rows) {
+    original <- strsplit(row[2], "::", fixed = TRUE)[[1]]
+    expect_identical(original[2], row[1])
+    expect_true(is.function(getExportedValue(original[1], original[2])), info = row[2])
+  }
+  no_generics <- vapply(sections[[1]], `[`, "", 1)
+  expect_gt(length(no_generics), 100)
+  generic <- function(name) {
+    original <- get(name, envir = asNamespace("stats"))
+    name %in% .S3PrimitiveGenerics || !is.primitive(original) && utils::isS3stdGeneric(original)
+  }
+  expect_identical(Filter(generic, no_generics), character())
+  skip_on_cran()
+  skip_if(is_loaded_from_source())
+  listed <- fresh("suppressMessages(library(gradops)); writeLines(conflicts(detail = TRUE)[['package:gradops']])")
+  expect_setequal(names, setdiff(listed, same_since_4.4))
 })
 
 test_each("a method is added as docs/architecture.md says", {
