@@ -267,7 +267,7 @@ def test_where_it_must_not_look_it_says_so():
         jit(lambda x: ops.scan(lambda c, y: (c + y if y > 0 else c, c), 0.0 * x[0], ops.concatenate([x, x]))[0])(X)
     with pytest.raises(JitError, match="looked at a value"):
         hessian(lambda x: ops.sum(x**2) if x[0] > 0 else ops.sum(x), X, sparse=True)
-    for f in (lambda x: float(x[0]), lambda x: np.asarray(x), lambda x: x.item(), lambda x: range(x[0])):
+    for f in (lambda x: float(x[0]), lambda x: np.asarray(x), lambda x: x.numpy(), lambda x: range(x[0])):
         with pytest.raises((JitError, TypeError)):
             jit(f)(X)
     counted = jit(lambda x: ops.fori_loop(0, 6, lambda i, c: c * 2 if c < 10 else c, x))

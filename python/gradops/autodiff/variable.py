@@ -274,13 +274,13 @@ class Variable:
         """
         if self.dtype is str:
             return str(self.data)
-        return _owner(self.data).to_numpy(self.data).item()
+        return _shown(self.data).item()
 
     def tolist(self):
         """The data as nested lists of Python numbers, or as a string or a list of strings."""
         if self.dtype is str:
             return str(self.data) if isinstance(self.data, str) else list(map(str, self.data))
-        return _owner(self.data).to_numpy(self.data).tolist()
+        return _shown(self.data).tolist()
 
     def __len__(self) -> int:
         if self.dtype is str:
@@ -302,6 +302,9 @@ class Variable:
     def __int__(self) -> int:
         self._refuse_number("int")
         return int(self.data)
+
+    def __trunc__(self) -> int:
+        return int(self)
 
     def __complex__(self) -> complex:
         self._refuse_number("complex")
@@ -615,18 +618,26 @@ def differentiable(data) -> bool:
 _FLOAT64 = np.dtype("float64")
 
 
+def _shown(data):
+    """The values of a tensor as NumPy's, for Python or a reader; what compiles the function holds for these alone."""
+    owner = _owner(data)
+    return (owner.kernel("shown") or owner.to_numpy)(data)
+
+
 def array_text(data, prefix: str = "Variable(") -> str:
     """Numbers, of a large tensor those at the corners, with dtype and backend."""
     owner = backends.of(data)
     if owner is None:
         return repr(data)
-    name = owner.dtype_name(data)
+    is_compiled = owner.kernel("shown") is not None
     try:
-        body = np.array2string(owner.to_numpy(data), separator=", ", threshold=100, prefix=prefix)
-    except Exception:  # a tracer has no values
-        body = f"<traced, shape {tuple(data.shape)}>"
-    suffix = "" if owner.yields else f", backend={owner.name!r}"
-    return f"{body}, dtype={name}{suffix}"
+        body = np.array2string(np.asarray(_shown(data)), separator=", ", threshold=100, prefix=prefix)
+    except Exception:
+        if is_compiled:  # a text that decides must not be another
+            raise
+        body = f"<traced, shape {tuple(data.shape)}>"  # a library's tracer has no values
+    suffix = "" if owner.yields or is_compiled else f", backend={owner.name!r}"
+    return f"{body}, dtype={owner.dtype_name(data)}{suffix}"
 
 
 def without_gradients(dtype) -> ArgumentTypeError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import ops
 from ..errors import JitError
+from ..ops._structures import recorder
 from ..ops.indexing import set_at
 
 if TYPE_CHECKING:
@@ -50,17 +51,61 @@ class Traced:
     def __iter__(self):
         return (self[i] for i in range(len(self)))  # type: ignore[index]
 
+    def __contains__(self, value) -> bool:
+        return bool(ops.any(ops.equal(self, value)))
+
     def __repr__(self) -> str:
-        return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
+        return self._text("repr")
+
+    def __str__(self) -> str:
+        return self._text("str")
+
+    def __format__(self, spec: str) -> str:
+        return self._text("format", spec)
+
+    def _text(self, form: str, spec: str = "") -> str:
+        """The text of the value, with which alone the program holds; a description where nothing is traced any more."""
+        if recorder.get() is None:
+            return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
+        self._says(form, spec)
+        return _TEXTS[form](self.value, spec)
+
+    def _says(self, form: str, spec: str = "") -> None:
+        """Let the program hold for arguments alone for which a text of the value is what it is now."""
+        if not self.program.may_look:
+            self.refuse()
+        if self.place not in self.program.constants:
+            text = _TEXTS[form](_as_number(self.value), spec)  # raises for what has none
+            arguments = self, form, spec, text
+            self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)))
+
+    def _read(self):
+        """The value, with which alone the program holds."""
+        self._says("value")
+        return self.value
+
+    def item(self, *args):
+        """A number, with which alone the program holds; ``float()`` is refused, as NumPy asks it to fill an array."""
+        return self._read().item(*args)
+
+    def tolist(self):
+        return self._read().tolist()
+
+    def is_integer(self) -> bool:
+        return self.item().is_integer()
+
+    def hex(self) -> str:
+        return self.item().hex()
 
     def refuse(self, *_, **__):
         raise JitError(
-            "a compiled function looked at a value: a branch, a Python number or a NumPy function on a traced array.",
+            "a compiled function looked at a value: a branch, a Python number or text, or a NumPy function on a traced "
+            "array.",
             hint="use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
-            "static",
+            "static; a decision may ask `x > 1`, `np.isclose(x, 1.0)`, `int(x)` or `x.item()`",
         )
 
-    __float__ = __complex__ = __array__ = item = tolist = numpy = refuse
+    __float__ = __complex__ = __array__ = numpy = refuse
     _constant = refuse
 
     def __bool__(self) -> bool:
@@ -148,6 +193,25 @@ class Traced:
             "a compiled function wrote in place to a view, and then read another array that shares its memory.",
             hint="write to the array itself (`x[i] = y`, `x[i] += y`), or to a copy",
         )
+
+
+_TEXTS = {
+    "str": lambda value, spec: str(value),
+    "repr": lambda value, spec: repr(value),
+    "format": format,
+    "value": lambda value, spec: repr(value.tolist()),
+}
+"""Texts of a value by their forms; ``"value"`` is another for each value, 0.0 and -0.0 too."""
+
+
+def says(value, form: str, spec: str, text: str):
+    """Whether a value has a text: a step of programs that asked for it."""
+    return np.bool_(_TEXTS[form](_as_number(value), spec) == text)
+
+
+def _as_number(value):
+    """A 0-d array as NumPy's number, as programs have now the one, now the other."""
+    return value if value.ndim else value[()]
 
 
 def frozen(spec):

@@ -152,7 +152,8 @@ class Branching:
             self._warned = True
             warnings.warn(
                 f"the branches of a compiled function went {count} ways, and now another, for which it is not "
-                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`.",
+                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and no Python "
+                "numbers or texts (`x.item()`, `str(x)`) of its values.",
                 RuntimeWarning,
                 stacklevel=2,
             )

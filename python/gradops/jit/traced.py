@@ -1,8 +1,8 @@
 """The array of a function being traced: a backend of its own, whose kernels run NumPy's and write down what ran.
 
 A ``Traced`` holds the value it has for the arguments at hand, so shapes and dtypes are known, and the
-place of that value in the program being written. Anything that would look at the value itself (a
-branch, ``float()``, conversion to NumPy) is an error, as the program would be wrong for other arguments.
+place of that value in the program being written. What looks at the value itself (a branch, ``x.item()``, a text)
+is guarded (:mod:`.guards`); what would take it out of the program (``float()``, conversion to NumPy) is an error.
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ def convert(value, dtype=None, like=None):
     traced = (program if program.current is program else _current()).constant(array)
     traced.labels = _labels.of(value)
     return traced
+
+
+def shown(x: Traced):
+    """The values for a text, with which alone the program holds."""
+    return x._read()
 
 
 def concrete(x: Traced, kind: type):

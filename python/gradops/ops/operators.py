@@ -103,6 +103,14 @@ PROPERTIES: dict[str, Callable] = {
 }
 
 
+def _divmod(x1, x2) -> tuple:
+    """Quotient, rounded down, and remainder."""
+    return ops.floor_divide(x1, x2), ops.mod(x1, x2)
+
+
+BINARY["divmod"] = _divmod
+
+
 def give(kind: Any) -> None:
     """Give a class all of them; comparisons stay apart from its hash."""
     for name, op in BINARY.items():

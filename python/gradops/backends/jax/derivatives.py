@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 
 import jax
 import jax.numpy as jnp
@@ -266,6 +267,10 @@ class _Result:
         return cls(leaves, form)
 
 
+_FORMAT = re.compile(r"format.*Tracer")
+"""What Python says of ``"%d" % x`` and ``f"{x:.2f}"`` of a tracer."""
+
+
 def compile(f):
     """``jax.jit``, with its tracer errors in gradops' words."""
     compiled = jax.jit(lambda *arrays: _Result(*_tree.flatten(f(*arrays))))
@@ -276,5 +281,9 @@ def compile(f):
             return _tree.unflatten(result.form, result.leaves)
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
             raise looked_at_a_value() from error
+        except TypeError as error:
+            if _FORMAT.search(str(error)):
+                raise looked_at_a_value() from error
+            raise
 
     return call

@@ -250,5 +250,9 @@ def compile(f):
             return compiled(*tensors)
         except tf.errors.OperatorNotAllowedInGraphError as error:
             raise looked_at_a_value() from error
+        except (TypeError, NotImplementedError) as error:  # Python's and NumPy's, of `float()`, `math` and formats
+            if "SymbolicTensor" in str(error) or "symbolic tf.Tensor" in str(error):
+                raise looked_at_a_value() from error
+            raise
 
     return call

@@ -172,6 +172,21 @@ def is_traced(x) -> bool:
     return mode is not None and _tracing().get_proxy_slot(x, mode.tracer, None) is not None
 
 
+def depends_on_inputs(x) -> bool:
+    """Whether ``x`` is computed from the inputs of a graph that is being traced."""
+    mode = graph_in_progress()
+    slot = mode and _tracing().get_proxy_slot(x, mode.tracer, None)
+    nodes, seen = ([] if slot is None else [slot.proxy.node]), set()
+    while nodes:
+        node = nodes.pop()
+        if node.op == "placeholder":
+            return True
+        if node not in seen:
+            seen.add(node)
+            nodes += node.all_input_nodes
+    return False
+
+
 def untraced():
     """A scope in which ``make_fx`` writes nothing down: what is made there is a constant to its graphs."""
     return getattr(_tracing(), "disable_proxy_modes_tracing", contextlib.nullcontext)()

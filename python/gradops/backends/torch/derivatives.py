@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import torch
 from torch.autograd.graph import get_gradient_edge
+from torch.overrides import TorchFunctionMode
 
 from ... import _tree
 from ...errors import GradientError
@@ -522,6 +523,21 @@ def compile(f):
     return call
 
 
+class _Unseen(TorchFunctionMode):
+    """A scope in which the values of traced tensors go into no array, list or text: ``make_fx`` would let them."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in _LOOKS and _private.depends_on_inputs(args[0]):
+            raise looked_at_a_value()
+        return func(*args, **(kwargs or {}))
+
+
+_LOOKS = frozenset(
+    getattr(torch.Tensor, name)
+    for name in "numpy tolist __array__ __repr__ __format__ __dlpack__ __reduce_ex__".split()
+)
+
+
 def _graph(f, tensors):
     """``f`` traced by ``make_fx``, whose graphs give tensors only: what else ``f`` returns is kept beside."""
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -533,7 +549,8 @@ def _graph(f, tensors):
         return [x for x in traced["leaves"] if isinstance(x, torch.Tensor)]
 
     try:
-        graph = make_fx(tensors_of)(*tensors)
+        with _Unseen():
+            graph = make_fx(tensors_of)(*tensors)
     except RuntimeError as error:
         if "tracing tensor" not in str(error):
             raise
