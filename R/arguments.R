@@ -244,6 +244,32 @@ friendly <- function(x) {
   cli::format_inline("{.obj_type_friendly {x}}")
 }
 
+# The error for what a function of gradops has in its `...`, where it takes none: the name that gradops has for it.
+no_argument <- function(..., call = parent.frame()) {
+  own <- setdiff(names(formals(sys.function(sys.parent()))), "...")
+  wrong <- setdiff(rlang::names2(substitute(list(...))), "")
+  instead <- if (length(wrong) > 0) intersect(c(other_names[wrong[1]], closest(wrong[1], own)), own)
+  abort(
+    c(
+      sprintf(
+        "It has the arguments %s, and %s.", toString(sprintf("`%s`", own)),
+        if (length(wrong) > 0) sprintf("none that is called `%s`", wrong[1]) else "takes no more"
+      ),
+      i = if (length(instead) > 0) sprintf("Write `%s =`.", instead[1])
+    ),
+    class = c("gradops_error_type", "gradops_error"), argument = if (length(wrong) > 0) wrong[1] else "...", call = call
+  )
+}
+
+# What PyTorch calls the arguments that NumPy and gradops call otherwise.
+other_names <- c(dim = "axis", keepdim = "keepdims")
+
+# The names among those known that one most likely meant.
+closest <- function(name, known) {
+  away <- utils::adist(name, known)[1, ]
+  known[away == min(away) & away <= max(1, nchar(name) / 4)]
+}
+
 # Positions of a function's arguments, as integers.
 argument_positions <- function(x, name = rlang::caller_arg(x), call = parent.frame()) {
   if (!is.numeric(x) || is.object(x) || !all(is.finite(x))) {

@@ -134,7 +134,7 @@ with_extra <- function(f, extra) {
 
 # A function and where it is differentiated: what a call of gradops.functional needs, and the way back from its result.
 point <- function(func, x, extra, call = parent.frame()) {
-  check_function(func, "func", call)
+  check_function_at(func, x, name = "func", call = call)
   check_differentiable(x, "x", call)
   at <- list(
     x = x, several = is.list(x), named = is.list(x) && !is.null(names(x)), numbers = gives_numbers(x),

@@ -88,6 +88,33 @@ check_function <- function(f, name = rlang::caller_arg(f), call = caller_env()) 
   }
 }
 
+# A function to differentiate, and where: not in the other order. `instead` is for who left out where.
+check_function_at <- function(f, x, instead = NULL, name = rlang::caller_arg(f), call = caller_env()) {
+  place <- rlang::caller_arg(x)
+  if (missing(x)) {
+    check_function(f, name, call)
+    abort(
+      c(sprintf("`%s` is missing: where to differentiate.", place), i = instead),
+      class = c("gradops_error_argument", "gradops_error"), argument = place, call = call
+    )
+  }
+  if (!is.function(f) && is_r_function(x)) {
+    abort(
+      c(
+        sprintf("`%s` must be a function; got %s, and a function for `%s`.", name, friendly(f), place),
+        i = "The function comes first, then where to differentiate it."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
+  }
+  check_function(f, name, call)
+}
+
+# Whether it is a function of R's; Python's objects that can be called are functions too.
+is_r_function <- function(x) {
+  is.function(x) && !inherits(x, "python.builtin.object")
+}
+
 #' Stop or scale a gradient
 #'
 #' `op_stop_gradient()` returns `variable` itself and no gradient. `op_scaled_gradient()` returns `x` itself and its

@@ -64,8 +64,9 @@
 #' gradient(sum(x^3), x)
 #' @export
 grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args = list()) {
-  check_function(func)
+  check_function_at(func, x, "`grad_fn(func)` is the gradient as a function.")
   check_numderiv(method, side, method.args, length(x))
+  check_differentiable(x, "x")
   f <- with_extra(func, numderiv_extra(...))
   if (!gives_numbers(x) || is.list(x)) {
     return(grad_fn(f)(x))
@@ -76,9 +77,20 @@ grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args =
 #' @rdname grad
 #' @export
 gradient <- function(f_or_y, x, ...) {
-  if (is.function(f_or_y) && !inherits(f_or_y, "python.builtin.object")) {
+  if (is_r_function(f_or_y) || missing(x) || is_r_function(x)) {
+    check_function_at(f_or_y, x, "`grad_fn(f)` is the gradient as a function.")
+    check_differentiable(x, "x")
     grad_fn(with_extra(f_or_y, list(...)))(x)
   } else {
+    if (is.null(f_or_y) || is.atomic(f_or_y)) {
+      abort(
+        c(
+          sprintf("`f_or_y` must be a function, or a tensor that was computed from `x`; got %s.", friendly(f_or_y)),
+          i = "Make `x` a variable first: `x <- variable(x, requires_grad = TRUE)`; or use `gradient(f, x)`."
+        ),
+        class = c("gradops_error_gradient", "gradops_error"), argument = "f_or_y"
+      )
+    }
     several(call_core("gradient", operand(f_or_y), operand(x)))
   }
 }

@@ -46,6 +46,7 @@ op_gelu <- function(x, approximate = TRUE) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor with half the size along `axis`.
 #' @section Errors:
 #' - `gradops_error_shape`: an odd size along `axis`.
@@ -55,7 +56,8 @@ op_gelu <- function(x, approximate = TRUE) {
 #' @examplesIf gradops_available()
 #' op_glu(c(1, 2, 3, 4))
 #' @export
-op_glu <- function(x, axis = -1L) {
+op_glu <- function(x, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("glu", operand(x), axis)
 }
 
@@ -156,6 +158,7 @@ op_log_sigmoid <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -166,7 +169,8 @@ op_log_sigmoid <- function(x) {
 #' # the loss of a classifier: its gradient is the probabilities less 1 at the right class
 #' gradient(function(x) -op_log_softmax(x)[3], c(1, 2, 3))
 #' @export
-op_log_softmax <- function(x, axis = -1L) {
+op_log_softmax <- function(x, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("log_softmax", operand(x), axis)
 }
 
@@ -257,6 +261,7 @@ op_soft_shrink <- function(x, threshold = 0.5) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -267,7 +272,8 @@ op_soft_shrink <- function(x, threshold = 0.5) {
 #' op_softmax(c(1, 2, 3))
 #' gradient(function(x) op_softmax(x)[1], c(1, 2, 3))
 #' @export
-op_softmax <- function(x, axis = -1L) {
+op_softmax <- function(x, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("softmax", operand(x), axis)
 }
 
@@ -329,6 +335,7 @@ op_sparse_sigmoid <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape, not negative and of sum 1 along `axis`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -337,7 +344,8 @@ op_sparse_sigmoid <- function(x) {
 #' @examplesIf gradops_available()
 #' op_sparsemax(c(0.1, 0.5, 0.9))
 #' @export
-op_sparsemax <- function(x, axis = -1L) {
+op_sparsemax <- function(x, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("sparsemax", operand(x), axis)
 }
 

@@ -23,11 +23,8 @@ op_depth_to_space <- function(x, block_size, data_format = "channels_last") {
 #' Images from the columns of their windows, which add up where they overlap
 #'
 #' @param x `(batch, channels * window, positions)`, as from [op_unfold()].
-#' @param output_size The sizes of the images. kernel_size, dilation, padding, stride: as of [op_unfold()].
-#' @param kernel_size A whole number or several.
-#' @param dilation A whole number or several.
-#' @param padding A whole number or several.
-#' @param stride A whole number or several.
+#' @param output_size The sizes of the images.
+#' @param kernel_size,dilation,padding,stride As of [op_unfold()].
 #' @returns `(batch, channels, *output_size)`.
 #' @section Errors:
 #' - `gradops_error_shape`: another number of dimensions, or sizes that do not fit each other.

@@ -3,8 +3,7 @@
 #' Each element, or the bound that it is beyond: `minimum(maximum(x, x_min), x_max)`
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @param x_min A tensor, a variable, or R numbers.
-#' @param x_max A tensor, a variable, or R numbers.
+#' @param x_min,x_max The bounds, which broadcast against `x`; NULL for no bound.
 #' @returns A tensor of the broadcast shape, in the promoted dtype of `x` and the bounds. NaN stays NaN.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -119,10 +118,8 @@ op_heaviside <- function(x1, x2) {
 #' `x` with numbers in place of NaN and infinities; complex parts one by one
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @param nan What NaN becomes. posinf, neginf: what infinities become: the largest and the smallest finite number
-#'   if NULL.
-#' @param posinf A tensor, a variable, or R numbers.
-#' @param neginf A tensor, a variable, or R numbers.
+#' @param nan What NaN becomes.
+#' @param posinf,neginf What infinities become: the largest and the smallest finite number if NULL.
 #' @returns A tensor of `x`'s shape and dtype.
 #' @section Gradient:
 #' 1 where `x` is finite, else 0 (there it goes to the number put in place).

@@ -21,8 +21,7 @@ op_allclose <- function(x1, x2, rtol = 1e-05, atol = 1e-08, equal_nan = FALSE) {
 #'
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
-#' @param rtol A number.
-#' @param atol A number.
+#' @param rtol,atol Relative and absolute tolerance.
 #' @param equal_nan Whether NaN is close to NaN.
 #' @returns A bool tensor of the broadcast shape; equal infinities are close. It has no gradient.
 #' @section Errors:

@@ -2,10 +2,9 @@
 
 #' The result of `true_fn()` if `pred`, else of `false_fn()`; only the one is called where `pred` is known
 #'
-#' @param pred A single truth value. true_fn, false_fn: functions without arguments. Where `pred` is traced both
-#'   are, and must give the same structure, shapes and dtypes.
-#' @param true_fn An R function of tensors.
-#' @param false_fn An R function of tensors.
+#' @param pred A single truth value.
+#' @param true_fn,false_fn Functions without arguments. Where `pred` is traced both are, and must give the same
+#'   structure, shapes and dtypes.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_shape`: several truth values.
@@ -24,8 +23,7 @@ op_cond <- function(pred, true_fn, false_fn) {
 
 #' Apply `body_fun` to a state for each whole number from `lower` up to but without `upper`
 #'
-#' @param lower A whole number.
-#' @param upper A whole number.
+#' @param lower,upper Whole numbers, or 0-d tensors of them.
 #' @param body_fun A function of the number (a 0-d int64 tensor) and the state to the next state, which must have
 #'   the same structure, shapes and dtypes.
 #' @param init_val The first state; numbers become tensors.

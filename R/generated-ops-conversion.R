@@ -49,8 +49,7 @@ op_convert_to_numpy <- function(x) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
-#' @param sparse See above.
-#' @param ragged See above.
+#' @param sparse,ragged Keras's arguments; only NULL, as tensors of gradops are dense.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_type`: what is not numeric, or a ragged list.

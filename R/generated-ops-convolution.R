@@ -60,12 +60,8 @@ op_conv_transpose <- function(
 #' Convolution of each channel by itself
 #'
 #' @param inputs As of [op_conv()].
-#' @param kernel `(*window, channels, multiplier)`: as many filters for each channel. strides, padding, data_format,
-#'   dilation_rate: as of [op_conv()].
-#' @param strides A whole number or several.
-#' @param padding A string.
-#' @param data_format A string.
-#' @param dilation_rate A whole number or several.
+#' @param kernel `(*window, channels, multiplier)`: as many filters for each channel.
+#' @param strides,padding,data_format,dilation_rate As of [op_conv()].
 #' @returns `(batch, *positions, channels * multiplier)`, or with channels first.
 #' @section Errors:
 #' - `gradops_error_shape`: channels that do not fit, or inputs smaller than the window.
@@ -85,12 +81,8 @@ op_depthwise_conv <- function(
 #'
 #' @param inputs As of [op_conv()].
 #' @param depthwise_kernel `(*window, channels, multiplier)`.
-#' @param pointwise_kernel `(1, ..., 1, channels * multiplier, filters)`. strides, padding, data_format,
-#'   dilation_rate: as of [op_conv()], for the first.
-#' @param strides A whole number or several.
-#' @param padding A string.
-#' @param data_format A string.
-#' @param dilation_rate A whole number or several.
+#' @param pointwise_kernel `(1, ..., 1, channels * multiplier, filters)`.
+#' @param strides,padding,data_format,dilation_rate As of [op_conv()], for the first.
 #' @returns `(batch, *positions, filters)`, or with channels first.
 #' @section Errors:
 #' - `gradops_error_shape`: channels that do not fit, or inputs smaller than the window.

@@ -84,13 +84,13 @@ op_identity <- function(n, dtype = NULL) {
 
 #' `num` evenly spaced numbers from `start` to `stop`, with or without the end point
 #'
-#' @param start A tensor, a variable, or R numbers.
-#' @param stop A tensor, a variable, or R numbers.
+#' @param start,stop Numbers or tensors, broadcast.
 #' @param num A whole number.
 #' @param endpoint `TRUE` or `FALSE`.
 #' @param retstep `TRUE` or `FALSE`.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype` is given: to
 #'   whole numbers it is rounded down; with `retstep` a pair of it and the step (NaN where there is one number or
 #'   none).
@@ -101,7 +101,8 @@ op_identity <- function(n, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_linspace(0, 1, num = 5)
 #' @export
-op_linspace <- function(start, stop, num = 50L, endpoint = TRUE, retstep = FALSE, dtype = NULL, axis = 1L) {
+op_linspace <- function(start, stop, num = 50L, endpoint = TRUE, retstep = FALSE, dtype = NULL, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("linspace", operand(start), operand(stop), num, flag(endpoint), flag(retstep), dtype, axis))
 }
 

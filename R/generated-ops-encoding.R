@@ -34,6 +34,7 @@ op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse =
 #' @param sparse Must be FALSE.
 #' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
 #'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of one dimension more than `x`. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -41,6 +42,7 @@ op_multi_hot <- function(inputs, num_classes, axis = -1L, dtype = NULL, sparse =
 #' @examplesIf gradops_available()
 #' op_one_hot(1, 1)
 #' @export
-op_one_hot <- function(x, num_classes, axis = -1L, dtype = NULL, sparse = FALSE, zero_indexed = FALSE) {
+op_one_hot <- function(x, num_classes, axis = -1L, dtype = NULL, sparse = FALSE, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("one_hot", positions(x, zero_indexed), num_classes, axis, dtype, flag(sparse), flag(zero_indexed))
 }

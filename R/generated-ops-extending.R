@@ -27,6 +27,7 @@ op_pad <- function(x, pad_width, mode = "constant", constant_values = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param repeats How often, for all or for each element along the axis.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -36,7 +37,8 @@ op_pad <- function(x, pad_width, mode = "constant", constant_values = NULL) {
 #' @examplesIf gradops_available()
 #' op_repeat(c(1, 2, 3), 1)
 #' @export
-op_repeat <- function(x, repeats, axis = NULL) {
+op_repeat <- function(x, repeats, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("repeat", operand(x), repeats, axis)
 }
 

@@ -42,8 +42,7 @@ op_image_resize <- function(
 #'
 #' @param images A tensor of any dimensions.
 #' @param output_shape The sizes of all its dimensions afterwards.
-#' @param scale One number for each of `spatial_dims`.
-#' @param translation One number for each of `spatial_dims`.
+#' @param scale,translation One number for each of `spatial_dims`.
 #' @param spatial_dims The dimensions to resample.
 #' @param method `"linear"`, `"bilinear"`, `"trilinear"` or `"triangle"`; `"cubic"`, `"bicubic"` or `"tricubic"`;
 #'   `"lanczos3"`; `"lanczos5"`.

@@ -25,6 +25,7 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' @param indices Whole numbers of any shape; negative ones count from the end.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor with `axis` replaced by the shape of `indices`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis or position out of range.
@@ -36,7 +37,8 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' # rows of a table get a gradient as often as they were taken
 #' gradient(function(table) sum(op_take(table, c(1, 3, 3), axis = 1)), matrix(1, 3, 2))
 #' @export
-op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
+op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("take", operand(x), positions(indices, zero_indexed), axis, flag(zero_indexed))
 }
 
@@ -47,6 +49,7 @@ op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
 #'   negative ones count from the end.
 #' @param axis NULL takes from the flattened `x` at the flattened positions.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of the shape of `indices`, broadcast.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis or position out of range.
@@ -56,7 +59,8 @@ op_take <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
 #' @examplesIf gradops_available()
 #' op_take_along_axis(c(1, 2, 3), 1)
 #' @export
-op_take_along_axis <- function(x, indices, axis = NULL, zero_indexed = FALSE) {
+op_take_along_axis <- function(x, indices, axis = NULL, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("take_along_axis", operand(x), positions(indices, zero_indexed), axis, flag(zero_indexed))
 }
 

@@ -5,6 +5,7 @@
 #' @param x1 A tensor, a variable, or R numbers.
 #' @param x2 As `x1`; the two broadcast.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -14,7 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_append(c(1, 2, 3), c(4, 5, 6))
 #' @export
-op_append <- function(x1, x2, axis = NULL) {
+op_append <- function(x1, x2, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("append", operand(x1), operand(x2), axis)
 }
 
@@ -23,6 +25,7 @@ op_append <- function(x1, x2, axis = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param indices_or_sections A whole number or several.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A list of tensors.
 #' @section Errors:
 #' - `gradops_error_argument`: fewer than one section, or more than 1,048,576 and than the dimension has elements.
@@ -32,7 +35,8 @@ op_append <- function(x1, x2, axis = NULL) {
 #' @examplesIf gradops_available()
 #' op_array_split(c(1, 2, 3), 1)
 #' @export
-op_array_split <- function(x, indices_or_sections, axis = 1L) {
+op_array_split <- function(x, indices_or_sections, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("array_split", operand(x), indices_or_sections, axis))
 }
 
@@ -40,6 +44,7 @@ op_array_split <- function(x, indices_or_sections, axis = 1L) {
 #'
 #' @param xs A list of tensors.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that differ elsewhere than along `axis`.
@@ -51,7 +56,8 @@ op_array_split <- function(x, indices_or_sections, axis = 1L) {
 #' op_concatenate(list(c(1, 2), c(3, 4)))
 #' gradient(function(a) sum(op_concatenate(list(a, c(0, 0))) * 1:4), c(0, 0))
 #' @export
-op_concatenate <- function(xs, axis = 1L) {
+op_concatenate <- function(xs, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("concatenate", operand(xs), axis)
 }
 
@@ -129,6 +135,7 @@ op_hstack <- function(xs, ...) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param indices_or_sections A whole number or several.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A list of tensors.
 #' @section Errors:
 #' - `gradops_error_argument`: sections that do not divide the dimension, positions that do not ascend.
@@ -138,7 +145,8 @@ op_hstack <- function(xs, ...) {
 #' @examplesIf gradops_available()
 #' op_split(1:6, 3)
 #' @export
-op_split <- function(x, indices_or_sections, axis = 1L) {
+op_split <- function(x, indices_or_sections, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("split", operand(x), indices_or_sections, axis))
 }
 
@@ -146,6 +154,7 @@ op_split <- function(x, indices_or_sections, axis = 1L) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that differ.
@@ -157,7 +166,8 @@ op_split <- function(x, indices_or_sections, axis = 1L) {
 #' op_stack(list(c(1, 2), c(3, 4)))
 #' jacobian(function(x) op_stack(list(x[1] * x[2], x[1] + x[2])), c(2, 3))
 #' @export
-op_stack <- function(x, axis = 1L) {
+op_stack <- function(x, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("stack", operand(x), axis)
 }
 
@@ -166,6 +176,7 @@ op_stack <- function(x, axis = 1L) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param num The size of the dimension, if it should be checked.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A list of tensors without the dimension.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -175,7 +186,8 @@ op_stack <- function(x, axis = 1L) {
 #' @examplesIf gradops_available()
 #' op_unstack(c(0.1, 0.5, 0.9))
 #' @export
-op_unstack <- function(x, num = NULL, axis = 1L) {
+op_unstack <- function(x, num = NULL, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("unstack", operand(x), num, axis))
 }
 

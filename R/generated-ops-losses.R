@@ -25,6 +25,7 @@ op_binary_crossentropy <- function(target, output, from_logits = FALSE) {
 #'   softmax `p` is.
 #' @param from_logits `TRUE` or `FALSE`.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without `axis`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that differ.
@@ -37,7 +38,8 @@ op_binary_crossentropy <- function(target, output, from_logits = FALSE) {
 #' loss <- function(x) sum(op_categorical_crossentropy(target, x, from_logits = TRUE))
 #' gradient(loss, rbind(c(0, 0)))
 #' @export
-op_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L) {
+op_categorical_crossentropy <- function(target, output, from_logits = FALSE, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("categorical_crossentropy", operand(target), operand(output), flag(from_logits), axis)
 }
 
@@ -68,6 +70,7 @@ op_psnr <- function(x1, x2, max_val) {
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param zero_indexed Whether classes count from 0, as in Python and in keras3, rather than from 1, as the levels
 #'   of a factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without `axis`.
 #' @section Errors:
 #' - `gradops_error_shape`: a `target` that does not fit.
@@ -79,8 +82,9 @@ op_psnr <- function(x1, x2, max_val) {
 #' op_sparse_categorical_crossentropy(1, c(1, 2, 3))
 #' @export
 op_sparse_categorical_crossentropy <- function( # nolint
-  target, output, from_logits = FALSE, axis = -1L, zero_indexed = FALSE
+  target, output, from_logits = FALSE, axis = -1L, zero_indexed = FALSE, ...
 ) {
+  if (...length() > 0L) no_argument(...)
   call_op(
     "sparse_categorical_crossentropy", positions(target, zero_indexed), operand(output), flag(from_logits),
     axis, flag(zero_indexed)

@@ -9,6 +9,7 @@
 #' @param elems Tensors of one size along `axis`.
 #' @param reverse From the end.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns `elems[0]`, `f(elems[0], elems[1])`, `f(f(elems[0], elems[1]), elems[2])`, ... along `axis`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -21,7 +22,8 @@
 #' op_associative_scan(op_multiply, c(1, 2, 3))
 #' gradient(function(x) op_associative_scan(op_multiply, x)[3], c(1, 2, 3))
 #' @export
-op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L) {
+op_associative_scan <- function(f, elems, reverse = FALSE, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("associative_scan", operand(f), operand(elems), flag(reverse), axis))
 }
 

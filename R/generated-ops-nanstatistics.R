@@ -6,6 +6,7 @@
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions, of the flattened tensor without an axis; -1 where all elements are
 #'   NaN. It has no gradient.
 #' @section Errors:
@@ -14,7 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_nanargmax(c(1, NA, 3))
 #' @export
-op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
+op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanargmax", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
@@ -24,6 +26,7 @@ op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE)
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions, of the flattened tensor without an axis; -1 where all elements are
 #'   NaN. It has no gradient.
 #' @section Errors:
@@ -32,7 +35,8 @@ op_nanargmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE)
 #' @examplesIf gradops_available()
 #' op_nanargmin(c(1, NA, 3))
 #' @export
-op_nanargmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
+op_nanargmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanargmin", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
@@ -41,6 +45,7 @@ op_nanargmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE)
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape (flat without an axis); integers and bools multiply in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -49,7 +54,8 @@ op_nanargmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE)
 #' @examplesIf gradops_available()
 #' op_nancumprod(c(0.1, 0.5, 0.9))
 #' @export
-op_nancumprod <- function(x, axis = NULL, dtype = NULL) {
+op_nancumprod <- function(x, axis = NULL, dtype = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nancumprod", operand(x), axis, dtype)
 }
 
@@ -58,6 +64,7 @@ op_nancumprod <- function(x, axis = NULL, dtype = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape (flat without an axis); integers and bools add up in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -66,7 +73,8 @@ op_nancumprod <- function(x, axis = NULL, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_nancumsum(c(0.1, 0.5, 0.9))
 #' @export
-op_nancumsum <- function(x, axis = NULL, dtype = NULL) {
+op_nancumsum <- function(x, axis = NULL, dtype = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nancumsum", operand(x), axis, dtype)
 }
 
@@ -75,6 +83,7 @@ op_nancumsum <- function(x, axis = NULL, dtype = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -84,7 +93,8 @@ op_nancumsum <- function(x, axis = NULL, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_nanmax(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanmax <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanmax <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanmax", operand(x), axis, flag(keepdims))
 }
 
@@ -93,6 +103,7 @@ op_nanmax <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -101,7 +112,8 @@ op_nanmax <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanmean(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanmean <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanmean <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanmean", operand(x), axis, flag(keepdims))
 }
 
@@ -110,6 +122,7 @@ op_nanmean <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -119,7 +132,8 @@ op_nanmean <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanmin(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanmin <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanmin <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanmin", operand(x), axis, flag(keepdims))
 }
 
@@ -128,6 +142,7 @@ op_nanmin <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers multiply in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -136,7 +151,8 @@ op_nanmin <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanprod(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanprod <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanprod <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanprod", operand(x), axis, flag(keepdims))
 }
 
@@ -145,6 +161,7 @@ op_nanprod <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A real tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -153,7 +170,8 @@ op_nanprod <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanstd(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanstd <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanstd <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanstd", operand(x), axis, flag(keepdims))
 }
 
@@ -162,6 +180,7 @@ op_nanstd <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers and bools add up in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -170,7 +189,8 @@ op_nanstd <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nansum(matrix(1:6, 2), axis = 1)
 #' @export
-op_nansum <- function(x, axis = NULL, keepdims = FALSE) {
+op_nansum <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nansum", operand(x), axis, flag(keepdims))
 }
 
@@ -179,6 +199,7 @@ op_nansum <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A real tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -187,6 +208,7 @@ op_nansum <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanvar(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanvar <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanvar <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanvar", operand(x), axis, flag(keepdims))
 }

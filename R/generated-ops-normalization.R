@@ -3,12 +3,11 @@
 #' `(x - mean) / sqrt(variance + epsilon) * scale + offset` (Ioffe and Szegedy 2015)
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @param mean A tensor, a variable, or R numbers.
-#' @param variance A tensor, a variable, or R numbers.
+#' @param mean,variance Vectors with a number for each position along `axis`.
 #' @param axis A dimension, from 1; a negative one counts from the end.
-#' @param offset A tensor, a variable, or R numbers.
-#' @param scale A tensor, a variable, or R numbers.
+#' @param offset,scale Vectors with a number for each position along `axis`.
 #' @param epsilon A number.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -18,7 +17,8 @@
 #' @examplesIf gradops_available()
 #' op_batch_normalization(c(1, 2, 3), c(4, 5, 6), c(7, 8, 9), 1)
 #' @export
-op_batch_normalization <- function(x, mean, variance, axis, offset = NULL, scale = NULL, epsilon = 0.001) {
+op_batch_normalization <- function(x, mean, variance, axis, offset = NULL, scale = NULL, epsilon = 0.001, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op(
     "batch_normalization", operand(x), operand(mean), operand(variance), axis, operand(offset), operand(scale),
     epsilon
@@ -28,8 +28,7 @@ op_batch_normalization <- function(x, mean, variance, axis, offset = NULL, scale
 #' `x` with mean 0 and variance 1 over axes, times `gamma` plus `beta` (Ba et al. 2016)
 #'
 #' @param x A tensor, a variable, or R numbers.
-#' @param gamma A tensor, a variable, or R numbers.
-#' @param beta A tensor, a variable, or R numbers.
+#' @param gamma,beta Tensors of the sizes of `x` along the axes, or broadcasting against it.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param epsilon Added to the variance; `gradops.config.epsilon()` if NULL.
 #' @param ... More arguments.
@@ -52,6 +51,7 @@ op_layer_normalization <- function(x, gamma = NULL, beta = NULL, axis = -1L, eps
 #' @param axes Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param synchronized Must be FALSE; averages over devices belong to the framework.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns The mean and the variance (of the `n` elements, not `n - 1`), without the reduced dimensions.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -60,7 +60,8 @@ op_layer_normalization <- function(x, gamma = NULL, beta = NULL, axis = -1L, eps
 #' @examplesIf gradops_available()
 #' op_moments(c(1, 2, 3), 1)
 #' @export
-op_moments <- function(x, axes, keepdims = FALSE, synchronized = FALSE) {
+op_moments <- function(x, axes, keepdims = FALSE, synchronized = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   several(call_op("moments", operand(x), axes, flag(keepdims), flag(synchronized)))
 }
 
@@ -70,6 +71,7 @@ op_moments <- function(x, axes, keepdims = FALSE, synchronized = FALSE) {
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param order The exponent of the norm: 2 is Euclid's, 1 the sum of magnitudes.
 #' @param epsilon `gradops.config.epsilon()` if NULL.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -79,7 +81,8 @@ op_moments <- function(x, axes, keepdims = FALSE, synchronized = FALSE) {
 #' @examplesIf gradops_available()
 #' op_normalize(c(0.1, 0.5, 0.9))
 #' @export
-op_normalize <- function(x, axis = -1L, order = 2L, epsilon = NULL) {
+op_normalize <- function(x, axis = -1L, order = 2L, epsilon = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("normalize", operand(x), axis, order, epsilon)
 }
 
@@ -89,6 +92,7 @@ op_normalize <- function(x, axis = -1L, order = 2L, epsilon = NULL) {
 #' @param scale A tensor of the sizes of `x` along the axes, or broadcasting against it, as a number does.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param epsilon `gradops.config.epsilon()` if NULL.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -98,6 +102,7 @@ op_normalize <- function(x, axis = -1L, order = 2L, epsilon = NULL) {
 #' @examplesIf gradops_available()
 #' op_rms_normalization(c(0.1, 0.5, 0.9))
 #' @export
-op_rms_normalization <- function(x, scale = NULL, axis = -1L, epsilon = NULL) {
+op_rms_normalization <- function(x, scale = NULL, axis = -1L, epsilon = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("rms_normalization", operand(x), operand(scale), axis, epsilon)
 }

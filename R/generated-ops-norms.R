@@ -25,6 +25,7 @@ op_cdist <- function(x, y) {
 #'   `inf` and `-inf` (row sum). NULL: the root of the sum of squares.
 #' @param axis One dimension that holds vectors, or two that hold matrices; NULL for all of `x`.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A real tensor without the dimensions of the vectors or matrices; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range or named twice.
@@ -37,6 +38,7 @@ op_cdist <- function(x, y) {
 #' gradient(op_norm, c(3, 4))
 #' gradient(op_norm, c(0, 0))
 #' @export
-op_norm <- function(x, ord = NULL, axis = NULL, keepdims = FALSE) {
+op_norm <- function(x, ord = NULL, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("norm", operand(x), ord, axis, flag(keepdims))
 }

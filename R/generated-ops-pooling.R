@@ -21,9 +21,7 @@ op_adaptive_average_pool <- function(inputs, output_size, data_format = NULL) {
 
 #' The largest elements of `output_size` parts of each dimension, for each channel
 #'
-#' @param inputs A tensor, a variable, or R numbers.
-#' @param output_size A whole number or several.
-#' @param data_format A string.
+#' @param inputs,output_size,data_format As of [op_adaptive_average_pool()].
 #' @returns `(batch, *output_size, channels)`, or with channels first; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: empty inputs.
@@ -39,11 +37,7 @@ op_adaptive_max_pool <- function(inputs, output_size, data_format = NULL) {
 
 #' The mean of each window, for each channel
 #'
-#' @param inputs A tensor, a variable, or R numbers.
-#' @param pool_size A whole number or several.
-#' @param strides A whole number or several.
-#' @param padding A string.
-#' @param data_format A string.
+#' @param inputs,pool_size,strides,padding,data_format As of [op_max_pool()]. Places over the edge do not count.
 #' @returns `(batch, *positions, channels)`, or with channels first; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_shape`: inputs smaller than the window.

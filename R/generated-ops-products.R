@@ -8,6 +8,7 @@
 #' @param axisb That of `x2`.
 #' @param axisc Where the result's vectors go; not used for two vectors of 2.
 #' @param axis All three at once.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of the broadcast shape, with vectors of 3 along `axisc`, or without them (two vectors of 2).
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -17,7 +18,8 @@
 #' @examplesIf gradops_available()
 #' op_cross(c(1, 2, 3), c(4, 5, 6))
 #' @export
-op_cross <- function(x1, x2, axisa = -1L, axisb = -1L, axisc = -1L, axis = NULL) {
+op_cross <- function(x1, x2, axisa = -1L, axisb = -1L, axisc = -1L, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("cross", operand(x1), operand(x2), axisa, axisb, axisc, axis)
 }
 

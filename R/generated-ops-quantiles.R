@@ -5,6 +5,7 @@
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers give `floatx`. NaN where there is NaN.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -14,7 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_median(matrix(1:6, 2), axis = 1)
 #' @export
-op_median <- function(x, axis = NULL, keepdims = FALSE) {
+op_median <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("median", operand(x), axis, flag(keepdims))
 }
 
@@ -23,6 +25,7 @@ op_median <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; NaN only where all elements are. Integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -32,7 +35,8 @@ op_median <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanmedian(matrix(1:6, 2), axis = 1)
 #' @export
-op_nanmedian <- function(x, axis = NULL, keepdims = FALSE) {
+op_nanmedian <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanmedian", operand(x), axis, flag(keepdims))
 }
 
@@ -43,6 +47,7 @@ op_nanmedian <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param method As of [op_quantile()].
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns As [op_quantile()]; NaN only where all elements are.
 #' @section Errors:
 #' - `gradops_error_argument`: `q` out of range, an unknown method, nothing to reduce.
@@ -52,7 +57,8 @@ op_nanmedian <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_nanpercentile(c(1, NA, 3, 4), 25)
 #' @export
-op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
+op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanpercentile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
@@ -63,6 +69,7 @@ op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FA
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param method As of [op_quantile()].
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns As [op_quantile()]; NaN only where all elements are.
 #' @section Errors:
 #' - `gradops_error_argument`: `q` out of range, an unknown method, nothing to reduce.
@@ -72,7 +79,8 @@ op_nanpercentile <- function(x, q, axis = NULL, method = "linear", keepdims = FA
 #' @examplesIf gradops_available()
 #' op_nanquantile(c(1, NA, 3, 4), 0.25)
 #' @export
-op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
+op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("nanquantile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
@@ -83,6 +91,7 @@ op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALS
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param method As of [op_quantile()].
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns As [op_quantile()].
 #' @section Errors:
 #' - `gradops_error_argument`: `q` out of range, an unknown method, nothing to reduce.
@@ -92,7 +101,8 @@ op_nanquantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALS
 #' @examplesIf gradops_available()
 #' op_percentile(c(1, 2, 3, 4), 25)
 #' @export
-op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
+op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("percentile", operand(x), operand(q), axis, method, flag(keepdims))
 }
 
@@ -106,6 +116,7 @@ op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE
 #'   `"closest_observation"`, `"interpolated_inverted_cdf"`, `"hazen"`, `"weibull"`, `"median_unbiased"`,
 #'   `"normal_unbiased"`.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `q`'s dimensions, then those of `x` without the reduced ones, in `x`'s dtype (integers give
 #'   `floatx`). NaN where there is NaN.
 #' @section Errors:
@@ -116,6 +127,7 @@ op_percentile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE
 #' @examplesIf gradops_available()
 #' op_quantile(c(1, 2, 3, 4), 0.25)
 #' @export
-op_quantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE) {
+op_quantile <- function(x, q, axis = NULL, method = "linear", keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("quantile", operand(x), operand(q), axis, method, flag(keepdims))
 }

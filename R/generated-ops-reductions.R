@@ -5,13 +5,15 @@
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A bool tensor without the reduced dimensions. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
 #' @examplesIf gradops_available()
 #' op_all(matrix(1:6, 2), axis = 1)
 #' @export
-op_all <- function(x, axis = NULL, keepdims = FALSE) {
+op_all <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("all", operand(x), axis, flag(keepdims))
 }
 
@@ -20,6 +22,7 @@ op_all <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -29,7 +32,8 @@ op_all <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_amax(matrix(1:6, 2), axis = 1)
 #' @export
-op_amax <- function(x, axis = NULL, keepdims = FALSE) {
+op_amax <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("amax", operand(x), axis, flag(keepdims))
 }
 
@@ -38,6 +42,7 @@ op_amax <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -47,7 +52,8 @@ op_amax <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_amin(matrix(1:6, 2), axis = 1)
 #' @export
-op_amin <- function(x, axis = NULL, keepdims = FALSE) {
+op_amin <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("amin", operand(x), axis, flag(keepdims))
 }
 
@@ -56,13 +62,15 @@ op_amin <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A bool tensor without the reduced dimensions. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
 #' @examplesIf gradops_available()
 #' op_any(matrix(1:6, 2), axis = 1)
 #' @export
-op_any <- function(x, axis = NULL, keepdims = FALSE) {
+op_any <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("any", operand(x), axis, flag(keepdims))
 }
 
@@ -72,6 +80,7 @@ op_any <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -79,7 +88,8 @@ op_any <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_argmax(c(3, 7, 5))
 #' @export
-op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
+op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("argmax", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
@@ -89,6 +99,7 @@ op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -96,7 +107,8 @@ op_argmax <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
 #' @examplesIf gradops_available()
 #' op_argmin(c(3, 7, 5))
 #' @export
-op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
+op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("argmin", operand(x), axis, flag(keepdims), flag(zero_indexed))
 }
 
@@ -104,13 +116,15 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor without the reduced dimensions. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
 #' @examplesIf gradops_available()
 #' op_count_nonzero(c(0.1, 0.5, 0.9))
 #' @export
-op_count_nonzero <- function(x, axis = NULL) {
+op_count_nonzero <- function(x, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("count_nonzero", operand(x), axis)
 }
 
@@ -119,6 +133,7 @@ op_count_nonzero <- function(x, axis = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape (flat without an axis); integers and bools multiply in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -128,7 +143,8 @@ op_count_nonzero <- function(x, axis = NULL) {
 #' @examplesIf gradops_available()
 #' op_cumprod(c(0.1, 0.5, 0.9))
 #' @export
-op_cumprod <- function(x, axis = NULL, dtype = NULL) {
+op_cumprod <- function(x, axis = NULL, dtype = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("cumprod", operand(x), axis, dtype)
 }
 
@@ -137,6 +153,7 @@ op_cumprod <- function(x, axis = NULL, dtype = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape (flat without an axis); integers and bools add up in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -145,7 +162,8 @@ op_cumprod <- function(x, axis = NULL, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_cumsum(c(0.1, 0.5, 0.9))
 #' @export
-op_cumsum <- function(x, axis = NULL, dtype = NULL) {
+op_cumsum <- function(x, axis = NULL, dtype = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("cumsum", operand(x), axis, dtype)
 }
 
@@ -154,6 +172,7 @@ op_cumsum <- function(x, axis = NULL, dtype = NULL) {
 #' @param a A tensor, a variable, or R numbers.
 #' @param n A whole number.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor `n` shorter along the axis (at least empty); of bools whether neighbours differ.
 #' @section Errors:
 #' - `gradops_error_argument`: a negative `n`.
@@ -163,7 +182,8 @@ op_cumsum <- function(x, axis = NULL, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_diff(c(0.1, 0.5, 0.9))
 #' @export
-op_diff <- function(a, n = 1L, axis = -1L) {
+op_diff <- function(a, n = 1L, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("diff", operand(a), n, axis)
 }
 
@@ -172,6 +192,7 @@ op_diff <- function(a, n = 1L, axis = -1L) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -183,7 +204,8 @@ op_diff <- function(a, n = 1L, axis = -1L) {
 #' op_logsumexp(c(-1000, -1001))
 #' gradient(op_logsumexp, c(-1000, -1001))
 #' @export
-op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
+op_logsumexp <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("logsumexp", operand(x), axis, flag(keepdims))
 }
 
@@ -193,6 +215,7 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param initial The result where there is nothing to reduce, and a bound elsewhere.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -204,7 +227,8 @@ op_logsumexp <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_max(matrix(1:6, 2), axis = 1)
 #' gradient(op_max, c(1, 3, 3)) # they share it
 #' @export
-op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
+op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("max", operand(x), axis, flag(keepdims), initial)
 }
 
@@ -213,6 +237,7 @@ op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -223,7 +248,8 @@ op_max <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' op_mean(matrix(1:6, 2), axis = 1)
 #' gradient(op_mean, c(1, 2, 3, 6))
 #' @export
-op_mean <- function(x, axis = NULL, keepdims = FALSE) {
+op_mean <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("mean", operand(x), axis, flag(keepdims))
 }
 
@@ -233,6 +259,7 @@ op_mean <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param initial The result where there is nothing to reduce, and a bound elsewhere.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype. NaN wins.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -242,7 +269,8 @@ op_mean <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_min(matrix(1:6, 2), axis = 1)
 #' @export
-op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
+op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("min", operand(x), axis, flag(keepdims), initial)
 }
 
@@ -252,6 +280,7 @@ op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers multiply in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -260,7 +289,8 @@ op_min <- function(x, axis = NULL, keepdims = FALSE, initial = NULL) {
 #' @examplesIf gradops_available()
 #' op_prod(matrix(1:6, 2), axis = 1)
 #' @export
-op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
+op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("prod", operand(x), axis, flag(keepdims), dtype)
 }
 
@@ -269,6 +299,7 @@ op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions, of `x`'s dtype.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -278,7 +309,8 @@ op_prod <- function(x, axis = NULL, keepdims = FALSE, dtype = NULL) {
 #' @examplesIf gradops_available()
 #' op_ptp(matrix(1:6, 2), axis = 1)
 #' @export
-op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
+op_ptp <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("ptp", operand(x), axis, flag(keepdims))
 }
 
@@ -287,6 +319,7 @@ op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A real tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -295,7 +328,8 @@ op_ptp <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_std(matrix(1:6, 2), axis = 1)
 #' @export
-op_std <- function(x, axis = NULL, keepdims = FALSE) {
+op_std <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("std", operand(x), axis, flag(keepdims))
 }
 
@@ -304,6 +338,7 @@ op_std <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers and bools add up in 64 bits.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -314,7 +349,8 @@ op_std <- function(x, axis = NULL, keepdims = FALSE) {
 #' op_sum(matrix(1:6, 2), axis = 1)
 #' gradient(function(x) op_sum(x^2), c(1, 2, 3))
 #' @export
-op_sum <- function(x, axis = NULL, keepdims = FALSE) {
+op_sum <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("sum", operand(x), axis, flag(keepdims))
 }
 
@@ -323,6 +359,7 @@ op_sum <- function(x, axis = NULL, keepdims = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param keepdims Whether the reduced dimensions stay, with size 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A real tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -331,6 +368,7 @@ op_sum <- function(x, axis = NULL, keepdims = FALSE) {
 #' @examplesIf gradops_available()
 #' op_var(matrix(1:6, 2), axis = 1)
 #' @export
-op_var <- function(x, axis = NULL, keepdims = FALSE) {
+op_var <- function(x, axis = NULL, keepdims = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("var", operand(x), axis, flag(keepdims))
 }

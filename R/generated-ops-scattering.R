@@ -47,10 +47,7 @@ op_scatter_update <- function(inputs, indices, updates, reduction = NULL, zero_i
 
 #' Largest of the rows of each segment, elementwise
 #'
-#' @param data A tensor, a variable, or R numbers.
-#' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
-#' @param num_segments A whole number.
-#' @param sorted `TRUE` or `FALSE`.
+#' @param data,segment_ids,num_segments,sorted As of [op_segment_sum()].
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; -inf for empty segments (the
 #'   smallest number of an integer dtype).
@@ -72,10 +69,7 @@ op_segment_max <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 
 #' Smallest of the rows of each segment, elementwise
 #'
-#' @param data A tensor, a variable, or R numbers.
-#' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
-#' @param num_segments A whole number.
-#' @param sorted `TRUE` or `FALSE`.
+#' @param data,segment_ids,num_segments,sorted As of [op_segment_sum()].
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype; inf for empty segments (the
 #'   largest number of an integer dtype).
@@ -97,10 +91,7 @@ op_segment_min <- function(data, segment_ids, num_segments = NULL, sorted = FALS
 
 #' Product of the rows of each segment, elementwise
 #'
-#' @param data A tensor, a variable, or R numbers.
-#' @param segment_ids Positions, from 1, as a tensor or R numbers; negative ones count from the end.
-#' @param num_segments A whole number.
-#' @param sorted `TRUE` or `FALSE`.
+#' @param data,segment_ids,num_segments,sorted As of [op_segment_sum()].
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
 #' @returns A tensor of shape `(num_segments, *data.shape[1:])` and `data`'s dtype (int64 of bools); 1 for empty
 #'   segments.

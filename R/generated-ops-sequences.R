@@ -22,13 +22,9 @@ op_extract_sequences <- function(x, sequence_length, sequence_stride) {
 #'
 #' @param x A spectrum (..., count, fft_length // 2 + 1): a pair of a real and an imaginary part, or a complex
 #'   tensor.
-#' @param sequence_length A whole number.
-#' @param sequence_stride A whole number.
-#' @param fft_length A whole number.
-#' @param length The length of the result, cut or filled up with 0. sequence_length, sequence_stride, fft_length,
-#'   window, center: as of the [op_stft()].
-#' @param window A string.
-#' @param center `TRUE` or `FALSE`.
+#' @param sequence_length,sequence_stride,fft_length As of the [op_stft()].
+#' @param length The length of the result, cut or filled up with 0.
+#' @param window,center As of the [op_stft()].
 #' @returns A real tensor (..., length); by default the length that the sequences cover, without reflected ends.
 #'   Where no window reaches, it is 0.
 #' @section Errors:

@@ -26,6 +26,7 @@ op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
 #'   `tf.function`) it is needed, and there is no `axis`.
 #' @param fill_value What fills up; the first result if NULL.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor, or a tuple of it and what was asked for, in the order of the arguments, in int64. All NaN are
 #'   one.
 #' @section Errors:
@@ -38,8 +39,9 @@ op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
 #' @export
 op_unique <- function(
   x, sorted = TRUE, return_index = FALSE, return_inverse = FALSE, return_counts = FALSE, axis = NULL, size =
-  NULL, fill_value = NULL, zero_indexed = FALSE
+  NULL, fill_value = NULL, zero_indexed = FALSE, ...
 ) {
+  if (...length() > 0L) no_argument(...)
   several(call_op(
     "unique", operand(x), flag(sorted), flag(return_index), flag(return_inverse), flag(return_counts), axis,
     size, operand(fill_value), flag(zero_indexed)

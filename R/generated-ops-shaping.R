@@ -20,6 +20,7 @@ op_broadcast_to <- function(x, shape) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -28,7 +29,8 @@ op_broadcast_to <- function(x, shape) {
 #' @examplesIf gradops_available()
 #' op_expand_dims(c(1, 2, 3), axis = 1)
 #' @export
-op_expand_dims <- function(x, axis) {
+op_expand_dims <- function(x, axis, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("expand_dims", operand(x), axis)
 }
 
@@ -36,6 +38,7 @@ op_expand_dims <- function(x, axis) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -44,7 +47,8 @@ op_expand_dims <- function(x, axis) {
 #' @examplesIf gradops_available()
 #' op_flip(c(0.1, 0.5, 0.9))
 #' @export
-op_flip <- function(x, axis = NULL) {
+op_flip <- function(x, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("flip", operand(x), axis)
 }
 
@@ -130,6 +134,7 @@ op_reshape <- function(x, newshape) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param shift A whole number or several.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -138,7 +143,8 @@ op_reshape <- function(x, newshape) {
 #' @examplesIf gradops_available()
 #' op_roll(1:5, 2)
 #' @export
-op_roll <- function(x, shift, axis = NULL) {
+op_roll <- function(x, shift, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("roll", operand(x), shift, axis)
 }
 
@@ -163,6 +169,7 @@ op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -172,7 +179,8 @@ op_rot90 <- function(array, k = 1L, axes = list(1L, 2L)) {
 #' @examplesIf gradops_available()
 #' op_squeeze(c(0.1, 0.5, 0.9))
 #' @export
-op_squeeze <- function(x, axis = NULL) {
+op_squeeze <- function(x, axis = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("squeeze", operand(x), axis)
 }
 

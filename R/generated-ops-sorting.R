@@ -6,6 +6,7 @@
 #' @param kth A position along the axis; negative ones count from the end.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions: those of [op_argsort()], so the same on every backend. It has no
 #'   gradient.
 #' @section Errors:
@@ -14,7 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_argpartition(c(3, 1, 2), 2)
 #' @export
-op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
+op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("argpartition", operand(x), positions(kth, zero_indexed), axis, flag(zero_indexed))
 }
 
@@ -23,6 +25,7 @@ op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns An int64 tensor of 1-based positions, NaN last; equal elements in the order of `x`. It has no gradient.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -30,7 +33,8 @@ op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE) {
 #' @examplesIf gradops_available()
 #' op_argsort(c(0.1, 0.5, 0.9))
 #' @export
-op_argsort <- function(x, axis = -1L, zero_indexed = FALSE) {
+op_argsort <- function(x, axis = -1L, zero_indexed = FALSE, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("argsort", operand(x), axis, flag(zero_indexed))
 }
 
@@ -92,6 +96,7 @@ op_searchsorted <- function(sorted_sequence, values, side = "left", zero_indexed
 #'
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of `x`'s shape and dtype, NaN last.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -101,7 +106,8 @@ op_searchsorted <- function(sorted_sequence, values, side = "left", zero_indexed
 #' @examplesIf gradops_available()
 #' op_sort(c(0.1, 0.5, 0.9))
 #' @export
-op_sort <- function(x, axis = -1L) {
+op_sort <- function(x, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("sort", operand(x), axis)
 }
 

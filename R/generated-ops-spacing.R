@@ -2,12 +2,12 @@
 
 #' `num` numbers from `start` to `stop`, each the same multiple of the one before
 #'
-#' @param start A tensor, a variable, or R numbers.
-#' @param stop A tensor, a variable, or R numbers.
+#' @param start,stop Numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
 #' @param num A whole number.
 #' @param endpoint Whether `stop` is the last one.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype` is given.
 #' @section Errors:
 #' - `gradops_error_argument`: a negative `num`; a `start` or `stop` of 0.
@@ -16,19 +16,20 @@
 #' @examplesIf gradops_available()
 #' op_geomspace(1, 100, num = 3)
 #' @export
-op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, axis = 1L) {
+op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("geomspace", operand(start), operand(stop), num, flag(endpoint), dtype, axis)
 }
 
 #' `num` numbers from `base**start` to `base**stop`, evenly spaced on a logarithmic scale
 #'
-#' @param start A tensor, a variable, or R numbers.
-#' @param stop A tensor, a variable, or R numbers.
+#' @param start,stop Exponents: numbers or tensors, broadcast.
 #' @param num A whole number.
 #' @param endpoint Whether `base**stop` is the last one.
 #' @param base A tensor, a variable, or R numbers.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param axis Where the new dimension is put.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor of the dtype of `start`, `stop` and `base`, `floatx` for whole numbers, unless `dtype` is
 #'   given.
 #' @section Errors:
@@ -38,6 +39,7 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' @examplesIf gradops_available()
 #' op_logspace(0, 2, num = 3)
 #' @export
-op_logspace <- function(start, stop, num = 50L, endpoint = TRUE, base = 10L, dtype = NULL, axis = 1L) {
+op_logspace <- function(start, stop, num = 50L, endpoint = TRUE, base = 10L, dtype = NULL, axis = 1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("logspace", operand(start), operand(stop), num, flag(endpoint), operand(base), dtype, axis)
 }

@@ -5,6 +5,7 @@
 #' @param x A tensor, a variable, or R numbers.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #' @param weights Of `x`'s shape, or a vector along the one axis; all equal if NULL.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the reduced dimensions; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range.
@@ -14,7 +15,8 @@
 #' @examplesIf gradops_available()
 #' op_average(c(0.1, 0.5, 0.9))
 #' @export
-op_average <- function(x, axis = NULL, weights = NULL) {
+op_average <- function(x, axis = NULL, weights = NULL, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("average", operand(x), axis, operand(weights))
 }
 
@@ -99,6 +101,7 @@ op_histogram <- function(x, bins = 10L, range = NULL) {
 #' @param x Where: a vector along the axis, or of `y`'s shape; equally spaced if NULL.
 #' @param dx The spacing, where there is no `x`.
 #' @param axis A dimension, from 1; a negative one counts from the end.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @returns A tensor without the axis; integers give `floatx`.
 #' @section Errors:
 #' - `gradops_error_axis`: an axis out of range, or no dimensions.
@@ -108,6 +111,7 @@ op_histogram <- function(x, bins = 10L, range = NULL) {
 #' @examplesIf gradops_available()
 #' op_trapezoid(c(1, 2, 3))
 #' @export
-op_trapezoid <- function(y, x = NULL, dx = 1, axis = -1L) {
+op_trapezoid <- function(y, x = NULL, dx = 1, axis = -1L, ...) {
+  if (...length() > 0L) no_argument(...)
   call_op("trapezoid", operand(y), operand(x), operand(dx), axis)
 }

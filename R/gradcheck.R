@@ -18,7 +18,7 @@
 #' gradcheck(wrong, 3, raise_exception = FALSE)
 #' @export
 gradcheck <- function(f, inputs, eps = NULL, atol = NULL, rtol = NULL, raise_exception = TRUE, fast_mode = FALSE) {
-  check_function(f)
+  check_function_at(f, inputs)
   at <- point(f, inputs, NULL)
   py_to_r(call_core(
     "interop.r.check_gradients", at$f, lapply(as_doubles(at$leaves), operand),

@@ -44,6 +44,15 @@ hints <- list(
     )
   ),
   list(
+    pattern = "^could not find function \"op_",
+    says = "`%s`: gradops has no op of that name.",
+    instead = function(message) {
+      name <- sub("^could not find function \"(.*)\".*", "\\1", message)
+      like <- closest(name, grep("^op_", getNamespaceExports("gradops"), value = TRUE))
+      if (length(like) > 0) sprintf("Did you mean `%s()`?", like[1])
+    }
+  ),
+  list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
     says = "`%s`: if an argument is a tensor, this function does not know it.", instead = numbers_alone
   ),
@@ -95,8 +104,9 @@ explain_hint <- function(condition, class) {
   for (hint in hints) {
     fits <- is.null(hint$assigns) || hint$assigns == rlang::is_call(call, c("<-", "<<-", "=", "[<-", "[[<-"))
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {
+      instead <- if (is.function(hint$instead)) hint$instead(conditionMessage(condition)) else hint$instead
       abort(
-        c(sprintf(hint$says, deparse(call, nlines = 1)[1]), i = hint$instead),
+        c(sprintf(hint$says, deparse(call, nlines = 1)[1]), i = instead),
         class = c(class, "gradops_error"), parent = condition, call = NULL
       )
     }

@@ -16,7 +16,8 @@ all_numbers <- function(x) {
 # Factors, dates and the like are no numbers to differentiate by.
 check_differentiable <- function(x, name, call = parent.frame()) {
   for (part in leaves_of(x)) {
-    if (is.object(part) && is.atomic(part) && !is_number(part)) {
+    plain <- if (is.object(part)) !is.atomic(part) || is_number(part) else !is.character(part) && !is.raw(part)
+    if (!plain || is_r_function(part) || is.language(part)) {
       abort(
         sprintf("`%s` must be numbers or tensors to be differentiated by; got %s.", name, friendly(part)),
         class = c("gradops_error_type", "gradops_error"), argument = name, call = call

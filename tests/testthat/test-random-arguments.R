@@ -79,7 +79,7 @@ test_each("random arguments give a value or a condition of gradops", {
 # The count that docs/differences.md and docs/trust.md have.
 test_that("how many functions there are", {
   skip_if(getRversion() >= "4.4", "base R has more names")
-  expect_length(public(), 417)
+  expect_length(public(), 419)
 })
 
 test_each("mistakes are named in R's words", {
@@ -116,4 +116,84 @@ test_each("mistakes are named in R's words", {
   expect_error(hvp(exp, 1, c("a", "b")), "`v` must be a number", class = "gradops_error_type")
   expect_error(text_descent(exp, NULL, prompts = list(NULL)), class = "gradops_error")
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")
+})
+
+test_that("PyTorch's names of arguments are errors that say gradops' names", {
+  ops <- Filter(function(name) {
+    own <- names(formals(args(get(name))))
+    "axis" %in% own && "..." %in% own
+  }, grep("^op_", getNamespaceExports("gradops"), value = TRUE))
+  ops <- setdiff(ops, c("op_layer_normalization", "op_multi_hot", "op_vectorize")) # which take more arguments
+  expect_gt(length(ops), 60)
+  for (name in ops) {
+    error <- expect_error(do.call(name, list(1, dim = 1)), "none that is called `dim`", class = "gradops_error_type")
+    expect_match(conditionMessage(error), "Write `axis =`", info = name)
+  }
+  expect_error(op_sum(c(1, 2), dim = 1, keepdim = TRUE), "`x`, `axis`, `keepdims`, and none", fixed = TRUE)
+  expect_error(op_sum(c(1, 2), axs = 1), "Write `axis =`")
+  expect_error(op_sum(c(1, 2), 1, FALSE, 3), "and takes no more", class = "gradops_error_type")
+  expect_equal(as.vector(op_sum(c(1, 2), keepdim = TRUE)), 3) # a part of the name, as R matches
+})
+
+# An argument of Python's that R calls otherwise.
+test_each("errors name arguments as R does", {
+  path <- test_path("..", "..", "tools", "ops.csv")
+  skip_if_not(file.exists(path), "not the source tree")
+  ops <- read.csv(path)
+  python <- strsplit(gsub("\\([^)]*\\)", "", ops$python_args), ",")
+  ops$python <- lapply(python, function(each) trimws(sub("=.*|^ *\\*+", "", each)))
+  ops$r <- lapply(ops$r_name, function(name) names(formals(args(get(name)))))
+  ops$other <- Map(setdiff, ops$python, ops$r)
+  renamed <- ops[lengths(ops$other) > 0 & !vapply(ops$r, function(names) "..." %in% names, NA), ]
+  expect_true("op_vectorized_map" %in% renamed$r_name)
+  long <- as.numeric(Sys.getenv("GRADOPS_LONG", "0"))
+  walked <- if (long > 0) ops$r_name else union(renamed$r_name, sample(ops$r_name, 20))
+  for (name in walked) {
+    row <- match(name, ops$r_name)
+    arguments <- setdiff(ops$r[[row]], "...")
+    needed <- Filter(function(argument) rlang::is_missing(formals(args(get(name)))[[argument]]), arguments)
+    for (argument in arguments) {
+      for (wrong in list("a", list(1, "b"), 1i)) {
+        given <- stats::setNames(rep(list(c(0.5, 0.2)), length(needed)), needed)
+        given[[argument]] <- wrong
+        error <- tryCatch(suppressWarnings(do.call(name, given)), gradops_error = identity)
+        if (!inherits(error, "gradops_error")) next
+        words <- gregexpr("(?<=`)[a-z_0-9]+(?=`)", conditionMessage(error), perl = TRUE)
+        said <- c(error$argument, unlist(regmatches(conditionMessage(error), words)))
+        expect_identical(intersect(said, ops$other[[row]]), character(), info = paste(name, argument))
+      }
+    }
+  }
+  expect_error(op_vectorized_map(c(1, 2), 3), "`f` must be a function")
+})
+
+test_each("a derivative names its wrong argument, and says what comes first", {
+  f <- function(p) sum(p^2)
+  for (of in list(grad, gradient, jacobian, hessian, hvp, vhp, jvp, vjp)) {
+    first <- names(formals(of))[1]
+    error <- expect_error(of(c(1, 2), f), "comes first", class = "gradops_error_type")
+    expect_identical(error$argument, first)
+    error <- expect_error(of(f), "`x` is missing", class = "gradops_error_argument")
+    expect_identical(error$argument, "x")
+    for (wrong in list("a", f, quote(a), raw(2), list(1, "a"))) {
+      error <- expect_error(of(f, wrong), "`x` must be numbers or tensors", class = "gradops_error_type")
+      expect_identical(error$argument, "x")
+    }
+  }
+  error <- expect_error(gradcheck(c(1, 2), f), "a function for `inputs`", class = "gradops_error_type")
+  expect_identical(error$argument, "f")
+  expect_error(grad(f), "`grad_fn(func)` is the gradient", fixed = TRUE)
+  error <- expect_error(gradient(c(1, 2), c(1, 2)), "`f_or_y` must be a function, or a tensor", class = "gradops_error")
+  expect_identical(error$argument, "f_or_y")
+  expect_error(op_scaled_gradient(c(1, 2), "a"), "`scale` must be a number", class = "gradops_error_type")
+  expect_error(gradient(function(p) sum(op_sofmax(p)), c(1, 2)), "Did you mean `op_softmax()`", fixed = TRUE)
+})
+
+test_that("a recorded gradient that another library would lose is said in R's words", {
+  skip_without("torch")
+  with_backend("numpy", {
+    error <- expect_error(to_backend(parameter(c(1, 2)), "torch"), class = "gradops_error_gradient")
+    expect_match(conditionMessage(error), "the gradient of `x`, a Parameter,")
+    expect_match(conditionMessage(error), "take `op_stop_gradient(x)`", fixed = TRUE)
+  })
 })

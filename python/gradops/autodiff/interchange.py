@@ -135,10 +135,9 @@ def _traced(x, source) -> JitError | None:
 
 def _recorded(x) -> GradientError:
     return GradientError(
-        "`to`: the gradient of {x} is being recorded, and cannot follow to another library.",
+        f"`to`: the gradient of `x`, a {type(x).__name__}, is being recorded, and cannot follow to another library.",
         argument="x",
         hint="take `stop_gradient(x)`",
-        x=TypeOf(x),
     )
 
 

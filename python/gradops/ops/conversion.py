@@ -26,6 +26,9 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
     Python floats become ``floatx``, integers int64. Variables pass through, recorded.
 
+    Args:
+        sparse, ragged: Keras's arguments; only None, as tensors of gradops are dense.
+
     Raises:
         ArgumentTypeError: what is not numeric, or a ragged list.
         ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Numbers written out that an integer

@@ -66,7 +66,7 @@ class Failure:
             return {
                 "kind": error.kind,
                 "message": wording.message(error, error.template),
-                "argument": error.argument,
+                "argument": wording.argument(error.argument),
                 "hint": None if hint is None else wording.message(error, hint),
             }
         return {"kind": "python", "message": wording.with_code(f"{type(error).__name__}: {error}")}

@@ -54,11 +54,18 @@ def field(said: Field) -> str:
     return str(said)
 
 
+def argument(name: str | None) -> str | None:
+    """An argument's name in R, where ``function`` is a word of the language."""
+    return "f" if name == "function" else name
+
+
 def code(text: str) -> str:
     """Code that names Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
     text = re.sub(r"(?<![\w.])(gradops\.)?ops\.(?=[a-z])", "op_", text)
     text = re.sub(r"gradops\.config\.(?=[a-z_])", "config_", text)
     text = re.sub(r"gradops\.(functional\.|autodiff\.)?(?=[a-z])", "", text)
+    text = re.sub(r"(?<![\w.])(?=(stop|scaled|custom)_gradient\()", "op_", text)
+    text = text.replace("`function`", f"`{argument('function')}`")
     return re.sub(r"\b(None|True|False)\b", lambda found: LITERALS[found[0]].r, text)
 
 
