@@ -32,27 +32,24 @@ def pytest_sessionfinish():
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def absent(error: BaseException | None) -> str | None:
-    """The library that is not installed, where that is what an error, or one that it came of, says."""
-    if error is None:
-        return None
+OPTIONAL = "torch|tensorflow|keras|jax|jaxlib|llvmlite|hypothesis|pandas|sklearn|autograd|array_api_strict|rpy2"
+
+
+def absent(error: BaseException) -> str | None:
+    """The optional library that is not installed, where that is what an error itself says, and no error it came of."""
+    name = ""
     if isinstance(error, ModuleNotFoundError):
         name = (error.name or "").partition(".")[0]
     elif isinstance(error, BackendError):
         name = "".join(re.findall(r"needs the Python package '(\w+)', which is not installed", str(error)))
-    else:
-        name = ""
-    own = name == "gradops" or (Path(__file__).parent / f"{name}.py").exists()
-    if name and not own and importlib.util.find_spec(name) is None:
-        return name
-    return absent(error.__cause__ or error.__context__)
+    return name if re.fullmatch(OPTIONAL, name) and importlib.util.find_spec(name) is None else None
 
 
 def skipped_without(item):
     """A test that needs a library which is not installed is skipped."""
     try:
         return (yield)
-    except (Exception, pytest.fail.Exception) as error:
+    except (ModuleNotFoundError, BackendError) as error:
         if (name := absent(error)) is None:
             raise
         pytest.skip(f"{name} is not installed")
