@@ -110,6 +110,8 @@ def test_the_default_backend(backend):
 
 def test_two_libraries_do_not_mix(backend):
     library = next((name for name in ("torch", "jax", "tensorflow") if backends.installed(name)), "numpy")
+    if backend.name == "strict" and library == "numpy":
+        pytest.skip("NumPy's arrays yield to it, and no other library is installed")
     other = fifth.register() if backend.name != "strict" else backends.by_name(library)
     x, y = backend.convert(X), other.convert(X)
     if backend.yields:
