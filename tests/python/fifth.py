@@ -23,7 +23,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def convert(value, dtype=None, like=None):
-    return xp.asarray(reference.convert(_plain(value), dtype))
+    return _strict(reference.convert(_plain(value), dtype))
 
 
 def dtype_name(x) -> str:
@@ -44,7 +44,8 @@ def _plain(value):
 def _strict(value):
     if isinstance(value, (list, tuple)):
         return type(value)(map(_strict, value))
-    return xp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+    # a copy, since NumPy before 2.1 exports no read-only array by DLPack
+    return xp.asarray(value, copy=True) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def __getattr__(name: str):
