@@ -284,6 +284,23 @@ def test_the_gradient_runs_once_a_pass_and_only_if_needed(backend):
 
 
 @EACH
+@pytest.mark.parametrize("where", ["function", "gradient function"])
+def test_decisions_by_values(backend, where):
+    """An eager derivative hands over arrays with values, as R's functions need them."""
+    if where == "gradient function" and backend == "jax":
+        versions.needs("jax", "0.7", "what a gradient function computes has no value")
+
+    @custom_gradient
+    def f(x):
+        positive = lambda: float(ops.sum(x)) > 0  # noqa: E731
+        decided = positive() if where == "function" else None
+        return ops.sin(x), lambda upstream: upstream * (2.0 if (positive() if decided is None else decided) else 3.0)
+
+    np.testing.assert_array_equal(grads(f, on(backend, X)), [[2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(grads(f, on(backend, -X)), [[3.0, 3.0, 3.0]])
+
+
+@EACH
 def test_closures_are_refused_or_right(backend):
     """The closed-over tensor needs a gradient itself: said so, on every backend."""
     f = {"numpy": gradops.grad, "torch": gradops.grad, "tensorflow": gradops.grad, "jax": gradops.grad}[backend]

@@ -85,9 +85,12 @@ def solved(function):
     """A solver of columns as one that takes vectors too."""
 
     def reference(a, b):
-        if b.ndim == 1 or b.shape == a.shape[:-1]:
-            return function(a, b[..., None])[..., 0]
-        return function(a, b)
+        vectors = b.ndim == 1 or b.shape == a.shape[:-1]
+        columns = b[..., None] if vectors else b
+        while columns.ndim < a.ndim:  # NumPy before 2.0 takes one dimension less for vectors
+            columns = columns[None]
+        x = function(a, columns)
+        return x[..., 0] if vectors else x
 
     return reference
 

@@ -51,6 +51,10 @@ def custom(run, inputs: list) -> list:
         return list(_eager(len(inputs))(jax.tree_util.Partial(run), *inputs))
     except CLOSED_OVER as error:
         raise rules.closed_over() from error
+    except (TypeError, NotImplementedError) as error:
+        if not traces.refuses_forward(error):
+            raise
+    return rules.staged(run, inputs)
 
 
 @functools.cache

@@ -22,8 +22,10 @@ if _older:
 supported = private.supported(SCOPES) or _older
 
 
-_TELLS_FORWARD = at("jax._src.interpreters.ad.LinearizeTrace") is not None and not _older
-"""Whether reverse mode has a kind of its own, and is not forward mode taken apart."""
+tells_forward = (
+    getattr(jax.config, "jax_use_direct_linearize", True) and at("jax._src.interpreters.ad.LinearizeTrace") is not None
+)
+"""Whether reverse mode has a kind of its own, and is not forward mode taken apart, as before JAX 0.7."""
 
 
 @contextlib.contextmanager
@@ -57,13 +59,24 @@ def staging() -> bool:
 
 
 def forward() -> bool:
-    """Whether a derivative is taken in forward mode, or as a linear function, by any transformation in progress."""
-    trace = core.trace_ctx.trace if supported and _TELLS_FORWARD else None
+    """Whether a derivative is taken in forward mode, or as a linear function, by any transformation in progress.
+
+    False where that cannot be told: see ``refuses_forward``.
+    """
+    trace = core.trace_ctx.trace if supported and tells_forward else None
     while trace is not None:
         if isinstance(trace, ad.JVPTrace) or getattr(trace, "is_vjp", True) is False:
             return True
         trace = getattr(trace, "parent_trace", None)
     return False
+
+
+_REFUSALS = ("to a custom_vjp function", "'custom_lin'", "unhashable type: 'list'")  # the last in shard_map
+
+
+def refuses_forward(error: Exception) -> bool:
+    """Whether an error is JAX's of ``jax.custom_vjp`` in forward mode, where that could not be told before."""
+    return not tells_forward and any(words in str(error) for words in _REFUSALS)
 
 
 def carried():
