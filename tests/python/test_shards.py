@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -237,6 +238,24 @@ def test_dask_distributed(monkeypatch):
             assert isinstance(found.value.__cause__, ZeroDivisionError)
             with pytest.raises(distributed.scheduler.KilledWorker, match=r"data\[4\]"):
                 functional.objective(ends, delayed())(1.0)
+
+
+def test_a_shard_that_is_lost_with_its_worker_is_named(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs `tools/setup --engines`")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+    kinds = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**kinds) as cluster, distributed.Client(cluster) as client:
+        addresses = {worker.pid: worker.worker_address for worker in cluster.workers.values()}
+        pid, lost = next(iter(addresses.items()))
+        kept = next(address for address in addresses.values() if address != lost)
+        shards = [client.scatter(shard, workers=[lost if i == 2 else kept]) for i, shard in enumerate(SHARDS)]
+        total = functional.objective(lambda x, shard: x * ops.sum(shard), shards)
+        value = total(1.0)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ShardError, match=r"Dask has lost `data\[2\]`: FutureCancelledError") as found:
+            for _ in range(100):
+                assert total(1.0) == value  # until the scheduler knows
+        assert found.value.argument == "data" and type(found.value.__cause__).__name__ == "FutureCancelledError"
 
 
 # On Ray ---------------------------------------------------------------------------------------------------------------

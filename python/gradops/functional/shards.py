@@ -35,8 +35,8 @@ class Objective:
 
     Raises:
         ShardError: ``f`` has failed on a shard, which it names: ``data[4]``, or in a bag ``data[2][0]``, the first item
-            of a partition. What an engine raises by itself, as for a lost worker, is its own error: Dask's names the
-            task, which bears the shard's name; Ray's is the cause of a ``ShardError``.
+            of a partition; or a shard is lost with its worker: one that was scattered, on Dask. A worker that ``f``
+            ends is Dask's own error, of a task that bears the shard's name.
         GradientError: ``x`` is differentiated from outside (as in ``grad(total)``) where Dask or Ray hold the shards;
             the methods have the derivatives. A sum over a list is differentiable like any function.
     """
@@ -219,7 +219,15 @@ def on_dask(part: Part, shards, arguments: tuple):
     places = enumerate(shards.to_delayed() if is_bag else shards)
     parts = [at(sent, place, shard, dask_key_name=f"data[{place}]-{run}") for place, shard in places]
     total = bag.from_delayed(parts).fold(added)
-    return (total if is_bag else total.to_delayed()).compute()  # on the scheduler that bags, or delayed values, have
+    try:
+        return (
+            total if is_bag else total.to_delayed()
+        ).compute()  # on the scheduler that bags, or delayed values, have
+    except Exception as error:
+        for place, shard in enumerate(() if is_bag else shards):
+            if _library(shard) == "distributed" and shard.status in ("cancelled", "lost"):  # a worker is gone
+                raise _lost("Dask", place, error) from error
+        raise
 
 
 def _at(sent, place: int, shard) -> list:
@@ -257,10 +265,12 @@ def _raise_of(place: int, found) -> None:
     except ShardError:
         raise
     except ray.exceptions.RayError as error:
-        said = Given(f"{type(error).__name__}: {error}")
-        raise ShardError(
-            "Ray has lost {shard}: {said}", argument="data", shard=Item("data", place), said=said
-        ) from error
+        raise _lost("Ray", place, error) from error
+
+
+def _lost(engine: str, place: int, error: Exception) -> ShardError:
+    said = Given(f"{type(error).__name__}: {error}")
+    return ShardError(f"{engine} has lost {{shard}}: {{said}}", argument="data", shard=Item("data", place), said=said)
 
 
 _ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
