@@ -451,11 +451,56 @@ def test_gradients_of_each_sample(loss):
     torch.testing.assert_close(moved, want.sum(1))
 
 
+def test_a_checkpoint_scope_in_a_graph_is_refused_and_runs_beside_it():
+    def f(x):
+        with gradops.gradient_checkpoint_scope():
+            y = torch.sin(x * 2)
+        return (y * x).sum()
+
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"does not work in a graph of torch.compile"):
+        torch.compile(f, fullgraph=True, backend="eager")(x)
+    (got,) = torch.autograd.grad(torch.compile(f, backend="eager")(x), x)
+    torch.testing.assert_close(got, torch.autograd.grad(f(x), x)[0])
+    recomputed = gradops.checkpoint(lambda x: (torch.sin(x * 2) * x).sum())
+    torch.testing.assert_close(torch.compile(recomputed, fullgraph=True, backend="aot_eager")(x), f(x))
+
+
 def test_after_a_checkpoint_scope():
     with gradops.gradient_checkpoint_scope():
         ops.exp(np.ones(2))
     program = torch.compile(lambda x: x + ops.zeros((2,), dtype="float64"), fullgraph=True, backend="eager")
     assert program(torch.ones(2, dtype=torch.float64)).tolist() == [1.0, 1.0]
+
+
+OWN = {
+    "of an operation": gradops.custom_gradient(lambda x: (torch.sin(x), lambda u: u * x)),
+    "of its input": gradops.custom_gradient(lambda x: (x, lambda u: u * x)),
+    "of a view": gradops.custom_gradient(lambda x: (x.reshape(-1), lambda u: u * x)),
+    "of two": lambda x: gradops.custom_gradient(lambda x, y: (x * y, lambda u: (u * y, u)))(x, x * 2),
+    "of a pair": lambda x: sum(gradops.custom_gradient(lambda x: ((x * 2, x * 3), lambda u, v: u * x + v))(x)),
+    "scaled": lambda x: gradops.scaled_gradient(x, -1.0),
+}
+
+
+@pytest.mark.parametrize("of", OWN)
+def test_torch_jit_trace_of_a_module_with_a_parameter(of):
+    """Its rule would be that of the example's values."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
+
+        def forward(self, x):
+            return OWN[of](x * self.weight)
+
+    with pytest.raises(gradops.errors.GradientError, match="torch.jit.trace loses custom and scaled gradients"):
+        torch.jit.trace(Layer(), torch.ones(2))
+    with torch.no_grad():
+        traced = torch.jit.trace(Layer(), torch.ones(2))
+    torch.testing.assert_close(traced(torch.tensor([0.3, 0.7])), Layer()(torch.tensor([0.3, 0.7])))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -474,8 +519,9 @@ def test_torch_jit_trace_keeps_a_gradient_or_refuses():
         "custom and scaled": lambda x: gradops.scaled_gradient(x, -1.0).sum(),
     }
     for words, f in lost.items():
-        with pytest.raises(gradops.errors.GradientError, match=f"torch.jit.trace loses {words}"):
-            torch.jit.trace(f, example)
+        for sample in (example, torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)) * 2):
+            with pytest.raises(gradops.errors.GradientError, match=f"torch.jit.trace loses {words}"):
+                torch.jit.trace(f, sample)
         with torch.no_grad():
             traced = torch.jit.trace(f, example)
         torch.testing.assert_close(traced(x), f(x))

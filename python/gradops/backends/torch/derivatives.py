@@ -151,11 +151,11 @@ def attach(values: list, pull, inputs) -> list:
         return values
     if reaches_others(values, inputs):
         raise transforms.closure_error()
+    _check_kept("custom and scaled gradients")
     for x in inputs:
         if x.requires_grad:
             results = _custom(pull, values, *map(transforms.without_dead, inputs))
             return [results] if len(values) == 1 else results
-    _check_kept("custom and scaled gradients")
     return values
 
 
@@ -163,6 +163,7 @@ def attach_one(value, pull, residuals, x):
     if not (x.requires_grad and _recording()):
         return attach([value], None, (x,))[0]
     if value is x:
+        _check_kept("custom and scaled gradients")
         return _custom_of_one(((pull, residuals), None), without_dead(x))
     if _base(value) is not None:
         return attach([value], lambda upstreams: (pull(*upstreams, residuals),), (x,))[0]
@@ -174,7 +175,11 @@ def attach_one(value, pull, residuals, x):
         break
     if node is None and reaches_others((value,), (x,)):
         raise transforms.closure_error()
-    return _custom_of_one(((pull, residuals), value), without_dead(x))
+    try:
+        return _custom_of_one(((pull, residuals), value), without_dead(x))
+    except RuntimeError:  # of `torch.jit.trace`, which is not asked for before: that takes time
+        _check_kept("custom and scaled gradients")
+        raise
 
 
 _base, without_dead = _private.base, _private.without_dead

@@ -16,7 +16,7 @@ from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable
 from ...backends import interface
 from ...backends.policy import checkpoint_policy
-from ...errors import ArgumentTypeError, TypeOf
+from ...errors import ArgumentTypeError, BackendError, TypeOf
 from ..custom import _read
 from ..scopes import _Scope
 from . import tape
@@ -71,6 +71,15 @@ class gradient_checkpoint_scope(_Scope):
     """
 
     _ends = Ends("gradops_checkpoint_scopes")
+
+    def __enter__(self):
+        if backends.compiling():  # without `fullgraph=True` PyTorch leaves the function to Python then
+            raise BackendError(
+                "gradient_checkpoint_scope does not work in a graph of torch.compile, which decides itself what it "
+                "stores.",
+                hint="use `gradops.checkpoint(f)`",
+            )
+        return super().__enter__()
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:

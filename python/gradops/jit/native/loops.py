@@ -113,7 +113,7 @@ def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, in
     loads: list[tuple[np.ndarray, int, int]] = []
     here = []
     for x in rows:
-        lines = x.reshape(len(x), -1)
+        lines = x.reshape(len(x), x[0].size)
         if not lines.size or (lines == lines[0]).all():
             here.append(x[0])
             continue

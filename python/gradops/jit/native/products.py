@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, .
         axes = tuple(a % cells.ndim for a in (axis if isinstance(axis, tuple) else (axis,))) if cells.ndim else ()
     other = tuple(i for i in range(cells.ndim) if i not in axes)
     ordered = cells.transpose(other + axes)
-    return ordered.reshape([*(cells.shape[i] for i in other), -1]), axes
+    return ordered.reshape([*ordered.shape[: len(other)], math.prod(ordered.shape[len(other) :])]), axes
 
 
 def _reduction(name: str, instruction: str) -> None:
