@@ -254,7 +254,7 @@ standard_generic <- function(generic) {
 # R's value of a tensor, or of the tensors in a list; `what` looks at them.
 seen <- function(x, what) {
   if (is.environment(x) && is_any_tensor(x)) {
-    if (is_text(x)) as.character(x) else plain(x) %||% looked_at(x, "values") %||% not_seen(what)
+    if (is_text(x)) values_of(x) else plain(x) %||% looked_at(x, "values") %||% not_seen(what)
   } else if (is.list(x) && holds_tensors_within(x)) {
     x[] <- lapply(x, seen, what)
     x

@@ -17,7 +17,6 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   expect_hint(base_r(function(p) p[1] > 0 && identity(op_greater(p[1], 0))), "as.logical(x)", "&&")
   expect_hint(function(p) sum(ptukey(p, 2, 3)), "?r_function", "ptukey")
   expect_hint(function(p) letters[p], "as.integer()", "letters[p]")
-  expect_hint(function(p) bitwAnd(p, 1L), "?r_function", "bitwAnd(")
   expect_hint(function(p) sum(runmed(p, 1)), "?r_function", "`runmed(p, 1)`")
   expect_hint(function(p) sum(smooth(p)), "?r_function", "`smooth(p)`")
   expect_hint(function(p) sum(aggregate(p ~ c(1, 2), FUN = sum)[[2]]), "tapply(", "formula")

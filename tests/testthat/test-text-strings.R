@@ -44,6 +44,21 @@ test_that("strings are split on the tape, and looked at in R", {
   expect_error(gsub("n", NA, x), "gsub() has a missing text", fixed = TRUE, class = "gradops_error_argument")
 })
 
+test_that("as.character() of a text is its words in functions that gradops calls", {
+  local_text()
+  fill <- autodiff_function(
+    function(ctx, sentence, digits) {
+      sprintf(as.character(sentence), format(2.345, digits = as.integer(as.character(digits))))
+    },
+    function(ctx, feedback) list(as.character(feedback), NULL)
+  )
+  sentence <- parameter("It is %s.", role = "sentence")
+  report <- fill(sentence, parameter("2", role = "digits"))
+  expect_identical(as.character(report), "It is 2.3.")
+  backward(report, "shorter")
+  expect_identical(said(sentence), "shorter")
+})
+
 test_that("remarks on one of several come to the text in that place", {
   local_text()
   x <- parameter(c("a", "b"), role = "words")
