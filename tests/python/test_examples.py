@@ -19,6 +19,8 @@ pytestmark = [
 
 
 def test_domain_adversarial(tmp_path):
+    for library in ("torch", "jax", "matplotlib"):
+        pytest.importorskip(library)
     picture = tmp_path / "picture.png"
     command = [sys.executable, str(EXAMPLES / "domain_adversarial.py"), "--steps", "100", "--picture", str(picture)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
