@@ -218,3 +218,29 @@ def test_a_position_that_is_a_tensor_stands_apart_as_a_number_does(name):
     at, mask = tensors(np.array(0), name), np.array([False, True, True, True])
     got = ops.get_item(tensors(x, name), (None, at, None, None, mask))
     np.testing.assert_array_equal(numpy(got), x[None, 0, None, None, mask])
+
+
+def test_a_text_that_stands_for_numbers_is_refused_by_the_name_of_its_argument():
+    """Also where an op is composed of others, which call the value by names of their own."""
+    places = {
+        "Tensor": MATRIX[:, :2], "Operand": 0.5, "Tensors": [MATRIX, MATRIX], "float": 0.5, "Axis": 0, "Index": [0, 1],
+        "Indices": [0, 1], "Integer": 1, "Shape": (2, 2), "Integers": 1, "DType": "float64",
+    }  # fmt: skip
+    refused, other = 0, []
+    for name in ops.__all__:
+        op = getattr(getattr(ops, name), "op", None)
+        if op is None or "Function" in op.annotations.values():
+            continue
+        required = {p.name for p in op.signature.parameters.values() if p.default is p.empty}
+        given = {p: places[op.annotations[p]] for p in required if op.annotations[p] in places}
+        for argument in (p for p in op.parameters if op.annotations[p] in ("Tensor", "Operand", "float")):
+            try:
+                getattr(ops, name)(**{**given, argument: "a"})
+            except GradopsError as error:
+                refused += 1
+                if error.argument not in (None, *op.parameters):
+                    other.append(f"{name}({argument}='a'): {error}")
+            except TypeError:  # an argument that `given` lacks
+                pass
+    assert refused > 300
+    assert other == []

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends, dtypes
+from .. import _tree, backends, dtypes
 from ..backends.tracing import reading
 from ..errors import (
     ArgumentError,
@@ -50,6 +50,12 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
     """The error to raise for a kernel's failure: ours where a check finds the reason, else named after the op."""
     if getattr(error, "gradops_callback", False):
         return error
+    inner = isinstance(error, GradopsError) and error.argument is not None and error.argument not in op.parameters
+    if inner and "Function" not in op.annotations.values():
+        reason = _no_number(op, dict(zip(op.parameters, arguments)))
+        if reason is not None:
+            reason.__cause__ = error
+            return reason
     if isinstance(error, GradopsError) and (op.body is None or f"`{op.name}`" in error.message):
         return error
     bound = dict(zip(op.parameters, arguments))
@@ -112,6 +118,19 @@ def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
                     hint="give them in the signature, as in `tf.TensorSpec([32, 3])`, or by `tf.ensure_shape()`",
                 )
     return None
+
+
+def _no_number(op, bound: dict[str, Any]) -> ArgumentTypeError | ShapeError | None:
+    """The reason where a text or a function stands for numbers, of which an inner op spoke by a name of its own."""
+    for name, value in bound.items():
+        if op.annotations[name] in _OF_NUMBERS:
+            for leaf in _tree.flatten(value)[0]:
+                if isinstance(leaf, str) or callable(leaf) and not is_numeric(leaf):
+                    return not_a_tensor(op.name, name, leaf)
+    return None
+
+
+_OF_NUMBERS = ("Tensor", "Operand", "Tensors", "Structure", "float")
 
 
 def _in_the_name_of(op, error: GradopsError) -> GradopsError:
