@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fnmatch
 import os
 import pathlib
 import re
@@ -120,6 +121,14 @@ def test_what_is_no_part_of_the_r_package_is_left_out():
         "tests",
         "vignettes",
     }
+
+
+def test_the_tarball_is_built_without_the_environments():
+    """R CMD build copies all before it leaves out what .Rbuildignore names: gigabytes, after tools/test --oldest."""
+    left_out = re.findall(r"--exclude='?\./([^' ]+)", (ROOT / "tools" / "build").read_text())
+    large = re.findall(r"^/(\.venv[^/]*|\.build)/$", (ROOT / ".gitignore").read_text(), flags=re.M)
+    assert len(large) >= 3
+    assert [name for name in large if not any(fnmatch.fnmatch(name, pattern) for pattern in left_out)] == []
 
 
 @pytest.mark.slow
