@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
     ("_names",),
-    ("errors", "annotations", "_html", "_pickling", "_progress", "_scipy", "_scopes", "_source"),
-    ("dtypes", "_tree", "defaults"),
+    ("errors", "annotations", "_html", "_progress", "_scipy", "_scopes", "_source"),
+    ("dtypes", "_tree", "defaults", "_pickling"),
     ("backends",),
     ("config",),
     ("ops",),
@@ -39,7 +39,7 @@ MEANING = {
     "_progress": "progress bars",
     "_scipy": "SciPy's modules, imported when they are first used",
     "_scopes": "settings that hold for a block, in threads and tasks",
-    "_pickling": "how what a decorator made is pickled",
+    "_pickling": "functions that gradops makes of others, and how they are pickled",
     "_source": "functions written as source, with tracebacks",
     "backends": "the contract; NumPy, PyTorch, TensorFlow, JAX: kernels, and derivatives of their own",
     "config": "which backend numbers go to",

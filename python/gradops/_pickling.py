@@ -1,19 +1,84 @@
-"""How what a decorator made is pickled: by its name where a module has it under that, else by what it was made of."""
+"""How functions that gradops makes are pickled: by their name where that finds them, else by what they were made of."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
+from collections.abc import Callable
+from types import FunctionType
+
+from .errors import ArgumentTypeError, Given
 
 
-def name_of(x) -> str | None:
-    """The name by which pickle finds ``x`` in its module.
+class Transformed:
+    """What a transformation makes of a function: it is called as ``call`` is, and is a method where the function is.
 
-    None where it is not there, and in a script that is run, which another process cannot import.
+    Args:
+        call: the function with which the transformation would do without pickles.
+        transformation, f, settings: another process has ``transformation(f, *settings)``.
     """
-    module, name = getattr(x, "__module__", "__main__"), getattr(x, "__qualname__", "")
-    if module == "__main__":
-        return None
-    found = sys.modules.get(module)
-    for part in name.split("."):
+
+    autograph_info__: dict = {}
+    """TensorFlow's AutoGraph leaves it alone."""
+
+    def __init__(self, call: Callable, transformation: Callable, f: Callable, *settings):
+        functools.update_wrapper(self, f, updated=())
+        self._call, self._transformation, self._settings = call, transformation, settings
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.__wrapped__)  # type: ignore[attr-defined]
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        f = self.__wrapped__  # type: ignore[attr-defined]
+        return name_of(self, f) or (self._transformation, (f, *self._settings))
+
+    def __repr__(self) -> str:
+        name = getattr(self.__wrapped__, "__qualname__", self.__wrapped__)  # type: ignore[attr-defined]
+        transformation = getattr(self._transformation, "func", self._transformation)
+        return f"<gradops {transformation.__name__} of {name}>"
+
+
+def name_of(made, *functions) -> str | None:
+    """The name by which a pickle finds what was made of functions, to be called in ``__reduce__``.
+
+    None where it has no such name; where it is of a script that is run, and cloudpickle or dill pickle it, as that
+    script is another in the process that reads it.
+
+    Raises:
+        ArgumentTypeError: neither has one of the functions, and it is Python's own pickle.
+    """
+    by_value = _by_value(sys._getframe(2))
+    if (made.__module__ != "__main__" or not by_value) and _is_found(made):
+        return made.__qualname__
+    for f in () if by_value else functions:
+        if type(f) is FunctionType and not _is_found(f):
+            raise ArgumentTypeError(
+                "a function that gradops made of `{name}` cannot be pickled: pickle finds no function of that name in "
+                "`{module}`.",
+                hint="define it at the top of a module, by `def`, or pickle it by cloudpickle (as joblib and Dask do)",
+                name=Given(f.__qualname__),
+                module=Given(f.__module__),
+            )
+    return None
+
+
+def _is_found(x) -> bool:
+    """Whether its module has it under its name."""
+    found = sys.modules.get(getattr(x, "__module__", None) or "")
+    for part in getattr(x, "__qualname__", "").split("."):
         found = getattr(found, part, None)
-    return name if found is x else None
+    return found is x
+
+
+def _by_value(frame) -> bool:
+    """Whether it is a pickler's that pickles functions themselves."""
+    name = frame.f_globals.get("__name__", "")
+    return "cloudpickle" in name or name.partition(".")[0] == "dill"

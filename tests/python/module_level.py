@@ -25,6 +25,34 @@ def objective(x):
     return ops.sum(own(x) * x)
 
 
+@gradops.grad
+def slope(x):
+    return ops.sum(ops.sin(x) * x)
+
+
+@ops.vectorize
+def rows(x):
+    return x * 2.0
+
+
+def plain(x):
+    return ops.sum(ops.sin(x) * x)
+
+
+def rule(x, upstream):
+    return upstream * x
+
+
+class Summed:
+    """The sum of what a function gives."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, x):
+        return ops.sum(self.f(x))
+
+
 class Model:
     @gradops.custom_gradient
     def method(self, x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -9,12 +10,14 @@ import sys
 import module_level
 import numpy as np
 import pytest
+from parity import BACKENDS, flat, numpy, tensors
 
 import gradops
 from gradops import ops
+from gradops.errors import GradopsError
 
 X = np.array([0.3, -0.7, 1.2])
-OF_MODULE = ["own", "compiled", "recomputed", "objective"]
+OF_MODULE = ["own", "compiled", "recomputed", "objective", "slope", "rows"]
 
 
 def slope(f):
@@ -63,3 +66,127 @@ def test_in_another_process():
     call = cloudpickle.dumps(lambda: f(X))
     done = subprocess.run([sys.executable, "-c", program], input=call, capture_output=True, check=True)
     np.testing.assert_allclose([float(word) for word in done.stdout.split()], f(X)[1])
+
+
+MADE = {
+    "grad": lambda f: gradops.grad(f),
+    "grad of grad": lambda f: gradops.grad(module_level.Summed(gradops.grad(f))),
+    "value_and_grad": lambda f: gradops.value_and_grad(f),
+    "argnums": lambda f: gradops.value_and_grad(f, argnums=(0,)),
+    "jit": lambda f: gradops.jit(f),
+    "jit of value_and_grad": lambda f: gradops.jit(gradops.value_and_grad(f)),
+    "checkpoint": lambda f: gradops.checkpoint(f),
+    "grad of checkpoint": lambda f: gradops.grad(gradops.checkpoint(f)),
+    "custom_gradient": lambda f: gradops.custom_gradient(f, module_level.rule),
+    "grad of custom_gradient": lambda f: gradops.grad(gradops.custom_gradient(f, module_level.rule)),
+    "grad of jit": lambda f: gradops.grad(gradops.jit(f)),
+    "vectorize": lambda f: ops.vectorize(f),
+    "vectorize by a signature": lambda f: ops.vectorize(f, signature="(n)->()"),
+}
+"""Transformations of a function of a module."""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
+@pytest.mark.parametrize("name", MADE)
+def test_transformations_of_a_function_of_a_module(name, protocol, backend):
+    f = MADE[name](module_level.plain)
+    x = tensors(X, backend)
+    want = f(x)  # compiled by then
+    for again in (pickle.loads(pickle.dumps(f, protocol)), copy.copy(f), copy.deepcopy(f)):
+        for found, wanted in zip(flat(numpy(again(x))), flat(numpy(want))):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("make", [gradops.grad, gradops.value_and_grad, gradops.jit, gradops.checkpoint, ops.vectorize])
+def test_what_pickle_cannot_find_is_refused_with_what_to_do(make):
+    def inner(x):
+        return x**2
+
+    for f in (lambda x: x**2, inner):
+        with pytest.raises(GradopsError, match="top of a module, by `def`, or pickle it by cloudpickle"):
+            pickle.dumps(make(f))
+    rule = gradops.custom_gradient(module_level.plain, lambda x, upstream: upstream)
+    with pytest.raises(GradopsError, match="top of a module"):
+        pickle.dumps(rule)
+
+
+SCRIPT = """
+import functools, multiprocessing, pickle, sys
+import numpy as np
+import gradops
+from gradops import ops
+
+X = np.array([0.3, -0.7, 1.2])
+
+def loss(x):
+    return ops.sum(ops.sin(x) * x)
+
+@gradops.custom_gradient
+def own(x):
+    return ops.sin(x), lambda upstream: upstream * 3.0
+
+@gradops.jit
+def compiled(x):
+    return ops.sum(own(x) * x)
+
+@gradops.checkpoint
+def recomputed(x):
+    return ops.exp(own(x))
+
+@gradops.value_and_grad
+def objective(x):
+    return ops.sum(own(x) * x)
+
+@gradops.grad
+def slope(x):
+    return ops.sum(recomputed(x))
+
+def gradient_of_own(x):
+    return gradops.grad(lambda x: ops.sum(own(x)))(x)
+
+FUNCTIONS = [own, compiled, recomputed, objective, slope, gradient_of_own,
+             gradops.grad(loss), gradops.value_and_grad(loss), gradops.jit(loss), gradops.checkpoint(loss),
+             gradops.jit(gradops.value_and_grad(compiled)), functools.partial(objective, X)]
+
+def called(f, *x):
+    return f(*x)
+
+def flat(value):
+    return np.concatenate([np.ravel(v) for v in (value if isinstance(value, tuple) else [value])])
+
+if __name__ == "__main__":
+    given = [() if isinstance(f, functools.partial) else (X,) for f in FUNCTIONS]
+    want = [flat(f(*x)) for f, x in zip(FUNCTIONS, given)]
+    how = sys.argv[1]
+    if how == "pickle":
+        assert pickle.loads(pickle.dumps(own)) is own
+        found = [pickle.loads(pickle.dumps(f))(*x) for f, x in zip(FUNCTIONS, given)]
+    elif how == "joblib":
+        import joblib
+        jobs = [joblib.delayed(f)(*x) for f, x in zip(FUNCTIONS, given)]
+        found = joblib.Parallel(n_jobs=2, backend="loky")(jobs)
+    elif how == "cloudpickle":
+        import cloudpickle, subprocess
+        calls = cloudpickle.dumps(lambda: [f(*x) for f, x in zip(FUNCTIONS, given)])
+        program = "import pickle, sys; sys.stdout.buffer.write(pickle.dumps(pickle.load(sys.stdin.buffer)()))"
+        done = subprocess.run([sys.executable, "-c", program], input=calls, capture_output=True, check=True)
+        found = pickle.loads(done.stdout)
+    else:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            found = pool.starmap(called, [(f, *x) for f, x in zip(FUNCTIONS, given)])
+    for f, a, b in zip(FUNCTIONS, found, want):
+        np.testing.assert_allclose(flat(a), b, err_msg=repr(f))
+    print("all", len(FUNCTIONS))
+"""
+
+
+@pytest.mark.parametrize("how", ["pickle", "spawn", "cloudpickle", "joblib"])
+def test_functions_of_a_script(how, tmp_path):
+    """They come back, or go to other processes, where the script that is run is no module."""
+    if how in ("cloudpickle", "joblib"):
+        pytest.importorskip(how, reason="needs `tools/setup --engines`")
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, str(path), how], capture_output=True, text=True, check=False)
+    assert done.stdout == "all 12\n", done.stderr

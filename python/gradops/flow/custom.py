@@ -127,7 +127,7 @@ class _Custom:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self):
-        return _pickling.name_of(self) or (_Custom, (self.f, self.gradient))
+        return _pickling.name_of(self, self.f, self.gradient) or (_Custom, (self.f, self.gradient))
 
     def __repr__(self) -> str:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
+from .._pickling import Transformed
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable
@@ -83,7 +83,6 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     positions = tuple([int(i) for i in positions])  # type: ignore[arg-type]
     _checks.check_flags("grad", has_aux=has_aux)
 
-    @functools.wraps(f, updated=())
     def value_and_gradient(*args, **kwargs):
         chosen = _chosen(args, positions)
         leaves, form = _tree.flatten([args[i] for i in chosen])
@@ -108,7 +107,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         gradient = tuple(parts) if several else parts[0]
         return ((value, box["aux"]) if has_aux else value), gradient
 
-    return value_and_gradient
+    return Transformed(value_and_gradient, value_and_grad, f, argnums, has_aux)
 
 
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -143,14 +142,13 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
         :func:`value_and_grad`, :func:`gradops.functional.jacobian` where the result is no scalar,
         :func:`gradops.gradient` of what has been computed already.
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = value_and_grad(f, argnums, has_aux)._call  # type: ignore[attr-defined]
 
-    @functools.wraps(f, updated=())
     def gradient(*args, **kwargs):
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return gradient
+    return Transformed(gradient, grad, f, argnums, has_aux)
 
 
 def _chosen(args: tuple, positions: tuple) -> list[int]:

@@ -111,7 +111,7 @@ class Compiled:
 
     def __reduce__(self):
         """Without its programs, which another process compiles anew."""
-        return _pickling.name_of(self) or (Compiled, (self.f, self.static, self.analyse))
+        return _pickling.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse))
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""

@@ -7,6 +7,7 @@ import functools
 import re
 
 from .. import _tree
+from .._pickling import Transformed
 from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from ._checks import broadcast_shapes, check_axis
@@ -150,7 +151,6 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
     if signature is not None:
         inputs, outputs = _parse_signature(signature)
 
-    @functools.wraps(pyfunc)
     def vectorized(*arguments, **keywords):
         places: list = [i for i in range(len(arguments)) if i not in left_out]
         if inputs is not None and len(places) != len(inputs):
@@ -188,7 +188,7 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
         result = vectorized_map(one, {str(i): x for i, x in rows.items()})
         return _tree.map_leaves(lambda y: reshape(y, (*loop, *shape(y)[1:])), result)
 
-    return vectorized
+    return Transformed(vectorized, functools.partial(vectorize, excluded=excluded, signature=signature), pyfunc)
 
 
 _GROUP = r"\(\s*(?:[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)?\s*\)"

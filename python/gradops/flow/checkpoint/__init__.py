@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 
 import numpy as np
 
 from ... import _tree, backends
+from ..._pickling import Transformed
 from ..._scopes import Ends
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
@@ -137,7 +137,6 @@ def checkpoint(f: Callable) -> Callable:
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
 
-    @functools.wraps(f, updated=())
     def checkpointed(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
         leaves = [_read(leaf) for leaf in leaves]
@@ -164,8 +163,7 @@ def checkpoint(f: Callable) -> Callable:
 
         return derivatives.checkpoint(whole, inputs)
 
-    checkpointed.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it alone
-    return checkpointed
+    return Transformed(checkpointed, checkpoint, f)
 
 
 _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)
