@@ -234,14 +234,15 @@ standard_generic <- function(generic) {
     is_given <- function(name) name == "..." || !eval(call("missing", as.name(name)), frame)
     classes <- character()
     tensors <- FALSE
-    for (name in setdiff(generic@signature, "...")) {
+    for (name in setdiff(methods::slot(generic, "signature"), "...")) {
       value <- if (is_given(name)) get(name, envir = frame)
       tensors <- tensors || is.environment(value) && is_any_tensor(value)
       classes <- base::c(classes, if (is_given(name)) class(stand_in(value))[1L] else "missing")
     }
-    method <- if (tensors) methods::selectMethod(generic@generic, classes, optional = TRUE, fdef = generic)
+    name <- methods::slot(generic, "generic")
+    method <- if (tensors) methods::selectMethod(name, classes, optional = TRUE, fdef = generic)
     if (is.null(method) || is.primitive(method) || methods::is(method, "derivedDefaultMethod")) {
-      return(eval(call("standardGeneric", as.character(generic@generic)), frame))
+      return(eval(call("standardGeneric", as.character(name)), frame))
     }
     given <- Filter(is_given, names(formals(generic)))
     names(given) <- ifelse(given == "...", "", given)
