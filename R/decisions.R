@@ -40,6 +40,32 @@ needed <- function(x, what) {
   plain(x) %||% needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
 }
 
+# Values of which the answer takes no more than: which element is less than which; how they compare with others; what
+# R cuts to whole numbers; which are true. In code that `jit` traces the program is then for the same of these alone.
+by_order <- function(x, what) {
+  if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, "order") %||% not_seen(what) else x
+}
+
+by_place <- function(x, others, what) {
+  if (!is.environment(x) || !is_any_tensor(x)) {
+    return(x)
+  }
+  value <- plain(x)
+  if (is.null(value) && (is.numeric(others) || is.environment(others) && is_any_tensor(others))) {
+    value <- py_to_r(call_core("interop.r.placed", x, operand(others)))
+    if (!is.null(value)) value <- like_tensor(value, x)
+  }
+  value %||% seen(x, what)
+}
+
+whole_numbers <- function(x, what) {
+  if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, "whole") %||% not_seen(what) else x
+}
+
+truth <- function(x, what) {
+  plain(x) %||% looked_at(x, "if") %||% not_seen(what)
+}
+
 # What R's operator makes of the values, or NULL where it is to be that of tensors.
 compared <- function(operator, e1, e2) {
   if (inside() == 0) {

@@ -4,7 +4,7 @@
 fill_part <- function(x, ..., value) {
   if (is.environment(value)) value <- adopted(value)
   if (is_held(x, value)) {
-    places <- places_of(...)
+    places <- lapply(places_of(...), place_number)
     if (is.list(x)) { # each element is one of the list's
       return(base::`[<-`(x, ..., value = as.list(value)))
     }
@@ -12,6 +12,9 @@ fill_part <- function(x, ..., value) {
   }
   if (is.data.frame(x) && is_tensor(value)) { # base R's own method, with elements that are tensors
     return(copy_of(base::`[<-.data.frame`)(x, ..., value = value))
+  }
+  if (...length() == 1L && !missing(..1) && is.environment(..1)) {
+    return(base::`[<-`(x, whole_numbers(..1, "[<-"), value = value))
   }
   base::`[<-`(x, ..., value = value)
 }
@@ -24,7 +27,16 @@ fill_element <- function(x, ..., value) {
   if (is.null(x) && length(value) != 1L) {
     return(base::`[[<-`(list(), ..., value = value))
   }
-  fill_places(x, single(places_of(...)), value)
+  fill_places(x, lapply(single(places_of(...)), place_number), value)
+}
+
+# Positions are R's; of truth values it may stay open which are true.
+place_number <- function(place) {
+  if (is.environment(place) && is_any_tensor(place) && type_of(place) != "logical") {
+    whole_numbers(place, "[<-")
+  } else {
+    place
+  }
 }
 
 # Whether a name is that of a field of Python's.

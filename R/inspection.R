@@ -52,7 +52,7 @@ is_infinite_tensor <- function(x) {
 }
 
 any_na_tensor <- function(x, recursive = FALSE) {
-  anyNA(values_of(x))
+  if (inside() > 0) truth(any(is.na(x)), "anyNA") else anyNA(values_of(x))
 }
 
 is_numeric_tensor <- function(x) {

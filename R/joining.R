@@ -142,26 +142,31 @@ bind <- function(parts, axis, call = parent.frame()) {
 }
 
 rep_tensor <- function(x, ...) {
-  positions <- rep(seq_along(x), ...)
+  positions <- if (any_tensor(...)) {
+    do.call(rep, c(list(seq_along(x)), lapply(list(...), whole_numbers, "rep")))
+  } else {
+    rep(seq_along(x), ...)
+  }
   op_take(flat(x), positions, 1L)
 }
 
 # As `seq.default()` counts, from, to or by tensors. How many there are, R's numbers say, or values that are known.
 seq_tensors <- function(from, to, by, length.out = NULL, along.with = NULL, ...) {
-  n <- if (is.null(along.with)) length.out else length(along.with)
+  n <- if (is.null(along.with)) whole_numbers(length.out, "seq") else length(along.with)
   given <- !c(from = missing(from), to = missing(to), by = missing(by), n = is.null(n))
   if (sum(given) == 1) {
-    return(if (!missing(from) && length(from) == 1L) seq_len(needed(from, "seq")) else seq_len(n %||% length(from)))
+    is_end <- !missing(from) && length(from) == 1L
+    return(if (is_end) seq.int(whole_numbers(from, "seq")) else seq_len(n %||% length(from)))
   }
   if (missing(by)) by <- if (all(given[c("from", "to")])) step_between(from, to, n) else 1
-  if (is.null(n)) n <- floor(needed((to - from) / by, "seq") + 1e-10) + 1
+  if (is.null(n)) n <- floor(whole_numbers((to - from) / by + 1e-10, "seq")) + 1
   steps <- seq_len(ceiling(n)) - 1
   if (missing(from)) to - by * rev(steps) else from + by * steps
 }
 
 step_between <- function(from, to, n) {
   if (is.null(n)) {
-    if (needed(to - from, "seq") < 0) -1 else 1
+    if (truth(to - from < 0, "seq")) -1 else 1
   } else if (n < 2) {
     1
   } else {
@@ -177,12 +182,24 @@ rev_tensor <- function(x) {
   if (is.null(names_tensor(x))) reversed else with_names(reversed, rev(names_tensor(x)))
 }
 
+# `from:to`, a tensor where `from` is one.
+colon_overload <- function(from, to) {
+  if (is.environment(from) || is.environment(to)) colon_tensors(from, to) else from:to
+}
+
+colon_tensors <- function(from, to) {
+  down <- truth(to < from, ":")
+  steps <- 0:whole_numbers((if (down) from - to else to - from) + 1e-10, ":")
+  if (down) steps <- -steps
+  if (is.environment(from)) from[1L] + steps else from:(from + steps[length(steps)])
+}
+
 head_tensor <- function(x, n = 6L, ...) {
-  utils::head.matrix(at_least_1d(x), n)
+  utils::head.matrix(at_least_1d(x), whole_numbers(n, "head"))
 }
 
 tail_tensor <- function(x, n = 6L, ...) {
-  utils::tail.matrix(at_least_1d(x), n, keepnums = FALSE)
+  utils::tail.matrix(at_least_1d(x), whole_numbers(n, "tail"), keepnums = FALSE)
 }
 
 diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {

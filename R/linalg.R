@@ -324,11 +324,13 @@ all_real <- function(x) {
 #' @rdname tensor_matrices
 #' @export
 diag <- function(x = 1, nrow, ncol, names = TRUE) {
-  UseMethod("diag", if (!missing(x)) among(x))
+  UseMethod("diag", among(if (!missing(x)) x, if (!missing(nrow)) nrow, if (!missing(ncol)) ncol))
 }
 
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {
   alone <- missing(nrow) && missing(ncol)
+  if (!missing(nrow)) nrow <- whole_numbers(nrow, "diag")
+  if (!missing(ncol)) ncol <- whole_numbers(ncol, "diag")
   if (length(dim(x)) > 1L) {
     if (length(dim(x)) > 2L || !alone) {
       unsupported("x", "must be a matrix, given alone, or a vector.")

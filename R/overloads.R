@@ -7,12 +7,14 @@ overlay_functions <- function() {
   list(
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
-    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload
+    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload,
+    `:` = colon_overload, .gradops_part = part_at, .gradops_element = element_at
   )
 }
 
 only_adapted <- base::c(
-  "append", "replace", "Reduce", "Filter", "proportions", "prop.table", "marginSums", "margin.table", "simplify2array",
+  "append", "replace", "Reduce", "Filter", "Find", "Position", "proportions", "prop.table", "marginSums",
+  "margin.table", "simplify2array",
   "setdiff", "union", "intersect", "setequal", "structure", "modifyList"
 )
 
@@ -28,6 +30,7 @@ make_overloads <- function() {
     list(
       stopifnot = stopifnot_overload,
       match = match_overload, `%in%` = in_overload, findInterval = find_interval_overload, cut = cut_overload,
+      rank = ordered_overload(base::rank, "rank"), is.unsorted = ordered_overload(base::is.unsorted, "is.unsorted"),
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
@@ -35,7 +38,8 @@ make_overloads <- function() {
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
-    asking_overloads()
+    asking_overloads(),
+    counted_overloads()
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
     eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("utils"))), assign.env = state$overloads)))
@@ -53,18 +57,26 @@ all_namesakes <- function() {
 
 # `original` with what its argument `name` is, adapted: it may have come out of a list.
 over_function <- function(original, name) {
+  converting(original, name, found_function, function(given) bquote(match.fun(.(given)))) # in the frame of the overload
+}
+
+# `original` with what `convert` makes of some of its arguments.
+converting <- function(original, names, convert, taken = identity) {
   overload <- function() NULL
-  formals(overload) <- formals(original)
-  arguments <- names(formals(original))
+  formals(overload) <- formals(args(original))
+  arguments <- names(formals(overload))
   passed <- lapply(arguments, as.name)
   names(passed) <- ifelse(arguments == "...", "", arguments)
-  given <- as.name(name)
+  if (is.primitive(original)) names(passed) <- NULL
+  converted <- lapply(lapply(names, as.name), function(given) {
+    bquote(if (!missing(.(given))) .(given) <- .gradops_converted(.(taken(given))))
+  })
   body(overload) <- bquote({
-    if (!missing(.(given))) .(given) <- .gradops_adapted(match.fun(.(given)))
+    ..(converted)
     .gradops_original(..(passed))
   }, splice = TRUE)
   environment(overload) <- list2env(
-    list(.gradops_original = original, .gradops_adapted = found_function), parent = baseenv()
+    list(.gradops_original = original, .gradops_converted = convert), parent = baseenv()
   )
   overload
 }
@@ -144,19 +156,79 @@ tensor_columns <- function(x) {
 # Questions ------------------------------------------------------------------------------------------------------------
 
 match_overload <- function(x, table, nomatch = NA_integer_, incomparables = NULL) {
-  base::match(seen(x, "match"), seen(table, "match"), nomatch, incomparables)
+  found_in(x, table, nomatch, incomparables, "match")
 }
 
 in_overload <- function(x, table) {
-  base::match(seen(x, "%in%"), seen(table, "%in%"), 0L) > 0L
+  found_in(x, table, 0L, NULL, "%in%") > 0L
+}
+
+found_in <- function(x, table, nomatch, incomparables, what) {
+  places <- by_place(seen_in_list(x, what), table, what)
+  base::match(places, by_place(seen_in_list(table, what), x, what), nomatch, incomparables)
+}
+
+seen_in_list <- function(x, what) {
+  if (is.list(x)) seen(x, what) else x
 }
 
 find_interval_overload <- function(x, vec, ...) {
-  base::findInterval(needed(x, "findInterval"), needed(vec, "findInterval"), ...)
+  by_order(vec, "findInterval")
+  base::findInterval(by_place(x, vec, "findInterval"), by_place(vec, x, "findInterval"), ...)
 }
 
-cut_overload <- function(x, ...) {
-  base::cut(needed(x, "cut"), ...)
+# The names of the intervals are made of the breaks.
+cut_overload <- function(x, breaks, ...) {
+  if (length(breaks) == 1L) {
+    base::cut(seen(x, "cut"), whole_numbers(breaks, "cut"), ...)
+  } else {
+    base::cut(by_place(x, breaks, "cut"), seen(breaks, "cut"), ...)
+  }
+}
+
+ordered_overload <- function(original, what) {
+  force(original)
+  force(what)
+  function(x, ...) original(by_order(x, what), ...)
+}
+
+# Arguments that are counts, of functions that do not dispatch on them. Some would take a tensor for none at all.
+counts <- list(
+  seq_len = "length.out", numeric = "length", logical = "length", character = "length", integer = "length",
+  double = "length", vector = "length", rep_len = "length.out", rep.int = "times", tabulate = base::c("bin", "nbins")
+)
+
+counted_overloads <- function() {
+  known <- all_namesakes()
+  counted <- function(name) {
+    converting(get(name, baseenv()), counts[[name]], function(x) whole_numbers(x, name))
+  }
+  in_dots <- function(name) {
+    original <- known[[name]] %||% get(name, asNamespace("utils"))
+    function(x, ...) {
+      if (any_tensor(...)) {
+        do.call(original, c(list(x), lapply(list(...), whole_numbers, name)), quote = TRUE)
+      } else {
+        original(x, ...)
+      }
+    }
+  }
+  base::c(
+    lapply(stats::setNames(nm = names(counts)), counted),
+    lapply(stats::setNames(nm = c("rep", "head", "tail", "diff")), in_dots), combn = combn_overload
+  )
+}
+
+# Of a single number what is up to it, as in R.
+combn_overload <- function(x, m, FUN = NULL, simplify = TRUE, ...) {
+  if (!is.null(FUN)) FUN <- found_function(match.fun(FUN))
+  m <- whole_numbers(m, "combn")
+  if (!is.environment(x) || length(x) == 1L) {
+    return(utils::combn(whole_numbers(x, "combn"), m, FUN, simplify, ...))
+  }
+  parts <- lapply(utils::combn(length(x), m, simplify = FALSE), function(i) x[i])
+  if (!is.null(FUN)) parts <- lapply(parts, FUN, ...)
+  if (simplify) overloads()$simplify2array(parts) else parts
 }
 
 seq_overload <- function(original) {

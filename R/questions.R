@@ -298,8 +298,8 @@ needs_seeing <- function(...) {
 }
 
 value_questions <- base::c(
-  "identical", "isTRUE", "isFALSE", "all.equal", "is.unsorted", "anyDuplicated", "rle", "bitwAnd", "bitwOr", "bitwXor",
-  "serialize",
+  "identical", "isTRUE", "isFALSE", "all.equal", "anyDuplicated", "rle", "bitwAnd", "bitwOr", "bitwXor",
+  "serialize", "max.col",
   # strings
   "abbreviate", "addNA", "as.character", "as.factor", "as.hexmode", "as.name", "as.octmode", "as.ordered", "as.symbol",
   "casefold", "chartr", "dQuote", "deparse", "deparse1", "dput", "encodeString", "endsWith", "factor",
@@ -344,7 +344,8 @@ rapply_overload <- function(object, f, classes = "ANY", deflt = NULL, how = c("u
 
 # A string of a tensor: of its values; where they are not known, what it is, if nobody but the user reads it.
 words_of_tensor <- function(x, what) {
-  if (callbacks() == 0) as.character(known_values(x) %||% format_tensor(x)) else as.character(seen(x, what))
+  described <- callbacks() == 0 || is_text(x)
+  as.character(if (described) known_values(x) %||% format_tensor(x) else seen(x, what))
 }
 
 # Whether the code that is differentiated reads what is printed.

@@ -27,16 +27,21 @@ NULL
 #' @rdname tensor_shapes
 #' @export
 matrix <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames = NULL) {
-  UseMethod("matrix", if (!missing(data)) among(data))
+  UseMethod("matrix", among(if (!missing(data)) data, if (!missing(nrow)) nrow, if (!missing(ncol)) ncol))
 }
 
 matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames = NULL) {
+  if (!missing(nrow)) nrow <- whole_numbers(nrow, "matrix")
+  if (!missing(ncol)) ncol <- whole_numbers(ncol, "matrix")
   if (missing(nrow) && missing(ncol)) {
     nrow <- length(data)
   } else if (missing(nrow)) {
     nrow <- ceiling(length(data) / ncol)
   } else if (missing(ncol)) {
     ncol <- ceiling(length(data) / nrow)
+  }
+  if (!is_any_tensor(data)) {
+    return(base::matrix(data, nrow, ncol, byrow, dimnames))
   }
   dim <- as.integer(base::c(nrow, ncol))
   logged <- if (!is.null(state$scalars) && length(data) == prod(dim)) {
@@ -48,10 +53,14 @@ matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames
 #' @rdname tensor_shapes
 #' @export
 array <- function(data = NA, dim = length(data), dimnames = NULL) {
-  UseMethod("array", if (!missing(data)) among(data))
+  UseMethod("array", among(if (!missing(data)) data, if (!missing(dim)) dim))
 }
 
 array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
+  dim <- whole_numbers(dim, "array")
+  if (!is_any_tensor(data)) {
+    return(base::array(data, dim, dimnames))
+  }
   call_core("interop.r.filled", data, as.list(as.integer(dim)))
 }
 

@@ -181,6 +181,7 @@ embed <- function(x, dimension = 1) {
 }
 
 embed_tensor <- function(x, dimension = 1) {
+  dimension <- whole_numbers(dimension, "embed")
   n <- if (is_vector(x)) length(x) else nrow(x)
   if (dimension < 1 || dimension > n) {
     unsupported("dimension", sprintf("must be from 1 to %d; got %s.", n, format(dimension)))

@@ -3,8 +3,9 @@
 #' `sort()`, `order()`, `which()`, `which.max()`, `which.min()`, `unique()` and `duplicated()` on tensors and variables.
 #' Of R's own values each is base R's.
 #'
-#' Positions are R's integers, ready for `[`. While a function is traced values are not known: `which.max()` and
-#' `which.min()` then give a tensor, `sort()` works as ever, and the others are errors.
+#' Positions are R's integers, ready for `[`. In a function that [jit()] compiles on NumPy the program holds for values
+#' in the same order; elsewhere values are not known while a function is traced: `which.max()` and `which.min()` then
+#' give a tensor, `sort()` works as ever, and the others are errors.
 #' @param x A tensor, or what base R takes.
 #' @param arr.ind,useNames As in base R.
 #' @returns `sort()` and `unique()`: a tensor. The others R's integers.
@@ -51,8 +52,7 @@ which.max <- function(x) {
 }
 
 which_max_tensor <- function(x) {
-  values <- known_values(x)
-  if (is.null(values)) op_nanargmax(flat(x)) else base::which.max(as.vector(values))
+  extreme_place(x, base::which.max, op_nanargmax)
 }
 
 #' @rdname tensor_order
@@ -62,12 +62,29 @@ which.min <- function(x) {
 }
 
 which_min_tensor <- function(x) {
+  extreme_place(x, base::which.min, op_nanargmin)
+}
+
+# In a trace the place that is looked at, or a tensor where that must not be.
+extreme_place <- function(x, original, op) {
   values <- known_values(x)
-  if (is.null(values)) op_nanargmin(flat(x)) else base::which.min(as.vector(values))
+  if (!is.null(values)) {
+    return(original(stats::setNames(as.vector(values), names_tensor(x))))
+  }
+  if (length(x) == 0L || isTRUE(looked_at(op_all(op_isnan(x)), "if"))) {
+    return(integer())
+  }
+  place <- op(flat(x))
+  found <- looked_at(place, "whole")
+  if (is.null(found)) place else stats::setNames(as.integer(found), names_tensor(x)[found])
 }
 
 # NaN are left out as in R (`na.last = NA`); of a traced tensor they come last.
-sort_tensor <- function(x, decreasing = FALSE, na.last = NA, ...) {
+sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALSE, ...) {
+  if (isTRUE(index.return)) {
+    places <- order(x, na.last = na.last, decreasing = decreasing)
+    return(list(x = x[places], ix = places))
+  }
   x <- flat(x)
   values <- known_values(x)
   nan <- if (is.null(values)) integer() else base::which(is.na(values))
@@ -80,7 +97,8 @@ sort_tensor <- function(x, decreasing = FALSE, na.last = NA, ...) {
 
 # What `order()` orders by.
 xtfrm_tensor <- function(x) {
-  as.vector(known_values(x) %||% needs_values("`order()`", "Use `sort()` or `op_argsort()`."))
+  as.vector(known_values(x) %||% looked_at(x, "order") %||%
+    needs_values("`order()`", "Use `sort()` or `op_argsort()`."))
 }
 
 unique_tensor <- function(x, incomparables = FALSE, ...) {
@@ -89,6 +107,7 @@ unique_tensor <- function(x, incomparables = FALSE, ...) {
 }
 
 duplicated_tensor <- function(x, incomparables = FALSE, ...) {
-  values <- known_values(x) %||% needs_values("`unique()`", "Use `op_unique()` with a `size`.")
+  values <- known_values(x) %||% looked_at(x, "order") %||%
+    needs_values("`unique()`", "Use `op_unique()` with a `size`.")
   duplicated(if (length(dim(values)) > 1L) values else as.vector(values), incomparables, ...)
 }

@@ -9,6 +9,7 @@
 #     g <- m$f, user(m$f)   g <- .gradops_function(m$f), ...            also where it is assigned or passed on
 #     UseMethod("area")     UseMethod("area", .gradops_dispatched("area"))
 #     warning(a, b)         warning(.gradops_said(a, "warning"), ...)   also `message`, `stop`
+#     y[round(p)]           .gradops_part(y, round(p))                  an index of whole numbers that are computed
 #     link(x)               .gradops_called("link")(x)                  where `link` is an argument or a variable: any
 #                                                                       function, R's own too
 
@@ -20,9 +21,10 @@ code_of <- function(f) {
     function(code) identical(code$original, body(f)) && identical(code$formals, formals(f)),
     function() {
       defaults <- Filter(Negate(rlang::is_missing), as.list(formals(f)))
+      code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       list(
-        original = body(f), formals = formals(f), body = call("{", rewritten(body(f), variables)),
+        original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
         defaults = lapply(defaults, rewritten, variables),
         names = unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
       )
@@ -86,7 +88,7 @@ parts_of_objects <- c("$", "[[", "@", "get", "match.fun")
 # Calls whose arguments are code and stay so, and those whose value is known to be R's.
 quoting <- c("quote", "bquote", "substitute", "expression", "~", "missing", "library", "require")
 conditions_of_r <- c("stop", "warning", "message")
-plain_sequences <- c(":", "seq_len", "seq_along")
+plain_sequences <- c("seq_len", "seq_along")
 plain_conditions <- c("&&", "||", "is.null", "missing", "inherits", "is.function", "exists", "nzchar", "is.character")
 
 rewritten <- function(code, variables = character()) {
@@ -133,6 +135,56 @@ with_tests <- function(target) {
 
 defaults_rewritten <- function(formals, variables) {
   as.pairlist(lapply(formals, function(value) if (is.call(value)) rewritten(value, variables) else value))
+}
+
+# Indices of R's vectors that may be tensors, which base R's `[` does not dispatch on: of whole numbers that are
+# computed, in the code itself or under one of the names `whole`, or that are arguments.
+with_parts <- function(code, whole) {
+  if (!is.call(code) || is_call_of(code, quoting)) {
+    return(code)
+  }
+  for (i in seq(if (is_call_of(code, c(assignments, "::", ":::"))) 3L else 1L, length(code))) {
+    if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- with_parts(code[[i]], whole)
+  }
+  if (is_call_of(code, c("[", "[[")) && any(vapply(as.list(code)[-(1:2)], is_whole_code, NA, whole))) {
+    code[[1]] <- as.name(if (is_call_of(code, "[")) ".gradops_part" else ".gradops_element")
+  }
+  code
+}
+
+is_whole_code <- function(code, whole) {
+  if (is.symbol(code)) {
+    as.character(code) %in% whole && !identical(code, quote(...))
+  } else if (is_call_of(code, make_whole)) {
+    TRUE
+  } else if (is_call_of(code, c("[", "[["))) {
+    is_whole_code(code[[2]], whole)
+  } else {
+    is_call_of(code, keep_whole) && any(vapply(as.list(code)[-1], is_whole_code, NA, whole))
+  }
+}
+
+make_whole <- c(
+  "round", "floor", "ceiling", "trunc", "%/%", "%%", "which.max", "which.min",
+  "<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na"
+)
+keep_whole <- c(
+  "+", "-", "*", "(", ":", "c", "max", "min", "pmax", "pmin", "abs", "sum", "seq", "rev", "rep", "cumsum", "ifelse",
+  "if", "as.numeric", "unname", "sort", "unique"
+)
+
+# Names that the code gives to such numbers, and to arguments.
+whole_names <- function(code, found = character()) {
+  if (!is.call(code)) {
+    return(found)
+  }
+  for (part in as.list(code)) if (!rlang::is_missing(part) && is.call(part)) found <- whole_names(part, found)
+  if (is_call_of(code, "function")) {
+    return(whole_names(code[[3]], c(names(code[[2]]), found)))
+  }
+  given <- if (is_call_of(code, assignments)) code[[3]] else if (is_call_of(code, "for")) code[[3]]
+  is_named <- !is.null(given) && is.symbol(code[[2]]) && is_whole_code(given, found)
+  if (is_named) c(as.character(code[[2]]), found) else found
 }
 
 # Functions out of objects: that are called, assigned, or passed to a function of the user's.
@@ -224,6 +276,46 @@ elements <- function(x) {
   if (is.object(x) && is_any_tensor(x)) as.list(adopted(x)) else x
 }
 
+# A part of a vector of R's, whose indices may be tensors.
+part_at <- function(x, i, j, ...) {
+  if (nargs() == 2L && !missing(i)) {
+    if (is.environment(x) || !is.object(x) && !is.environment(i)) {
+      return(x[i])
+    } else if (!is.object(x)) {
+      return(x[whole_numbers(i, "[")])
+    }
+  } else if (nargs() == 3L && !missing(i) && !missing(j)) {
+    if (is.environment(x) || !is.object(x) && !is.environment(i) && !is.environment(j)) {
+      return(x[i, j])
+    } else if (!is.object(x)) {
+      return(x[whole_numbers(i, "["), whole_numbers(j, "[")])
+    }
+  }
+  indexed(x, sys.call(), parent.frame(), base::`[`)
+}
+
+element_at <- function(x, i, ...) {
+  if (nargs() > 2L) {
+    indexed(x, sys.call(), parent.frame(), base::`[[`)
+  } else if (is.environment(i) && !is.environment(x)) {
+    x[[whole_numbers(i, "[[")]]
+  } else {
+    x[[i]]
+  }
+}
+
+# By the call, which an object's method may look at; other indices are evaluated here.
+indexed <- function(x, call, frame, original) {
+  call[[1L]] <- original
+  call[2L] <- list(x)
+  if (!is.object(x) || identical(class(x), "data.frame")) {
+    for (i in seq_along(call)[-(1:2)]) {
+      if (!rlang::is_missing(call[[i]])) call[i] <- list(whole_numbers(eval(call[[i]], frame), "["))
+    }
+  }
+  eval(call, frame)
+}
+
 found_function <- function(f, name = "") {
   if (is.function(f)) translated(f, name) else f
 }
@@ -239,7 +331,11 @@ called_function <- function(name) {
 as_written <- function(code) {
   if (is.call(code)) {
     if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {
-      return(if (is_call_of(code, ".gradops_called")) as.name(code[[2]]) else as_written(code[[2]]))
+      own <- c(.gradops_part = "[", .gradops_element = "[[")[as.character(code[[1]])]
+      if (is.na(own)) {
+        return(if (is_call_of(code, ".gradops_called")) as.name(code[[2]]) else as_written(code[[2]]))
+      }
+      code[[1]] <- as.name(own)
     }
     for (i in seq_along(code)) {
       if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- as_written(code[[i]])

@@ -298,11 +298,11 @@ as_double_tensor <- function(x, ...) {
 }
 
 as_integer_tensor <- function(x, ...) {
-  as.integer(values_of(x))
+  as.integer(if (inside() > 0) whole_numbers(x, "as.integer") else values_of(x))
 }
 
 as_logical_tensor <- function(x, ...) {
-  as.logical(values_of(x))
+  as.logical(if (inside() > 0) truth(x, "as.logical") else values_of(x))
 }
 
 as_complex_tensor <- function(x, ...) {

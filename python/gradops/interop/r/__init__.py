@@ -43,7 +43,7 @@ from .calls import (
     variable,
     vectorize,
 )
-from .decisions import decided
+from .decisions import decided, placed
 from .direct import direct, pair
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
@@ -130,6 +130,7 @@ __all__ = [
     "pack",
     "pair",
     "parameters",
+    "placed",
     "profile_rows",
     "put",
     "r_function",

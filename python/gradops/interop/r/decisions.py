@@ -34,7 +34,8 @@ def decided(value, form: str):
 
     Args:
         value: what decides.
-        form: of R's syntax, as ``"if"``, the function that asks, or ``"values"`` for all numbers.
+        form: of R's syntax, as ``"if"``, the function that asks, ``"values"`` for all numbers, ``"whole"`` for what R
+            cuts to whole numbers, or ``"order"`` for what goes by which element is less than which.
     """
     x = data_of(value)
     if not isinstance(x, Traced) or x.dtype.kind not in "bifc":
@@ -43,9 +44,11 @@ def decided(value, form: str):
     try:
         if form == "values" and x.dtype.kind in "fc":
             return _numbers(x, look), False
+        if form == "order":
+            return _ordered(x, look), False
         missing = _missing(x)
         if x.dtype.kind in "fc":
-            if form == "switch":  # which goes by whole numbers
+            if form in ("switch", "whole"):
                 x = ops.trunc(x)
             elif form in ("if", "while", "&&", "||"):
                 x = ops.not_equal(x, 0)
@@ -65,6 +68,49 @@ def _numbers(x: Traced, look):
         look(absent)
         look(ops.where(absent, 0.0, part))
     return values.to_r(x.value)
+
+
+def placed(value, table):
+    """The values of numbers whose place among others decides: which are less, which equal; None as of :func:`decided`.
+
+    Args:
+        value: the numbers.
+        table: the others.
+    """
+    x, others = data_of(value), data_of(table)
+    if not isinstance(x, Traced) or x.dtype.kind not in "bif":
+        return None
+    look = x.program.look
+    try:
+        numbers = _without_nan(x, look)
+        if isinstance(others, Traced):
+            _ordered(others, look)
+            ordered = ops.sort(_without_nan(others, look))
+        else:
+            ordered = np.unique(np.asarray(others, dtype=np.float64))
+        for side in ("left", "right"):
+            look(ops.searchsorted(ordered, numbers, side))
+    except JitError:
+        return None
+    return values.to_r(x.value)
+
+
+def _ordered(x: Traced, look):
+    """All of them, where others in the same order would do: the place of each in the sorted ones is looked at."""
+    if x.size > 1 or x.dtype.kind == "f":
+        numbers = _without_nan(x, look)
+        look(ops.searchsorted(ops.sort(numbers), numbers))
+    return values.to_r(x.value)
+
+
+def _without_nan(x: Traced, look) -> Traced:
+    """A vector of numbers, 0 where they are NaN, which is looked at."""
+    numbers = ops.reshape(ops.cast(x, "float64"), (-1,))
+    absent = ops.isnan(numbers)
+    if not look(ops.any(absent)):
+        return numbers
+    look(absent)
+    return ops.where(absent, 0.0, numbers)
 
 
 def _missing(x: Traced) -> Traced | None:

@@ -171,6 +171,10 @@ def _positions(index, size: int) -> Any:
         values = known(index)
         if values is None and "bool" in str(ops.dtype(index)):
             values = _looked_at(index, size)
+        if values is None and "float" in str(ops.dtype(index)):
+            found = decided(index, "whole")
+            index = ops.cast(index, "int64") if found is None else index
+            values = None if found is None else np.where(found[1], np.nan, found[0])
         if values is None:  # in a trace, where what is not a position from 1 is one that there is none of
             return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
         index = values
