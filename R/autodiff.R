@@ -192,10 +192,11 @@ autodiff_function <- function(forward, backward, evaluator = FALSE) {
   check_function(forward)
   check_function(backward)
   here <- environment()
-  apply <- call_core(
-    "interop.r.function", callback(forward, owner = here), callback(backward, owner = here), flag(evaluator)
-  )
-  function(...) several(call_python(apply, list(...), "tensors", keep = here))
+  flag(evaluator)
+  apply <- in_each_session(function() {
+    call_core("interop.r.function", callback(forward, owner = here), callback(backward, owner = here), evaluator)
+  })
+  function(...) several(call_python(apply(), list(...), "tensors", keep = here))
 }
 
 # `x$register_hook` and the like, which take R functions.

@@ -25,6 +25,20 @@ callback <- function(f, finish = returned, take = several, owner = NULL) {
   )
 }
 
+# A function that gives what `make()` makes of Python's, made again in another session, where the first is gone: so
+# functions come back working that were saved or sent to a worker.
+in_each_session <- function(make) {
+  made <- make()
+  session <- state$session
+  function() {
+    if (!identical(session, state$session)) {
+      made <<- make()
+      session <<- state$session
+    }
+    made
+  }
+}
+
 # What Python calls; `f` is a function or a weak reference to one.
 called_back <- function(f, finish, take) {
   force(f)
@@ -146,13 +160,16 @@ r_function <- function(f, gradient = NULL, shape = NULL) {
   name <- deparse1(substitute(f))
   name <- if (nchar(name) > 40 || grepl("function(", name, fixed = TRUE)) "an R function" else sprintf("`%s`", name)
   here <- environment()
-  op <- call_core("interop.r.host_op", numeric_callback(f, here), numeric_callback(gradient, here), name, shape)
-  structure(function(...) several(call_python(op, list(...), "tensors", keep = here)), op = op)
+  op <- in_each_session(function() {
+    call_core("interop.r.host_op", numeric_callback(f, here), numeric_callback(gradient, here), name, shape)
+  })
+  structure(function(...) several(call_python(op(), list(...), "tensors", keep = here)), op = op)
 }
 
 # A function of R's numbers as one of NumPy arrays; an `r_function()` as its op.
 numeric_callback <- function(f, owner) {
-  if (is.null(f)) NULL else attr(f, "op") %||% callback(f, take = r_numbers, owner = owner)
+  op <- attr(f, "op")
+  if (is.null(f)) NULL else if (is.function(op)) op() else callback(f, take = r_numbers, owner = owner)
 }
 
 # Vectors without a dim, but for those of length one, that they be known from numbers.

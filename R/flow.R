@@ -46,13 +46,15 @@ op_custom_gradient <- function(f, gradient = NULL) {
   check_function(f)
   here <- environment()
   if (is.null(gradient)) {
-    custom <- call_core("custom_gradient", callback(f, custom_result, owner = here))
-    function(...) several(call_python(custom, list(...), "alone"))
+    custom <- in_each_session(function() call_core("custom_gradient", callback(f, custom_result, owner = here)))
+    function(...) several(call_python(custom(), list(...), "alone"))
   } else {
     check_function(gradient)
-    gradient <- callback(with_defaults(gradient, f), owner = here)
-    custom <- call_core("interop.r.made", "custom_gradient", callback(f, owner = here), gradient)
-    function(...) several(call_python(custom, list(...), "alone", keep = here))
+    rule <- with_defaults(gradient, f)
+    custom <- in_each_session(function() {
+      call_core("interop.r.made", "custom_gradient", callback(f, owner = here), callback(rule, owner = here))
+    })
+    function(...) several(call_python(custom(), list(...), "alone", keep = here))
   }
 }
 
@@ -234,6 +236,8 @@ checkpoint <- function(f) {
   check_function(f)
   restore_random_numbers()
   here <- environment()
-  checkpointed <- call_core("interop.r.made", "checkpoint", callback(running_inside(f), owner = here))
-  function(...) several(call_python(checkpointed, list(...), "tensors", keep = here))
+  checkpointed <- in_each_session(function() {
+    call_core("interop.r.made", "checkpoint", callback(running_inside(f), owner = here))
+  })
+  function(...) several(call_python(checkpointed(), list(...), "tensors", keep = here))
 }

@@ -112,7 +112,10 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   argnums <- argument_positions(argnums)
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
-  derivative <- call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, flag(has_aux))
+  flag(has_aux)
+  derivative <- in_each_session(function() {
+    call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
+  })
   function(...) {
     arguments <- positional(f, list(...), max(argnums))
     chosen <- intersect(argnums, seq_along(arguments))
@@ -121,9 +124,9 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
     arguments[chosen] <- as_doubles(inputs)
     here$names <- lapply(arguments, names_within)
     if (gives_numbers(inputs)) {
-      result <- py_to_r(call_python(derivative, arguments, in_r = TRUE))
+      result <- py_to_r(call_python(derivative(), arguments, in_r = TRUE))
     } else {
-      result <- several(call_python(derivative, arguments))
+      result <- several(call_python(derivative(), arguments))
     }
     value <- if (has_aux) result[[1]][[1]] else result[[1]]
     c(

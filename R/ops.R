@@ -44,8 +44,11 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   check_function(func)
   excluded <- lapply(excluded, function(argument) if (is.numeric(argument)) as.integer(argument) - 1L else argument)
-  vectorized <- call_core("interop.r.vectorize", callback(func, owner = environment()), excluded, signature)
-  function(...) several(call_python(vectorized, list(...)))
+  here <- environment()
+  vectorized <- in_each_session(function() {
+    call_core("interop.r.vectorize", callback(func, owner = here), excluded, signature)
+  })
+  function(...) several(call_python(vectorized(), list(...)))
 }
 
 #' Sizes of the dimensions
