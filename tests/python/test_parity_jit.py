@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from parity import BACKENDS, differentiated, flat, numpy, scalar_function, tensors
 from test_parity import CASES, by_id, once
 
@@ -168,3 +168,93 @@ def test_gradient_elsewhere(case, backend):
     if backend not in case.native:
         pytest.skip("its gradient has another convention there")
     run_gradient(case, backend)
+
+
+# Empty batches --------------------------------------------------------------------------------------------------------
+
+EMPTIED = {
+    "no rows": lambda x: x[:0] if x.ndim else x,
+    "a batch of none": lambda x: np.zeros((0, *x.shape), x.dtype),
+    "(0, 3)": lambda x: np.zeros((0, 3), x.dtype),
+    "(0,)": lambda x: np.zeros(0, x.dtype),
+}
+"""What becomes of the arrays that a case takes."""
+
+
+def emptied(value, how):
+    if isinstance(value, list):
+        return [emptied(v, how) for v in value]
+    return how(value) if isinstance(value, np.ndarray) else value
+
+
+def answer(f, values: list):
+    """What a call gives, as NumPy's, or its error."""
+    with np.errstate(all="ignore"):
+        try:
+            return flat(numpy(f(*values)))
+        except Exception as error:
+            return error
+
+
+def check_emptied(case, backend: str, arguments: dict) -> None:
+    """Compiled as without: the same values, shapes and dtypes, or the same class of error."""
+    function = case.function()  # what is compiled must not close over the case, with all that hypothesis has in it
+    for how, change in EMPTIED.items():
+        changed = {name: emptied(value, change) for name, value in arguments.items()}
+        names = [name for name, value in arguments.items() if is_given(value, "biufc")]
+
+        fixed = {name: tensors(v, backend) for name, v in changed.items()}
+
+        def of_value(*values, known=fixed, names=names):
+            return function(**{**known, **dict(zip(names, values))})
+
+        calls = [(of_value, [changed[name] for name in names])]
+        if case.gradients:
+            xs = differentiated(case, changed)
+            f = scalar_function(case, changed, backend)
+            calls.append((value_and_grad(f, argnums=tuple(range(len(xs)))), xs))
+        for f, values in calls:
+            given = [tensors(v, backend) for v in values]
+            wanted = answer(f, given)
+            compiled = jit(f)
+            for _ in range(2):
+                found = answer(compiled, given)
+                where = f"{case.id} on {backend}, {how}: {found!r} for {wanted!r}"
+                if isinstance(found, JitError):  # what depends on values, as in each program
+                    continue
+                if isinstance(wanted, Exception) or isinstance(found, Exception):
+                    assert type(found) is type(wanted), where
+                else:
+                    same(found, wanted, case, backend)
+
+
+def run_emptied(case, backend: str) -> None:
+    drawn = settings(once, phases=[Phase.generate])  # to shrink what fails would be compilation
+    drawn(given(case.inputs)(lambda arguments: check_emptied(case, backend, arguments)))()
+
+
+ON_NUMPY = [c for c in CASES if "numpy" not in c.skip]
+PRODUCTS = [c for c in ON_NUMPY if c.op == "attention_forward"]
+"""Native code adds up rows of which there are none."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", [c for c in ON_NUMPY[6::40] if "complex" not in c.id] + PRODUCTS, ids=by_id)
+def test_empty(case):
+    run_emptied(case, "numpy")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", ON_NUMPY, ids=by_id)
+def test_empty_of_all(case):
+    run_emptied(case, "numpy")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize("case", CASES, ids=by_id)
+def test_empty_elsewhere(case, backend):
+    if backend not in case.skip:
+        run_emptied(case, backend)
