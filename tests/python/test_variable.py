@@ -734,3 +734,14 @@ def test_gradient_edges_of_the_tape(backend):
         autodiff.get_gradient_edge(np.ones(2))
     with pytest.raises(GradientError, match="require"):
         autodiff.get_gradient_edge(Variable(1.0))
+
+
+def test_a_leaf_is_looked_up_by_identity():
+    """As a torch tensor is: what is computed, or differentiated, is an error there."""
+    leaf = Variable(1.2, requires_grad=True)
+    assert leaf not in {1.2, 2.0} and {1.2: "found"}.get(leaf, "other") == "other"
+    assert leaf in {leaf} and leaf in [1.2]
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(1.2, dtype=torch.float64)
+    assert tensor not in {1.2, 2.0} and tensor in {tensor} and tensor in [1.2]
+    assert gradops.grad(lambda x: x * (1.0 if x in {1.2} else 2.0))(tensor) == 2

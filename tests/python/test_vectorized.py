@@ -202,3 +202,36 @@ def test_derivatives_in_tensorflows_vectorized_map(name):
         np.testing.assert_allclose(ops.vectorized_map(derivative, xs), want, rtol=1e-10)
         compiled = tf.function(lambda xs, f=derivative: tf.vectorized_map(f, xs, warn=False), autograph=False)
         np.testing.assert_allclose(compiled(xs), want, rtol=1e-10)
+
+
+PER_SAMPLE = {
+    "grad": lambda f, x, v: gradops.grad(f)(x),
+    "value_and_grad": lambda f, x, v: gradops.value_and_grad(f)(x),
+    "jacobian": lambda f, x, v: gradops.functional.jacobian(lambda x: ops.sin(x) * f(x), x),
+    "hessian": lambda f, x, v: gradops.functional.hessian(f, x),
+    "hvp": lambda f, x, v: gradops.functional.hvp(f, x, v),
+    "vhp": lambda f, x, v: gradops.functional.vhp(f, x, v),
+    "vjp": lambda f, x, v: gradops.functional.vjp(lambda x: ops.sin(x) * f(x), x, v),
+    "jvp": lambda f, x, v: gradops.functional.jvp(lambda x: ops.sin(x) * f(x), x, v),
+}
+
+
+@pytest.mark.parametrize("name", PER_SAMPLE)
+@pytest.mark.parametrize("shared", [False, True])
+def test_jaxs_vmap_of_each_derivative(name, shared):
+    """Row by row, as a loop has it; with what is the same for all rows, closed over or not."""
+    jax = pytest.importorskip("jax")
+    with gradops.config.use_backend("jax"):
+        rng = np.random.default_rng(3)
+        xs, vs, w = (jax.numpy.asarray(rng.normal(size=s)) for s in ((4, 3), (4, 3), (3,)))
+
+        def one(x, v, w):
+            return PER_SAMPLE[name](lambda x: ops.sum(ops.exp(x * w) * x[0]), x, v)
+
+        if shared:
+            moved = jax.vmap(lambda x, v: one(x, v, w))(xs, vs)
+        else:
+            moved = jax.vmap(one, (0, 0, None))(xs, vs, w)
+        looped = [jax.tree_util.tree_leaves(one(x, v, w)) for x, v in zip(xs, vs)]
+        for i, leaf in enumerate(jax.tree_util.tree_leaves(moved)):
+            np.testing.assert_allclose(leaf, np.stack([row[i] for row in looped]), rtol=1e-6)
