@@ -56,7 +56,7 @@ is_plain <- function(value) {
 
 # R's `if` and `while` cannot be told about tensors; what R says of them does not help.
 explain_branch <- function(condition, class = "gradops_error_type") {
-  explain_hint(condition, class)
+  explain_hint(condition, class, hints)
   explain_stopifnot(condition, class)
   call <- conditionCall(condition)
   is_missing <- identical(conditionMessage(condition), gettext("missing value where TRUE/FALSE needed", domain = "R"))
@@ -70,6 +70,7 @@ explain_branch <- function(condition, class = "gradops_error_type") {
     )
   }
   explain_own(condition, class)
+  explain_hint(condition, class, hints_of_own_code)
 }
 
 # What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. Its frame is alive and tells.

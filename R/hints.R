@@ -57,6 +57,16 @@ hints <- list(
     says = "`%s`: if an argument is a tensor, this function does not know it.", instead = numbers_alone
   ),
   list(
+    pattern = "has unsupported class \"gradops_|^\"kind\" not yet defined for objects of type \"environment\"",
+    says = "`%s`: a matrix of the package Matrix holds R's numbers alone.",
+    instead = "Use `diag(p)` or `matrix()`; a product with a constant sparse matrix keeps its gradient: `M %*% p`."
+  ),
+  list(
+    pattern = "^at least one vector element is required",
+    says = "`%s`: if an element is a tensor, R does not take it for a vector.",
+    instead = "Join them by `do.call(c, parts)`."
+  ),
+  list(
     pattern = "^invalid subscript type 'environment'",
     says = "`%s`: a vector of R's is indexed by a tensor.",
     instead = "`as.integer()` of it are its values, where they are known; or make the vector a tensor."
@@ -95,12 +105,22 @@ hints <- list(
   )
 )
 
+# Where it is no function of R's own that calls so.
+hints_of_own_code <- list(
+  list(
+    pattern = "^invalid 'type' \\((environment|list)\\) of argument",
+    says = "`%s`: R goes by the first argument alone, which is no tensor.",
+    instead = "Put the tensor first, as `max(p[1], 0)`; join a list by `do.call(c, parts)`."
+  )
+)
+
 # Nothing, or an error with what R said as its parent.
-explain_hint <- function(condition, class) {
+explain_hint <- function(condition, class, hints) {
   call <- conditionCall(condition)
-  if (!inherits(condition, "simpleError") || !is.call(call)) {
+  if (!inherits(condition, "simpleError")) {
     return(invisible())
   }
+  if (!is.call(call)) call <- quote(f(...)) # of a package that names none
   for (hint in hints) {
     fits <- is.null(hint$assigns) || hint$assigns == rlang::is_call(call, c("<-", "<<-", "=", "[<-", "[[<-"))
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {

@@ -34,6 +34,7 @@ make_overloads <- function() {
       lapply = over_function(base::lapply, "FUN"), sapply = over_function(sapply, "FUN"),
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
+      replicate = replicate_overload, diffinv = diffinv_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
@@ -79,6 +80,26 @@ converting <- function(original, names, convert, taken = identity) {
     list(.gradops_original = original, .gradops_converted = convert), parent = baseenv()
   )
   overload
+}
+
+replicate_overload <- function(n, expr, simplify = "array") {
+  f <- eval.parent(substitute(function(...) expr))
+  sapply(integer(whole_numbers(n, "replicate")), f, simplify = if (isFALSE(simplify)) FALSE else TRUE)
+}
+
+# The sums that `diff()` would take apart again.
+diffinv_overload <- function(x, lag = 1L, differences = 1L, xi, ...) {
+  if (!any_tensor(x)) {
+    return(if (missing(xi)) stats::diffinv(x, lag, differences, ...) else stats::diffinv(x, lag, differences, xi, ...))
+  }
+  if (!missing(xi)) unsupported("xi", "is 0 where `x` is a tensor.", "Add what the initial values make to the result.")
+  if (length(dim(x)) > 1L) unsupported("x", "must be a vector where it is a tensor.")
+  for (i in seq_len(differences)) {
+    n <- length(x)
+    sums <- base::outer(seq_len(n + lag) - lag, seq_len(n), function(i, j) (j <= i & (i - j) %% lag == 0) + 0)
+    x <- flat(matmul_tensor(sums, flat(x)))
+  }
+  x
 }
 
 do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) {

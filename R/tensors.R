@@ -195,6 +195,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
   # What is empty adds nothing, as in R.
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
   if (na.rm) parts <- without_na(parts)
+  if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))
   call <- written(sys.call(), .Generic)
   if (.Generic == "prod") parts <- lapply(parts, doubled)
   parts <- lapply(parts, function(x) reduce_all(name, operand(x, call = call), call))

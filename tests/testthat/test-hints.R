@@ -16,7 +16,7 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   expect_hint(base_r(function(p) for (v in p) v), "as.list(x)", "for (v in p)")
   expect_hint(base_r(function(p) p[1] > 0 && identity(op_greater(p[1], 0))), "as.logical(x)", "&&")
   expect_hint(function(p) sum(ptukey(p, 2, 3)), "?r_function", "ptukey")
-  expect_hint(function(p) letters[p], "as.integer()", "letters[p]")
+  expect_hint(base_r(function(p) letters[p]), "as.integer()", "letters[p]")
   expect_hint(function(p) sum(runmed(p, 1)), "?r_function", "`runmed(p, 1)`")
   expect_hint(function(p) sum(smooth(p)), "?r_function", "`smooth(p)`")
   expect_hint(function(p) sum(aggregate(p ~ c(1, 2), FUN = sum)[[2]]), "tapply(", "formula")
@@ -48,4 +48,23 @@ test_each("a loop fills a tensor, or a list that is joined", {
   expect_equal(gradient(filled(function(p) op_zeros(3)), c(1, 2)), expected)
   expect_equal(gradient(filled(function(p) 0 * p[1] + numeric(3)), c(1, 2)), expected)
   expect_equal(gradient(listed, c(1, 2)), expected)
+})
+
+test_each("functions of R's that take a tensor for nothing are R's, or an error with a hint", {
+  p <- c(1.2, 0.5)
+  for (f in list(
+    function(p) max(p[1], NaN * p[2], na.rm = TRUE), function(p) min(NaN * p[2], p[1], 3, na.rm = TRUE),
+    function(p) sum(range(p[2] * NaN, p^2, na.rm = TRUE) * 1:2), function(p) sum(diffinv(p) * 1:3),
+    function(p) sum(diffinv(p, lag = 2, differences = 2) * 1:6), function(p) sum(replicate(3, p * 2) * 1:6)
+  )) {
+    expect_equal(objective(f)$fn(p), f(p))
+    expect_equal(gradient(f, p), numeric_gradient(f, p), tolerance = 1e-6)
+  }
+  skip_if_not_installed("Matrix")
+  for (f in list(
+    function(p) sum(Matrix::Diagonal(2, p)), function(p) sum(Matrix::sparseMatrix(1:2, 1:2, x = p)),
+    function(p) sum(utils::stack(list(a = p))$values), function(p) max(0, p[1])
+  )) {
+    expect_error(gradient(f, p), class = "gradops_error_type")
+  }
 })
