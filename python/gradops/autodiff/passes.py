@@ -60,6 +60,8 @@ def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
 def _equal(first, second) -> bool:
     """Whether two passes start from the same gradient."""
     first, second = (x.data if isinstance(x, Variable) else x for x in (first, second))
+    if type(first) is not type(second):  # of one pass for many gradients, say, each of which is then tried alone
+        return False
     if first.dtype in special:
         return list(first) == list(second)
     return first is second or bool(np.all(np.asarray(first) == np.asarray(second)))

@@ -68,7 +68,7 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
-    if _minds_labels and len(op.tensors) > 1 and op.family in _labels.BY_ELEMENT:
+    if _minds_labels and len(op.tensors) > 1 and op.facts.elementwise:
         recorder = _minding(op, recorder)
     return viewing(op, recorder) if op.name in VIEWS else recorder
 
@@ -115,7 +115,7 @@ def _met(op: _dispatch.Op, arguments) -> tuple | None:
     Raises:
         ArgumentError: labels that differ.
     """
-    found = [_labels.of(x) for x in arguments] if op.family in _labels.BY_ELEMENT else []
+    found = [_labels.of(x) for x in arguments] if op.facts.elementwise else []
     if all(labels is None for labels in found):
         return None
     if not _minds_labels:
@@ -174,10 +174,6 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
         if op.positions == (0, 1) == tuple(range(len(op.parameters))):
             return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
     return _of_any(op, rules, holomorphic)
-
-
-_ELEMENTWISE = ("bounds", "elementwise", "special")
-"""The families whose rules of tensors alone act on each element by itself."""
 
 
 class _Vjp(NamedTuple):
@@ -247,7 +243,7 @@ def _of_one(op, rules, holomorphic):
     last = len(op.parameters)
     vjp = _vjp(op, rules, op.tensors[0])
     keep_x, keep_y = 0 in vjp.needed, last in vjp.needed
-    elementwise = last == 1 and op.family in _ELEMENTWISE
+    elementwise = last == 1 and op.facts.elementwise
     slots = (0, *(None,) * (last - 1), RESULT)
     rule = _rule(op, [vjp], slots, holomorphic, elementwise)
     is_recording = recording.get
@@ -281,7 +277,7 @@ def _of_two(op, rules, holomorphic, variables):
     first, second = variables
     vjps = [_vjp(op, rules, name) for name in op.tensors]
     slots = (0 if first else None, int(first) if second else None, RESULT)
-    elementwise = op.family in _ELEMENTWISE
+    elementwise = op.facts.elementwise
     is_recording = recording.get
     plans: dict[tuple[bool, bool], tuple[Rule, bool, bool, bool]] = {}
     for active in ((True, True), (True, False), (False, True)):

@@ -21,8 +21,7 @@ import numpy as np
 from .. import backends
 from ..backends import numpy as _kernels
 from ..ops import numpy_functions, operators
-from ..ops._dispatch import registry
-from ..ops._labels import BY_ELEMENT
+from ..ops._dispatch import Op, registry
 
 
 class Refused(Exception):
@@ -98,10 +97,7 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _over_batch(name: str, kernel: Callable) -> Callable:
-    rule = RULES.get(name)
-    entry = registry.get(name)
-    if rule is None and entry is not None and entry.family in BY_ELEMENT and entry.tensors == entry.parameters:
-        rule = _elementwise
+    rule = RULES.get(name) or _of_facts(registry.get(name))
 
     def call(*arguments):
         count = _count(arguments)
@@ -143,9 +139,27 @@ def _member(value, i: int):
 # Where the batch's dimension goes -------------------------------------------------------------------------------------
 
 
+def _of_facts(entry: Op | None) -> Callable | None:
+    """The rule that follows from what an op declares."""
+    if entry is None:
+        return None
+    if entry.facts.elementwise and not entry.many:
+        return functools.partial(_at_positions, entry.positions)
+    return _reduced if entry.facts.reduces and len(entry.tensors) == 1 else None
+
+
+def _at_positions(positions: tuple[int, ...], kernel, *arguments):
+    """Elementwise in the arguments at ``positions``; the others are settings."""
+    given = list(arguments)
+    rank = max(np.ndim(given[p]) if not isinstance(given[p], Batched) else given[p].ndim for p in positions)
+    for p in positions:
+        if isinstance(given[p], Batched):
+            given[p] = _padded(given[p], rank)
+    return Batched(kernel(*given))
+
+
 def _elementwise(kernel, *xs):
-    rank = max(np.ndim(x) if not isinstance(x, Batched) else x.ndim for x in xs)
-    return Batched(kernel(*[_padded(x, rank) if isinstance(x, Batched) else x for x in xs]))
+    return _at_positions(tuple(range(len(xs))), kernel, *xs)
 
 
 def _padded(x: Batched, rank: int) -> np.ndarray:
@@ -153,10 +167,6 @@ def _padded(x: Batched, rank: int) -> np.ndarray:
     if x.ndim == rank:
         return x.value
     return x.value.reshape(len(x.value), *(1,) * (rank - x.ndim), *x.shape)
-
-
-def _same(kernel, x, *settings):
-    return Batched(kernel(x.value, *settings)) if isinstance(x, Batched) else NotImplemented
 
 
 def _template(kernel, x, *settings):
@@ -348,9 +358,7 @@ def _solve(kernel, a, b, *settings):
 
 
 RULES: dict[str, Callable] = {
-    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp"), _reduced),
     **dict.fromkeys(("cumsum", "cumprod"), _along),
-    **dict.fromkeys(("cast", "copy", "conj", "real", "imag"), _same),
     **dict.fromkeys(("zeros_like", "ones_like", "full_like"), _template),
     **dict.fromkeys(("tril", "triu"), _of_matrices),
     **dict.fromkeys(("solve", "solve_triangular"), _solve),

@@ -8,6 +8,8 @@ backward trick", Townsend 2017).
 
 from __future__ import annotations
 
+import functools
+
 from .. import backends, dtypes
 from ..autodiff import cotangents, engine, gradients
 from ..autodiff.graph import PICK, Node, key
@@ -71,40 +73,41 @@ def _through(node: Node, found: dict, create_graph: bool):
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine.rejoin(node, saved)
-    if node.rule.name in LINEAR and node.rule.vjps is not None:
-        return _linear(node, saved, incoming, create_graph)
-    if node.rule.name in BILINEAR and node.rule.vjps is not None:
-        return _bilinear(node, saved, incoming, create_graph)
+    places = None if node.rule.vjps is None else _linear_in(node.rule.name, node.rule.slots)
+    if places is not None:
+        moved = _linear(node, places, saved, incoming, create_graph)
+        if moved is not None:
+            return moved
     is_complex = [cotangents.is_complex(x.dtype) for x in (node, *incoming) if x is not None]
     if node.rule.vjps is not None and node.rule.elementwise and not any(is_complex):
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)
 
 
-LINEAR = frozenset(
-    "reshape transpose expand_dims squeeze broadcast_to flip roll sum mean cumsum get_item take cast copy".split()
-)
-"""Ops whose tangent is the op of the tangent of their first argument."""
-BILINEAR = frozenset(["matmul"])
-"""Ops of two tensors, linear in each."""
+@functools.cache
+def _linear_in(name: str, slots: tuple) -> tuple[int, ...] | None:
+    """The positions of the arguments that the edges of a node stand for, where its op is linear in each of them."""
+    entry = registry.get(name)
+    if entry is None or entry.many:
+        return None
+    edges = sorted((i, p) for p, i in enumerate(slots) if type(i) is int and i >= 0)
+    places = tuple(p for _, p in edges)
+    given = tuple(entry.parameters[p] for p in places if p < len(entry.parameters))
+    facts = entry.facts
+    one = given == facts.linear or facts.moves and given == entry.parameters[:1]
+    return places if one and len(given) == 1 or given and set(given) <= set(facts.multilinear) else None
 
 
-def _linear(node: Node, saved: tuple, incoming: list, create_graph: bool):
-    entry = registry[node.rule.name]
-    arguments = [incoming[0] if i == entry.positions[0] else v for i, v in enumerate(saved[:-1])]
-    for i, value in enumerate(arguments):  # an op of one tensor alone keeps nothing
-        if value is None and entry.parameters[i] in entry.tensors:
-            return _transposed(node, saved, incoming, create_graph)
-    return _recorded(create_graph, entry.call, *arguments)
-
-
-def _bilinear(node: Node, saved: tuple, incoming: list, create_graph: bool):
+def _linear(node: Node, places: tuple, saved: tuple, incoming: list, create_graph: bool):
+    """The sum of what the op makes of each tangent in its argument's place; None where the rule keeps too little."""
     entry, total = registry[node.rule.name], None
-    for i, t in enumerate(incoming):
+    for place, t in zip(places, incoming):
         if t is None:
             continue
-        first = node.rule.slots.index(i) == 0
-        moved = _recorded(create_graph, entry.call, *((t, saved[1]) if first else (saved[0], t)))
+        arguments = [t if p == place else value for p, value in enumerate(saved[: len(entry.parameters)])]
+        if any(arguments[p] is None for p in entry.positions):  # what the rule for the gradient does not read
+            return None
+        moved = _recorded(create_graph, entry.call, *arguments)
         total = moved if total is None else _recorded(create_graph, elementwise.add, total, moved)
     return total
 

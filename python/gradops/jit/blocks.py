@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ..ops._dispatch import registry
-from ..ops._labels import BY_ELEMENT
 from .array import Place
 from .calls import Step, direct
 from .values import Values
@@ -93,7 +92,7 @@ def operation(name: str, pattern: tuple, kernel: Callable) -> Operation:
 def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
     """What an op does with single numbers; None where it takes anything else, or gives it."""
     entry = registry.get(name)
-    if entry is None or entry.family not in BY_ELEMENT or entry.tensors != entry.parameters or count > WIDTH - 2:
+    if entry is None or not entry.facts.elementwise or entry.tensors != entry.parameters or count > WIDTH - 2:
         return None
     examples = [np.float64(0.5)] * count
     with np.errstate(all="ignore"):

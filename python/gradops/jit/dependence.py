@@ -18,7 +18,6 @@ import numpy as np
 
 from ..backends._keys import plain
 from ..ops._dispatch import registry
-from ..ops._labels import BY_ELEMENT
 from .array import Place
 from .blocks import expanded
 from .calls import Step, places
@@ -129,9 +128,7 @@ class Analysis:
         """Note what a step's results depend on."""
         if not any(place in self.found for place in step.uses):
             return
-        rule = RULES.get(step.name)
-        if rule is None and _is_elementwise(step.name):
-            rule = _elementwise
+        rule = RULES.get(step.name) or _of_facts(step.name)
         result = NotImplemented if rule is None else rule(self, step, *step.arguments)
         if result is NotImplemented:
             result = self._all_of_all(step)
@@ -158,9 +155,16 @@ def _array(sets) -> np.ndarray:
     return found
 
 
-def _is_elementwise(name: str) -> bool:
+def _of_facts(name: str) -> Callable | None:
+    """The rule that follows from what an op declares."""
     entry = registry.get(name)
-    return entry is not None and entry.family in BY_ELEMENT and entry.tensors == entry.parameters
+    if entry is None:
+        return None
+    if entry.facts.elementwise:
+        return _elementwise
+    if entry.facts.moves:
+        return _moved
+    return _reduced if entry.facts.reduces else None
 
 
 def _elementwise(analysis: Analysis, step: Step, *xs):
@@ -169,11 +173,6 @@ def _elementwise(analysis: Analysis, step: Step, *xs):
     for more in sets[1:]:
         total = analysis.unions.of_arrays(total, more)
     return total
-
-
-def _first(analysis: Analysis, step: Step, x, *settings):
-    """Each element of its own, whatever the settings."""
-    return analysis.of(x)
 
 
 def _product(analysis: Analysis, step: Step, x1, x2):
@@ -342,14 +341,6 @@ def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
 
 
 RULES: dict[str, Callable] = {
-    **dict.fromkeys(("cast", "copy", "round", "relu", "sigmoid", "softplus", "normal_cdf", "gelu"), _first),
-    **dict.fromkeys(("polygamma", "clip"), _first),
-    **dict.fromkeys(
-        "reshape transpose swapaxes expand_dims squeeze broadcast_to flip roll split unstack take take_along_axis "
-        "diagonal".split(),
-        _moved,
-    ),
-    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "logsumexp"), _reduced),
     **dict.fromkeys(("softmax", "log_softmax", "sort"), _along),
     **dict.fromkeys(("cumsum", "cumprod"), _accumulated),
     **dict.fromkeys(("tril", "triu"), _triangle),

@@ -24,6 +24,7 @@ from .. import _source, backends, config
 from ..backends.tracing import constant
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
+from ._facts import Facts
 from ._public import names
 from ._symbolic import any_symbolic, in_model
 from .properties import holds_tensors
@@ -98,9 +99,8 @@ def _choice(name: str, key) -> str | None:
 class Op:
     """One op: its name, signature, tensor arguments, body, and the table of implementations."""
 
-    def __init__(self, function: Callable, name: str, family: str, differentiable: bool, check: Callable | None):
+    def __init__(self, function: Callable, name: str, differentiable: bool, check: Callable | None, facts: Facts):
         self.name = name
-        self.family = family
         self.differentiable = differentiable
         self.check = check
         self.body = None if _is_ellipsis(function) else function
@@ -114,6 +114,10 @@ class Op:
         self.many = tuple(p for p in self.tensors if kinds[p] == "Tensors")
         self._places_of_many = frozenset(self.parameters.index(p) for p in self.many)
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
+        self.facts = facts
+        for argument in (*facts.linear, *facts.multilinear):
+            if argument not in self.tensors:
+                raise ValueError(f"the op `{name}` has no tensor argument `{argument}` to be linear in.")
         self.kernels = _Kernels()
         self.kernels.op = self
         self.call = _public(self, function)
@@ -315,7 +319,13 @@ def kind_of(value) -> Any:
 
 
 def op(
-    function: F | None = None, *, name: str | None = None, public: bool = True, differentiable: bool = True, check=None
+    function: F | None = None,
+    *,
+    name: str | None = None,
+    public: bool = True,
+    differentiable: bool = True,
+    check=None,
+    **facts,
 ):
     """Make a public op of a function: its signature, annotations and docstring are the op's.
 
@@ -327,11 +337,11 @@ def op(
         differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
             variables they run on the data and give no gradient.
         check: ``check(op, **arguments)``, run before the kernel where a backend would accept what is wrong.
+        **facts: what is true of it, see :class:`Facts`.
     """
 
     def decorate(function: F) -> F:
-        family = function.__module__.rpartition(".")[2]
-        entry = Op(function, name or function.__name__, family, differentiable, check)
+        entry = Op(function, name or function.__name__, differentiable, check, Facts(**facts))
         registry[entry.name] = entry
         if public:
             names.add(entry.name)

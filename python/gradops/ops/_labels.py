@@ -10,14 +10,6 @@ from collections.abc import Iterable
 
 from ..errors import ArgumentError
 
-BY_ELEMENT = ("bounds", "comparison", "elementwise", "special")
-"""The families of ops that act on each element by itself."""
-
-
-def follow(op: str, family: str) -> bool:
-    """Whether an op's result has its operands' labels, or, as part of an array, some of them."""
-    return family in BY_ELEMENT or op == "get_item"
-
 
 def of(value) -> tuple | None:
     """The labels of each dimension of a series or data frame; None of all else."""

@@ -41,7 +41,7 @@ _SELU_SCALE = 1.0507009873554805
 _ROOT_2_OVER_PI = 0.7978845608028654
 
 
-@op
+@op(elementwise=True)
 def sigmoid(x: Tensor) -> Tensor:
     """``1 / (1 + exp(-x))`` of each element.
 
@@ -63,7 +63,7 @@ def sigmoid(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def relu(x: Tensor) -> Tensor:
     """The larger of each element and 0.
 
@@ -85,7 +85,7 @@ def relu(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def relu6(x: Tensor) -> Tensor:
     """Each element, at least 0 and at most 6.
 
@@ -95,7 +95,7 @@ def relu6(x: Tensor) -> Tensor:
     return where(greater_equal(x, 6), 6, relu(x))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
     """Each element where positive, ``negative_slope`` times it elsewhere (Maas et al. 2013).
 
@@ -105,7 +105,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
     return where(greater(x, 0), x, multiply(x, float(negative_slope)))
 
 
-@op
+@op(elementwise=True)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Each element where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al. 2015).
 
@@ -116,7 +116,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(above, x, multiply(expm1(where(above, 0.0, x)), float(alpha)))
 
 
-@op
+@op(elementwise=True)
 def selu(x: Tensor) -> Tensor:
     """``elu`` with the slope and scale that keep mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -126,7 +126,7 @@ def selu(x: Tensor) -> Tensor:
     return multiply(elu(x, _SELU_ALPHA), _SELU_SCALE)
 
 
-@op
+@op(elementwise=True)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Each element where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron 2017).
 
@@ -137,7 +137,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(above, x, multiply(expm1(divide(where(above, 0.0, x), float(alpha))), float(alpha)))
 
 
-@op
+@op(elementwise=True)
 def silu(x: Tensor) -> Tensor:
     """``x * sigmoid(x)`` of each element, also called swish (Elfwing et al. 2017).
 
@@ -150,7 +150,7 @@ def silu(x: Tensor) -> Tensor:
 swish = alias("swish", silu)
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 @in_single
 def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     """``x`` times the standard normal distribution function of ``x`` (Hendrycks and Gimpel 2016).
@@ -167,7 +167,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     return multiply(x, normal_cdf(x))
 
 
-@op(public=False, check=check_real)
+@op(public=False, check=check_real, elementwise=True)
 def normal_cdf(x: Tensor) -> Tensor:
     """The standard normal distribution function of each element, also accurate far below 0.
 
@@ -202,7 +202,7 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
     return multiply(first, sigmoid(second))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))`` of each element, without overflow.
 
@@ -221,7 +221,7 @@ def softplus(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(sigmoid(x))`` of each element, without overflow.
 
@@ -231,7 +231,7 @@ def log_sigmoid(x: Tensor) -> Tensor:
     return negative(softplus(negative(floats(x))))
 
 
-@op
+@op(elementwise=True)
 def softsign(x: Tensor) -> Tensor:
     """``x / (1 + abs(x))`` of each element.
 
@@ -242,7 +242,7 @@ def softsign(x: Tensor) -> Tensor:
     return divide(x, add(abs(x), 1))
 
 
-@op
+@op(elementwise=True)
 def squareplus(x: Tensor, b: float = 4) -> Tensor:
     """``(x + sqrt(x**2 + b)) / 2`` of each element, also accurate far below 0 (Barron 2021).
 
@@ -256,7 +256,7 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
 
 
-@op
+@op(elementwise=True)
 @in_single
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
@@ -267,7 +267,7 @@ def hard_sigmoid(x: Tensor) -> Tensor:
     return where(less_equal(x, -3), 0.0, where(greater_equal(x, 3), 1.0, add(divide(x, 6.0), 0.5)))
 
 
-@op
+@op(elementwise=True)
 @in_single
 def hard_silu(x: Tensor) -> Tensor:
     """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
@@ -281,7 +281,7 @@ def hard_silu(x: Tensor) -> Tensor:
 hard_swish = alias("hard_swish", hard_silu)
 
 
-@op
+@op(elementwise=True)
 def hard_tanh(x: Tensor) -> Tensor:
     """Each element, at least -1 and at most 1.
 
@@ -291,7 +291,7 @@ def hard_tanh(x: Tensor) -> Tensor:
     return where(less_equal(x, -1), -1, where(greater_equal(x, 1), 1, x))
 
 
-@op
+@op(elementwise=True)
 @in_single
 def tanh_shrink(x: Tensor) -> Tensor:
     """``x - tanh(x)`` of each element.
@@ -302,7 +302,7 @@ def tanh_shrink(x: Tensor) -> Tensor:
     return subtract(x, tanh(x))
 
 
-@op
+@op(elementwise=True)
 def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """Each element where its magnitude is above ``threshold``, else 0.
 
@@ -313,7 +313,7 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     return where(small, 0, x)
 
 
-@op
+@op(elementwise=True)
 def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """Each element moved ``threshold`` towards 0, and 0 where its magnitude is at most that.
 
@@ -325,7 +325,7 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     return where(less_equal(abs(x), threshold), 0, moved)
 
 
-@op
+@op(elementwise=True)
 def sparse_plus(x: Tensor) -> Tensor:
     """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
 
@@ -336,7 +336,7 @@ def sparse_plus(x: Tensor) -> Tensor:
     return where(less_equal(x, -1), 0.0, middle)
 
 
-@op
+@op(elementwise=True)
 def sparse_sigmoid(x: Tensor) -> Tensor:
     """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
 
@@ -346,7 +346,7 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
     return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
 
 
-@op
+@op(elementwise=True)
 def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
     """Each element where it is above ``threshold``, ``default_value`` elsewhere.
 

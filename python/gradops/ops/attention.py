@@ -130,7 +130,7 @@ def _attention(query, key, value, bias, mask, scale, is_causal, cap=None):
     return rounded(transpose(result, (0, 2, 1, 3)), final)
 
 
-@op(public=False)
+@op(public=False, linear=("value",))
 def attention_forward(
     query: Tensor,
     key: Tensor,

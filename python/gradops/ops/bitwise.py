@@ -17,7 +17,7 @@ def _integers(op, *operands):
         check_kind(op.name, value, (1,), "of integers", name)
 
 
-@op(differentiable=False, check=_bits)
+@op(differentiable=False, check=_bits, elementwise=True)
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
     """The bits set in both, elementwise.
 
@@ -31,7 +31,7 @@ def bitwise_and(x: Operand, y: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_bits)
+@op(differentiable=False, check=_bits, elementwise=True)
 def bitwise_or(x: Operand, y: Operand) -> Tensor:
     """The bits set in either or both, elementwise.
 
@@ -45,7 +45,7 @@ def bitwise_or(x: Operand, y: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_bits)
+@op(differentiable=False, check=_bits, elementwise=True)
 def bitwise_xor(x: Operand, y: Operand) -> Tensor:
     """The bits set in one but not both, elementwise.
 
@@ -59,7 +59,7 @@ def bitwise_xor(x: Operand, y: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_bits)
+@op(differentiable=False, check=_bits, elementwise=True)
 def bitwise_not(x: Tensor) -> Tensor:
     """The bits that are not set, of each element; of bools the negation.
 
@@ -72,7 +72,7 @@ def bitwise_not(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_integers)
+@op(differentiable=False, check=_integers, elementwise=True)
 def left_shift(x: Operand, y: Operand) -> Tensor:
     """``x * 2**y``: the bits moved up by ``y`` places, elementwise.
 
@@ -89,7 +89,7 @@ def left_shift(x: Operand, y: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_integers)
+@op(differentiable=False, check=_integers, elementwise=True)
 def right_shift(x: Operand, y: Operand) -> Tensor:
     """``x // 2**y``: the bits moved down by ``y`` places, elementwise; the sign stays.
 
@@ -106,7 +106,7 @@ def right_shift(x: Operand, y: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_integers)
+@op(differentiable=False, check=_integers, elementwise=True)
 def gcd(x1: Operand, x2: Operand) -> Tensor:
     """Greatest common divisor, elementwise; 0 of two zeros.
 
@@ -120,7 +120,7 @@ def gcd(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=_integers)
+@op(differentiable=False, check=_integers, elementwise=True)
 def lcm(x1: Operand, x2: Operand) -> Tensor:
     """Least common multiple, elementwise; 0 where an operand is 0.
 

@@ -13,7 +13,7 @@ from .properties import shape
 from .shaping import reshape, transpose
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
     """The windows of an image with channels first, as columns.
 
@@ -23,7 +23,7 @@ def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
     ...
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def column_sums(x: Tensor, sizes, window, strides, padding, dilation) -> Tensor:
     """Columns added up where their windows are, in an image of ``sizes``.
 
@@ -45,7 +45,7 @@ def _count(op: str, x, sizes, window, strides, padding, dilation, name):
     return rows * columns
 
 
-@op
+@op(linear=("x",))
 def unfold(
     x: Tensor, kernel_size: Integers, dilation: Integers = 1, padding: Integers = 0, stride: Integers = 1
 ) -> Tensor:
@@ -73,7 +73,7 @@ def unfold(
     return by_parts(lambda x: window_columns(x, *how), floats(x))
 
 
-@op
+@op(linear=("x",))
 def fold(
     x: Tensor,
     output_size: Integers,
@@ -121,7 +121,7 @@ def _blocks(op: str, x, block_size, data_format):
     return (transpose(x, (0, 2, 3, 1)) if first else x), size, first
 
 
-@op
+@op(linear=("x",))
 def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_last") -> Tensor:
     """Channels as blocks of pixels: ``block_size**2`` times fewer channels, an image as many times larger.
 
@@ -149,7 +149,7 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
     return transpose(y, (0, 3, 1, 2)) if first else y
 
 
-@op
+@op(linear=("x",))
 def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_last") -> Tensor:
     """Blocks of pixels as channels: what :func:`depth_to_space` undoes.
 

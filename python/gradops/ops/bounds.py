@@ -35,7 +35,7 @@ from .elementwise import (
 from .indexing import where
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def fabs(x: Tensor) -> Tensor:
     """Absolute value of each real element, as a float.
 
@@ -51,7 +51,7 @@ def fabs(x: Tensor) -> Tensor:
     return abs(as_float(x))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x1``, elementwise.
 
@@ -68,7 +68,7 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def fmax(x1: Operand, x2: Operand) -> Tensor:
     """The larger, elementwise; where one is NaN, the other.
 
@@ -85,7 +85,7 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
     """The smaller, elementwise; where one is NaN, the other.
 
@@ -102,7 +102,7 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
     """Each element, or the bound that it is beyond: ``minimum(maximum(x, x_min), x_max)``.
 
@@ -136,7 +136,7 @@ def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
     return x if x_max is None else minimum(x, x_max)
 
 
-@op
+@op(elementwise=True)
 def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     """``x1 / x2``, and 0 where ``x2`` is 0, elementwise.
 
@@ -154,7 +154,7 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     return where(zero, 0, divide(x1, where(zero, 1, x2)))
 
 
-@op
+@op(elementwise=True)
 def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None) -> Tensor:
     """``x`` with numbers in place of NaN and infinities; complex parts one by one.
 
@@ -191,7 +191,7 @@ def _largest(name: str) -> builtins.float:
     return _LARGEST.get(name, (2 - 2**-52) * 2.0**1023)
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def heaviside(x1: Operand, x2: Operand) -> Tensor:
     """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, elementwise.
 
@@ -208,7 +208,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
     return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def nextafter(x1: Operand, x2: Operand) -> Tensor:
     """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
 
@@ -224,7 +224,7 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in another dtype, elements beyond its range at its bounds. NaN becomes 0 in whole numbers.
 

@@ -27,7 +27,7 @@ from .indexing import where
 from .reductions import all
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, elementwise.
 
@@ -60,7 +60,7 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
     return all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def isneginf(x: Tensor) -> Tensor:
     """Whether it is negative infinity, for each element.
 
@@ -73,7 +73,7 @@ def isneginf(x: Tensor) -> Tensor:
     return logical_and(isinf(x), less(x, 0))
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def isposinf(x: Tensor) -> Tensor:
     """Whether it is positive infinity, for each element.
 
@@ -86,7 +86,7 @@ def isposinf(x: Tensor) -> Tensor:
     return logical_and(isinf(x), less(0, x))
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def isreal(x: Tensor) -> Tensor:
     """Whether the imaginary part is 0, for each element; always so where ``x`` is real.
 
@@ -96,7 +96,7 @@ def isreal(x: Tensor) -> Tensor:
     return equal(imag(x), 0)
 
 
-@op
+@op(elementwise=True)
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1 (for complex numbers ``x / abs(x)``) of each element.
 
@@ -112,7 +112,7 @@ def sign(x: Tensor) -> Tensor:
     return where(zero, 0.0, divide(x, abs(where(zero, 1.0, x))))
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def signbit(x: Tensor) -> Tensor:
     """Whether the sign bit is set, for each element: of negative numbers and of -0.0.
 

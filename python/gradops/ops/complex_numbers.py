@@ -25,7 +25,7 @@ def _check_pairs(op, x) -> None:
         raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {{x}}.", argument="x", x=_checks.describe(x))
 
 
-@op(check=_check_pairs)
+@op(check=_check_pairs, linear=("x",))
 def view_as_complex(x: Tensor) -> Tensor:
     """Complex numbers of pairs of real ones.
 
@@ -46,7 +46,7 @@ def view_as_complex(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(linear=("x",))
 def view_as_real(x: Tensor) -> Tensor:
     """Real and imaginary parts of complex numbers, as pairs.
 
@@ -63,7 +63,7 @@ def view_as_real(x: Tensor) -> Tensor:
     return stack([real(x), imag(x)], -1)
 
 
-@op
+@op(elementwise=True)
 def polar(abs_: Operand, angle: Operand) -> Tensor:
     """Complex numbers of absolute value and angle: ``abs_ * (cos(angle) + i sin(angle))``.
 

@@ -55,7 +55,7 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
     return x if dtype is None else cast(x, dtype)
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def cast(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in another dtype. Complex to real keeps the real part.
 
@@ -78,7 +78,7 @@ def convert_to_numpy(x: Tensor):
     return backends.of(x).to_numpy(x)
 
 
-@op
+@op(linear=("x",), elementwise=True, moves=True)
 def copy(x: Tensor) -> Tensor:
     """A copy of ``x`` that shares no memory with it.
 

@@ -19,7 +19,7 @@ from .properties import shape
 from .shaping import reshape
 
 
-@op(public=False)
+@op(public=False, multilinear=("inputs", "kernel"))
 def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, groups, channels_first) -> Tensor:
     """The convolution of inputs with a kernel of shape ``(*window, channels / groups, filters)``.
 
@@ -29,7 +29,7 @@ def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, g
     ...
 
 
-@op(public=False)
+@op(public=False, multilinear=("outputs", "kernel"))
 def conv_to_inputs(
     outputs: Tensor, kernel: Tensor, sizes, strides, padding, dilation, groups, channels_first
 ) -> Tensor:
@@ -41,7 +41,7 @@ def conv_to_inputs(
     ...
 
 
-@op(public=False)
+@op(public=False, multilinear=("inputs", "outputs"))
 def conv_to_kernel(
     inputs: Tensor, outputs: Tensor, sizes, strides, padding, dilation, groups, channels_first
 ) -> Tensor:

@@ -41,7 +41,7 @@ def _fits(op, x, fill_value, dtype):
         check_fits(op.name, fill_value, canonical(dtype), "fill_value")
 
 
-@op(check=_fits)
+@op(check=_fits, linear=("fill_value",))
 def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor:
     """A tensor of ``fill_value``, in its dtype unless ``dtype`` is given.
 

@@ -19,7 +19,7 @@ def _check_matrices(op, x, *rest) -> None:
     check_rank(op.name, x, 2)
 
 
-@op(check=_check_matrices)
+@op(check=_check_matrices, moves=True)
 def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The ``offset``-th diagonal over two dimensions, in a new last dimension.
 
@@ -51,7 +51,7 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
     return take(flat, start + (columns + 1) * np.arange(length), -1)
 
 
-@op
+@op(linear=("x",))
 def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
     """A square matrix with the elements of ``x``, flattened, on its ``k``-th diagonal and zeros elsewhere.
 
@@ -67,7 +67,7 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
     return pad(square, [(max(-k, 0), max(k, 0)), (0, 0)])
 
 
-@op
+@op(linear=("x",))
 def diag(x: Tensor, k: Integer = 0) -> Tensor:
     """The matrix with a vector on its ``k``-th diagonal, or the ``k``-th diagonal of a matrix.
 
@@ -80,7 +80,7 @@ def diag(x: Tensor, k: Integer = 0) -> Tensor:
     return diagflat(x, k) if check_rank("diag", x, (1, 2)) == 1 else diagonal(x, k)
 
 
-@op
+@op(linear=("x",))
 def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The sum of the ``offset``-th diagonal over two dimensions.
 
@@ -98,7 +98,7 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
     return reductions.sum(diagonal(x, offset, axis1, axis2), -1)
 
 
-@op(check=_check_matrices)
+@op(check=_check_matrices, linear=("x",))
 def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros above their ``k``-th diagonal.
 
@@ -111,7 +111,7 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
     return where(_below(x, integer("tril", k, "k")), x, False)
 
 
-@op(check=_check_matrices)
+@op(check=_check_matrices, linear=("x",))
 def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros below their ``k``-th diagonal.
 

@@ -10,7 +10,7 @@ from ._checks import check_real
 from ._dispatch import alias, op
 
 
-@op
+@op(elementwise=True)
 def exp(x: Tensor) -> Tensor:
     """Exponential of each element.
 
@@ -32,7 +32,7 @@ def exp(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def exp2(x: Tensor) -> Tensor:
     """Two to the power of of each element.
 
@@ -45,7 +45,7 @@ def exp2(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def expm1(x: Tensor) -> Tensor:
     """``exp(x) - 1``, accurate near 0, of each element.
 
@@ -58,7 +58,7 @@ def expm1(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def log(x: Tensor) -> Tensor:
     """Natural logarithm of each element.
 
@@ -71,7 +71,7 @@ def log(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def log2(x: Tensor) -> Tensor:
     """Logarithm to base 2 of each element.
 
@@ -84,7 +84,7 @@ def log2(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def log10(x: Tensor) -> Tensor:
     """Logarithm to base 10 of each element.
 
@@ -97,7 +97,7 @@ def log10(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def log1p(x: Tensor) -> Tensor:
     """``log(1 + x)``, accurate near 0, of each element.
 
@@ -110,7 +110,7 @@ def log1p(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def sqrt(x: Tensor) -> Tensor:
     """Square root of each element.
 
@@ -123,7 +123,7 @@ def sqrt(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def sin(x: Tensor) -> Tensor:
     """Sine of each element.
 
@@ -136,7 +136,7 @@ def sin(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def cos(x: Tensor) -> Tensor:
     """Cosine of each element.
 
@@ -149,7 +149,7 @@ def cos(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def tan(x: Tensor) -> Tensor:
     """Tangent of each element.
 
@@ -162,7 +162,7 @@ def tan(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arcsin(x: Tensor) -> Tensor:
     """Inverse sine of each element.
 
@@ -175,7 +175,7 @@ def arcsin(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arccos(x: Tensor) -> Tensor:
     """Inverse cosine of each element.
 
@@ -188,7 +188,7 @@ def arccos(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arctan(x: Tensor) -> Tensor:
     """Inverse tangent of each element.
 
@@ -201,7 +201,7 @@ def arctan(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def sinh(x: Tensor) -> Tensor:
     """Hyperbolic sine of each element.
 
@@ -214,7 +214,7 @@ def sinh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def cosh(x: Tensor) -> Tensor:
     """Hyperbolic cosine of each element.
 
@@ -227,7 +227,7 @@ def cosh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def tanh(x: Tensor) -> Tensor:
     """Hyperbolic tangent of each element.
 
@@ -240,7 +240,7 @@ def tanh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arcsinh(x: Tensor) -> Tensor:
     """Inverse hyperbolic sine of each element.
 
@@ -253,7 +253,7 @@ def arcsinh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arccosh(x: Tensor) -> Tensor:
     """Inverse hyperbolic cosine of each element.
 
@@ -266,7 +266,7 @@ def arccosh(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def arctanh(x: Tensor) -> Tensor:
     """Inverse hyperbolic tangent of each element.
 
@@ -279,7 +279,7 @@ def arctanh(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def erf(x: Tensor) -> Tensor:
     """Error function of each element.
 
@@ -292,7 +292,7 @@ def erf(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def reciprocal(x: Tensor) -> Tensor:
     """``1 / x`` of each element.
 
@@ -305,7 +305,7 @@ def reciprocal(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def negative(x: Tensor) -> Tensor:
     """The negative of each element.
 
@@ -318,7 +318,7 @@ def negative(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def abs(x: Tensor) -> Tensor:
     """Absolute value (for complex numbers the modulus) of each element.
 
@@ -343,7 +343,7 @@ def abs(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def square(x: Tensor) -> Tensor:
     """The square of each element.
 
@@ -356,7 +356,7 @@ def square(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def conj(x: Tensor) -> Tensor:
     """Complex conjugate of each element.
 
@@ -369,7 +369,7 @@ def conj(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def real(x: Tensor) -> Tensor:
     """Real part of each element.
 
@@ -382,7 +382,7 @@ def real(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def imag(x: Tensor) -> Tensor:
     """Imaginary part of each element.
 
@@ -395,13 +395,13 @@ def imag(x: Tensor) -> Tensor:
     ...
 
 
-@op(public=False)
+@op(public=False, elementwise=True)
 def real_sign(x: Tensor) -> Tensor:
     """-1, 0 or 1 of each real element; its gradient is 0."""
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above of each element.
 
@@ -414,7 +414,7 @@ def floor(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below of each element.
 
@@ -427,7 +427,7 @@ def ceil(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def trunc(x: Tensor) -> Tensor:
     """The whole part of each element.
 
@@ -440,7 +440,7 @@ def trunc(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     """Each element rounded to ``decimals`` places, halves to even.
 
@@ -453,7 +453,7 @@ def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def angle(x: Tensor) -> Tensor:
     """The argument of each complex element, in radians; 0 or pi for real ones.
 
@@ -466,7 +466,7 @@ def angle(x: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x1", "x2"))
 def add(x1: Operand, x2: Operand) -> Tensor:
     """Sum, elementwise.
 
@@ -482,7 +482,7 @@ def add(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x1", "x2"))
 def subtract(x1: Operand, x2: Operand) -> Tensor:
     """Difference, elementwise.
 
@@ -499,7 +499,7 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, multilinear=("x1", "x2"))
 def multiply(x1: Operand, x2: Operand) -> Tensor:
     """Product, elementwise.
 
@@ -515,7 +515,7 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True, linear=("x1",))
 def divide(x1: Operand, x2: Operand) -> Tensor:
     """True quotient; integers give ``floatx``, elementwise.
 
@@ -531,7 +531,7 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 def power(x1: Operand, x2: Operand) -> Tensor:
     """``x1`` to the power of ``x2``, elementwise.
 
@@ -549,7 +549,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def mod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x2``, elementwise.
 
@@ -566,7 +566,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def maximum(x1: Operand, x2: Operand) -> Tensor:
     """The larger, elementwise.
 
@@ -582,7 +582,7 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
     """The smaller, elementwise.
 
@@ -598,7 +598,7 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def arctan2(x1: Operand, x2: Operand) -> Tensor:
     """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
 
@@ -614,7 +614,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """The largest whole number not above ``x1 / x2``, elementwise.
 
@@ -631,7 +631,7 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 == x2``, elementwise.
 
@@ -644,7 +644,7 @@ def equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def not_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 != x2``, elementwise.
 
@@ -657,7 +657,7 @@ def not_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def less(x1: Operand, x2: Operand) -> Tensor:
     """``x1 < x2``, elementwise.
 
@@ -670,7 +670,7 @@ def less(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def less_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 <= x2``, elementwise.
 
@@ -683,7 +683,7 @@ def less_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def greater(x1: Operand, x2: Operand) -> Tensor:
     """``x1 > x2``, elementwise.
 
@@ -696,7 +696,7 @@ def greater(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, elementwise=True)
 def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     """``x1 >= x2``, elementwise.
 
@@ -709,7 +709,7 @@ def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical and of truth values (not 0), elementwise.
 
@@ -722,7 +722,7 @@ def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical or of truth values (not 0), elementwise.
 
@@ -735,7 +735,7 @@ def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical xor of truth values (not 0), elementwise.
 
@@ -748,7 +748,7 @@ def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def logical_not(x: Tensor) -> Tensor:
     """Whether each element is 0 or False.
 
@@ -758,7 +758,7 @@ def logical_not(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def isnan(x: Tensor) -> Tensor:
     """Whether it is NaN, for each element.
 
@@ -768,7 +768,7 @@ def isnan(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def isfinite(x: Tensor) -> Tensor:
     """Whether it is neither infinite nor NaN, for each element.
 
@@ -778,7 +778,7 @@ def isfinite(x: Tensor) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, elementwise=True)
 def isinf(x: Tensor) -> Tensor:
     """Whether it is infinite, for each element.
 

@@ -22,7 +22,7 @@ from .properties import is_empty
 from .shaping import broadcast_to, expand_dims, reshape
 
 
-@op
+@op(moves=True)
 def tile(x: Tensor, repeats: Integers) -> Tensor:
     """``x`` laid side by side with itself, ``repeats`` times along each dimension.
 
@@ -56,7 +56,7 @@ def _copies(repeats) -> list[int]:
     return counts
 
 
-@op
+@op(moves=True)
 def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     """``x`` with each element along an axis repeated in place; of the flattened tensor without one.
 

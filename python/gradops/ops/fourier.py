@@ -83,7 +83,7 @@ def _transformed(x, dimensions: int, inverse: bool):
     return parts_of(y, half_of(x)) if _is_pair(x) else y
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Tensor:
     """Discrete Fourier transform of a complex tensor: what :func:`fft` and its family are made of.
 
@@ -100,7 +100,7 @@ def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Te
     ...
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     """The half spectrum of a real tensor as a complex tensor: what :func:`rfft` is made of.
 
@@ -116,7 +116,7 @@ def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     ...
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def irfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     """The real signal of a complex half spectrum: what :func:`irfft` is made of.
 

@@ -25,7 +25,7 @@ RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
 """Ops whose results are positions (``where`` without ``x1`` and ``x2``): 1-based in R."""
 
 
-@op
+@op(moves=True)
 def get_item(x: Tensor, key) -> Tensor:
     """``x[key]`` with NumPy's meaning: ints, slices, ``None``, ``...``, bool masks and integer tensors.
 
@@ -38,7 +38,7 @@ def get_item(x: Tensor, key) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
     """Elements of ``x`` at positions along an axis; of the flattened tensor without one.
 
@@ -72,7 +72,7 @@ def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
     """Elements of ``x`` at positions along an axis, other positions for each line along it.
 
@@ -113,7 +113,7 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
     return take(reshape(x, (-1,)), flat, 0)
 
 
-@op
+@op(linear=("x1", "x2"))
 def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = None):
     """``x1`` where ``condition`` is true and ``x2`` elsewhere; without both, the positions of true elements.
 
@@ -171,7 +171,7 @@ def _fits(op, x, key, updates):
     check_fits(op.name, updates, dtype_of(x), "updates")
 
 
-@op(public=False, check=_fits)
+@op(public=False, check=_fits, linear=("x", "updates"))
 def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` added at ``key`` (as of :func:`get_item`); repeated positions add up.
 
@@ -184,7 +184,7 @@ def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
     ...
 
 
-@op(public=False, check=_fits)
+@op(public=False, check=_fits, linear=("x", "updates"))
 def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
     """``x`` with ``updates`` at ``key`` (as of :func:`get_item`), in ``x``'s dtype; of a position's several the last.
 

@@ -12,7 +12,7 @@ from .properties import fits
 from .shaping import expand_dims, ravel, reshape
 
 
-@op
+@op(linear=("xs",))
 def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
     """Tensors joined along an existing dimension, in their promoted dtype.
 
@@ -38,7 +38,7 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
     ...
 
 
-@op
+@op(linear=("x",))
 def stack(x: Tensors, axis: Axis = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension, in their promoted dtype.
 
@@ -63,7 +63,7 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
     """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
 
@@ -156,7 +156,7 @@ def _check_unstack(op, x, num, axis) -> None:
         raise ArgumentError(f"`{op.name}`: `num` must be {size}, the size of the dimension; got {num}.", argument="num")
 
 
-@op(check=_check_unstack)
+@op(check=_check_unstack, moves=True)
 def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
     """``x`` taken apart along a dimension.
 
@@ -176,7 +176,7 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
     ...
 
 
-@op
+@op(moves=True)
 def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
     """As :func:`split`, but sections need not divide the dimension: the first ones are one longer then.
 
@@ -209,7 +209,7 @@ def _split_along(op: str, x, indices_or_sections, axis: int, rank: int) -> list:
     return split(x, indices_or_sections, axis)
 
 
-@op
+@op(moves=True)
 def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into columns: along the second dimension, a vector along its only one. See :func:`split`.
 
@@ -223,7 +223,7 @@ def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
     return _split_along("hsplit", x, indices_or_sections, 0 if len(x.shape) == 1 else 1, 1)
 
 
-@op
+@op(moves=True)
 def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into rows: along the first of at least two dimensions. See :func:`split`.
 
@@ -237,7 +237,7 @@ def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
     return _split_along("vsplit", x, indices_or_sections, 0, 2)
 
 
-@op
+@op(moves=True)
 def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut along the third of at least three dimensions. See :func:`split`.
 

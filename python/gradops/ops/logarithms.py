@@ -13,7 +13,7 @@ from .elementwise import add, equal, greater_equal, isinf, logical_and, multiply
 from .indexing import where
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
@@ -36,7 +36,7 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     return add(high, softplus(where(infinite, 0.0, subtract(low, high))))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
     """``log2(2**x1 + 2**x2)`` without overflow, elementwise.
 

@@ -57,7 +57,7 @@ def _log_probabilities(output, from_logits, axis):
     return log(_kept_inside(divide(output, sum(output, axis, True))))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = False) -> Tensor:
     """``-target * log(p) - (1 - target) * log(1 - p)`` of each element.
 

@@ -23,7 +23,7 @@ def _without(x, value):
     return where(isnan(x), value, x) if dtypes.is_floating(dtype(x)) else x
 
 
-@op
+@op(reduces=True)
 def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes of the elements that are not NaN; 0 where all are.
 
@@ -39,7 +39,7 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return sum(_without(x, 0), axis, keepdims)
 
 
-@op
+@op(reduces=True)
 def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Product over axes of the elements that are not NaN; 1 where all are.
 
@@ -91,7 +91,7 @@ def _count(x, axis, keepdims):
     return sum(logical_not(isnan(x)), axis, keepdims)
 
 
-@op
+@op(reduces=True)
 def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Mean over axes of the elements that are not NaN; NaN where all are.
 
@@ -108,7 +108,7 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return rounded(divide(nansum(x, axis, keepdims), _count(x, axis, keepdims)), narrow)
 
 
-@op
+@op(reduces=True)
 def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Variance over axes of the elements that are not NaN (divided by their number); NaN where all are.
 
@@ -127,7 +127,7 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return rounded(divide(sum(squares, axis, keepdims), _count(x, axis, keepdims)), narrow)
 
 
-@op
+@op(reduces=True)
 def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Standard deviation over axes of the elements that are not NaN; NaN where all are.
 
@@ -150,7 +150,7 @@ def _extreme(reduce, x, axis, keepdims, worst):
     return where(all(missing, axis, keepdims), math.nan, reduce(where(missing, worst, x), axis, keepdims))
 
 
-@op(check=check_real)
+@op(check=check_real, reduces=True)
 def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Largest element over axes that is not NaN; NaN where all are.
 
@@ -167,7 +167,7 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return _extreme(max, x, axis, keepdims, -math.inf)
 
 
-@op(check=check_real)
+@op(check=check_real, reduces=True)
 def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Smallest element over axes that is not NaN; NaN where all are.
 

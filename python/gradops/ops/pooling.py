@@ -69,7 +69,7 @@ def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
     return np.where(outside, -1, flat)
 
 
-@op(public=False)
+@op(public=False, linear=("x",))
 def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     """The sum of each window.
 
@@ -79,7 +79,7 @@ def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
     ...
 
 
-@op(public=False)
+@op(public=False, linear=("y",))
 def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) -> Tensor:
     """Each element of ``y`` added to all of its window, in zeros of spatial ``sizes``.
 

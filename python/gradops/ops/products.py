@@ -13,7 +13,7 @@ from .properties import fits
 from .shaping import reshape, transpose
 
 
-@op
+@op(multilinear=("x1", "x2"))
 def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     """Matrix product over the last two dimensions, broadcasting the others; vectors count as row or column.
 
@@ -40,7 +40,7 @@ def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     ...
 
 
-@op
+@op(multilinear=("x1", "x2"))
 def dot(x1: Tensor, x2: Tensor) -> Tensor:
     """Product over the last dimension of ``x1`` and the last but one of ``x2``, as ``numpy.dot``.
 
@@ -73,7 +73,7 @@ def _paired(op, x1, x2, axes) -> None:
         )
 
 
-@op(check=_paired)
+@op(check=_paired, multilinear=("x1", "x2"))
 def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
     """Sum of products over several dimensions: the last ``axes`` of ``x1`` with the first of ``x2``, or two lists.
 
@@ -87,7 +87,7 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
     ...
 
 
-@op
+@op(multilinear=("x1", "x2"))
 def outer(x1: Tensor, x2: Tensor) -> Tensor:
     """Matrix of all products of the elements of two tensors, flattened.
 
@@ -97,7 +97,7 @@ def outer(x1: Tensor, x2: Tensor) -> Tensor:
     return multiply(reshape(x1, (-1, 1)), reshape(x2, (1, -1)))
 
 
-@op(name="einsum")
+@op(name="einsum", multilinear=("operands",))
 def _einsum(subscripts: str, operands: Tensors) -> Tensor: ...
 
 
@@ -144,7 +144,7 @@ def _same_last(op, x1, x2) -> None:
         )
 
 
-@op(check=_same_last)
+@op(check=_same_last, multilinear=("x1", "x2"))
 def inner(x1: Tensor, x2: Tensor) -> Tensor:
     """Sums of products over the last dimensions of two tensors, all pairs of the others; 0-d ones multiply.
 
@@ -173,7 +173,7 @@ def _same_size(op, x1, x2) -> None:
         )
 
 
-@op(check=_same_size)
+@op(check=_same_size, multilinear=("x1", "x2"))
 def vdot(x1: Tensor, x2: Tensor) -> Tensor:
     """Sum of products of all elements of two tensors, those of ``x1`` conjugated.
 
@@ -189,7 +189,7 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
     return matmul(conj(reshape(x1, (-1,))), reshape(x2, (-1,)))
 
 
-@op
+@op(multilinear=("x1", "x2"))
 def kron(x1: Tensor, x2: Tensor) -> Tensor:
     """Kronecker product: each element of ``x1`` replaced by itself times ``x2``.
 
@@ -216,7 +216,7 @@ def _check_cross(op, x1, x2, axisa, axisb, axisc, axis) -> None:
             raise ShapeError(f"`{op.name}`: vectors have 2 or 3 elements; `{name}` has {length}.", argument=name)
 
 
-@op(check=_check_cross)
+@op(check=_check_cross, multilinear=("x1", "x2"))
 def cross(
     x1: Tensor, x2: Tensor, axisa: Axis = -1, axisb: Axis = -1, axisc: Axis = -1, axis: Axis | None = None
 ) -> Tensor:

@@ -128,7 +128,7 @@ def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int
     return sizes, filler
 
 
-@op(name="rearrange")
+@op(name="rearrange", linear=("tensor",))
 def _rearrange(tensor: Tensor, pattern: str, axes_lengths) -> Tensor:
     left, right = _parse(pattern)
     names = {name for group in left for name in group}

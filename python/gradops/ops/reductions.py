@@ -21,7 +21,7 @@ from .shaping import reshape, transpose
 RETURNS_POSITIONS = ("argmax", "argmin")
 
 
-@op
+@op(reduces=True, linear=("x",))
 def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes.
 
@@ -51,7 +51,7 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op
+@op(reduces=True, linear=("x",))
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Mean over axes.
 
@@ -77,7 +77,7 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op
+@op(reduces=True)
 def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
     """Product over axes.
 
@@ -127,7 +127,7 @@ def _tree_product(x, axis):
     return x if spare is None else multiply(x, spare)
 
 
-@op(check=check_real)
+@op(check=check_real, reduces=True)
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
 
@@ -159,7 +159,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, reduces=True)
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
 
@@ -179,7 +179,7 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, reduces=True)
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over axes are true (not 0).
 
@@ -192,7 +192,7 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False)
+@op(differentiable=False, reduces=True)
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether any element over axes is true (not 0).
 
@@ -205,7 +205,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, reduces=True)
 def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the largest element along an axis, the first at a tie; of the flattened tensor without one.
 
@@ -219,7 +219,7 @@ def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-@op(differentiable=False, check=check_real)
+@op(differentiable=False, check=check_real, reduces=True)
 def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
     """Position of the smallest element along an axis, the first at a tie; of the flattened tensor without one.
 
@@ -233,7 +233,7 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-@op
+@op(reduces=True)
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """``log(sum(exp(x)))`` over axes, without overflow.
 
@@ -264,7 +264,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     ...
 
 
-@op
+@op(linear=("x",))
 def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis; of the flattened tensor without one.
 
@@ -312,7 +312,7 @@ def wide(x):
     return x if dtypes.is_floating(name) or dtypes.bits(name) == 64 else cast(x, "int64")
 
 
-@op
+@op(reduces=True)
 def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Largest element over axes, as :func:`max`.
 
@@ -329,7 +329,7 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return max(x, axis, keepdims)
 
 
-@op
+@op(reduces=True)
 def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Smallest element over axes, as :func:`min`.
 
@@ -346,7 +346,7 @@ def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return min(x, axis, keepdims)
 
 
-@op(check=check_real)
+@op(check=check_real, reduces=True)
 def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The range, largest minus smallest element, over axes.
 
@@ -363,7 +363,7 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
-@op(differentiable=False)
+@op(differentiable=False, reduces=True)
 def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
     """How many elements over axes are not 0.
 
@@ -376,7 +376,7 @@ def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
     return sum(not_equal(x, 0), axis)
 
 
-@op
+@op(reduces=True)
 @in_single
 def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
@@ -394,7 +394,7 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
 
 
-@op
+@op(reduces=True)
 @in_single
 def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Standard deviation over axes, the square root of :func:`var`.
@@ -417,7 +417,7 @@ def safe_sqrt(x):
     return where(zero, 0, sqrt(where(zero, 1, x)))
 
 
-@op
+@op(linear=("a",))
 def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
     """Differences of neighbours along an axis, ``n`` times over.
 

@@ -297,7 +297,7 @@ def _kept(data, segment_ids, count: int) -> tuple:
     return data, values.astype(np.int64), count
 
 
-@op(check=_segments)
+@op(check=_segments, linear=("data",))
 def segment_sum(
     data: Tensor, segment_ids: Indices, num_segments: Integer | None = None, sorted: bool = False
 ) -> Tensor:

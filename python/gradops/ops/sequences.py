@@ -42,7 +42,7 @@ def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
     check_length(op.name, sequence_stride, "sequence_stride")
 
 
-@op(check=_check_sequences)
+@op(check=_check_sequences, linear=("x",))
 def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Integer) -> Tensor:
     """Sequences of one length along the last dimension, each ``sequence_stride`` after the one before.
 
@@ -66,7 +66,7 @@ def _check_overlap(op, x, sequence_stride) -> None:
     check_length(op.name, sequence_stride, "sequence_stride")
 
 
-@op(public=False, check=_check_overlap)
+@op(public=False, check=_check_overlap, linear=("x",))
 def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
     """Sequences laid out ``sequence_stride`` apart and added up: the transpose of :func:`extract_sequences`.
 

@@ -12,7 +12,7 @@ from .conversion import dtype as dtype_of
 from .conversion import shape
 
 
-@op
+@op(moves=True)
 def reshape(x: Tensor, newshape: Shape) -> Tensor:
     """``x``'s elements in row-major order, in another shape; one size may be -1.
 
@@ -25,7 +25,7 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def transpose(x: Tensor, axes: Axes = None) -> Tensor:
     """``x`` with its dimensions in the order ``axes``; reversed without.
 
@@ -38,7 +38,7 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
     """``x`` with two dimensions exchanged.
 
@@ -55,7 +55,7 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
     return transpose(x, order)
 
 
-@op
+@op(moves=True)
 def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     """``x`` with dimensions moved to other places, the rest in their order.
 
@@ -81,7 +81,7 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     return transpose(x, order)
 
 
-@op
+@op(moves=True)
 def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     """``x`` with dimensions of size 1 inserted at ``axis``.
 
@@ -94,7 +94,7 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` without its dimensions of size 1, or without those in ``axis``.
 
@@ -108,7 +108,7 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
     """``x`` repeated along its missing and size-1 dimensions to ``shape``.
 
@@ -121,7 +121,7 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def flip(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` with the order of elements reversed along ``axis``; along all without.
 
@@ -134,7 +134,7 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
     """``x`` with elements moved ``shift`` places along ``axis``, around the end; flattened without.
 
@@ -147,7 +147,7 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
     ...
 
 
-@op
+@op(moves=True)
 def fliplr(x: Tensor) -> Tensor:
     """``x`` with its second dimension reversed: a matrix mirrored left to right.
 
@@ -161,7 +161,7 @@ def fliplr(x: Tensor) -> Tensor:
     return flip(x, 1)
 
 
-@op
+@op(moves=True)
 def flipud(x: Tensor) -> Tensor:
     """``x`` with its first dimension reversed: a matrix mirrored upside down.
 
@@ -175,7 +175,7 @@ def flipud(x: Tensor) -> Tensor:
     return flip(x, 0)
 
 
-@op
+@op(moves=True)
 def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
     """``array`` turned ``k`` times by 90 degrees, in the plane and direction from the first to the second axis.
 
@@ -200,7 +200,7 @@ def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
     return flip(swapaxes(array, first, second), second)
 
 
-@op
+@op(moves=True)
 def ravel(x: Tensor) -> Tensor:
     """``x``'s elements in row-major order, as a vector.
 

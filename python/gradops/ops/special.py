@@ -18,7 +18,7 @@ from .elementwise import abs, divide, less, multiply, negative, power, reciproca
 from .indexing import where
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def cbrt(x: Tensor) -> Tensor:
     """Cube root of each element, real for negative ones too.
 
@@ -37,7 +37,7 @@ def cbrt(x: Tensor) -> Tensor:
     return where(below, negative(root), root)
 
 
-@op
+@op(elementwise=True)
 def rsqrt(x: Tensor) -> Tensor:
     """``1 / sqrt(x)`` of each element.
 
@@ -50,7 +50,7 @@ def rsqrt(x: Tensor) -> Tensor:
     return reciprocal(sqrt(x))
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees to radians.
 
@@ -63,7 +63,7 @@ def deg2rad(x: Tensor) -> Tensor:
     return multiply(x, math.pi / 180)
 
 
-@op
+@op(elementwise=True, linear=("x",))
 def rad2deg(x: Tensor) -> Tensor:
     """Radians to degrees.
 
@@ -76,7 +76,7 @@ def rad2deg(x: Tensor) -> Tensor:
     return multiply(x, 180 / math.pi)
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def erfc(x: Tensor) -> Tensor:
     """``1 - erf(x)`` of each element, accurate where it is small.
 
@@ -89,7 +89,7 @@ def erfc(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def erfinv(x: Tensor) -> Tensor:
     """The inverse of ``erf`` at each element.
 
@@ -102,7 +102,7 @@ def erfinv(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def i0(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 0, of each element.
 
@@ -115,7 +115,7 @@ def i0(x: Tensor) -> Tensor:
     ...
 
 
-@op(public=False, check=check_real)
+@op(public=False, check=check_real, elementwise=True)
 def i1(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 1, of each element.
 
@@ -135,7 +135,7 @@ def i1_over_x(x):
     return where(near, power_series(square(where(near, x, 0.0)), I1_OVER_X), divide(i1(far), far))
 
 
-@op(public=False, check=check_real)
+@op(public=False, check=check_real, elementwise=True)
 def lgamma(x: Tensor) -> Tensor:
     """Logarithm of the absolute value of the gamma function at each element.
 
@@ -154,7 +154,7 @@ def _check_order(op, x, n=0):
         raise ArgumentError(f"`{op.name}`: `n` must be at least 0; got {n}.", argument="n")
 
 
-@op(public=False, check=_check_order)
+@op(public=False, check=_check_order, elementwise=True)
 def polygamma(x: Tensor, n: int = 0) -> Tensor:
     """Derivative ``n`` of the digamma function, itself the derivative of ``lgamma``, at each element.
 
@@ -170,7 +170,7 @@ def polygamma(x: Tensor, n: int = 0) -> Tensor:
     ...
 
 
-@op
+@op(elementwise=True)
 @in_single
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
@@ -188,7 +188,7 @@ def sinc(x: Tensor) -> Tensor:
     return where(near, series, divide(sin(far), far))
 
 
-@op(check=check_real)
+@op(check=check_real, elementwise=True)
 def hypot(x1: Operand, x2: Operand) -> Tensor:
     """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.
 
@@ -210,7 +210,7 @@ def _whole_exponent(op, x1, x2):
     check_kind(op.name, x2, (0, 1), "of whole numbers", "x2")
 
 
-@op(check=_whole_exponent)
+@op(check=_whole_exponent, elementwise=True, linear=("x1",))
 def ldexp(x1: Operand, x2: Tensor) -> Tensor:
     """``x1 * 2**x2`` for whole ``x2``, elementwise.
 

@@ -143,7 +143,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
     return counts if values is not None else split(counts, [minlength], -1)[0]
 
 
-@op(public=False, differentiable=False)
+@op(public=False, differentiable=False, elementwise=True)
 def countable(x: Tensor, length: Integer) -> Tensor:
     """``x``, and ``length`` for what a count of ``length`` numbers has no place for."""
     return where(logical_and(greater_equal(x, 0), less(x, length)), x, length)
@@ -246,7 +246,7 @@ def _turned(x):
     return transpose(x, (1, 0))
 
 
-@op(public=False, name="sliding_product")
+@op(public=False, name="sliding_product", multilinear=("x", "window"))
 def sliding_product(x: Tensor, window: Tensor) -> Tensor:
     """Sums of products of a window with each stretch of a vector: ``y[i] = sum(x[i:i + m] * window)``.
 
@@ -304,7 +304,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     return sliding_product(padded, conj(x2) if is_complex(x2) else x2)
 
 
-@op
+@op(linear=("y",))
 def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
     """The integral along an axis by the trapezoidal rule.
 

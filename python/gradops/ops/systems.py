@@ -60,7 +60,7 @@ def expm(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_square_system)
+@op(check=check_square_system, linear=("b",))
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """Solution ``x`` of ``a @ x = b``.
 
@@ -99,7 +99,7 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_square_system)
+@op(check=check_square_system, linear=("b",))
 def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
     """Solution ``x`` of ``a @ x = b`` for triangular ``a``; the other triangle is not read.
 

@@ -77,6 +77,12 @@ CASES = [
             lambda x, dtype: x.view(dtype),
             label=f"{start}-{to}",
         )
-        for start, to in [("float64", "int64"), ("float32", "uint8"), ("uint8", "int32"), ("float64", "float64")]
+        for start, to in [
+            ("float64", "int64"),
+            ("float64", "float32"),
+            ("float32", "uint8"),
+            ("uint8", "int32"),
+            ("float64", "float64"),
+        ]
     ),
 ]

@@ -9,24 +9,10 @@ from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.bodies import data_of
 from ...jit.guards import made_by
+from ...ops._dispatch import registry
 from . import values
 
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
-_MOVES = frozenset(
-    (
-        "get_item",
-        "take",
-        "reshape",
-        "broadcast_to",
-        "transpose",
-        "squeeze",
-        "expand_dims",
-        "tile",
-        "repeat",
-        "flip",
-        "roll",
-    )
-)
 
 
 def decided(value, form: str):
@@ -148,9 +134,11 @@ def _missing(x: Traced) -> Traced | None:
         if all(y is None for y in found):
             return None
         return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
-    if name in _MOVES:
+    if name in registry and registry[name].facts.moves and isinstance(arguments[0], Traced):
         missing = _of(arguments[0])
-        return None if missing is None else getattr(ops, name)(missing, *arguments[1:])
+        moved = None if missing is None else registry[name].call(missing, *arguments[1:])
+        if not isinstance(moved, (list, tuple)):  # of several parts it is not known which one decides
+            return moved
     return _of_number(x)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...backends import _keys
+from ...ops._dispatch import registry
 from .code import BOOL, FLOATS, NotNative
 from .instructions import FUNCTIONS
 from .whole import WHOLES
@@ -187,40 +187,20 @@ def move(name: str):
     return register
 
 
-def _moved(name: str, function: Callable) -> None:
-    """An op whose result has elements of its first argument: NumPy moves the cells as it would move the elements."""
-
-    def rule(lowering: Lowering, step, x, *arguments):
-        return function(lowering.array(x), *lowering.constants(arguments))
-
-    MOVES.add(name)
-    RULES[name] = rule
+def _moved(lowering: Lowering, step, x, *arguments):
+    """NumPy moves the cells as it would move the elements."""
+    return step.kernel(lowering.array(x), *lowering.constants(arguments))
 
 
-_moved("reshape", lambda x, newshape: x.reshape(newshape))
-_moved("transpose", lambda x, axes=None: x.transpose(axes))
-_moved("swapaxes", lambda x, axis1, axis2: x.swapaxes(axis1, axis2))
-_moved("expand_dims", np.expand_dims)
-_moved("squeeze", np.squeeze)
-_moved("broadcast_to", np.broadcast_to)
-_moved("flip", np.flip)
-_moved("diagonal", np.diagonal)
-_moved("copy", lambda x: x)
-_moved("real", lambda x: x)
-_moved("conj", lambda x: x)
+def _as_it_is(lowering: Lowering, step, x):
+    return lowering.array(x)
 
 
-@move("unstack")
-def _unstack(lowering: Lowering, step, x, num=None, axis=0):
-    return list(np.moveaxis(lowering.array(x), axis, 0))
-
-
-@move("split")
-def _split(lowering: Lowering, step, x, indices_or_sections, axis=0):
-    cells = lowering.array(x)
-    if not isinstance(indices_or_sections, int):
-        indices_or_sections = _keys.cuts(indices_or_sections, cells.shape[axis])
-    return np.split(cells, indices_or_sections, axis)
+for _name, _entry in registry.items():
+    if _entry.facts.moves and _entry.name == _name:
+        move(_name)(_moved)
+for _name in ("copy", "real", "conj"):  # of real numbers
+    move(_name)(_as_it_is)
 
 
 @move("stack")

@@ -1,0 +1,34 @@
+"""What is true of an op, declared where the op is defined.
+
+Forward mode, batches, dependence, native code, labels of pandas and the tests are derived from it. The laws that each
+fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: what is declared holds,
+and what holds is declared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of an op.
+
+    Attributes:
+        elementwise: an element of the result depends on those at its place in the tensor arguments alone, which are
+            broadcast to each other. Other arguments are settings, the same for all elements.
+        moves: the elements of the result are elements of the first argument, at places that the other arguments give.
+        reduces: each element of the result combines the elements of the first argument along ``axis`` (all without).
+        linear: the arguments in which the op is linear over the real numbers, all of them together: of ``add(x1, x2)``
+            both, of ``divide(x1, x2)`` the first.
+        multilinear: the arguments in each of which alone it is linear, as in both of ``matmul(x1, x2)``.
+    """
+
+    elementwise: bool = False
+    moves: bool = False
+    reduces: bool = False
+    linear: tuple[str, ...] = ()
+    multilinear: tuple[str, ...] = ()
+
+
+FACTS = tuple(field.name for field in fields(Facts))
