@@ -215,7 +215,7 @@ test_each("variables of text", {
 test_each("gradcheck() shows both gradients, counts from 1, and checks the backend in use", {
   seen <- character()
   right <- function(x, y) {
-    seen <<- c(seen, setdiff(class(y), "gradops_tensor")[1])
+    seen <<- c(seen, py_to_r(reticulate::py_get_attr(reticulate::py_get_attr(y, "__class__"), "__module__"))) # not R's
     sum(exp(x) * y)
   }
   expect_true(gradcheck(right, list(0.1, matrix(c(1, 2, 3, 4), 2))))
