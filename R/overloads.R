@@ -8,7 +8,7 @@ overlay_functions <- function() {
     `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
     .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload,
-    `:` = colon_overload, .gradops_part = part_at, .gradops_element = element_at
+    `:` = colon_overload, .gradops_part = part_at, .gradops_element = item_at
   )
 }
 

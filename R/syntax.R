@@ -294,7 +294,7 @@ part_at <- function(x, i, j, ...) {
   indexed(x, sys.call(), parent.frame(), base::`[`)
 }
 
-element_at <- function(x, i, ...) {
+item_at <- function(x, i, ...) {
   if (nargs() > 2L) {
     indexed(x, sys.call(), parent.frame(), base::`[[`)
   } else if (is.environment(i) && !is.environment(x)) {
