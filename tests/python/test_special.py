@@ -67,18 +67,18 @@ def test_sinc_at_zero_to_second_order(backend):
 
 
 @pytest.mark.parametrize(
-    "f, at, expected",  # on the tape, PyTorch, JAX, TensorFlow
+    "f, at, numbers",  # the backends where the gradient is 0; elsewhere it is NaN
     [
-        (lambda v: ops.where(v > 0, ops.sqrt(v), 0.0), 0.0, [np.nan, np.nan, np.nan, 0]),
-        (lambda v: ops.arctan2(v, v), 0.0, [np.nan, 0, np.nan, np.nan]),
+        (lambda v: ops.where(v > 0, ops.sqrt(v), 0.0), 0.0, {"tensorflow"}),
+        (lambda v: ops.arctan2(v, v), 0.0, {"torch"}),
     ],
     ids=["where", "arctan2"],
 )
-def test_gradients_that_differ_between_backends(f, at, expected):
+def test_gradients_that_differ_between_backends(f, at, numbers):
     with np.errstate(all="ignore"):
         x = np.array([at])
         found = [numpy(gradops.grad(lambda v: ops.sum(f(v)))(tensors(x, b))).item() for b in BACKENDS]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, [0 if b in numbers else np.nan for b in BACKENDS])
 
 
 def test_second_derivatives_of_powers_of_0():

@@ -210,7 +210,7 @@ def test_a_recording_replays_without_a_model(tmp_path):
     assert [model("ä\nb", "s"), model("ä\nb", "s"), model("ä\nb")] == ["S|Ä\nB", "S|Ä\nB", "NONE|Ä\nB"]
     assert len(asked) == 2 and model.spent["remembered"] == 1
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert re.fullmatch(r"<lambda> at test_text_models.py:\d+(:\d+)?", rows[0].pop("model"))
+    assert re.fullmatch(r"<lambda> at test_text_models.py:\d+(:\d+)?:[0-9a-f]+", rows[0].pop("model"))
     assert rows[0] == {
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "ä\nb"}],
         "answer": "S|Ä\nB",

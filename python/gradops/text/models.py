@@ -6,6 +6,8 @@ import functools
 import inspect
 import os
 import re
+import types
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -207,6 +209,8 @@ def _name(function) -> str:
     where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     if hasattr(code, "co_positions"):  # from Python 3.11 on
         where += f":{next((column for _, _, column, _ in code.co_positions() if column), 0)}"
+    constants = [x for x in code.co_consts if not isinstance(x, types.CodeType)]
+    where += f":{zlib.crc32(repr((code.co_names, constants)).encode()):x}"  # a returned constant has no place in 3.12
     return f"<lambda> at {where}"
 
 
