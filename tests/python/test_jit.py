@@ -572,6 +572,28 @@ def test_values_of_constants_are_known(op, backend):
         np.testing.assert_allclose(numpy(got), numpy(want))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ops.get_item(x, ops.cast(ops.greater(x, 0.8), "int64")),
+        lambda x: ops.get_item(x, (ops.argsort(x),)),
+        lambda x: ops.take(x, ops.argsort(x)),
+        lambda x: ops.take_along_axis(x, ops.argsort(x), 0),
+        lambda x: ops.add_at(ops.square(x), ops.argsort(x), x),
+        lambda x: ops.set_at(ops.square(x), ops.argsort(x), x),
+    ],
+    ids=["get_item", "get_item of a tuple", "take", "take_along_axis", "add_at", "set_at"],
+)
+def test_positions_computed_from_what_is_differentiated(f, backend):
+    """One program holds for all of them."""
+    derivative = value_and_grad(lambda x: ops.sum(f(x) * ops.arange(1.0, 4.0)))
+    compiled = jit(derivative)
+    for values in (X, X[::-1].copy()):
+        for got, want in zip(compiled(on(backend, values)), derivative(on(backend, values))):
+            np.testing.assert_allclose(numpy(got), numpy(want))
+    assert " 1 program>" in repr(compiled)
+
+
 def test_results_that_are_no_tensors_of_the_backend(backend):
     constants = ops.ones((2,), dtype="float32"), np.arange(3.0)
     compiled = jit(lambda v: {"v": v * 2, "parts": [constants, None, ops.ones((2,))], "n": 2})

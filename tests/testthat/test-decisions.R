@@ -146,6 +146,25 @@ test_each("a program holds for what decides alone, not for the values", {
   }
 })
 
+test_each("a position made of truth values, or that is an argument, is computed by the program", {
+  for (at in list(function(v) 1L + all(v > 0), function(v) 1L + (v > 1), function(v) 2L - is.na(v[1]))) {
+    f <- function(v) sum(v[at(v)]^2)
+    on <- objective(f, jit = TRUE)
+    for (v in list(c(1.2, 0.5, 2), c(-1.2, 0.5, 2))) {
+      expect_equal(on$fn(v), f(v))
+      expect_equal(on$gr(v), replace(numeric(3), unique(at(v)), 2 * v[unique(at(v))] * tabulate(at(v))[unique(at(v))]))
+    }
+  }
+  calls <- reticulate::py_eval("[]", convert = FALSE)
+  element <- jit(function(x, i) {
+    calls$append(1L)
+    x[i]
+  })
+  numbers <- op_convert_to_tensor(c(0.5, 1.5, 2.5))
+  for (i in 1:3) expect_equal(as.double(element(numbers, op_convert_to_tensor(i))), i - 0.5)
+  expect_equal(reticulate::py_len(calls), 1L)
+})
+
 test_each("where nothing may be looked at, the error names what asks", {
   skip_if(backend == "numpy", "there it is compiled")
   for (name in c("order", "findInterval", "as.integer", "rep", "%in%", ":")) {

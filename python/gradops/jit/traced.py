@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import backends, ops
 from .._tree import items
+from ..autodiff import Variable
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _labels, numpy_functions, operators
@@ -130,6 +131,7 @@ def _recorded(name: str, kernel):
                 nested = True
         values: Any = arguments
         if nested:
+            arguments = _without_variables(arguments)
             found = [x for x in items(arguments) if isinstance(x, Traced)]
             if found:
                 program = found[0].program
@@ -204,6 +206,13 @@ def _current() -> Program:
     if writing is None:
         raise JitError("an array of a function that is no more traced was used.")
     return writing.program
+
+
+def _without_variables(value):
+    """Arguments with the data of variables: settings, as positions, may be computed from what is differentiated."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(map(_without_variables, value))
+    return value.data if isinstance(value, Variable) else value
 
 
 def _lifted(value, program: Program):
