@@ -33,7 +33,7 @@ share_operators <- function(...) {
 shared_operators <- new.env(parent = emptyenv())
 their_operators <- new.env(parent = emptyenv())
 
-shared_operator <- function(operator) {
+shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
     log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()

@@ -6,7 +6,7 @@
 #' search path, so that dplyr's stays what it is.)
 #'
 #' Time series, `ts`, are aligned by operators as in R, while a function is differentiated or compiled, and from R 4.3
-#' on anywhere: `y - phi * lag(y, -1)` is of the times that both have. What comes of a series keeps its time where it does
+#' on anywhere: `y - phi * lag(y, -1)` is of the times that both have. Results keep the time of a series where they do
 #' in R: in operators, mathematics, `ifelse()`, `pmax()`, densities, `filter()`, `x[i] <- value`, `lag()`, `window()`,
 #' `diff()`. To the `op_*()` functions a series is its values.
 #' @param z,x,y Tensors, or what R takes.

@@ -11,9 +11,9 @@
 #' Where R's data `y` have NA, arithmetic, mathematical functions, distributions and products of matrices in a function
 #' that is differentiated take those elements for missing, so `mean((y - b * x)^2, na.rm = TRUE)` has the derivatives of
 #' what is left; a result that is missing has missing ones. That ends where other functions take such a tensor as a
-#' whole, as `cumsum()` or `solve()`, and does not hold for [backward()] without a function, for NaN in tensors, as where
-#' `y` is an argument of what is compiled, nor for what becomes NaN of parameters: there a NaN that is left out later is
-#' 0 * NaN in the gradient, and [objective()] warns of it. Leave it out first: `keep <- !is.na(y)`, then
+#' whole, as `cumsum()` or `solve()`, and does not hold for [backward()] without a function, for NaN in tensors, as
+#' where `y` is an argument of what is compiled, nor for what becomes NaN of parameters: there a NaN that is left out
+#' later is 0 * NaN in the gradient, and [objective()] warns of it. Leave it out first: `keep <- !is.na(y)`, then
 #' `mean((y[keep] - b * x[keep])^2)`.
 #' @param x,y Tensors, variables, R's vectors or matrices.
 #' @param w Weights, as many as elements.

@@ -41,16 +41,15 @@ op_subset <- function(x, ..., drop = TRUE) {
 #' @export
 op_subset_set <- `op_subset<-`
 
-subset_tensor <- function(x, ..., drop = TRUE) {
+subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The quick ways stand before the others.
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
   }
   if (!is.null(state$missing) && is_marked(x)) {
-    plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
-    missing <- missing_in(x)
-    if (plain && !is_any_tensor(missing)) {
-      return(marked(.subset2(x, "gradops_present")[..., drop = drop], list(missing[..., drop = drop])))
+    part <- marked_part(x, ..., drop = drop)
+    if (!is.null(part)) {
+      return(part)
     }
   }
   if (is_pending(x) && isTRUE(drop)) {
@@ -77,10 +76,19 @@ subset_tensor <- function(x, ..., drop = TRUE) {
   if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
 }
 
+# A part of a tensor some of whose elements are missing, at places that are R's own; NULL elsewhere.
+marked_part <- function(x, ..., drop) {
+  plain <- all(vapply(places_of(...), function(place) is.null(place) || is.numeric(place) || is.logical(place), NA))
+  missing <- missing_in(x)
+  if (plain && !is_any_tensor(missing)) {
+    marked(.subset2(x, "gradops_present")[..., drop = drop], list(missing[..., drop = drop]))
+  }
+}
+
 # Elements of a vector, rows of what has more dimensions.
 take_rows <- function(x, rows) {
   others <- length(dim(x)) - 1L
-  if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(quote(expr = )), others), drop = FALSE))
+  if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(rlang::missing_arg()), others), drop = FALSE))
 }
 
 # `x[i]` and `x[i, j]` of one position for each dimension, in a function that is compiled; NULL where Python must find

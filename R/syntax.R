@@ -277,7 +277,7 @@ elements <- function(x) {
 }
 
 # A part of a vector of R's, whose indices may be tensors.
-part_at <- function(x, i, j, ...) {
+part_at <- function(x, i, j, ...) { # nolint: cyclocomp_linter. Written out, as it stands for each `x[i]` of R code.
   if (nargs() == 2L && !missing(i)) {
     if (is.environment(x) || !is.object(x) && !is.environment(i)) {
       return(x[i])

@@ -37,10 +37,12 @@ test_each("guards of parameters, as likelihoods have them", {
     stopifnot("must be positive" = all(p > 0), length(p) == 2)
     sum(log(p))
   }, c(1, 2), c(-1, 2))
-  expect_as_uncompiled(function(p) with(as.list(p), {
-    if (rho < -1 || rho > 1) stop("rho is out of range")
-    log(1 - rho^2) + s^2
-  }), c(rho = 0.5, s = 1), c(rho = 2, s = 1), c(rho = -0.2, s = 3))
+  expect_as_uncompiled(function(p) {
+    with(as.list(p), {
+      if (rho < -1 || rho > 1) stop("rho is out of range")
+      log(1 - rho^2) + s^2
+    })
+  }, c(rho = 0.5, s = 1), c(rho = 2, s = 1), c(rho = -0.2, s = 3))
 })
 
 test_each("loops, switches, masks and positions by values", {
@@ -65,7 +67,7 @@ test_each("loops, switches, masks and positions by values", {
   expect_as_uncompiled(function(p) if (sum(p > 0)) sum(p) else prod(p), c(1, -2), c(-1, -3))
 })
 
-test_each("conditions that meet NaN are R's NA: an error, or settled by the rest", {
+test_each("conditions that meet NaN are R's NA: an error, or settled by the rest", { # nolint: cyclocomp_linter.
   on_numpy()
   says <- "missing value where TRUE/FALSE needed"
   for (f in list(
@@ -122,7 +124,8 @@ test_each("where values are not known the error names the code", {
     error <- expect_error(jit(f)(c(1, 2)), class = "gradops_error_jit")
     expect_match(conditionMessage(error), form, fixed = TRUE)
   }
-  says(function(p) op_scan(function(s, v) list(if (v > 0) s + v else s, s), p[1], op_stack(rep(list(p[2]), 9)))[[1]], "if (v > 0)")
+  step <- function(s, v) list(if (v > 0) s + v else s, s)
+  says(function(p) op_scan(step, p[1], op_stack(rep(list(p[2]), 9)))[[1]], "if (v > 0)")
   skip_if(config_backend() == "numpy", "there they are compiled")
   says(function(p) if (2 %in% p) p else -p, "`%in%()`")
   says(function(p) if (p[1] > 0) p else -p, "`if (p[1] > 0)`")

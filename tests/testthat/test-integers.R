@@ -6,8 +6,9 @@ test_each("truths are counted", {
   m <- op_array(x) > 1
   plain <- x > 1
   both <- list(
-    sum = function(m, w) m + w, twice = function(m, w) m + m, one = function(m, w) m + TRUE, less = function(m, w) m - w,
-    times = function(m, w) m * w, power = function(m, w) m^w, whole = function(m, w) m %/% (w | TRUE),
+    sum = function(m, w) m + w, twice = function(m, w) m + m, one = function(m, w) m + TRUE,
+    less = function(m, w) m - w, times = function(m, w) m * w, power = function(m, w) m^w,
+    whole = function(m, w) m %/% (w | TRUE),
     rest = function(m, w) m %% (w | TRUE), crossed = function(m, w) crossprod(m, w), inner = function(m, w) m %*% w,
     steps = function(m, w) diff(m), product = function(m, w) prod(m), running = function(m, w) cumprod(m),
     groups = function(m, w) c(tapply(m, c(1, 2, 2), sum))
