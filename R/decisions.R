@@ -5,7 +5,7 @@
 # by `jit` values are not known, and outside of differentiation tensors stay on their device: there a comparison is a
 # tensor of booleans, as that of `op_greater()` is everywhere.
 
-# A tensor's values with its names, a vector where it has one dimension; NULL where they are not known.
+# A tensor's values as of `like_tensor()`; NULL where they are not known.
 plain <- function(x) {
   if (!is.environment(x) || !is_any_tensor(x)) {
     return(x)
@@ -14,10 +14,10 @@ plain <- function(x) {
   if (is.null(value)) NULL else like_tensor(value, x)
 }
 
-# A tensor's values as R has them: with its names, a vector where it has one dimension.
+# A tensor's values as R has them: with its names, a vector where it has one dimension and is not marked (names.R).
 like_tensor <- function(value, x) {
-  if (length(dim(value)) == 1L) dim(value) <- NULL
-  if (is.null(dim(value))) names(value) <- names_tensor(x)
+  if (length(dim(value)) == 1L && !is_one_dimensional(x)) dim(value) <- NULL
+  if (length(dim(value)) < 2L) names(value) <- names_tensor(x)
   value
 }
 

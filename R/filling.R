@@ -77,8 +77,10 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   if (!is.null(pending)) {
     return(pending)
   }
+  own <- own_names(x)
   if (is_step(x, places)) {
-    return(call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call))
+    put <- call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call)
+    return(if (is.null(own)) put else still_one_dimensional(put, own))
   }
   if (!is_tensor(x)) x <- place_for(x)
   room <- if (length(places) == 1L) grown(x, places[[1]], call) else among_names(x, places, call)
@@ -86,7 +88,7 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   places <- lapply(room$places, place_operand)
   result <- call_core("interop.r.assign", x, places, replacement(value, call), .call = call)
   attr(result, "gradops_dimnames") <- room$dimnames
-  if (is.null(room$names)) result else with_names(result, room$names)
+  still_one_dimensional(if (is.null(room$names)) result else with_names(result, room$names), own)
 }
 
 # What most loops do: one position of a tensor without names.

@@ -81,7 +81,7 @@ as_factors <- function(index, size, name, call = parent.frame()) {
 
 as_cells <- function(values, factors) {
   levels <- lapply(factors, levels)
-  if (length(factors) == 1L) with_names(values, levels[[1]]) else fill(values, lengths(levels))
+  if (length(factors) == 1L) as_one_dimensional(values, levels[[1]]) else fill(values, lengths(levels))
 }
 
 # A table of lists as a tensor, if its cells are single tensors, numbers, or empty.
@@ -97,7 +97,7 @@ cells_together <- function(table, default = NA) {
   cells <- unclass(table)
   cells[empty] <- list(as.double(default))
   whole <- joined(lapply(as.vector(cells), identity))
-  if (length(dim(table)) > 1L) fill(whole, dim(table)) else with_names(whole, names(table))
+  if (length(dim(table)) > 1L) fill(whole, dim(table)) else as_one_dimensional(whole, names(table))
 }
 
 #' @rdname tensor_groups

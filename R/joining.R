@@ -179,7 +179,8 @@ rev_tensor <- function(x) {
     return(x[rev(seq_along(x))])
   }
   reversed <- op_flip(flat(x))
-  if (is.null(names_tensor(x))) reversed else with_names(reversed, rev(names_tensor(x)))
+  names <- own_names(x)
+  if (is.null(names)) reversed else with_names(reversed, part_of_names(names, rev(seq_along(names))))
 }
 
 # `from:to`, a tensor where `from` is one.
@@ -208,7 +209,7 @@ diff_tensor <- function(x, lag = 1L, differences = 1L, ...) {
   if (rows && lag * differences >= nrow(x)) {
     return(flat(x)[integer()])
   }
-  if (!rows) x <- flat(x)
+  if (!rows && !is_one_dimensional(x)) x <- flat(x)
   for (i in seq_len(differences)) {
     n <- if (rows) nrow(x) else length(x)
     keep <- max(n - lag, 0)

@@ -184,7 +184,7 @@ choose_by <- function(test, yes, no, call = parent.frame()) {
     if (length(x) == 1L || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
   }
   decided <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
-  with_time(op_where(decided, fit(yes), fit(no)), time_of(test))
+  keep_names(op_where(decided, fit(yes), fit(no)), test)
 }
 
 # With our own `mapply()` where the function that base R makes looks for it.

@@ -1,6 +1,7 @@
 # Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
 # belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time
-# in their place (see series.R).
+# in their place (see series.R). An array of one dimension, which a tensor does not tell from a vector, is marked by
+# its names: they are an array of one dimension themselves, of NA where it has none.
 
 with_names <- function(x, names) {
   if (is.list(x)) {
@@ -19,9 +20,9 @@ names_within <- function(x) {
   } else if (has_time(x)) {
     structure(time_of(x), class = "gradops_time")
   } else if (is.environment(x)) {
-    names_tensor(x)
+    own_names(x)
   } else if (is_number(x) && length(dim(x)) < 2) {
-    names(x)
+    if (is.null(dim(x))) names(x) else names_of_array(length(x), names(x))
   }
 }
 
@@ -35,27 +36,65 @@ keep_names <- function(result, x, y = NULL) {
   }
   size <- max(length(first), length(second))
   if (is_tensor(result) && (of_size(x, size) && of_size(y, size) || length_tensor(result) == size)) {
-    with_names(result, if (length(first) == size) first else second)
+    is_array <- !is.null(dim(second)) && is.null(dim(first))
+    with_names(result, if (length(first) == size && !is_array) first else second)
   } else {
     result
   }
 }
 
 own_names <- function(x) {
-  if (is.environment(x)) attr(x, "gradops_names", exact = TRUE) else if (is.null(dim(x))) names(x)
+  if (is.environment(x)) {
+    attr(x, "gradops_names", exact = TRUE)
+  } else if (is.null(dim(x))) {
+    names(x)
+  } else if (length(dim(x)) == 1L) {
+    names_of_array(length(x), names(x))
+  }
+}
+
+names_of_array <- function(size, names = NULL) {
+  base::array(names %||% NA_character_, size)
+}
+
+# A tensor as R's array of one dimension.
+as_one_dimensional <- function(x, names = names_tensor(x)) {
+  size <- length_tensor(x)
+  if (is.na(size)) x else with_names(another_handle(x), names_of_array(size, names))
+}
+
+is_one_dimensional <- function(x) {
+  size <- dim(own_names(x))
+  !is.null(size) && identical(size, dim_tensor(x))
+}
+
+# With the names of an array of one dimension, unless it has grown, which makes a vector of it.
+still_one_dimensional <- function(x, names) {
+  if (!is.null(dim(names)) && identical(dim_tensor(x), dim(names))) with_names(x, names) else x
+}
+
+# Those of elements that are chosen: what R has of an array of one dimension is one too, but for a single element.
+part_of_names <- function(names, position, drop = TRUE) {
+  part <- names[position, drop = drop]
+  if (is.null(dim(part)) && !is.null(dim(names)) && anyNA(names)) NULL else unname(part)
 }
 
 # Whether `x` is known to be a number or a vector of that size; asking Python takes longer.
 of_size <- function(x, size) {
-  if (is.environment(x)) length(names_tensor(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
+  if (is.environment(x)) length(own_names(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
 }
 
 names_tensor <- function(x) {
-  attr(x, "gradops_names", exact = TRUE)
+  names <- attr(x, "gradops_names", exact = TRUE)
+  if (is.null(dim(names))) names else if (!anyNA(names)) as.vector(names)
 }
 
 set_names_tensor <- function(x, value) {
-  with_names(another_handle(x), if (!is.null(value)) as.character(value))
+  if (is_one_dimensional(x)) {
+    as_one_dimensional(x, if (!is.null(value)) as.character(value))
+  } else {
+    with_names(another_handle(x), if (!is.null(value)) as.character(value))
+  }
 }
 
 # Where names stand; other indices as they are.

@@ -131,7 +131,7 @@ pending_handle <- function(x, log) {
     parent = emptyenv()
   )
   makeActiveBinding("pyobj", function() .subset2(whole_of(handle), "pyobj"), handle)
-  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames")]
+  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames", "gradops_names")]
   state$pending <- TRUE
   handle
 }

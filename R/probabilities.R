@@ -41,7 +41,7 @@ plogis <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE)
 plogis_tensor <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE) {
   z <- (q - location) / scale
   if (!lower.tail) z <- -z
-  if (log.p) -op_softplus(-z) else op_sigmoid(z)
+  keep_names(if (log.p) -op_softplus(-z) else op_sigmoid(z), z)
 }
 
 #' @rdname tensor_distributions

@@ -17,7 +17,8 @@ stand_in <- function(x) {
   value <- vector(kind, prod(dim))
   if (length(dim) > 1L) dim(value) <- dim
   own <- attributes(x)
-  names(value) <- if (length(dim) < 2L) own$gradops_names
+  if (length(dim) < 2L && is_one_dimensional(x)) dim(value) <- dim
+  names(value) <- if (length(dim) < 2L) names_tensor(x)
   if (length(dim) > 1L) dimnames(value) <- own$gradops_dimnames
   others <- own[!startsWith(names(own), "gradops_") & names(own) != "class"]
   attributes(value) <- base::c(attributes(value), others)
@@ -64,7 +65,8 @@ stand_in_questions <- function() {
   all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
   base::c(
     setdiff(all, kept_questions),
-    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "nrow", "ncol",
+    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "dimnames", "nrow",
+    "ncol",
     "isa"
   )
 }

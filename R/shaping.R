@@ -5,7 +5,7 @@
 #' @param data A tensor or variable, or what base R takes. Its elements are recycled or cut to fit.
 #' @param nrow,ncol Rows and columns.
 #' @param byrow Whether to fill by row.
-#' @param dimnames Ignored for tensors, which have none.
+#' @param dimnames Names of the elements of an array of one dimension; ignored for others, which have none.
 #' @param dim Sizes of the dimensions.
 #' @param x A tensor, or what base R takes.
 #' @returns A tensor: `drop()` leaves out dimensions of size 1.
@@ -61,7 +61,8 @@ array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
   if (!is_any_tensor(data)) {
     return(base::array(data, dim, dimnames))
   }
-  call_core("interop.r.filled", data, as.list(as.integer(dim)))
+  filled <- call_core("interop.r.filled", data, as.list(as.integer(dim)))
+  if (length(dim) == 1L) as_one_dimensional(filled, dimnames[[1L]]) else filled
 }
 
 #' @rdname tensor_shapes
@@ -84,7 +85,8 @@ assign_dim_tensor <- function(x, value) {
       class = c("gradops_error_shape", "gradops_error"), argument = "value", call = NULL
     )
   }
-  fill(x, value)
+  filled <- fill(x, value)
+  if (length(value) == 1L) as_one_dimensional(filled, NULL) else filled
 }
 
 no_dimnames <- function(x, value) {

@@ -85,6 +85,9 @@ sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALS
     places <- order(x, na.last = na.last, decreasing = decreasing)
     return(list(x = x[places], ix = places))
   }
+  if (is_one_dimensional(x)) {
+    return(x[order(x, na.last = na.last, decreasing = decreasing)])
+  }
   x <- flat(x)
   values <- known_values(x)
   nan <- if (is.null(values)) integer() else base::which(is.na(values))

@@ -309,7 +309,7 @@ pmin_tensor <- function(..., na.rm = FALSE) {
 extremes <- function(parts, op, na.rm) {
   of_two <- function(x, y) call_operator(op, operand(x), operand(y))
   result <- Reduce(function(x, y) if (na.rm) of_two(x, y) else past_missing(list(x, y), of_two), parts)
-  with_time(result, time_of(parts[[1L]]))
+  keep_names(result, parts[[1L]])
 }
 
 #' @rdname tensor_statistics

@@ -58,7 +58,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
-  names <- names_tensor(x)
+  names <- own_names(x)
   if (is.null(names) && !is.null(state$scalars)) {
     part <- single_element(x, ..., drop = drop) %||% several_elements(x, ..., drop = drop)
     if (!is.null(part)) {
@@ -73,7 +73,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- scalar_element(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
-  if (is_tensor(position)) part else with_names(part, unname(stats::setNames(names, names)[position]))
+  if (is_tensor(position)) part else with_names(part, part_of_names(names, position, drop))
 }
 
 # A part of a tensor some of whose elements are missing, at places that are R's own; NULL elsewhere.

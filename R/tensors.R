@@ -162,8 +162,11 @@ Math_tensor <- function(x, ...) {
   result <- if (is.character(f)) {
     scalar_function(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
-    if (startsWith(.Generic, "cum") && has_time(x)) x <- without_time(x)
-    keep_names(f(x, ...), x)
+    if (startsWith(.Generic, "cum")) {
+      with_names(f(x, ...), names_tensor(x))
+    } else {
+      keep_names(f(x, ...), x)
+    }
   } else {
     no_method(.Generic, environment())
   }
@@ -276,7 +279,7 @@ is_recorded <- function(x) {
 }
 
 as_array_tensor <- function(x, ...) {
-  if (keeps(x)) at_least_1d(x) else values_of(x)
+  if (!keeps(x)) values_of(x) else if (length(dim(x)) < 2L) as_one_dimensional(at_least_1d(x)) else x
 }
 
 as_matrix_tensor <- function(x, ...) {

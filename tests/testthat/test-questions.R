@@ -309,3 +309,69 @@ test_each("many random programs that ask have R's answers", {
   withr::local_seed(seed)
   expect_gt(expect_answers(1500), 2500)
 })
+
+one_dimensional <- list(
+  array = function(p) array(p, 4), shorter = function(p) array(p, 2), default = function(p) array(p),
+  named = function(p) array(p, 4, list(letters[1:4])), as.array = function(p) as.array(p),
+  sums = function(p) tapply(p, c(1, 2, 1, 2), sum), firsts = function(p) tapply(p, c("b", "a", "b", "c"), `[`, 1),
+  dim = function(p) {
+    dim(p) <- 4
+    p
+  },
+  one = function(p) array(p[1]), vector = function(p) p, matrix = function(p) array(p, c(2, 2))
+)
+
+from_arrays <- list(
+  itself = identity, times = function(a) a * 2, sum_with_vector = function(a) seq_along(a) + a, minus = function(a) -a,
+  self = function(a) a + a, exp = exp, cumsum = cumsum, part = function(a) a[-1], one = function(a) a[1],
+  kept = function(a) a[1, drop = FALSE], by = function(a) a[a > 1], element = function(a) a[[1]], c = function(a) c(a),
+  vector = function(a) as.vector(a), numeric = function(a) as.numeric(a), rev = rev, sort = sort, diff = diff,
+  sum = sum, ifelse = function(a) ifelse(a > 1, a, 0), pmax = function(a) pmax(a, 1), matrix = function(a) matrix(a, 1),
+  drop = function(a) drop(a), plogis = function(a) plogis(a), replaced = function(a) {
+    a[1] <- 5
+    a
+  },
+  moved = function(a) {
+    a[1] <- a[[1]]^2
+    a
+  },
+  grown = function(a) {
+    a[[length(a) + 1]] <- 5
+    a
+  },
+  unshaped = function(a) {
+    dim(a) <- NULL
+    a
+  },
+  named = function(a) {
+    names(a) <- LETTERS[seq_along(a)]
+    a
+  }
+)
+
+about_shape <- function(a) {
+  list(
+    dim(a), length(a), if (length(dim(a)) < 2) names(a), is.array(a), is.vector(a), is.matrix(a), class(a), nrow(a),
+    typeof(a), identical(a, as.vector(a)), if (is.null(dim(a))) 1 else 2
+  )
+}
+
+test_each("arrays of one dimension are told from vectors, as R does, and what is computed of them too", {
+  at <- c(1.5, 2.5, 0.5, 3.5)
+  for (made in names(one_dimensional)) {
+    for (used in if (made == "matrix") setdiff(names(from_arrays), "grown") else names(from_arrays)) {
+      asked <- function(p) about_shape(from_arrays[[used]](one_dimensional[[made]](p)))
+      expected <- suppressWarnings(asked(at))
+      answer <- NULL
+      gradient(function(p) {
+        answer <<- asked(p)
+        sum(p)
+      }, at)
+      expect_identical(answer, expected, info = paste(made, used))
+    }
+  }
+  goes <- function(p) if (is.null(dim(array(p, 2)))) sum(p) else sum(p^2)
+  expect_equal(gradient(goes, at), 2 * at)
+  expect_equal(gradient(function(p) if (length(dim(p)) == 1) sum(p^2) else sum(p), array(at)), array(2 * at))
+  expect_equal(objective(goes, jit = TRUE)$gr(at), 2 * at)
+})
