@@ -113,8 +113,7 @@ elementwise_past_missing <- function(method) {
   function(...) {
     arguments <- list(...)
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
-    result <- method(...)
-    if (!is.null(state$heard)) result <- hear_nan(result, arguments, sys.call())
+    result <- if (is.null(state$heard)) method(...) else hear_nan(unheard(method(...)), arguments, sys.call())
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
     result
   }

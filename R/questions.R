@@ -404,6 +404,14 @@ refuse <- function(error) {
   state$refused <- error
 }
 
+# What a function of R's computes with on its way is not heard.
+unheard <- function(expr) {
+  before <- state$heard
+  state$heard <- NULL
+  on.exit(state$heard <- before)
+  expr
+}
+
 # R warns where a function makes NaN of numbers: if that is heard.
 hear_nan <- function(result, arguments, call) {
   if (!"warning" %in% state$heard || !is.environment(result) || !is_tensor(result)) {

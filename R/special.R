@@ -31,7 +31,7 @@ beta <- function(a, b) {
 }
 
 beta_tensor <- function(a, b) {
-  gamma_sign(a) * gamma_sign(b) * gamma_sign(a + b) * exp(lbeta_tensor(a, b))
+  exp(lbeta_tensor(a, b))
 }
 
 #' @rdname tensor_special
@@ -41,6 +41,11 @@ lbeta <- function(a, b) {
 }
 
 lbeta_tensor <- function(a, b) {
+  outside <- ifelse(holds(pmin(a, b) < 0), NaN, 0) # where R has no answer
+  outside + log_beta(a, b)
+}
+
+log_beta <- function(a, b) {
   by_size(pmin(a, b), 20, 0, list(a, b), function(of) {
     a <- of(a, 20)
     b <- of(b, 20)
@@ -87,7 +92,8 @@ lchoose <- function(n, k) {
 }
 
 lchoose_tensor <- function(n, k) {
-  log_choose(n, whole_number(k))
+  k <- whole_number(k)
+  log_choose(ifelse(holds(n < 0), k - 1 - n, n), k) # the logarithm is of the absolute value
 }
 
 log_choose <- function(n, k) {
@@ -96,7 +102,7 @@ log_choose <- function(n, k) {
   }
   by_size(
     pmin(k, n - k), -1 + 1e-12, 0, list(n, k),
-    function(of) -log1p(of(n, 1)) - lbeta_tensor(of(n - k, 1) + 1, of(k, 1) + 1),
+    function(of) -log1p(of(n, 1)) - log_beta(of(n - k, 1) + 1, of(k, 1) + 1),
     function(of) lgamma(of(n, 1) + 1) - lgamma(of(k, 1) + 1) - lgamma(of(n - k, 1) + 1)
   )
 }
@@ -116,8 +122,13 @@ gamma_sign <- function(x) {
   ifelse(x > 0 | floor(x) %% 2 == 0, 1, -1)
 }
 
+# As R's, NaN at the poles.
 gamma_tensor <- function(x) {
-  gamma_sign(x) * exp(call_op("lgamma", x))
+  ifelse(holds(x <= 0 & floor(x) == x), NaN, gamma_sign(x)) * exp(call_op("lgamma", x))
+}
+
+digamma_tensor <- function(x) {
+  ifelse(holds(x == 0), NaN, 0) + call_op("polygamma", x, 0L)
 }
 
 # Six digits that matter, say: rounded at a place that hangs on the size of each element.

@@ -134,7 +134,7 @@ math <- list(
   round = function(x, digits = 0) call_op("round", x, digits),
   signif = function(x, digits = 6) signif_tensor(x, digits),
   gamma = function(x) gamma_tensor(x),
-  digamma = function(x) call_op("polygamma", x, 0L),
+  digamma = function(x) digamma_tensor(x),
   trigamma = function(x) call_op("polygamma", x, 1L),
   cospi = function(x) call_op("cos", x * pi),
   sinpi = function(x) call_op("sin", x * pi),

@@ -81,3 +81,37 @@ test_each("choose() and lchoose() round k, as R does, with its warning", {
   a <- c(1e8, 1e8, 3)
   expect_equal(bare(lbeta(variable(a), c(3, 1e8, 4))), lbeta(a, c(3, 1e8, 4)), tolerance = 1e-14)
 })
+
+test_each("where R's special functions have no number there is none, and a handler hears R's warning", {
+  functions <- list(
+    gamma = gamma, lgamma = lgamma, digamma = digamma, trigamma = trigamma, factorial = factorial,
+    lfactorial = lfactorial, beta = function(x) beta(x, 2), second = function(x) beta(2, x),
+    lbeta = function(x) lbeta(x, 2), sqrt = sqrt, log = log, log2 = log2, log10 = log10, log1p = log1p, asin = asin,
+    acos = acos, atanh = atanh, acosh = acosh, power = function(x) x^0.5, based = function(x) log(x, 3),
+    lchoose = function(x) lchoose(x, 2)
+  )
+  answer <- NULL
+  for (name in names(functions)) {
+    f <- functions[[name]]
+    for (x in list(0, -1, 2, -2, NaN, -0.5, 1, 3.5)) {
+      about <- paste(name, "at", x)
+      words <- character()
+      heard <- function(x) {
+        words <<- character()
+        withCallingHandlers(f(x), warning = function(w) {
+          words <<- c(words, conditionMessage(w))
+          invokeRestart("muffleWarning")
+        })
+      }
+      expected <- heard(x)
+      in_r <- words
+      gradient(function(p) {
+        answer <<- as.numeric(as.character(heard(p)))
+        p
+      }, x)
+      expect_equal(answer, expected, info = about)
+      expect_identical(words, in_r, info = about)
+      expect_equal(as.double(f(op_convert_to_tensor(x))), expected, info = about)
+    }
+  }
+})
