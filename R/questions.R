@@ -65,9 +65,8 @@ stand_in_questions <- function() {
   all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
   base::c(
     setdiff(all, kept_questions),
-    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "dimnames", "nrow",
-    "ncol",
-    "isa"
+    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "dimnames",
+    "nrow", "ncol", "isa"
   )
 }
 
