@@ -65,9 +65,14 @@ stand_in_questions <- function() {
   all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
   base::c(
     setdiff(all, kept_questions),
-    "typeof", "mode", "storage.mode", "class", "oldClass", ".class2", "data.class", "attributes", "dim", "dimnames",
+    "typeof", "mode", "storage.mode", "oldClass", ".class2", "data.class", "attributes", "dim", "dimnames",
     "nrow", "ncol", "isa"
   )
+}
+
+# `qr()` of a tensor is R's "qr" with a class of gradops' before it.
+class_overload <- function(x) {
+  if (inherits(x, "gradops_qr")) "qr" else class(stand_in(x))
 }
 
 inherits_overload <- function(x, what, which = FALSE) {
@@ -158,7 +163,7 @@ questions <- function() {
     lapply(base::c(`mode<-` = "mode<-", `storage.mode<-` = "storage.mode<-"), assigning_mode),
     list(
       `attr<-` = assign_attr_overload, `attributes<-` = assign_attributes_overload,
-      inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload, is = of_stand_in(methods::is),
+      class = class_overload, inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload, is = of_stand_in(methods::is),
       object.size = of_stand_in(utils::object.size), str = str_overload,
       unique = unique_overload, duplicated = duplicated_overload,
       rapply = rapply_overload,

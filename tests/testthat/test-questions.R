@@ -370,6 +370,8 @@ test_each("arrays of one dimension are told from vectors, as R does, and what is
       expect_identical(answer, expected, info = paste(made, used))
     }
   }
+  by_class <- function(p) if (identical(class(qr(matrix(p, 2))), "qr")) sum(p^2) else sum(p)
+  expect_equal(gradient(by_class, at), 2 * at)
   goes <- function(p) if (is.null(dim(array(p, 2)))) sum(p) else sum(p^2)
   expect_equal(gradient(goes, at), 2 * at)
   expect_equal(gradient(function(p) if (length(dim(p)) == 1) sum(p^2) else sum(p), array(at)), array(2 * at))
