@@ -163,7 +163,8 @@ questions <- function() {
     lapply(base::c(`mode<-` = "mode<-", `storage.mode<-` = "storage.mode<-"), assigning_mode),
     list(
       `attr<-` = assign_attr_overload, `attributes<-` = assign_attributes_overload,
-      class = class_overload, inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload, is = of_stand_in(methods::is),
+      class = class_overload, inherits = inherits_overload, attr = attr_overload, unclass = unclass_overload,
+      is = of_stand_in(methods::is),
       object.size = of_stand_in(utils::object.size), str = str_overload,
       unique = unique_overload, duplicated = duplicated_overload,
       rapply = rapply_overload,
