@@ -125,6 +125,13 @@ top_saved_hooks = at("torch._C._autograd._top_saved_tensors_default_hooks") or _
 """The innermost pair of hooks for saved tensors, or None."""
 end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
 """What ends a checkpointed function that runs again, once what it stored is there."""
+
+
+def keeps_an_input(x) -> bool:
+    """Whether a checkpoint made this to keep an input: before PyTorch 2.12 beside a leaf of its own, made for that."""
+    return type(x.grad_fn).__name__ == "_NoopSaveInputsBackward"
+
+
 exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
 dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
 """A scope in which the dispatcher leaves a layer out, and the layers."""

@@ -82,6 +82,7 @@ class Others(TorchFunctionMode):
         """Count what tensors among these values depend on, too."""
         if not (self.found or _private.below_autograd() or self._recomputing()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
+            tensors = [x for x in tensors if not _private.keeps_an_input(x)]  # which the value depends on
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
 
     def _recomputing(self) -> bool:
