@@ -40,11 +40,14 @@ needed <- function(x, what) {
   plain(x) %||% needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
 }
 
-# Values of which the answer takes no more than: which element is less than which; how they compare with others; what
-# R cuts to whole numbers; which are true. In code that `jit` traces the program is then for the same of these alone.
-by_order <- function(x, what) {
-  if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, "order") %||% not_seen(what) else x
+# The values of a tensor, for an answer that depends on a part of what they say: on their order, on how they compare
+# with others, on the whole numbers to which R cuts them, on which are true. A program that `jit` traces then holds for
+# arguments that agree in that part.
+decided_by <- function(x, form, what) {
+  if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, form) %||% not_seen(what) else x
 }
+
+by_order <- function(x, what) decided_by(x, "order", what)
 
 by_place <- function(x, others, what) {
   if (!is.environment(x) || !is_any_tensor(x)) {
@@ -58,13 +61,9 @@ by_place <- function(x, others, what) {
   value %||% seen(x, what)
 }
 
-whole_numbers <- function(x, what) {
-  if (is.environment(x) && is_any_tensor(x)) plain(x) %||% looked_at(x, "whole") %||% not_seen(what) else x
-}
+whole_numbers <- function(x, what) decided_by(x, "whole", what)
 
-truth <- function(x, what) {
-  plain(x) %||% looked_at(x, "if") %||% not_seen(what)
-}
+truth <- function(x, what) decided_by(x, "if", what)
 
 # What R's operator makes of the values, or NULL where it is to be that of tensors.
 compared <- function(operator, e1, e2) {

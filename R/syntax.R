@@ -182,7 +182,7 @@ whole_names <- function(code, found = character()) {
   if (is_call_of(code, "function")) {
     return(whole_names(code[[3]], c(names(code[[2]]), found)))
   }
-  given <- if (is_call_of(code, assignments)) code[[3]] else if (is_call_of(code, "for")) code[[3]]
+  given <- if (is_call_of(code, c(assignments, "for"))) code[[3]]
   is_named <- !is.null(given) && is.symbol(code[[2]]) && is_whole_code(given, found)
   if (is_named) c(as.character(code[[2]]), found) else found
 }

@@ -178,7 +178,7 @@ EMPTIED = {
     "(0, 3)": lambda x: np.zeros((0, 3), x.dtype),
     "(0,)": lambda x: np.zeros(0, x.dtype),
 }
-"""What becomes of the arrays that a case takes."""
+"""Ways to take the elements away from the arrays of a case."""
 
 
 def emptied(value, how):

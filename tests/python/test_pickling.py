@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import module_level
 import numpy as np
@@ -111,42 +112,23 @@ def test_what_pickle_cannot_find_is_refused_with_what_to_do(make):
         pickle.dumps(rule)
 
 
-SCRIPT = """
+SCRIPT = (
+    Path(module_level.__file__).read_text()
+    + """
 import functools, multiprocessing, pickle, sys
 import numpy as np
-import gradops
-from gradops import ops
 
 X = np.array([0.3, -0.7, 1.2])
 
-def loss(x):
-    return ops.sum(ops.sin(x) * x)
-
-@gradops.custom_gradient
-def own(x):
-    return ops.sin(x), lambda upstream: upstream * 3.0
-
-@gradops.jit
-def compiled(x):
-    return ops.sum(own(x) * x)
-
-@gradops.checkpoint
-def recomputed(x):
-    return ops.exp(own(x))
-
-@gradops.value_and_grad
-def objective(x):
-    return ops.sum(own(x) * x)
-
 @gradops.grad
-def slope(x):
+def slope_of_recomputed(x):
     return ops.sum(recomputed(x))
 
 def gradient_of_own(x):
     return gradops.grad(lambda x: ops.sum(own(x)))(x)
 
-FUNCTIONS = [own, compiled, recomputed, objective, slope, gradient_of_own,
-             gradops.grad(loss), gradops.value_and_grad(loss), gradops.jit(loss), gradops.checkpoint(loss),
+FUNCTIONS = [own, compiled, recomputed, objective, slope_of_recomputed, gradient_of_own,
+             gradops.grad(plain), gradops.value_and_grad(plain), gradops.jit(plain), gradops.checkpoint(plain),
              gradops.jit(gradops.value_and_grad(compiled)), functools.partial(objective, X)]
 
 def called(f, *x):
@@ -179,11 +161,12 @@ if __name__ == "__main__":
         np.testing.assert_allclose(flat(a), b, err_msg=repr(f))
     print("all", len(FUNCTIONS))
 """
+)
 
 
 @pytest.mark.parametrize("how", ["pickle", "spawn", "cloudpickle", "joblib"])
 def test_functions_of_a_script(how, tmp_path):
-    """They come back, or go to other processes, where the script that is run is no module."""
+    """Those of a module come back, or go to other processes, where it is the script that is run."""
     if how in ("cloudpickle", "joblib"):
         pytest.importorskip(how, reason="needs `tools/setup --engines`")
     path = tmp_path / "script.py"

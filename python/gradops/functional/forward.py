@@ -93,9 +93,9 @@ def _linear_in(name: str, slots: tuple) -> tuple[int, ...] | None:
     edges = sorted((i, p) for p, i in enumerate(slots) if type(i) is int and i >= 0)
     places = tuple(p for _, p in edges)
     given = tuple(entry.parameters[p] for p in places if p < len(entry.parameters))
-    facts = entry.facts
-    one = given == facts.linear or facts.moves and given == entry.parameters[:1]
-    return places if one and len(given) == 1 or given and set(given) <= set(facts.multilinear) else None
+    if len(given) == 1 and (given == entry.facts.linear or entry.facts.moves and given == entry.parameters[:1]):
+        return places
+    return places if given and set(given) <= set(entry.facts.multilinear) else None
 
 
 def _linear(node: Node, places: tuple, saved: tuple, incoming: list, create_graph: bool):

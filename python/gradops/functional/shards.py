@@ -219,10 +219,9 @@ def on_dask(part: Part, shards, arguments: tuple):
     places = enumerate(shards.to_delayed() if is_bag else shards)
     parts = [at(sent, place, shard, dask_key_name=f"data[{place}]-{run}") for place, shard in places]
     total = bag.from_delayed(parts).fold(added)
+    ordered = total if is_bag else total.to_delayed()  # for the scheduler that bags, or delayed values, have
     try:
-        return (
-            total if is_bag else total.to_delayed()
-        ).compute()  # on the scheduler that bags, or delayed values, have
+        return ordered.compute()
     except Exception as error:
         for place, shard in enumerate(() if is_bag else shards):
             if _library(shard) == "distributed" and shard.status in ("cancelled", "lost"):  # a worker is gone

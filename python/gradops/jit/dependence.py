@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backends._keys import plain
-from ..ops._dispatch import registry
+from ..ops._dispatch import facts_of
 from .array import Place
 from .blocks import expanded
 from .calls import Step, places
@@ -157,14 +157,12 @@ def _array(sets) -> np.ndarray:
 
 def _of_facts(name: str) -> Callable | None:
     """The rule that follows from what an op declares."""
-    entry = registry.get(name)
-    if entry is None:
-        return None
-    if entry.facts.elementwise:
+    facts = facts_of(name)
+    if facts.elementwise:
         return _elementwise
-    if entry.facts.moves:
+    if facts.moves:
         return _moved
-    return _reduced if entry.facts.reduces else None
+    return _reduced if facts.reduces else None
 
 
 def _elementwise(analysis: Analysis, step: Step, *xs):

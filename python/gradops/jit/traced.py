@@ -20,7 +20,7 @@ from ..autodiff import Variable
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _labels, numpy_functions, operators
-from ..ops._dispatch import registry
+from ..ops._dispatch import facts_of
 from ..ops._structures import recorder
 from .array import Traced
 from .calls import values_of
@@ -113,9 +113,7 @@ _OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
     of_shapes = name in _OF_SHAPES
-    follows = (
-        name == "get_item" or name in registry and registry[name].facts.elementwise
-    )  # a part has some of the labels
+    follows = name == "get_item" or facts_of(name).elementwise  # a part has some of the labels
     asks_for_values = name in _ASK_FOR_VALUES
 
     def record(*arguments):

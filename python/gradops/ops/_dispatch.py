@@ -352,6 +352,14 @@ def op(
     return decorate if function is None else decorate(function)
 
 
+def facts_of(name: str) -> Facts:
+    """What is true of the op of a name; nothing of what is no op, as the tape's and programs' own steps."""
+    return registry[name].facts if name in registry else _NONE
+
+
+_NONE = Facts()
+
+
 def alias(name: str, target: Callable) -> Callable:
     """A second name of an op: the same function, found under both names."""
     registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]

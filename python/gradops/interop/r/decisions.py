@@ -9,7 +9,7 @@ from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.bodies import data_of
 from ...jit.guards import made_by
-from ...ops._dispatch import registry
+from ...ops._dispatch import facts_of, registry
 from . import values
 
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
@@ -134,7 +134,7 @@ def _missing(x: Traced) -> Traced | None:
         if all(y is None for y in found):
             return None
         return getattr(ops, name)([ops.zeros_like(x) if y is None else y for x, y in zip(parts, found)], *settings)
-    if name in registry and registry[name].facts.moves and isinstance(arguments[0], Traced):
+    if facts_of(name).moves and isinstance(arguments[0], Traced):
         missing = _of(arguments[0])
         moved = None if missing is None else registry[name].call(missing, *arguments[1:])
         if not isinstance(moved, (list, tuple)):  # of several parts it is not known which one decides
