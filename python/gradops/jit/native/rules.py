@@ -198,7 +198,7 @@ def _as_it_is(lowering: Lowering, step, x):
 
 
 for _name, _entry in registry.items():
-    if _entry.facts.moves and backends.by_name("numpy").kernel(_name) is not None:  # the others are made of these
+    if _entry.facts.moves and backends.embedded().kernel(_name) is not None:  # the others are made of these
         move(_name)(_moved)
 for _name in ("real", "conj"):  # of real numbers
     move(_name)(_as_it_is)
