@@ -76,8 +76,8 @@ print.gradops_compiled <- function(x, ...) {
 }
 
 # A function of a list of arguments that calls what `make(f, here, TRUE)` compiles, made anew where what `f` depends on
-# (captured.R), or the names of the arguments, have changed, and in another session. `f` runs only to be traced. Results
-# are R's values where `in_r`; those of plain arguments come from what `caller(compiled)` makes.
+# (jit-dependencies.R), or the names of the arguments, have changed, and in another session. `f` runs only to be traced.
+# Results are R's values where `in_r`; those of plain arguments come from what `caller(compiled)` makes.
 #
 # Where `f` changes what it closes over, the trace is undone and `f` runs as it stands, by `make(f, here, FALSE)`: from
 # the second time in a row on always.

@@ -1,4 +1,4 @@
-"""Tensors with assignments pending (R's ``pending.R``): their parts, and the tensor that comes of them."""
+"""Tensors with assignments pending (R's ``lazy-assignments.R``): their parts, and the tensor that comes of them."""
 
 from __future__ import annotations
 

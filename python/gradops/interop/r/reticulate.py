@@ -1,4 +1,4 @@
-"""All that gradops knows of reticulate's insides on Python's side; R/reticulate.R has what it knows on R's.
+"""All that gradops knows of reticulate's insides on Python's side; R/python-reticulate.R has what it knows on R's.
 
 reticulate puts two modules into the Python that it starts: ``rpycall``, compiled, and ``rpytools``. Each
 function here does without them where they are not, or not as we know them: :func:`missing` says what a version lacks.

@@ -1,4 +1,4 @@
-"""Operations on single numbers that R has logged (R's ``scalars.R``), written down to the program being traced."""
+"""Operations on single numbers that R has logged (R's ``lazy-scalars.R``), written down to the program being traced."""
 
 from __future__ import annotations
 

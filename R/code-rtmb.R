@@ -1,5 +1,5 @@
-# Scripts for RTMB in functions that are adapted (adapted.R): RTMB's own R code is adapted as the user's is; what is
-# compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of
+# Scripts for RTMB in functions that are adapted (code-adapted.R): RTMB's own R code is adapted as the user's is; what
+# is compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of 
 # `MakeADFun(f, parameters)`.
 
 rtmb_functions <- function() {

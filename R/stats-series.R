@@ -1,6 +1,6 @@
 # Time series beside tensors. Where two arguments of an operator have methods, R before 4.3 takes neither, unless they
-# are one (see operators.R): while a function is differentiated or compiled, the method of series is the one that is
-# shared, which leaves to that of stats what no tensor is in.
+# are one (see methods-shared-operators.R): while a function is differentiated or compiled, the method of series is the
+# one that is shared, which leaves to that of stats what no tensor is in.
 
 # TRUE where R needs it, so that `leave_to_stats()` must undo it.
 share_with_series <- function() {

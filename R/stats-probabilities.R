@@ -1,4 +1,4 @@
-# Distribution functions and quantiles of tensors: see `distributions.R`.
+# Distribution functions and quantiles of tensors: see `stats-distributions.R`.
 
 #' @rdname tensor_distributions
 #' @export

@@ -1,7 +1,8 @@
-# Short vectors and small matrices of logged numbers: see scalars.R. What R does with two or three numbers at a time in
-# a loop (the state of a filter and its covariance, a row of data, `c(a, b)`) would be a call into Python, a step of the
-# program and a node of the tape each time. So it is logged too, element by element; the handle knows which numbers its
-# elements are, in R's order. It has no gradient of its own: code that asks for one is traced again without these.
+# Short vectors and small matrices of logged numbers: see lazy-scalars.R. What R does with two or three numbers at a
+# time in a loop (the state of a filter and its covariance, a row of data, `c(a, b)`) would be a call into Python, a
+# step of the program and a node of the tape each time. So it is logged too, element by element; the handle knows which
+# numbers its elements are, in R's order. It has no gradient of its own: code that asks for one is traced again without
+# these.
 
 # Elements of the largest: of more, operations on arrays cost less.
 most_together <- 9L

@@ -1,7 +1,7 @@
 # Names of a tensor's elements: those of the R vector that it was made of or that a function is differentiated at. They
 # belong to R's handle of the tensor, so a new handle has none but those that arithmetic gives it. A series has a time
-# in their place (see series.R). An array of one dimension, which a tensor does not tell from a vector, is marked by
-# its names: they are an array of one dimension themselves, of NA where it has none.
+# in their place (see stats-series.R). An array of one dimension, which a tensor does not tell from a vector, is marked
+# by its names: they are an array of one dimension themselves, of NA where it has none.
 
 with_names <- function(x, names) {
   if (is.list(x)) {
@@ -26,7 +26,8 @@ names_within <- function(x) {
   }
 }
 
-# What base R's arithmetic does: the names of the first operand of the result's length, and its time (see series.R).
+# What base R's arithmetic does: the names of the first operand of the result's length, and its time (see
+# stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))
   first <- own_names(x)

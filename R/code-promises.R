@@ -1,6 +1,6 @@
-# R evaluates an argument where it is first used. In `f(p[1])`, where `f` prints its argument `y` in `with_no_grad()` and
-# squares it afterwards, that is inside of the scope, so nobody would record `p[1]`, and `y` be a constant for good. In a gradient function,
-# which runs in a backward pass, it is the same. So what they mention is evaluated before.
+# R evaluates an argument where it is first used. In `f(p[1])`, where `f` prints its argument `y` in `with_no_grad()`
+# and squares it afterwards, that is inside of the scope, so nobody would record `p[1]`, and `y` be a constant for good.
+# In a gradient function, which runs in a backward pass, it is the same. So what they mention is evaluated before.
 
 # Evaluate the arguments that a function mentions and that nobody has used yet, as R's own `lapply()` does.
 force_captured <- function(f) {

@@ -1,5 +1,5 @@
-# Compiled code in functions that are adapted (adapted.R): it takes R's numbers alone, and says so. What families of
-# stats (`binomial()`) call of it is written here.
+# Compiled code in functions that are adapted (code-adapted.R): it takes R's numbers alone, and says so. What families
+# of stats (`binomial()`) call of it is written here.
 
 call_overload <- function(.NAME, ..., PACKAGE) {
   if (any_tensor(...)) {

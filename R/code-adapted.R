@@ -3,10 +3,10 @@
 # What base R dispatches on, tensors have methods for. What it does not (`h[i] <- v` into a vector of R's,
 # `for (v in p)`, `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
 # So not the user's function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an
-# environment that stands in front of the function's own: overloads.R has what base R's functions are there, and the
-# functions that the code names are there adapted themselves, so that helpers are reached however deep. What is R's
-# syntax, and has no name that could be found elsewhere, is rewritten in the copy's body (syntax.R). R compiles the copy
-# as it compiles any function.
+# environment that stands in front of the function's own: code-overloads.R has what base R's functions are there, and
+# the functions that the code names are there adapted themselves, so that helpers are reached however deep. What is R's
+# syntax, and has no name that could be found elsewhere, is rewritten in the copy's body (code-syntax.R). R compiles the
+# copy as it compiles any function.
 #
 # The function itself, its environment and the search path stay as they are; when the copy is left, in whatever way,
 # there is nothing to undo.
