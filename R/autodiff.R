@@ -235,7 +235,7 @@ with_detect_anomaly <- function(code, check_nan = TRUE) {
 #' @rdname with_detect_anomaly
 #' @export
 local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
-  call_core("autodiff.anomaly.set_call_site", callback(function() described_calls()))
+  call_core("autodiff.diagnostics.anomaly.set_call_site", callback(function() described_calls()))
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
 }
 

@@ -2,7 +2,7 @@
 # a step of the program and a node of the tape. So they are logged here, and Python writes all of them down at once when
 # one is needed: R's handle of a number looks like any other, but that its `pyobj`, where reticulate looks for Python's
 # object, is an active binding. Logged are arithmetic and mathematics on elements of vectors, `x[i]`, and on what comes
-# of these; python/gradops/jit/logs.py says what Python makes of it.
+# of these; python/gradops/jit/scalar_logs.py says what Python makes of it.
 #
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
 # where nothing is compiled.
@@ -111,7 +111,7 @@ begin_scalars <- function(x) {
   }
   if (is_scalar(x)) x <- scalar_whole(x)
   python <- py_call(core$scalars %||% load_bridge("scalars"), x)
-  if (!inherits(python, "gradops.jit.logs.Log")) {
+  if (!inherits(python, "gradops.jit.scalar_logs.Log")) {
     if (is.null(py_to_r(python))) state$scalars <- NA
     return(NULL)
   }

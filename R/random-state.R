@@ -21,7 +21,7 @@ set_random_state <- function(state) {
 # Has the core restore the state where it runs a checkpointed function again.
 restore_random_numbers <- function() {
   if (is.null(state$restores_random_numbers)) {
-    generators <- reticulate::import("gradops.flow.checkpoint", convert = FALSE)$generators
+    generators <- reticulate::import("gradops.flow.checkpointing", convert = FALSE)$generators
     restore <- callback(set_random_state, take = py_to_r)
     py_call(generators$append, tuple(callback(random_state_to_restore, identity), restore))
     state$restores_random_numbers <- TRUE

@@ -8,7 +8,7 @@
 #' the feedback on them. `text_each()` goes through a batch.
 #'
 #' What these say to models is short, and all of it is in one file,
-#' `system.file("python/gradops/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
+#' `system.file("python/gradops/autodiff/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
 #' @param model,critic What [text_as_model()] takes; the critic, which is asked for feedback, is the model if `NULL`.
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
 #'   texts.

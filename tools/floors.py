@@ -48,7 +48,7 @@ MEANING = {
     "flow": "stop, scale, custom, checkpoint",
     "jit": "compiled programs",
     "functional": "derivatives of functions",
-    "text": "model calls, judges and descent on text",
+    "text": "the names of `autodiff/text` that call models: calls, judges, descent",
     "interop": "R, and other hosts",
 }
 

@@ -9,7 +9,8 @@ import pytest
 
 import gradops
 from gradops import Variable
-from gradops.autodiff import Function, anomaly, detect_anomaly, set_detect_anomaly, state
+from gradops.autodiff import Function, detect_anomaly, set_detect_anomaly, state
+from gradops.autodiff.diagnostics import anomaly
 
 torch = pytest.importorskip("torch")
 
@@ -40,7 +41,7 @@ def test_nan_stops_with_the_forward_call():
 
 def test_off_costs_and_changes_nothing():
     with detect_anomaly():
-        assert gradops.autodiff.anomaly.is_anomaly_enabled()
+        assert gradops.autodiff.diagnostics.anomaly.is_anomaly_enabled()
     assert not anomaly.is_anomaly_enabled()
     assert state.watchers == [] and state.observers == []
     x = leaf(0.0, 1.0)

@@ -340,7 +340,7 @@ def test_variables_bound_anew_are_seen_and_own_ones_are_not(backend):
 
 
 def test_arrays_that_cannot_be_written_are_not_copied():
-    from gradops.jit.captured import Captured
+    from gradops.jit.dependencies import Captured
 
     fixed, free = np.ones(3), np.ones(3)
     fixed.flags.writeable = False

@@ -14,7 +14,7 @@ import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, JitError, ShapeError
 from gradops.jit import native
-from gradops.jit.bodies import Body
+from gradops.jit.subprograms import Body
 
 P = np.array([-1.0, 0.3, 2.0])
 Y = np.random.default_rng(0).normal(size=30)

@@ -13,12 +13,12 @@ from seeds import seeds
 
 import gradops
 from gradops import autodiff, flow, functional, jit, ops
-from gradops.jit.blocks import Operation, operation
-from gradops.jit.logs import NAMES, OPERATIONS, Log, log
-from gradops.jit.templates import template
+from gradops.jit.scalar_blocks import Operation, operation
+from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
+from gradops.jit.scalar_rules import template
 
 BINARY, UNARY = NAMES[:5], NAMES[5:]
-blocks = importlib.import_module("gradops.jit.blocks")
+blocks = importlib.import_module("gradops.jit.scalar_blocks")
 
 
 class Logged:

@@ -15,7 +15,7 @@ from gradops.functional.batched import Batched
 from gradops.functional.batched import register as register_batches
 from gradops.jit import jit
 from gradops.jit.array import Traced
-from gradops.jit.traced import register
+from gradops.jit.backend import register
 from gradops.ops import operators
 
 register()

@@ -34,7 +34,7 @@ PAIRS = list(itertools.product(SCOPES, repeat=2))
 
 def everything():
     """The state that scopes change."""
-    from gradops.flow.checkpoint import tape
+    from gradops.flow.checkpointing import tape
 
     return (
         is_grad_enabled(),

@@ -16,9 +16,8 @@ import pytest
 import gradops
 from gradops import Parameter, Variable, text
 from gradops.autodiff import is_grad_enabled, no_grad
-from gradops.autodiff.text import join
+from gradops.autodiff.text import join, prompts
 from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, GradopsError, ModelError, ShapeError
-from gradops.text import prompts
 
 NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
 

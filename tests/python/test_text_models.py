@@ -12,8 +12,8 @@ import types
 import pytest
 
 from gradops import Parameter, Variable, text
+from gradops.autodiff.text import recorded_models
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, BudgetError, GradopsError, ModelError
-from gradops.text import record
 
 KEY = "sk-proj-0123456789abcdef"
 
@@ -150,7 +150,7 @@ def test_names_go_through_litellm(monkeypatch):
 def test_litellm_by_its_own_mock(monkeypatch, tmp_path):
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import asks for prices otherwise
     pytest.importorskip("litellm")
-    monkeypatch.setattr(record.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(recorded_models.time, "sleep", lambda seconds: None)
     path = tmp_path / "calls.jsonl"
     model = text.remembered(text.as_model("gpt-4o-mini", mock_response="Paris", api_key=KEY), path)
     assert (
@@ -306,7 +306,7 @@ class StatusError(Exception):
 @pytest.mark.parametrize("error", [RateLimitError("x"), StatusError(503), TimeoutError(), ConnectionResetError()])
 def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
     waits, left = [], [3]
-    monkeypatch.setattr(record.time, "sleep", waits.append)
+    monkeypatch.setattr(recorded_models.time, "sleep", waits.append)
 
     def model(prompt, system):
         left[0] -= 1
@@ -323,7 +323,7 @@ def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
 @pytest.mark.parametrize("error", [ValueError("x"), StatusError(400), StatusError(401)])
 def test_other_failures_are_not(monkeypatch, error):
     waits = []
-    monkeypatch.setattr(record.time, "sleep", waits.append)
+    monkeypatch.setattr(recorded_models.time, "sleep", waits.append)
 
     def model(prompt, system):
         raise error

@@ -17,7 +17,8 @@ import pytest
 
 import gradops
 from gradops import Parameter, Variable, autodiff, backends, config, functional, ops
-from gradops.autodiff import draw, inspection, no_grad, state, to_dot
+from gradops.autodiff import draw, no_grad, state, to_dot
+from gradops.autodiff.diagnostics import inspection
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
 torch = pytest.importorskip("torch")

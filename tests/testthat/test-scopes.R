@@ -11,8 +11,8 @@ scope_state <- function() {
   c(
     recording = (parameter(1) * 2)$requires_grad,
     checkpointing = !is.null(reticulate::py_to_r(plan)),
-    anomaly = reticulate::py_to_r(module("autodiff.anomaly")$`_settings`)$on,
-    profiling = length(reticulate::py_to_r(module("autodiff.profiler")$`_active`)) > 0,
+    anomaly = reticulate::py_to_r(module("autodiff.diagnostics.anomaly")$`_settings`)$on,
+    profiling = length(reticulate::py_to_r(module("autodiff.diagnostics.profiler")$`_active`)) > 0,
     backend = identical(config_backend(), "numpy")
   )
 }
@@ -111,7 +111,7 @@ test_that("a real interrupt ends the scopes: in R code and in ops", {
   skip_if(is_loaded_from_source(), "needs the installed package")
   out <- in_new_process(c(
     "p <- parameter(c(1, 2))",
-    "tape <- reticulate::import('gradops.flow.checkpoint.tape', convert = FALSE)",
+    "tape <- reticulate::import('gradops.flow.checkpointing.tape', convert = FALSE)",
     "state <- function() c((p * 2)$requires_grad, is.null(reticulate::py_to_r(tape$current$get())))",
     "interrupted <- function(code) {",
     "  inside <- NULL",

@@ -2,11 +2,11 @@
 
 from .._names import namespace
 from . import operators, profiler, record, rules, text  # noqa: F401
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .checking import gradcheck, gradgradcheck
+from .diagnostics.anomaly import detect_anomaly, set_detect_anomaly
+from .diagnostics.gradcheck import gradcheck, gradgradcheck
+from .diagnostics.inspection import draw, to_dot
 from .function import Function, once_differentiable
 from .gradients import backward, get_gradient_edge, grad
-from .inspection import draw, to_dot
 from .interchange import to
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable

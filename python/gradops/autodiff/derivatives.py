@@ -16,7 +16,7 @@ from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS
 from .modes import enable_grad, recording, with_own_gradient
-from .nesting import Others, reaches_others
+from .outer_derivatives import Others, reaches_others
 from .record import record
 from .state import moment, read
 from .variable import Variable, attach_new, edges_of, wrap

@@ -16,9 +16,9 @@ from ..errors import GradientError
 from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
 from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key
+from .initial_gradients import NAMES, check, tensor
+from .interrupted_passes import Pass, broken_off
 from .modes import recording
-from .passes import Pass, broken_off
-from .seeds import NAMES, check, tensor
 from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
 from .variable import Variable, attach, attach_new, wrap
 

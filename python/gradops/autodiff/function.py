@@ -11,7 +11,7 @@ import numpy as np
 from .. import backends, dtypes
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, ShapeError, TypeOf
 from ..ops import creation
-from . import inplace, nested, state, torch_tape
+from . import inplace, state, structured_function, torch_tape
 from .cotangents import fit, given_in, is_complex, sum_to, zeros
 from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
@@ -148,9 +148,9 @@ class Function:
     def apply(cls, *args, **keywords) -> Any:
         """Run ``forward`` on the arguments, recorded as one operation; variables may be inside of lists and dicts."""
         if keywords or _leaves_out(cls, args):
-            args, keywords = nested.in_order(_forward(cls), args, keywords, _setup(cls) is not None)
-        if keywords or any(isinstance(a, _CONTAINERS) and nested.holds_variables(a) for a in args):
-            flat, inner = nested.flat_form(Function, cls, args, keywords)
+            args, keywords = structured_function.in_order(_forward(cls), args, keywords, _setup(cls) is not None)
+        if keywords or any(isinstance(a, _CONTAINERS) and structured_function.holds_variables(a) for a in args):
+            flat, inner = structured_function.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
         kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
         owner = backends.beside_text(kinds, cls.__name__)

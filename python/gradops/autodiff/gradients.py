@@ -9,7 +9,7 @@ import numpy as np
 from .. import backends
 from ..errors import VARIABLE, ArgumentError, ArgumentTypeError, GradientError, Item, TypeOf
 from ..ops import creation
-from . import engine, seeds, torch_tape
+from . import engine, initial_gradients, torch_tape
 from .cotangents import zeros
 from .graph import AccumulateGrad, GradientEdge, asked, key
 from .variable import Variable, method, wrap
@@ -193,7 +193,9 @@ def _leaves(inputs) -> list:
     return leaves
 
 
-def _seeds(roots: list, given: list | None, create_graph: bool, names: tuple[str, str] = seeds.NAMES) -> list:
+def _seeds(
+    roots: list, given: list | None, create_graph: bool, names: tuple[str, str] = initial_gradients.NAMES
+) -> list:
     for root in roots:
         if not isinstance(root, Variable):
             raise GradientError(
@@ -203,7 +205,7 @@ def _seeds(roots: list, given: list | None, create_graph: bool, names: tuple[str
                 variable=VARIABLE,
                 root=TypeOf(root),
             )
-    pairs = zip(roots, seeds.pair(roots, given, names))
+    pairs = zip(roots, initial_gradients.pair(roots, given, names))
     return [engine.seed(root, g, create_graph, names) for root, g in pairs]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import backends
 from ..errors import GradientError
-from . import seeds
+from . import initial_gradients
 
 
 def backward(tensors: list, gradients: list | None, **settings) -> None:
@@ -40,7 +40,7 @@ def gradient_edge(tensor):
     return get_gradient_edge(tensor)
 
 
-def _starts(tensors: list, given: list | None, names: tuple[str, str] = seeds.NAMES) -> list:
+def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_gradients.NAMES) -> list:
     """For each tensor the gradient that a pass starts from, or None; torch takes tensors and nothing else.
 
     Raises:
@@ -49,12 +49,12 @@ def _starts(tensors: list, given: list | None, names: tuple[str, str] = seeds.NA
     import torch
 
     def converted(g, like):
-        g = None if g is None else seeds.tensor(like, g, names)
+        g = None if g is None else initial_gradients.tensor(like, g, names)
         if isinstance(like, torch.Tensor):
-            seeds.check(like, g, names)
+            initial_gradients.check(like, g, names)
         return g
 
-    return [converted(g, like) for g, like in zip(seeds.pair(tensors, given, names), tensors)]
+    return [converted(g, like) for g, like in zip(initial_gradients.pair(tensors, given, names), tensors)]
 
 
 def loaded() -> Any:

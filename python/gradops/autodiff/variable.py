@@ -17,8 +17,8 @@ from ..ops import conversion
 from ..ops._checks import check_flags, plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
+from .initial_gradients import no_gradient
 from .modes import lose_gradient, recording
-from .seeds import no_gradient
 from .state import clock, packers, watchers
 
 _READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.autodiff.text` keep the feedback"

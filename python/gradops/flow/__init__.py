@@ -1,6 +1,6 @@
 """What changes how gradients flow: stop, scale, custom, checkpoint."""
 
-from .checkpoint import checkpoint, checkpoint_policy, gradient_checkpoint_scope
+from .checkpointing import checkpoint, checkpoint_policy, gradient_checkpoint_scope
 from .custom import custom_gradient
 from .elementary import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
 from .scopes import stop_gradient_scope

@@ -22,9 +22,9 @@ from ..backends import owner
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops._symbolic import in_model
-from .returned import by_leaf, fit, is_tensor
+from .returned_gradients import by_leaf, fit, is_tensor
 from .signatures import Arguments, Form
-from .written import check_unwritten, read_by
+from .written_arguments import check_unwritten, read_by
 
 
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:

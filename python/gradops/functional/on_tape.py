@@ -14,7 +14,7 @@ from ..autodiff import engine, gradients, record, state
 from ..autodiff.derivatives import fresh, linked
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
-from ..autodiff.nesting import Others
+from ..autodiff.outer_derivatives import Others
 from ..autodiff.variable import Variable, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position

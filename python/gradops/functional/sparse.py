@@ -19,7 +19,7 @@ from ..autodiff import inplace, record, state
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
-from ..jit import dependence
+from ..jit import sparsity
 from ..jit.compiled import Compiled
 from . import coloring
 from .point import Point, is_complex
@@ -234,7 +234,7 @@ def _dtype(y):
 
 def pattern(program, outputs: list, sources: list[int]):
     """A CSC matrix of True where an element of ``outputs``, one after the other, depends on one of ``sources``."""
-    found = dependence.dependence(program, outputs, sources)
+    found = sparsity.dependence(program, outputs, sources)
     rows = [s for sets in found for s in sets.flat]
     lengths = np.fromiter(map(len, rows), int, len(rows))
     columns = np.fromiter((j for s in rows for j in s), int, lengths.sum())

@@ -1,9 +1,9 @@
 """``jit``: a function traced once for each signature, then run without calling it again.
 
-``compiled`` finds or makes the program of a call, ``captured`` sees what the function closes over, ``guards`` what it
-branches on. On NumPy ``traced``
-arrays write down a ``program``, of which ``emission`` makes a Python function, with runs of ``native`` code in it; the
-``recorder`` writes down ``loops`` and ``branches``, and ``bodies`` traces the functions that they call.
+``compiled`` finds or makes the program of a call, ``dependencies`` sees what the function reads from outside,
+``guards`` what it branches on. On NumPy a ``backend`` of traced arrays writes down a ``program`` of ``steps``, of which
+``emission`` makes a Python function, with runs of ``native`` code in it; ``control`` writes down ``loops`` and
+``branches``, and ``subprograms`` traces the functions that they call.
 """
 
 from __future__ import annotations

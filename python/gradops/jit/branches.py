@@ -16,9 +16,9 @@ from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import native
 from .array import Traced
-from .bodies import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
-from .captured import Captured
+from .dependencies import Captured
 from .program import Program
+from .subprograms import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
 
 
 def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:

@@ -17,11 +17,11 @@ from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
 from . import emission
-from .captured import Captured, lost_gradient
+from .backend import Traced, register
+from .control import Recorder
+from .dependencies import Captured, lost_gradient
 from .guards import Branching, Guarded, Guards
 from .program import Program
-from .recorder import Recorder
-from .traced import Traced, register
 
 _NUMBERS = (bool, int, float, complex)
 MOST = 256

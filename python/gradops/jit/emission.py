@@ -12,9 +12,9 @@ from .. import _source
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
-from .blocks import OPERATORS, Block, count, expanded
-from .calls import Step, places
 from .program import Program
+from .scalar_blocks import OPERATORS, Block, count, expanded
+from .steps import Step, places
 
 _numbers = itertools.count(1)
 

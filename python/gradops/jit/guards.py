@@ -16,9 +16,9 @@ import numpy as np
 
 from .. import _tree, ops
 from .array import Place, Traced
-from .blocks import Operation
-from .bodies import data_of
-from .calls import Step, filled
+from .scalar_blocks import Operation
+from .steps import Step, filled
+from .subprograms import data_of
 
 MOST = 32
 """How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""

@@ -14,8 +14,8 @@ from ..autodiff.variable import Variable, edges_of, wrap
 from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
-from .bodies import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
 from .program import Program
+from .subprograms import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
 
 
 def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):

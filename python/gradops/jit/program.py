@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import JitError
+from .aliasing import Memories
 from .array import Place, Traced, frozen
-from .blocks import Operations, is_number, of_numbers
-from .calls import Step, direct, filled, holds_arrays, key_of, placed, values_of
-from .memory import Memories
+from .scalar_blocks import Operations, is_number, of_numbers
+from .steps import Step, direct, filled, holds_arrays, key_of, placed, values_of
 from .values import Values
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 A loop over observations is thousands of operations on single float64 numbers. One by one each would go through an op,
 the tape and the program. A caller that has them all beforehand, as R's side does, which logs them, writes them down at
 once: as one :class:`Block` among a program's steps, and as one node of the tape. The rule of that node is again such
-operations: what an op's own rule does with one number is traced once (:mod:`.templates`), and repeated for each.
+operations: what an op's own rule does with one number is traced once (:mod:`.scalar_rules`), and repeated for each.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..autodiff.variable import attach, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Place, Traced
-from .blocks import LONGEST, WIDTH, Operation, operation
-from .bodies import data_of, is_active
 from .program import Program
-from .templates import template
+from .scalar_blocks import LONGEST, WIDTH, Operation, operation
+from .scalar_rules import template
+from .subprograms import data_of, is_active
 
 
 class Numbers:

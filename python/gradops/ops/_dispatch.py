@@ -36,7 +36,7 @@ _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 NUMBERS = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
-"""What stands around kernels from the first checkpoint scope on (``flow/checkpoint/tape.py``)."""
+"""What stands around kernels from the first checkpoint scope on (``flow/checkpointing/tape.py``)."""
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:

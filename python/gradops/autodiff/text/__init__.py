@@ -5,7 +5,8 @@ A text variable is ``Variable("abc", role="greeting", requires_grad=True)``. ``+
 ``result.backward("too long")`` brings what was said to every leaf it was made from. ``Function`` and
 ``custom_gradient`` define further operations, so a language model, or any callable, can make a text and
 write the feedback on its inputs. Text and numbers may stand in one graph. After afnio's autodiff, in
-this process: nothing here calls anything.
+this process: none of these operations calls anything. The layer that calls models is in the same folder;
+``gradops.text`` has its names.
 
 To ``gradops.ops`` text is one more backend, "text", with kernels under the ops' own names:
 
@@ -15,9 +16,9 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
 """
 
 from ..._names import namespace
-from . import backend, gradient, methods  # noqa: F401
-from .gradient import first_feedback as first_feedback
-from .gradient import merge as merge
+from . import backend, backward, methods  # noqa: F401
+from .backward import first_feedback as first_feedback
+from .backward import merge as merge
 from .operations import (
     capitalize,
     format,

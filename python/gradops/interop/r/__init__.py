@@ -17,7 +17,7 @@ The other names are what the R package calls, by theme:
 - ``objects``: tensors as R shows and saves them;
 - ``scalars``: operations on single numbers, many at a time;
 - ``session``: warnings and interrupts under R;
-- ``texts``: text variables, and the layer on them.
+- ``text``: text variables, and the layer on them.
 """
 
 from ..._names import namespace
@@ -56,7 +56,7 @@ from .recording import if_known, is_recorded, keeps
 from .reticulate import missing
 from .scalars import floats_of_scalars, scalar_names, scalars, takes_scalars, write_scalars
 from .session import choose_backend, hold_interrupts, set_progress, set_warn
-from .texts import backward_each, invoke_method, is_text, model_field, named, set_value
+from .text import backward_each, invoke_method, is_text, model_field, named, set_value
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
 

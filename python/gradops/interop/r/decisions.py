@@ -7,8 +7,8 @@ import numpy as np
 from ... import ops
 from ...errors import JitError
 from ...jit.array import Traced
-from ...jit.bodies import data_of
 from ...jit.guards import made_by
+from ...jit.subprograms import data_of
 from ...ops._dispatch import facts_of, registry
 from . import values
 

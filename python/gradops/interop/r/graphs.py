@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...autodiff.inspection import arranged, boxes
+from ...autodiff.diagnostics.inspection import arranged, boxes
 
 
 def graph(y, params) -> dict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...jit import logs as _logs
+from ...jit import scalar_logs as _logs
 from .errors import Failure
 
 scalar_names = _logs.NAMES

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..calls import Step
 from ..program import Program
+from ..steps import Step
 from . import loops as _loops  # noqa: F401  # these register their rules
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401

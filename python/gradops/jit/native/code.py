@@ -14,7 +14,7 @@ import numpy as np
 
 from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
 from .machine import Machine
-from .whole import WHOLES, named
+from .whole_numbers import WHOLES, named
 
 Cells = "int | np.ndarray"
 """The position of a number, or an array of the positions of an array's elements, of its shape."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..blocks import count
-from ..calls import Step
+from ..scalar_blocks import count
+from ..steps import Step
 from .machine import machine, why_not
 from .run import Run
 

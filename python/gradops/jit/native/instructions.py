@@ -1,8 +1,8 @@
 """The instructions of the native machine: what each means in NumPy, and what LLVM makes of it.
 
 Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1, whole
-numbers have the bits of an int64 (:mod:`.whole`). An instruction is five 32-bit words, ``(operation, result, a, b,
-c)``, of which the last four are positions in memory; one on vectors has five more, ``(n, stride of a, stride of b,
+numbers have the bits of an int64 (:mod:`.whole_numbers`). An instruction is five 32-bit words, ``(operation, result, a,
+b, c)``, of which the last four are positions in memory; one on vectors has five more, ``(n, stride of a, stride of b,
 stride of c, unused)``, and its results lie side by side.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import _scipy
-from . import whole
+from . import whole_numbers
 
 VECTOR = 128
 """Added to an operation: it is one on vectors."""
@@ -149,7 +149,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "logaddexp": Operation(np.logaddexp, "{r} = call double @logaddexp(double {x}, double {y}, ptr %functions)"),
     **FUSED,
-    **whole.operations(Operation),
+    **whole_numbers.operations(Operation),
 }
 """The elementwise operations, by the ufuncs' names; ``single`` rounds a result to float32 in its place."""
 

@@ -9,7 +9,7 @@ from .lowering import Lowering
 from .plan import Plan
 from .rules import rule
 from .tightening import tightened
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 LONGEST = 10_000_000
 """Steps of a loop that runs to its end, whatever a user presses."""

@@ -12,17 +12,17 @@ import numpy as np
 
 from ... import config
 from ..array import Place
-from ..blocks import Block, Operation, among, expanded, names, steps_of
-from ..calls import Step
 from ..program import Program
+from ..scalar_blocks import Block, Operation, among, expanded, names, steps_of
+from ..steps import Step
 from .code import BOOL, FLOATS, Code, NotNative
 from .machine import Machine
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
 from .rules import RULES
 from .run import Run
+from .scalar_blocks import Forms, Made, MadeIn
 from .shortening import Shortened
-from .together import Forms, Made, MadeIn
-from .whole import WHOLES, named
+from .whole_numbers import WHOLES, named
 
 
 def lowered(

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..array import Place
-from ..blocks import LONGEST, Block, count
-from ..calls import Step
 from ..program import Program
+from ..scalar_blocks import LONGEST, Block, count
+from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS
 from .rules import LIMITS, LOOPS, MOVES, RULES
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over what they read."""

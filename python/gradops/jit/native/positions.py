@@ -17,7 +17,7 @@ from ..array import Place
 from .code import FLOATS, NotNative
 from .lowering import Lowering
 from .rules import move
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 MOST = 4096
 """Rows that an op reads or writes by an instruction each."""

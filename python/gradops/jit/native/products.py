@@ -9,7 +9,7 @@ import numpy as np
 
 from .code import BOOL, FLOATS
 from .rules import RULES, limit, refuse_unless, rule
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 if TYPE_CHECKING:
     from .lowering import Lowering

@@ -15,7 +15,7 @@ from ... import backends
 from ...ops._dispatch import registry
 from .code import BOOL, FLOATS, NotNative
 from .instructions import FUNCTIONS
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 if TYPE_CHECKING:
     from .lowering import Lowering

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff import profiler
+from ...autodiff.diagnostics import profiler
 from . import replay
 from .code import Code
 from .instructions import END, FAILED
 from .machine import exceptions
-from .whole import WHOLES
+from .whole_numbers import WHOLES
 
 
 class Run:

@@ -19,11 +19,11 @@ from ..autodiff.variable import Variable, attach, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Traced
-from .blocks import Operation, operation
-from .bodies import data_of
 from .program import Program
+from .scalar_blocks import Operation, operation
+from .scalar_rules import kernel_of
 from .scalars import Scalars
-from .templates import kernel_of
+from .subprograms import data_of
 
 
 class Log:

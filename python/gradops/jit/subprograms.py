@@ -24,10 +24,10 @@ from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
 from .array import Place
-from .calls import same
-from .captured import Captured
-from .copies import clones, on_copies, reached, standing_for
+from .dependencies import Captured
+from .graph_copies import clones, on_copies, reached, standing_for
 from .program import Program
+from .steps import same
 
 
 class Body:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..autodiff.text.values import Feedback, Text, Texts
-from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
-from .each import each
+from ...errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
+from ..variable import Variable
+from .batches import each
 from .models import Messages, as_model, ask, shortened
 from .prompts import Quotes, between_tags, chosen, fill, listed, places
+from .values import Feedback, Text, Texts
 
 
 class Descent:

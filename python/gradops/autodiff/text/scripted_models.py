@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ArgumentError, ArgumentTypeError, Given, ModelError, TypeOf
+from ...errors import ArgumentError, ArgumentTypeError, Given, ModelError, TypeOf
 from .models import Messages, Model, as_prompt, by_prompt_and_system, shortened
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from .. import backends
 from . import branches, loops
 from .array import Traced
-from .bodies import data_of
-from .captured import Captured
+from .dependencies import Captured
 from .program import Program
+from .subprograms import data_of
 
 FEWEST = 4
 """Steps of a loop that is one; fewer are written down one after the other."""

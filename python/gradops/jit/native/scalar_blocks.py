@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..blocks import Operation, among, operation
+from ..scalar_blocks import Operation, among, operation
 from .code import Code
 from .instructions import SHORT
 from .rules import ELEMENTWISE

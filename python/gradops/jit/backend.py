@@ -23,8 +23,8 @@ from ..ops import _labels, numpy_functions, operators
 from ..ops._dispatch import facts_of
 from ..ops._structures import recorder
 from .array import Traced
-from .calls import values_of
 from .program import Program
+from .steps import values_of
 
 
 def _in_place(op):

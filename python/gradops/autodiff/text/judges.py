@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.graph import Rule
-from ..autodiff.modes import no_grad, recording
-from ..autodiff.record import record
-from ..autodiff.text.values import Feedback, Said, Texts, aligned
-from ..autodiff.variable import Variable, wrap
-from ..errors import ArgumentTypeError, Code, Given, ShapeError, TypeOf
+from ...errors import ArgumentTypeError, Code, Given, ShapeError, TypeOf
+from ..graph import Rule
+from ..modes import no_grad, recording
+from ..record import record
+from ..variable import Variable, wrap
 from .arguments import is_list_of_texts, several
+from .values import Feedback, Said, Texts, aligned
 
 
 def judge(f: Callable) -> Callable:

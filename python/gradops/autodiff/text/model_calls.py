@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from ..autodiff.graph import Rule, key
-from ..autodiff.modes import recording
-from ..autodiff.record import record
-from ..autodiff.state import wanted
-from ..autodiff.text.values import Feedback, Said, Text, Texts, aligned, feedback
-from ..autodiff.variable import Variable, check_role, wrap
-from ..errors import ArgumentError, ArgumentTypeError, Code, Item, TypeOf
+from ...errors import ArgumentError, ArgumentTypeError, Code, Item, TypeOf
+from ..graph import Rule, key
+from ..modes import recording
+from ..record import record
+from ..state import wanted
+from ..variable import Variable, check_role, wrap
 from .arguments import is_list_of_texts, is_text, several, value_of
-from .each import each
+from .batches import each
 from .models import Messages, Model, as_model, ask
 from .prompts import Quotes, chosen, fill, listed, places
+from .values import Feedback, Said, Text, Texts, aligned, feedback
 
 
 def call(

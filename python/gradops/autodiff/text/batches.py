@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import Any
 
-from .._progress import track
-from ..autodiff import gradients
-from ..autodiff.variable import Variable
-from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf
+from ..._progress import track
+from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf
+from .. import gradients
+from ..variable import Variable
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:

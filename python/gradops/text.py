@@ -10,17 +10,18 @@ Seven names on top of text variables (``Variable("Be brief.", role="instruction"
 - :func:`remembered`: a model with cache, retries, budget, recording and replay;
 - :func:`scripted`: a model for tests and documents, which calls nothing.
 
-Nothing is imported or sent before a model is passed. What the layer itself says to models is in ``prompts``.
+Nothing is imported or sent before a model is passed. What the layer itself says to models is in
+``gradops.autodiff.text.prompts``.
 """
 
-from .._names import namespace
-from .calls import call
-from .descent import Descent
-from .each import each
-from .judges import judge
-from .models import as_model
-from .record import remembered
-from .script import scripted
+from ._names import namespace
+from .autodiff.text.batches import each
+from .autodiff.text.descent import Descent
+from .autodiff.text.judges import judge
+from .autodiff.text.model_calls import call
+from .autodiff.text.models import as_model
+from .autodiff.text.recorded_models import remembered
+from .autodiff.text.scripted_models import scripted
 
 __all__ = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
 

@@ -19,10 +19,10 @@ import numpy as np
 from ..backends._keys import plain
 from ..ops._dispatch import facts_of
 from .array import Place
-from .blocks import expanded
-from .calls import Step, places
 from .emission import last_uses, needed_steps
 from .program import Program
+from .scalar_blocks import expanded
+from .steps import Step, places
 
 NOTHING: frozenset = frozenset()
 

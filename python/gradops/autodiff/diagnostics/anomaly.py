@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
-from ..errors import GradientError, Position
-from ..ops._checks import check_flags
-from . import state, torch_tape
-from .variable import Variable
+from ... import backends
+from ...errors import GradientError, Position
+from ...ops._checks import check_flags
+from .. import state, torch_tape
+from ..variable import Variable
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _calls: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()

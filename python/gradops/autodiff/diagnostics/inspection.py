@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
-from .. import _html, backends
-from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, GradientError, TypeOf
-from .graph import PICK, Node
-from .variable import Variable, array_text
+from ... import _html, backends
+from ...errors import ArgumentError, ArgumentTypeError, BackendError, Code, GradientError, TypeOf
+from ..graph import PICK, Node
+from ..variable import Variable, array_text
 
 
 def nodes(y) -> list:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..autodiff.text.values import Texts, convert
-from ..autodiff.variable import Variable
-from ..ops.joining import stack
+from ...ops.joining import stack
+from ..variable import Variable
+from .values import Texts, convert
 
 
 def is_text(x) -> bool:

@@ -18,9 +18,9 @@ from ..backends import numpy as kernels
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
-from .blocks import Operation, operation
-from .calls import direct
 from .program import Program
+from .scalar_blocks import Operation, operation
+from .steps import direct
 
 
 class Template(NamedTuple):

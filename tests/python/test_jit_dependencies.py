@@ -25,7 +25,7 @@ import scipy.sparse
 
 from gradops import Variable, autodiff, config, custom_gradient, ops, to, value_and_grad
 from gradops.jit import JitError, jit
-from gradops.jit.captured import Captured
+from gradops.jit.dependencies import Captured
 
 X = np.array([0.5, 1.0, 1.5])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..ops._dispatch import registry
 from .array import Place
-from .calls import Step, direct
+from .steps import Step, direct
 from .values import Values
 
 WIDTH = 5

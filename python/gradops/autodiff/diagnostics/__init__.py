@@ -1,0 +1,1 @@
+"""Gradients checked against finite differences, anomaly mode, the profiler, pictures of graphs."""
