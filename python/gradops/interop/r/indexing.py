@@ -15,7 +15,7 @@ from ... import backends, ops
 from ...autodiff import Variable
 from ...errors import ArgumentTypeError, AxisError, Given, JitError
 from ...ops._checks import known
-from .decisions import decided
+from .code_comparisons import decided
 
 
 def _tensor(x):
