@@ -1,4 +1,9 @@
-"""Every op, on the tensors of every backend: ``gradops.ops.exp(x)``."""
+"""Every op, on the tensors of every backend: ``gradops.ops.exp(x)``.
+
+Ops stand in families, each with one page of R's manual. A family's title, description and neighbours are the docstring
+of its module, or, in a module of several, a string before its first op. Strings with the same title are one family, of
+which one has the description.
+"""
 
 # ruff: noqa: F401, F403
 

@@ -41,26 +41,14 @@ _SELU_SCALE = 1.0507009873554805
 _ROOT_2_OVER_PI = 0.7978845608028654
 
 
-@op(elementwise=True)
-def sigmoid(x: Tensor) -> Tensor:
-    """``1 / (1 + exp(-x))`` of each element.
+"""Rectifiers.
 
-    Gradient:
-        ``y * (1 - y)``.
+Functions that are 0 or nearly so below, and nearly the identity above. At a kink the derivative is that of the side
+where the function is flat, or of the left side where neither is. NaN stays NaN.
 
-    Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
-        >>> print(ops.sigmoid(np.array([-800.0, 0.0, 800.0])))
-        [0.  0.5 1. ]
-        >>> print(gradops.grad(ops.sigmoid)(0.0))
-        0.25
-
-    See Also:
-        :func:`log_sigmoid`, :func:`binary_crossentropy`.
-    """
-    ...
+See Also:
+    :func:`sigmoid`, :func:`soft_shrink`, :func:`maximum`, :func:`softmax`.
+"""
 
 
 @op(check=check_real, elementwise=True)
@@ -221,6 +209,76 @@ def softplus(x: Tensor) -> Tensor:
     ...
 
 
+@op(elementwise=True)
+def squareplus(x: Tensor, b: float = 4) -> Tensor:
+    """``(x + sqrt(x**2 + b)) / 2`` of each element, also accurate far below 0 (Barron 2021).
+
+    Gradient:
+        ``(1 + x / sqrt(x**2 + b)) / 2``.
+    """
+    x = floats(x)
+    root = hypot(x, math.sqrt(b))
+    # Below 0 the sum cancels; this is the same number. Of halves, as the sum of the two may be out of range.
+    below = divide(0.25 * b, add(multiply(root, 0.5), multiply(abs(x), 0.5)))
+    return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
+
+
+@op(elementwise=True)
+@in_single
+def hard_silu(x: Tensor) -> Tensor:
+    """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
+
+    Gradient:
+        That of the product: 0 up to -3, 1 from 3 on.
+    """
+    return multiply(x, hard_sigmoid(x))
+
+
+hard_swish = alias("hard_swish", hard_silu)
+
+
+@op(elementwise=True)
+def sparse_plus(x: Tensor) -> Tensor:
+    """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
+
+    Gradient:
+        :func:`sparse_sigmoid`.
+    """
+    middle = where(greater_equal(x, 1), x, multiply(square(add(x, 1)), 0.25))
+    return where(less_equal(x, -1), 0.0, middle)
+
+
+"""Sigmoids.
+
+Functions that rise from one bound to another. At a kink the derivative is that of the flat side. NaN stays NaN.
+
+See Also:
+    :func:`relu`, :func:`tanh`, :func:`softmax`, :func:`binary_crossentropy`.
+"""
+
+
+@op(elementwise=True)
+def sigmoid(x: Tensor) -> Tensor:
+    """``1 / (1 + exp(-x))`` of each element.
+
+    Gradient:
+        ``y * (1 - y)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sigmoid(np.array([-800.0, 0.0, 800.0])))
+        [0.  0.5 1. ]
+        >>> print(gradops.grad(ops.sigmoid)(0.0))
+        0.25
+
+    See Also:
+        :func:`log_sigmoid`, :func:`binary_crossentropy`.
+    """
+    ...
+
+
 @op(check=check_real, elementwise=True)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(sigmoid(x))`` of each element, without overflow.
@@ -243,20 +301,6 @@ def softsign(x: Tensor) -> Tensor:
 
 
 @op(elementwise=True)
-def squareplus(x: Tensor, b: float = 4) -> Tensor:
-    """``(x + sqrt(x**2 + b)) / 2`` of each element, also accurate far below 0 (Barron 2021).
-
-    Gradient:
-        ``(1 + x / sqrt(x**2 + b)) / 2``.
-    """
-    x = floats(x)
-    root = hypot(x, math.sqrt(b))
-    # Below 0 the sum cancels; this is the same number. Of halves, as the sum of the two may be out of range.
-    below = divide(0.25 * b, add(multiply(root, 0.5), multiply(abs(x), 0.5)))
-    return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
-
-
-@op(elementwise=True)
 @in_single
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
@@ -268,20 +312,6 @@ def hard_sigmoid(x: Tensor) -> Tensor:
 
 
 @op(elementwise=True)
-@in_single
-def hard_silu(x: Tensor) -> Tensor:
-    """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
-
-    Gradient:
-        That of the product: 0 up to -3, 1 from 3 on.
-    """
-    return multiply(x, hard_sigmoid(x))
-
-
-hard_swish = alias("hard_swish", hard_silu)
-
-
-@op(elementwise=True)
 def hard_tanh(x: Tensor) -> Tensor:
     """Each element, at least -1 and at most 1.
 
@@ -289,6 +319,25 @@ def hard_tanh(x: Tensor) -> Tensor:
         1 between -1 and 1, else 0 (also at both).
     """
     return where(less_equal(x, -1), -1, where(greater_equal(x, 1), 1, x))
+
+
+@op(elementwise=True)
+def sparse_sigmoid(x: Tensor) -> Tensor:
+    """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
+
+    Gradient:
+        1/2 between -1 and 1, else 0 (also at both).
+    """
+    return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
+
+
+"""Shrinkage and thresholds.
+
+Functions that make small elements 0. At a threshold the derivative is that of the flat side. NaN stays NaN.
+
+See Also:
+    :func:`relu`, :func:`clip`, :func:`where`.
+"""
 
 
 @op(elementwise=True)
@@ -326,27 +375,6 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
 
 @op(elementwise=True)
-def sparse_plus(x: Tensor) -> Tensor:
-    """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
-
-    Gradient:
-        :func:`sparse_sigmoid`.
-    """
-    middle = where(greater_equal(x, 1), x, multiply(square(add(x, 1)), 0.25))
-    return where(less_equal(x, -1), 0.0, middle)
-
-
-@op(elementwise=True)
-def sparse_sigmoid(x: Tensor) -> Tensor:
-    """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
-
-    Gradient:
-        1/2 between -1 and 1, else 0 (also at both).
-    """
-    return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
-
-
-@op(elementwise=True)
 def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
     """Each element where it is above ``threshold``, ``default_value`` elsewhere.
 
@@ -354,6 +382,15 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
         1 where ``x`` is above ``threshold``, else 0.
     """
     return where(less_equal(x, threshold), default_value, x)
+
+
+"""Softmax.
+
+Probabilities along an axis: not negative and of sum 1, or their logarithms.
+
+See Also:
+    :func:`sigmoid`, :func:`logsumexp`, :func:`categorical_crossentropy`, :func:`dot_product_attention`.
+"""
 
 
 @op(check=check_real)

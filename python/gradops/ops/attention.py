@@ -1,4 +1,8 @@
-"""Attention."""
+"""Attention.
+
+See Also:
+    :func:`softmax`, :func:`matmul`, :func:`einsum`.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,6 @@ from .indexing import where
 from .products import matmul
 from .properties import fits as _fits
 from .shaping import reshape, transpose
-
-_FAR_BELOW = -1e30
 
 
 def _check(op, query, key, value, bias, mask, *rest):
@@ -52,6 +54,9 @@ def _check(op, query, key, value, bias, mask, *rest):
                 argument=name,
                 tensor=describe(tensor),
             )
+
+
+_FAR_BELOW = -1e30
 
 
 @op(check=_check)

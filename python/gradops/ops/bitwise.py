@@ -17,6 +17,15 @@ def _integers(op, *operands):
         check_kind(op.name, value, (1,), "of integers", name)
 
 
+"""Bitwise operations.
+
+Of whole numbers and bools, elementwise: operands broadcast, and dtypes promote.
+
+See Also:
+    :func:`logical_and`, :func:`gcd`, :func:`floor_divide`.
+"""
+
+
 @op(differentiable=False, check=_bits, elementwise=True)
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
     """The bits set in both, elementwise.
@@ -72,6 +81,9 @@ def bitwise_not(x: Tensor) -> Tensor:
     ...
 
 
+bitwise_invert = alias("bitwise_invert", bitwise_not)
+
+
 @op(differentiable=False, check=_integers, elementwise=True)
 def left_shift(x: Operand, y: Operand) -> Tensor:
     """``x * 2**y``: the bits moved up by ``y`` places, elementwise.
@@ -89,6 +101,9 @@ def left_shift(x: Operand, y: Operand) -> Tensor:
     ...
 
 
+bitwise_left_shift = alias("bitwise_left_shift", left_shift)
+
+
 @op(differentiable=False, check=_integers, elementwise=True)
 def right_shift(x: Operand, y: Operand) -> Tensor:
     """``x // 2**y``: the bits moved down by ``y`` places, elementwise; the sign stays.
@@ -104,6 +119,18 @@ def right_shift(x: Operand, y: Operand) -> Tensor:
         ShapeError: shapes that do not broadcast.
     """
     ...
+
+
+bitwise_right_shift = alias("bitwise_right_shift", right_shift)
+
+
+"""Common divisors and multiples.
+
+Of whole numbers, elementwise: operands broadcast, and dtypes promote.
+
+See Also:
+    :func:`mod`, :func:`floor_divide`, :func:`bitwise_and`.
+"""
 
 
 @op(differentiable=False, check=_integers, elementwise=True)
@@ -132,8 +159,3 @@ def lcm(x1: Operand, x2: Operand) -> Tensor:
         ShapeError: shapes that do not broadcast.
     """
     ...
-
-
-bitwise_invert = alias("bitwise_invert", bitwise_not)
-bitwise_left_shift = alias("bitwise_left_shift", left_shift)
-bitwise_right_shift = alias("bitwise_right_shift", right_shift)

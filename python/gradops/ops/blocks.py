@@ -1,4 +1,11 @@
-"""Blocks: windows of an image as columns and back, blocks of pixels as channels and back."""
+"""Blocks of images.
+
+Windows of an image as columns and back, blocks of pixels as channels and back. Each is linear, and the gradient of one
+is the other.
+
+See Also:
+    :func:`conv`, :func:`gradops.ops.image.extract_patches`, :func:`rearrange`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Bounds and exceptions: clipping, NaN and infinities, zero divisors, steps.
-
-All are elementwise and broadcast; dtypes promote by the rule of ``gradops.dtypes``.
-"""
+"""Bounds and exceptions: clipping, NaN and infinities, zero divisors, steps."""
 
 from __future__ import annotations
 
@@ -34,6 +31,8 @@ from .elementwise import (
 )
 from .indexing import where
 
+"""Absolute values and signs."""
+
 
 @op(check=check_real, elementwise=True)
 def fabs(x: Tensor) -> Tensor:
@@ -52,6 +51,26 @@ def fabs(x: Tensor) -> Tensor:
 
 
 @op(check=check_real, elementwise=True)
+def heaviside(x1: Operand, x2: Operand) -> Tensor:
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
+    """
+    x1, x2 = promoted(x1, x2, floating=True)
+    return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
+
+
+"""Arithmetic."""
+
+
+@op(check=check_real, elementwise=True)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
     """Remainder with the sign of ``x1``, elementwise.
 
@@ -66,6 +85,27 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
         1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.
     """
     ...
+
+
+@op(elementwise=True)
+def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
+    """``x1 / x2``, and 0 where ``x2`` is 0, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
+    """
+    x1, x2 = promoted(x1, x2, floating=True)
+    zero = equal(x2, 0)
+    return where(zero, 0, divide(x1, where(zero, 1, x2)))
+
+
+"""Extremes of two tensors."""
 
 
 @op(check=check_real, elementwise=True)
@@ -100,6 +140,15 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
     """
     x1, x2 = promoted(x1, x2)
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
+
+
+"""Clipping and replacement.
+
+Elementwise.
+
+See Also:
+    :func:`maximum`, :func:`relu6`, :func:`isfinite`, :func:`where`.
+"""
 
 
 @op(check=check_real, elementwise=True)
@@ -137,24 +186,6 @@ def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
 
 
 @op(elementwise=True)
-def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 / x2``, and 0 where ``x2`` is 0, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
-    """
-    x1, x2 = promoted(x1, x2, floating=True)
-    zero = equal(x2, 0)
-    return where(zero, 0, divide(x1, where(zero, 1, x2)))
-
-
-@op(elementwise=True)
 def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neginf: Operand | None = None) -> Tensor:
     """``x`` with numbers in place of NaN and infinities; complex parts one by one.
 
@@ -189,39 +220,6 @@ _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (
 def _largest(name: str) -> builtins.float:
     """The largest finite number of a floating dtype."""
     return _LARGEST.get(name, (2 - 2**-52) * 2.0**1023)
-
-
-@op(check=check_real, elementwise=True)
-def heaviside(x1: Operand, x2: Operand) -> Tensor:
-    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
-    """
-    x1, x2 = promoted(x1, x2, floating=True)
-    return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
-
-
-@op(check=check_real, elementwise=True)
-def nextafter(x1: Operand, x2: Operand) -> Tensor:
-    """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        0.
-    """
-    ...
 
 
 @op(elementwise=True)
@@ -274,3 +272,22 @@ def _within(bound, source: str):
     whole = builtins.abs(int(bound)) if math.isfinite(bound) else 0
     spare = max(whole.bit_length() - _PRECISION[source], 0)
     return math.copysign((whole >> spare) << spare, bound)
+
+
+"""Rounding and representation."""
+
+
+@op(check=check_real, elementwise=True)
+def nextafter(x1: Operand, x2: Operand) -> Tensor:
+    """The next number of the dtype after ``x1`` towards ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        0.
+    """
+    ...

@@ -26,6 +26,8 @@ from .elementwise import (
 from .indexing import where
 from .reductions import all
 
+"""Comparison."""
+
 
 @op(differentiable=False, elementwise=True)
 def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -58,6 +60,9 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
         ShapeError: shapes that do not broadcast.
     """
     return all(isclose(x1, x2, rtol, atol, equal_nan))
+
+
+"""Tests of numbers."""
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
@@ -94,6 +99,9 @@ def isreal(x: Tensor) -> Tensor:
         A bool tensor of ``x``'s shape. It has no gradient.
     """
     return equal(imag(x), 0)
+
+
+"""Absolute values and signs."""
 
 
 @op(elementwise=True)

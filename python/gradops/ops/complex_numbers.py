@@ -1,4 +1,4 @@
-"""Complex numbers and their parts."""
+"""Complex numbers."""
 
 from __future__ import annotations
 

@@ -46,6 +46,17 @@ FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
 """The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
 
 
+"""Conditional branches.
+
+One of several functions, chosen by a value. In Python where values are known, so that gradients flow as through the
+same Python written by hand, also to tensors that the functions close over; by the library's own primitive
+(``lax.cond``, ``tf.cond``) where values are traced.
+
+See Also:
+    :func:`where` for a choice by element; :func:`while_loop`.
+"""
+
+
 @public
 def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
     """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; only the one is called where ``pred`` is known.
@@ -154,6 +165,17 @@ def choose(op: str, index, functions: list) -> list:
             takes = equal(index, False) if op == "cond" else index <= i
             leaves = [where(takes, a, b) for a, b in zip(choices[i], leaves)]
     return leaves
+
+
+"""Loops.
+
+In Python where values are known, so that gradients flow as through the same Python written by hand, also to tensors
+that the functions close over; by the library's own primitive (``lax.scan``, ``lax.while_loop``, ``tf.while_loop``)
+where values are traced. ``jit`` on NumPy compiles a loop as one step.
+
+See Also:
+    :func:`map`, :func:`cond`, :func:`cumsum`, :func:`gradops.functional.fixed_point`.
+"""
 
 
 @public

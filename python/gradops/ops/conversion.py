@@ -1,4 +1,10 @@
-"""Conversion: between values and tensors, and dtypes."""
+"""Conversion.
+
+Between values and tensors, and between dtypes.
+
+See Also:
+    :func:`dtype`, :func:`saturate_cast`, :func:`view`, :func:`gradops.config.floatx`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +16,15 @@ from ._checks import check_held
 from ._dispatch import op
 from .properties import dtype, is_tensor, ndim, shape, size
 
-__all__ = [
-    "array", "cast", "convert_to_numpy", "convert_to_tensor", "copy", "dtype", "is_tensor", "ndim", "shape", "size",
-]  # fmt: skip
-
 
 def _held(op, x, dtype, *_):
     if dtype is not None:
         check_held(op.name, "x", x, canonical(dtype))
+
+
+__all__ = [
+    "array", "cast", "convert_to_numpy", "convert_to_tensor", "copy", "dtype", "is_tensor", "ndim", "shape", "size",
+]  # fmt: skip
 
 
 @op(check=_held)

@@ -53,6 +53,16 @@ def conv_to_kernel(
     ...
 
 
+"""Convolution.
+
+In 1, 2 or 3 dimensions. Kernels are not flipped: a cross-correlation. Linear in inputs and kernel: the gradient to each
+is a convolution of the upstream gradient with the other.
+
+See Also:
+    :func:`max_pool`, :func:`unfold`, :func:`correlate`, :func:`dot_product_attention`.
+"""
+
+
 def _channels(inputs, channels_first):
     return shape(inputs)[1 if channels_first else -1]
 

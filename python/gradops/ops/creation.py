@@ -23,6 +23,14 @@ from .indexing import get_item
 from .joining import stack
 from .shaping import broadcast_to, moveaxis, reshape
 
+"""Constant tensors.
+
+On the default backend, or like another tensor.
+
+See Also:
+    :func:`convert_to_tensor`, :func:`eye`, :func:`linspace`, :func:`broadcast_to`.
+"""
+
 
 @op
 def zeros(shape: Shape, dtype: DType | None = None) -> Tensor:
@@ -103,6 +111,15 @@ def _numbers_fit(op, start, stop, step, dtype):
         check_held(op.name, "stop", first + (count - 1) * step, canonical(dtype))
 
 
+"""Sequences of numbers.
+
+On the default backend where no tensor is given.
+
+See Also:
+    :func:`full`, :func:`hanning` and other windows, :func:`cumsum`.
+"""
+
+
 @op(differentiable=False, check=_numbers_fit)
 def arange(
     start: Operand, stop: Operand | None = None, step: Operand | None = None, dtype: DType | None = None
@@ -170,6 +187,15 @@ def linspace(
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
     return (out, rounded(divide(whole, gaps or float("nan")), final)) if retstep else out
+
+
+"""Special matrices and grids.
+
+On the default backend where no tensor is given.
+
+See Also:
+    :func:`full`, :func:`diag`, :func:`tril`, :func:`one_hot`.
+"""
 
 
 @op

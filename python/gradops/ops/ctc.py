@@ -1,4 +1,10 @@
-"""Connectionist temporal classification (Graves et al. 2006): labels of a sequence whose timing is not known."""
+"""Connectionist temporal classification.
+
+Labels of a sequence whose timing is not known (Graves et al. 2006).
+
+See Also:
+    :func:`categorical_crossentropy`, :func:`log_softmax`, :func:`scan`.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +40,6 @@ from .reductions import max as _largest
 from .shaping import expand_dims, reshape, transpose
 from .sorting import argsort
 
-RETURNS_POSITIONS = ("ctc_decode",)
-
-_NEVER = -1e30
-"""The logarithm of no probability, finite so that gradients are."""
-
 
 def _check_batch(op: str, outputs, name: str, **others) -> None:
     check_rank(op, outputs, (3,), name)
@@ -50,6 +51,12 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
                 argument=other,
                 tensor=describe(tensor),
             )
+
+
+RETURNS_POSITIONS = ("ctc_decode",)
+
+_NEVER = -1e30
+"""The logarithm of no probability, finite so that gradients are."""
 
 
 @op

@@ -1,7 +1,4 @@
-"""Decompositions of matrices in the last two dimensions, and determinants.
-
-Half-precision matrices are worked on in float32 and come back in their dtype.
-"""
+"""Decompositions of matrices in the last two dimensions, and determinants."""
 
 from __future__ import annotations
 
@@ -17,6 +14,16 @@ from .reductions import sum
 from .shaping import expand_dims
 
 RETURNS_POSITIONS = ("lu_factor",)
+
+
+"""Decompositions of matrices.
+
+Matrices are the last two dimensions; those before are a batch. Half precision is worked on in float32 and comes back in
+its dtype.
+
+See Also:
+    :func:`solve`, :func:`det`, :func:`pinv`, :func:`norm`.
+"""
 
 
 @op(check=check_square)
@@ -57,79 +64,6 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
         :func:`solve_triangular`, :func:`slogdet`.
     """
     ...
-
-
-@op(check=check_square)
-def det(x: Tensor) -> Tensor:
-    """Determinant.
-
-    Returns:
-        A tensor of ``x``'s shape without the last two dimensions.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
-    """
-    ...
-
-
-@op(public=False, check=check_square)
-def adjugate(x: Tensor) -> Tensor:
-    """Adjugate matrix: ``det(x) * inv(x)``, and its limit where ``x`` is singular.
-
-    Returns:
-        A tensor of ``x``'s shape.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        Of products of singular values in the basis of the singular vectors, without division.
-    """
-    u, s, vh = svd(x)
-    zero = equal(s, 0)
-    logs = log(where(zero, 1.0, s))
-    zeros = cast(zero, "int64")
-    other_zeros = subtract(sum(zeros, -1, True), zeros)
-    others = where(equal(other_zeros, 0), exp(subtract(sum(logs, -1, True), logs)), 0.0)
-    turn = multiply(det(u), det(vh))
-    scaled = multiply(adjoint(vh), expand_dims(multiply(expand_dims(turn, -1), others), -2))
-    return matmul(scaled, adjoint(u))
-
-
-@op(check=check_square)
-def slogdet(x: Tensor) -> tuple:
-    """Sign and logarithm of the absolute value of the determinant, where the determinant itself may overflow.
-
-    Returns:
-        A pair of tensors of ``x``'s shape without the last two dimensions: the sign (of modulus 1, complex for
-        complex matrices; 0 for singular ones) and the real logarithm (``-inf`` for singular ones).
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        ``g * inv(x)^H`` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
-    """
-    ...
-
-
-@op(check=check_square)
-def logdet(x: Tensor) -> Tensor:
-    """Logarithm of the absolute value of the determinant: of the determinant, for positive definite matrices.
-
-    Returns:
-        A real tensor of ``x``'s shape without the last two dimensions; ``-inf`` for singular matrices.
-
-    Raises:
-        ShapeError: matrices that are not square.
-
-    Gradient:
-        ``g * inv(x)^H``.
-    """
-    return slogdet(x)[1]
 
 
 @op(check=check_square)
@@ -239,3 +173,86 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         singular values of 0, count as 0, which is right for functions that do not tell their vectors apart.
     """
     ...
+
+
+"""Determinants.
+
+Matrices are the last two dimensions; those before are a batch. Half precision is worked on in float32 and comes back in
+its dtype.
+
+See Also:
+    :func:`cholesky`, :func:`inv`, :func:`trace`.
+"""
+
+
+@op(check=check_square)
+def det(x: Tensor) -> Tensor:
+    """Determinant.
+
+    Returns:
+        A tensor of ``x``'s shape without the last two dimensions.
+
+    Raises:
+        ShapeError: matrices that are not square.
+
+    Gradient:
+        The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
+    """
+    ...
+
+
+@op(public=False, check=check_square)
+def adjugate(x: Tensor) -> Tensor:
+    """Adjugate matrix: ``det(x) * inv(x)``, and its limit where ``x`` is singular.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Raises:
+        ShapeError: matrices that are not square.
+
+    Gradient:
+        Of products of singular values in the basis of the singular vectors, without division.
+    """
+    u, s, vh = svd(x)
+    zero = equal(s, 0)
+    logs = log(where(zero, 1.0, s))
+    zeros = cast(zero, "int64")
+    other_zeros = subtract(sum(zeros, -1, True), zeros)
+    others = where(equal(other_zeros, 0), exp(subtract(sum(logs, -1, True), logs)), 0.0)
+    turn = multiply(det(u), det(vh))
+    scaled = multiply(adjoint(vh), expand_dims(multiply(expand_dims(turn, -1), others), -2))
+    return matmul(scaled, adjoint(u))
+
+
+@op(check=check_square)
+def slogdet(x: Tensor) -> tuple:
+    """Sign and logarithm of the absolute value of the determinant, where the determinant itself may overflow.
+
+    Returns:
+        A pair of tensors of ``x``'s shape without the last two dimensions: the sign (of modulus 1, complex for
+        complex matrices; 0 for singular ones) and the real logarithm (``-inf`` for singular ones).
+
+    Raises:
+        ShapeError: matrices that are not square.
+
+    Gradient:
+        ``g * inv(x)^H`` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
+    """
+    ...
+
+
+@op(check=check_square)
+def logdet(x: Tensor) -> Tensor:
+    """Logarithm of the absolute value of the determinant: of the determinant, for positive definite matrices.
+
+    Returns:
+        A real tensor of ``x``'s shape without the last two dimensions; ``-inf`` for singular matrices.
+
+    Raises:
+        ShapeError: matrices that are not square.
+
+    Gradient:
+        ``g * inv(x)^H``.
+    """
+    return slogdet(x)[1]

@@ -1,4 +1,10 @@
-"""Diagonals and triangles of matrices."""
+"""Diagonals and triangles.
+
+Matrices are the last two dimensions. The elements left out get the gradient 0.
+
+See Also:
+    :func:`eye`, :func:`tri`, :func:`cholesky`, :func:`einsum`.
+"""
 
 from __future__ import annotations
 

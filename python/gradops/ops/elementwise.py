@@ -1,13 +1,211 @@
-"""Elementwise ops: arithmetic, exponentials, trigonometry, comparisons.
-
-All broadcast; dtypes promote by the rule of ``gradops.dtypes``.
-"""
+"""Elementwise ops that every backend has, family by family: arithmetic, exponentials, trigonometry, comparisons."""
 
 from __future__ import annotations
 
 from ..annotations import Integer, Operand, Tensor
 from ._checks import check_real
 from ._dispatch import alias, op
+
+"""Arithmetic.
+
+Elementwise: the operands broadcast, dtypes promote by the rule of ``gradops.dtypes``, and the gradient of a broadcast
+operand is summed over the dimensions along which it was repeated.
+
+See Also:
+    :func:`power` and other powers, :func:`maximum`, :func:`bitwise_and` and :func:`gcd` for whole numbers,
+    :func:`matmul`.
+"""
+
+
+@op(elementwise=True, linear=("x1", "x2"))
+def add(x1: Operand, x2: Operand) -> Tensor:
+    """Sum, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        1 and 1, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(elementwise=True, linear=("x1", "x2"))
+def subtract(x1: Operand, x2: Operand) -> Tensor:
+    """Difference, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: two bools, as in NumPy.
+
+    Gradient:
+        1 and -1, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(elementwise=True, multilinear=("x1", "x2"))
+def multiply(x1: Operand, x2: Operand) -> Tensor:
+    """Product, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``x2`` and ``x1``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(elementwise=True, linear=("x1",))
+def divide(x1: Operand, x2: Operand) -> Tensor:
+    """True quotient; integers give ``floatx``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
+    """
+    ...
+
+
+true_divide = alias("true_divide", divide)
+
+
+@op(check=check_real, elementwise=True)
+def floor_divide(x1: Operand, x2: Operand) -> Tensor:
+    """The largest whole number not above ``x1 / x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
+
+    Gradient:
+        0, as in PyTorch.
+    """
+    ...
+
+
+@op(check=check_real, elementwise=True)
+def mod(x1: Operand, x2: Operand) -> Tensor:
+    """Remainder with the sign of ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
+
+    Gradient:
+        1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+@op(elementwise=True, linear=("x",))
+def negative(x: Tensor) -> Tensor:
+    """The negative of each element.
+
+    Returns:
+        A tensor of ``x``'s shape.
+
+    Gradient:
+        -1.
+    """
+    ...
+
+
+"""Powers and roots.
+
+Of each element; whole numbers give ``floatx`` where the result need not be whole.
+
+See Also:
+    :func:`exp`, :func:`norm`, :func:`cholesky` for a root of a matrix, :func:`expm`.
+"""
+
+
+@op(elementwise=True)
+def power(x1: Operand, x2: Operand) -> Tensor:
+    """``x1`` to the power of ``x2``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentError: a whole number to a negative power (in JAX's traces the library's number).
+
+    Gradient:
+        ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0. Summed over broadcast
+        dimensions.
+    """
+    ...
+
+
+@op(elementwise=True)
+def square(x: Tensor) -> Tensor:
+    """The square of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; of bools int64.
+
+    Gradient:
+        ``2 * x``.
+    """
+    ...
+
+
+@op(elementwise=True)
+def sqrt(x: Tensor) -> Tensor:
+    """Square root of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
+    """
+    ...
+
+
+@op(elementwise=True)
+def reciprocal(x: Tensor) -> Tensor:
+    """``1 / x`` of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-1 / x**2``.
+    """
+    ...
+
+
+"""Exponentials and logarithms.
+
+Of each element. ``expm1`` and ``log1p`` keep the digits that ``exp(x) - 1`` and ``log(1 + x)`` lose near 0. The
+logarithm of 0 is -inf, that of a negative real number NaN.
+
+See Also:
+    :func:`logsumexp` along axes, :func:`softmax`, :func:`sigmoid`, :func:`softplus`, :func:`sinh`, :func:`power`.
+"""
 
 
 @op(elementwise=True)
@@ -110,17 +308,13 @@ def log1p(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
-def sqrt(x: Tensor) -> Tensor:
-    """Square root of each element.
+"""Trigonometric functions.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+Of each element, angles in radians.
 
-    Gradient:
-        ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
-    """
-    ...
+See Also:
+    :func:`sinh`, :func:`angle` of complex numbers, :func:`polar`, :func:`fft`.
+"""
 
 
 @op(elementwise=True)
@@ -201,6 +395,31 @@ def arctan(x: Tensor) -> Tensor:
     ...
 
 
+@op(check=check_real, elementwise=True)
+def arctan2(x1: Operand, x2: Operand) -> Tensor:
+    """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
+    """
+    ...
+
+
+"""Hyperbolic functions.
+
+Of each element.
+
+See Also:
+    :func:`exp`, :func:`sin`, :func:`hard_tanh`, :func:`softsign`.
+"""
+
+
 @op(elementwise=True)
 def sinh(x: Tensor) -> Tensor:
     """Hyperbolic sine of each element.
@@ -279,6 +498,15 @@ def arctanh(x: Tensor) -> Tensor:
     ...
 
 
+"""Special functions.
+
+Of each real element.
+
+See Also:
+    :func:`exp`, :func:`gelu`, :func:`sinc`, :func:`kaiser`, which is made of :func:`i0`.
+"""
+
+
 @op(check=check_real, elementwise=True)
 def erf(x: Tensor) -> Tensor:
     """Error function of each element.
@@ -292,30 +520,13 @@ def erf(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
-def reciprocal(x: Tensor) -> Tensor:
-    """``1 / x`` of each element.
+"""Absolute values and signs.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+Of each element. Derivatives at 0 are 0, the middle of the subgradients.
 
-    Gradient:
-        ``-1 / x**2``.
-    """
-    ...
-
-
-@op(elementwise=True, linear=("x",))
-def negative(x: Tensor) -> Tensor:
-    """The negative of each element.
-
-    Returns:
-        A tensor of ``x``'s shape.
-
-    Gradient:
-        -1.
-    """
-    ...
+See Also:
+    :func:`relu`, :func:`norm`, :func:`angle`, :func:`maximum`.
+"""
 
 
 @op(elementwise=True)
@@ -343,17 +554,22 @@ def abs(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
-def square(x: Tensor) -> Tensor:
-    """The square of each element.
+absolute = alias("absolute", abs)
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; of bools int64.
 
-    Gradient:
-        ``2 * x``.
-    """
+@op(public=False, elementwise=True)
+def real_sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 of each real element; its gradient is 0."""
     ...
+
+
+"""Complex numbers.
+
+The gradient of a real loss L by a complex tensor is dL/dRe + i dL/dIm, as in PyTorch and TensorFlow.
+
+See Also:
+    :func:`abs`, :func:`isreal`, :func:`fft`, :func:`vdot`.
+"""
 
 
 @op(elementwise=True, linear=("x",))
@@ -367,6 +583,9 @@ def conj(x: Tensor) -> Tensor:
         the conjugate of the upstream gradient.
     """
     ...
+
+
+conjugate = alias("conjugate", conj)
 
 
 @op(elementwise=True, linear=("x",))
@@ -395,10 +614,27 @@ def imag(x: Tensor) -> Tensor:
     ...
 
 
-@op(public=False, elementwise=True)
-def real_sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1 of each real element; its gradient is 0."""
+@op(elementwise=True)
+def angle(x: Tensor) -> Tensor:
+    """The argument of each complex element, in radians; 0 or pi for real ones.
+
+    Returns:
+        A real tensor of ``x``'s shape.
+
+    Gradient:
+        ``1j * x / abs(x)**2``; 0 for real ``x``.
+    """
     ...
+
+
+"""Rounding and representation.
+
+Of each element. Results are constant between jumps: the derivative of rounding is 0. To let the upstream gradient
+through instead (a straight-through estimator), see ``custom_gradient``.
+
+See Also:
+    :func:`cast`, :func:`clip`, :func:`floor_divide`, :func:`sign`.
+"""
 
 
 @op(check=check_real, elementwise=True)
@@ -453,117 +689,13 @@ def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     ...
 
 
-@op(elementwise=True)
-def angle(x: Tensor) -> Tensor:
-    """The argument of each complex element, in radians; 0 or pi for real ones.
+"""Extremes of two tensors.
 
-    Returns:
-        A real tensor of ``x``'s shape.
+Elementwise and broadcast. At a tie each operand gets half of the upstream gradient.
 
-    Gradient:
-        ``1j * x / abs(x)**2``; 0 for real ``x``.
-    """
-    ...
-
-
-@op(elementwise=True, linear=("x1", "x2"))
-def add(x1: Operand, x2: Operand) -> Tensor:
-    """Sum, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        1 and 1, summed over broadcast dimensions.
-    """
-    ...
-
-
-@op(elementwise=True, linear=("x1", "x2"))
-def subtract(x1: Operand, x2: Operand) -> Tensor:
-    """Difference, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: two bools, as in NumPy.
-
-    Gradient:
-        1 and -1, summed over broadcast dimensions.
-    """
-    ...
-
-
-@op(elementwise=True, multilinear=("x1", "x2"))
-def multiply(x1: Operand, x2: Operand) -> Tensor:
-    """Product, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        ``x2`` and ``x1``, summed over broadcast dimensions.
-    """
-    ...
-
-
-@op(elementwise=True, linear=("x1",))
-def divide(x1: Operand, x2: Operand) -> Tensor:
-    """True quotient; integers give ``floatx``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
-    """
-    ...
-
-
-@op(elementwise=True)
-def power(x1: Operand, x2: Operand) -> Tensor:
-    """``x1`` to the power of ``x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentError: a whole number to a negative power (in JAX's traces the library's number).
-
-    Gradient:
-        ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0. Summed over broadcast
-        dimensions.
-    """
-    ...
-
-
-@op(check=check_real, elementwise=True)
-def mod(x1: Operand, x2: Operand) -> Tensor:
-    """Remainder with the sign of ``x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
-
-    Gradient:
-        1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
-    """
-    ...
+See Also:
+    :func:`max` and :func:`min` over axes, :func:`clip`, :func:`where`, :func:`logaddexp`, which is smooth.
+"""
 
 
 @op(check=check_real, elementwise=True)
@@ -598,37 +730,14 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
-def arctan2(x1: Operand, x2: Operand) -> Tensor:
-    """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
+"""Comparison.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
+Elementwise and broadcast, except :func:`allclose`. A truth value has no gradient: a loss gets its gradient through the
+values that a comparison selects.
 
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Gradient:
-        ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
-    """
-    ...
-
-
-@op(check=check_real, elementwise=True)
-def floor_divide(x1: Operand, x2: Operand) -> Tensor:
-    """The largest whole number not above ``x1 / x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
-
-    Gradient:
-        0, as in PyTorch.
-    """
-    ...
+See Also:
+    :func:`where`, :func:`logical_and`, :func:`isnan`, :func:`sort`.
+"""
 
 
 @op(differentiable=False, elementwise=True)
@@ -709,6 +818,15 @@ def greater_equal(x1: Operand, x2: Operand) -> Tensor:
     ...
 
 
+"""Logical operations.
+
+Elementwise and broadcast. Elements that are not 0 count as true, NaN among them.
+
+See Also:
+    :func:`equal`, :func:`all`, :func:`bitwise_and`, :func:`where`.
+"""
+
+
 @op(differentiable=False, elementwise=True)
 def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
     """Logical and of truth values (not 0), elementwise.
@@ -758,6 +876,15 @@ def logical_not(x: Tensor) -> Tensor:
     ...
 
 
+"""Tests of numbers.
+
+A truth value for each element.
+
+See Also:
+    :func:`nan_to_num`, :func:`where`, :func:`nansum`, :func:`equal`.
+"""
+
+
 @op(differentiable=False, elementwise=True)
 def isnan(x: Tensor) -> Tensor:
     """Whether it is NaN, for each element.
@@ -786,8 +913,3 @@ def isinf(x: Tensor) -> Tensor:
         A bool tensor of ``x``'s shape. It has no gradient.
     """
     ...
-
-
-absolute = alias("absolute", abs)
-conjugate = alias("conjugate", conj)
-true_divide = alias("true_divide", divide)

@@ -1,4 +1,10 @@
-"""Encoding: class labels as vectors of zeros and ones."""
+"""Labels as vectors.
+
+Class labels as vectors of zeros and ones.
+
+See Also:
+    :func:`sparse_categorical_crossentropy`, which needs no vectors; :func:`take`, :func:`eye`.
+"""
 
 from __future__ import annotations
 

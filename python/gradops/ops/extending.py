@@ -1,4 +1,10 @@
-"""Extending: tensors made larger by copies of themselves or by a margin."""
+"""Padding and repetition.
+
+Tensors made larger by a margin or by copies of themselves.
+
+See Also:
+    :func:`concatenate`, :func:`broadcast_to`, :func:`gradops.ops.image.pad_images`.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""Fourier transforms along the last dimensions.
+"""Fourier transforms.
 
-One rule for complex signals and spectra: a pair of real tensors (real and imaginary part, as in Keras) in a tuple or
-list gives a pair; one tensor (complex, or real with no imaginary part) gives a complex tensor. The spectrum of a real
-signal (``rfft``, ``stft``) is a pair, as in Keras; ``irfft`` and ``istft`` take a spectrum as a pair or complex.
-Half precision is worked on in float32 and real results are rounded to it; complex ones are complex64.
+Along the last dimensions. A pair of real tensors (real and imaginary part, as in Keras) in a tuple or list gives a
+pair; one tensor (complex, or real with no imaginary part) gives a complex tensor. The spectrum of a real signal
+(``rfft``, ``stft``) is a pair, as in Keras; ``irfft`` and ``istft`` take a spectrum as a pair or complex. Half
+precision is worked on in float32 and real results are rounded to it; complex ones are complex64.
+
+See Also:
+    :func:`stft`, :func:`view_as_complex`, :func:`hanning`, :func:`conv`.
 """
 
 from __future__ import annotations

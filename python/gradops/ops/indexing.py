@@ -25,6 +25,15 @@ RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
 """Ops whose results are positions (``where`` without ``x1`` and ``x2``): 1-based in R."""
 
 
+"""Elements by position.
+
+The gradient goes to the elements taken, as often as they are, and is 0 elsewhere.
+
+See Also:
+    :func:`slice`, :func:`scatter`, :func:`where`, :func:`argmax`.
+"""
+
+
 @op(moves=True)
 def get_item(x: Tensor, key) -> Tensor:
     """``x[key]`` with NumPy's meaning: ints, slices, ``None``, ``...``, bool masks and integer tensors.
@@ -111,6 +120,42 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
             line = [-1 if j == i else 1 for j in builtins.range(rank)]
             flat = add(flat, multiples(n, math.prod(sizes[i + 1 :]), line))
     return take(reshape(x, (-1,)), flat, 0)
+
+
+@op(differentiable=False)
+def unravel_index(indices: Indices, shape: Shape) -> tuple:
+    """The positions along each dimension of positions in a flattened tensor of ``shape``.
+
+    Args:
+        indices: whole numbers; negative ones count from the end.
+
+    Returns:
+        A tuple of int64 tensors of positions, one a dimension. They have no gradient.
+
+    Raises:
+        AxisError: a position out of range.
+    """
+    sizes = [int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    count = math.prod(sizes)
+    indices = convert_to_tensor(indices)
+    check_positions("unravel_index", indices, count)
+    rest = cast(indices, "int64")
+    rest = where(rest < 0, rest + count, rest)
+    found = []
+    for length in reversed(sizes):
+        found.append(mod(rest, builtins.max(length, 1)))
+        rest = floor_divide(rest, builtins.max(length, 1))
+    return tuple(reversed(found))
+
+
+"""Choice by condition.
+
+Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of what made that
+side still comes through: change the argument of a function where it has no finite derivative.
+
+See Also:
+    :func:`cond`, which computes one side only; :func:`clip`, :func:`equal`.
+"""
 
 
 @op(linear=("x1", "x2"))
@@ -224,32 +269,6 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         result = where(condition, choice, result)
     return result
-
-
-@op(differentiable=False)
-def unravel_index(indices: Indices, shape: Shape) -> tuple:
-    """The positions along each dimension of positions in a flattened tensor of ``shape``.
-
-    Args:
-        indices: whole numbers; negative ones count from the end.
-
-    Returns:
-        A tuple of int64 tensors of positions, one a dimension. They have no gradient.
-
-    Raises:
-        AxisError: a position out of range.
-    """
-    sizes = [int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,))]
-    count = math.prod(sizes)
-    indices = convert_to_tensor(indices)
-    check_positions("unravel_index", indices, count)
-    rest = cast(indices, "int64")
-    rest = where(rest < 0, rest + count, rest)
-    found = []
-    for length in reversed(sizes):
-        found.append(mod(rest, builtins.max(length, 1)))
-        rest = floor_divide(rest, builtins.max(length, 1))
-    return tuple(reversed(found))
 
 
 def effective_updates(g, shape: tuple, key):

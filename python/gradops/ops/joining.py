@@ -11,6 +11,14 @@ from .conversion import shape
 from .properties import fits
 from .shaping import expand_dims, ravel, reshape
 
+"""Joining.
+
+Several tensors as one, in their promoted dtype.
+
+See Also:
+    :func:`split`, :func:`pad`, :func:`tile`, :func:`rearrange`.
+"""
+
 
 @op(linear=("xs",))
 def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
@@ -59,23 +67,6 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
     See Also:
         :func:`concatenate`, :func:`unstack`.
-    """
-    ...
-
-
-@op(moves=True)
-def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
-    """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
-
-    Returns:
-        A list of tensors.
-
-    Raises:
-        ArgumentError: sections that do not divide the dimension, positions that do not ascend.
-        AxisError: an axis out of range.
-
-    Gradient:
-        The pieces' upstream gradients, joined; zeros for unused ones.
     """
     ...
 
@@ -145,6 +136,32 @@ def dstack(xs: Tensors) -> Tensor:
     """
     parts = [reshape(x, (1, -1, 1)) if len(x.shape) < 2 else x for x in _list(xs)]
     return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
+
+
+"""Splitting.
+
+One tensor as several. Parts that a loss does not use have the gradient 0.
+
+See Also:
+    :func:`concatenate`, :func:`slice`, :func:`take`, :func:`rearrange`.
+"""
+
+
+@op(moves=True)
+def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
+    """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
+
+    Returns:
+        A list of tensors.
+
+    Raises:
+        ArgumentError: sections that do not divide the dimension, positions that do not ascend.
+        AxisError: an axis out of range.
+
+    Gradient:
+        The pieces' upstream gradients, joined; zeros for unused ones.
+    """
+    ...
 
 
 def _check_unstack(op, x, num, axis) -> None:

@@ -1,4 +1,4 @@
-"""Logarithms of sums of exponentials, without overflow."""
+"""Exponentials and logarithms."""
 
 from __future__ import annotations
 

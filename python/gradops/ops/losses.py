@@ -1,4 +1,10 @@
-"""Losses, one number for each element or row; probabilities are kept ``config.epsilon()`` away from 0 and 1."""
+"""Losses.
+
+One number for each element or row. Probabilities are kept ``config.epsilon()`` away from 0 and 1.
+
+See Also:
+    :func:`ctc_loss`, :func:`log_softmax`, :func:`sigmoid`, :func:`mean`, :func:`one_hot`.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,15 @@ FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
 """The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
 
 
+"""Mapped functions.
+
+A function applied to each row or element, or between neighbours, with gradients to what the function closes over.
+
+See Also:
+    :func:`scan`, :func:`cumsum`, :func:`rearrange`.
+"""
+
+
 @public
 def map(f: Function, xs: Structure) -> Structure:
     """``f`` of each row of ``xs``, one after the other, stacked.

@@ -1,4 +1,10 @@
-"""Reductions that leave NaN out."""
+"""Statistics without NaN.
+
+Over the elements that are not NaN; NaN gets the gradient 0.
+
+See Also:
+    :func:`sum`, :func:`mean`, :func:`max`, :func:`cumsum`, :func:`nanquantile`, :func:`nan_to_num`.
+"""
 
 from __future__ import annotations
 

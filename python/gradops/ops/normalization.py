@@ -1,4 +1,10 @@
-"""Normalisation. Half precision is computed in float32 and rounded once, at the end."""
+"""Normalization.
+
+Half precision is computed in float32 and rounded once, at the end.
+
+See Also:
+    :func:`mean`, :func:`var`, :func:`norm`, :func:`softmax`.
+"""
 
 from __future__ import annotations
 

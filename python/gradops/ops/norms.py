@@ -1,4 +1,10 @@
-"""Norms and distances. The gradient of a norm at 0 is 0."""
+"""Norms and distances.
+
+The gradient of a norm at 0 is 0.
+
+See Also:
+    :func:`abs`, :func:`hypot`, :func:`normalize`, :func:`svd`.
+"""
 
 from __future__ import annotations
 

@@ -100,6 +100,15 @@ def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
     return sizes, places, (window, strides, around, first)
 
 
+"""Pooling.
+
+In 1, 2 or 3 dimensions, each channel by itself.
+
+See Also:
+    :func:`conv`, :func:`max`, :func:`mean`, :func:`gradops.ops.image.resize`.
+"""
+
+
 @op(check=check_real)
 def max_pool(
     inputs: Tensor,

@@ -1,4 +1,11 @@
-"""Products of tensors: sums of products over dimensions, and all products of elements."""
+"""Products of tensors.
+
+Sums of products over dimensions, and all products of elements. Linear in each operand: its gradient is the upstream
+gradient times the other operand, summed likewise.
+
+See Also:
+    :func:`multiply`, :func:`sum`, :func:`solve`, :func:`norm`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What a tensor says of itself: whether it is one, its shape, size and dtype."""
+"""Properties of tensors.
+
+See Also:
+    :func:`reshape`, :func:`cast`, :func:`convert_to_tensor`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Quantiles: by sorting, so NaN spreads, or is left out in the ``nan`` forms."""
+"""Quantiles.
+
+By sorting, over the dimensions ``axis``, one or several; over all without. NaN spreads, or is left out by the ops whose
+names begin with ``nan``.
+
+See Also:
+    :func:`sort`, :func:`mean`, :func:`max`, :func:`nanmean`.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from .properties import shape
 from .properties import unknown as _is_unknown
 from .shaping import reshape, transpose
 
+"""Order of dimensions."""
+
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\s().]+|\.+)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 

@@ -1,4 +1,4 @@
-"""Reductions: ``axis`` is an int, several, or None for all; ``keepdims`` leaves sizes of 1."""
+"""Reductions, and running sums and products."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from .properties import unknown
 from .shaping import reshape, transpose
 
 RETURNS_POSITIONS = ("argmax", "argmin")
+
+
+"""Sums and products.
+
+Over the dimensions ``axis``, one or several; over all without. ``keepdims`` leaves sizes of 1.
+
+See Also:
+    :func:`mean`, :func:`cumsum`, :func:`segment_sum`, :func:`nansum`, :func:`einsum`.
+"""
 
 
 @op(reduces=True, linear=("x",))
@@ -47,32 +56,6 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     See Also:
         :func:`mean`, :func:`segment_sum`, :func:`cumsum`.
-    """
-    ...
-
-
-@op(reduces=True, linear=("x",))
-def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes.
-
-    Returns:
-        A tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
-
-    Gradient:
-        ``1 / n``, broadcast to ``x``.
-
-    Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
-        >>> print(gradops.grad(ops.mean)(np.array([1.0, 2.0, 3.0, 6.0])))
-        [0.25 0.25 0.25 0.25]
-
-    See Also:
-        :func:`sum`, :func:`var`, :func:`moments`.
     """
     ...
 
@@ -127,6 +110,122 @@ def _tree_product(x, axis):
     return x if spare is None else multiply(x, spare)
 
 
+@op(reduces=True)
+def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """``log(sum(exp(x)))`` over axes, without overflow.
+
+    Returns:
+        A tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``softmax(x)`` over the axes.
+
+    Examples:
+        The log likelihood of a mixture of two components; the gradient by their logs are the responsibilities:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> log_likelihoods = np.array([-1000.0, -1001.0])
+        >>> print(ops.logsumexp(log_likelihoods).round(4))
+        -999.6867
+        >>> print(gradops.grad(ops.logsumexp)(log_likelihoods).round(4))
+        [0.7311 0.2689]
+
+    See Also:
+        :func:`logaddexp` of two tensors, :func:`softmax`.
+    """
+    ...
+
+
+"""Means and variances.
+
+Over the dimensions ``axis``, one or several; over all without. Variances are divided by ``n``, not ``n - 1``.
+
+See Also:
+    :func:`sum`, :func:`nanmean`, :func:`median`, :func:`layer_normalization`, :func:`corrcoef`.
+"""
+
+
+@op(reduces=True, linear=("x",))
+def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes.
+
+    Returns:
+        A tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``1 / n``, broadcast to ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.grad(ops.mean)(np.array([1.0, 2.0, 3.0, 6.0])))
+        [0.25 0.25 0.25 0.25]
+
+    See Also:
+        :func:`sum`, :func:`var`, :func:`moments`.
+    """
+    ...
+
+
+@op(reduces=True)
+@in_single
+def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``2 * (x - mean(x)) / n``.
+    """
+    distance = subtract(x, mean(x, axis, True))
+    return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
+
+
+@op(reduces=True)
+@in_single
+def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Standard deviation over axes, the square root of :func:`var`.
+
+    Returns:
+        A real tensor without the reduced dimensions; integers give ``floatx``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
+    """
+    return safe_sqrt(var(x, axis, keepdims))
+
+
+def safe_sqrt(x):
+    """Square root whose derivative at 0 is 0, as that of a norm."""
+    zero = equal(x, 0)
+    return where(zero, 0, sqrt(where(zero, 1, x)))
+
+
+"""Extremes along axes.
+
+Over the dimensions ``axis``, one or several; over all without. NaN wins, and tied elements share the gradient.
+
+See Also:
+    :func:`maximum` of two tensors, :func:`nanmax`, :func:`top_k`, :func:`sort`, :func:`logsumexp`, which is smooth.
+"""
+
+
 @op(check=check_real, reduces=True)
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
@@ -159,6 +258,23 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     ...
 
 
+@op(reduces=True)
+def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Largest element over axes, as :func:`max`.
+
+    Returns:
+        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements.
+    """
+    return max(x, axis, keepdims)
+
+
 @op(check=check_real, reduces=True)
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
@@ -179,30 +295,38 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     ...
 
 
-@op(differentiable=False, reduces=True)
-def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over axes are true (not 0).
+@op(reduces=True)
+def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over axes, as :func:`min`.
 
     Returns:
-        A bool tensor without the reduced dimensions. It has no gradient.
+        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
 
     Raises:
         AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        The upstream gradient, shared equally among tied elements.
     """
-    ...
+    return min(x, axis, keepdims)
 
 
-@op(differentiable=False, reduces=True)
-def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether any element over axes is true (not 0).
+@op(check=check_real, reduces=True)
+def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The range, largest minus smallest element, over axes.
 
     Returns:
-        A bool tensor without the reduced dimensions. It has no gradient.
+        A tensor without the reduced dimensions, of ``x``'s dtype.
 
     Raises:
         AxisError: an axis out of range.
+        ArgumentError: nothing to reduce.
+
+    Gradient:
+        1 to the largest and -1 to the smallest element, shared equally among tied ones.
     """
-    ...
+    return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
 @op(differentiable=False, check=check_real, reduces=True)
@@ -233,35 +357,61 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     ...
 
 
-@op(reduces=True)
-def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """``log(sum(exp(x)))`` over axes, without overflow.
+"""Truth and counts.
+
+Whole numbers and truth values, which have no gradient unless there are weights.
+
+See Also:
+    :func:`sum`, :func:`logical_and`, :func:`digitize`, :func:`segment_sum`, :func:`unique`.
+"""
+
+
+@op(differentiable=False, reduces=True)
+def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over axes are true (not 0).
 
     Returns:
-        A tensor without the reduced dimensions; integers give ``floatx``.
+        A bool tensor without the reduced dimensions. It has no gradient.
 
     Raises:
         AxisError: an axis out of range.
-
-    Gradient:
-        ``softmax(x)`` over the axes.
-
-    Examples:
-        The log likelihood of a mixture of two components; the gradient by their logs are the responsibilities:
-
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
-        >>> log_likelihoods = np.array([-1000.0, -1001.0])
-        >>> print(ops.logsumexp(log_likelihoods).round(4))
-        -999.6867
-        >>> print(gradops.grad(ops.logsumexp)(log_likelihoods).round(4))
-        [0.7311 0.2689]
-
-    See Also:
-        :func:`logaddexp` of two tensors, :func:`softmax`.
     """
     ...
+
+
+@op(differentiable=False, reduces=True)
+def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over axes is true (not 0).
+
+    Returns:
+        A bool tensor without the reduced dimensions. It has no gradient.
+
+    Raises:
+        AxisError: an axis out of range.
+    """
+    ...
+
+
+@op(differentiable=False, reduces=True)
+def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
+    """How many elements over axes are not 0.
+
+    Returns:
+        An int64 tensor without the reduced dimensions. It has no gradient.
+
+    Raises:
+        AxisError: an axis out of range.
+    """
+    return sum(not_equal(x, 0), axis)
+
+
+"""Running sums, differences and integrals.
+
+Along one dimension.
+
+See Also:
+    :func:`sum`, :func:`nancumsum`, :func:`associative_scan`, :func:`scan`.
+"""
 
 
 @op(linear=("x",))
@@ -310,111 +460,6 @@ def wide(x):
     """Bools and integers of less than 64 bits as int64, in which they add up."""
     name = dtype_of(x)
     return x if dtypes.is_floating(name) or dtypes.bits(name) == 64 else cast(x, "int64")
-
-
-@op(reduces=True)
-def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Largest element over axes, as :func:`max`.
-
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
-    Raises:
-        AxisError: an axis out of range.
-        ArgumentError: nothing to reduce.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
-    """
-    return max(x, axis, keepdims)
-
-
-@op(reduces=True)
-def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over axes, as :func:`min`.
-
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
-    Raises:
-        AxisError: an axis out of range.
-        ArgumentError: nothing to reduce.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
-    """
-    return min(x, axis, keepdims)
-
-
-@op(check=check_real, reduces=True)
-def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The range, largest minus smallest element, over axes.
-
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype.
-
-    Raises:
-        AxisError: an axis out of range.
-        ArgumentError: nothing to reduce.
-
-    Gradient:
-        1 to the largest and -1 to the smallest element, shared equally among tied ones.
-    """
-    return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
-
-
-@op(differentiable=False, reduces=True)
-def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
-    """How many elements over axes are not 0.
-
-    Returns:
-        An int64 tensor without the reduced dimensions. It has no gradient.
-
-    Raises:
-        AxisError: an axis out of range.
-    """
-    return sum(not_equal(x, 0), axis)
-
-
-@op(reduces=True)
-@in_single
-def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Variance over axes: the mean squared distance from the mean (divided by ``n``, not ``n - 1``).
-
-    Returns:
-        A real tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
-
-    Gradient:
-        ``2 * (x - mean(x)) / n``.
-    """
-    distance = subtract(x, mean(x, axis, True))
-    return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
-
-
-@op(reduces=True)
-@in_single
-def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Standard deviation over axes, the square root of :func:`var`.
-
-    Returns:
-        A real tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
-
-    Gradient:
-        ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
-    """
-    return safe_sqrt(var(x, axis, keepdims))
-
-
-def safe_sqrt(x):
-    """Square root whose derivative at 0 is 0, as that of a norm."""
-    zero = equal(x, 0)
-    return where(zero, 0, sqrt(where(zero, 1, x)))
 
 
 @op(linear=("a",))

@@ -1,8 +1,4 @@
-"""Scattering: values put at positions, and values gathered by segment.
-
-Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Ids that are
-no segment's (negative, or ``num_segments`` and above) are left out, in values and gradients.
-"""
+"""Values put at positions, blocks, and values gathered by segment."""
 
 from __future__ import annotations
 
@@ -68,6 +64,15 @@ def _check_updates(op: str, updates, positions, shape, name: str) -> None:
             f"got {got}.",
             argument=name,
         )
+
+
+"""Scattering.
+
+Values put at positions of a tensor. Positions are the last dimension of ``indices``.
+
+See Also:
+    :func:`take`, :func:`slice_update`, :func:`segment_sum`, :func:`where`.
+"""
 
 
 @op
@@ -137,6 +142,15 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
     ids = concatenate([counting(rows), row], 0)
     combine = {"max": segment_max, "min": segment_min, "mul": segment_prod}[reduction]
     return reshape(combine(concatenate([old, new], 0), ids, rows), shape)
+
+
+"""Slices.
+
+Blocks of a tensor, their starts also known at run time only.
+
+See Also:
+    :func:`get_item`, :func:`scatter_update`, :func:`split`, :func:`pad`.
+"""
 
 
 def _starts(op: str, start_indices, rank: int) -> list:
@@ -252,6 +266,16 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     starts, key = _block("slice_update", shape_of(inputs), start_indices, shape_of(updates))
     native = _at_run_time(inputs, starts)
     return native.kernel("update_block_at")(inputs, starts, updates) if native else set_at(inputs, key, updates)
+
+
+"""Segments.
+
+Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Rows whose id is no
+segment's (negative, or ``num_segments`` and above) are left out, in values and gradients.
+
+See Also:
+    :func:`sum`, :func:`scatter`, :func:`take`, :func:`bincount`.
+"""
 
 
 def _segments(op, data, segment_ids, num_segments, sorted) -> None:

@@ -1,4 +1,10 @@
-"""Signals in overlapping sequences: cutting, adding up, and the Fourier transform of each."""
+"""Signals in sequences.
+
+Signals cut into overlapping sequences, and the Fourier transform of each.
+
+See Also:
+    :func:`rfft`, :func:`hanning`, :func:`unfold`, :func:`conv`.
+"""
 
 from __future__ import annotations
 

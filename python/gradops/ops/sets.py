@@ -1,4 +1,10 @@
-"""Sets: distinct elements and membership."""
+"""Sets.
+
+Distinct elements and membership.
+
+See Also:
+    :func:`sort`, :func:`searchsorted`, :func:`bincount`, :func:`segment_sum`.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,14 @@ from ._dispatch import op
 from .conversion import dtype as dtype_of
 from .conversion import shape
 
+"""Shapes.
+
+The same elements, row by row, in another shape. Where a library can, without a copy.
+
+See Also:
+    :func:`transpose`, :func:`rearrange`, :func:`tile`, :func:`concatenate`, :func:`shape`.
+"""
+
 
 @op(moves=True)
 def reshape(x: Tensor, newshape: Shape) -> Tensor:
@@ -23,6 +31,81 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
         The upstream gradient, reshaped back.
     """
     ...
+
+
+@op(moves=True)
+def ravel(x: Tensor) -> Tensor:
+    """``x``'s elements in row-major order, as a vector.
+
+    Gradient:
+        The upstream gradient in ``x``'s shape.
+    """
+    return reshape(x, (-1,))
+
+
+@op
+def view(x: Tensor, dtype: DType | None = None) -> Tensor:
+    """``x``'s bits read as another dtype; ``x`` itself without one.
+
+    Returns:
+        A tensor whose last dimension is as many times longer as the new dtype is smaller.
+
+    Raises:
+        ArgumentError: an unknown dtype.
+        ShapeError: a last dimension that is not a whole number of the new dtype's elements, or a 0-d tensor
+            in a dtype of another size.
+
+    Gradient:
+        The upstream gradient where the dtype stays; none where bits are read otherwise.
+    """
+    ...
+
+
+@op(moves=True)
+def expand_dims(x: Tensor, axis: Axes) -> Tensor:
+    """``x`` with dimensions of size 1 inserted at ``axis``.
+
+    Raises:
+        AxisError: an axis out of range.
+
+    Gradient:
+        The upstream gradient in ``x``'s shape.
+    """
+    ...
+
+
+@op(moves=True)
+def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
+    """``x`` without its dimensions of size 1, or without those in ``axis``.
+
+    Raises:
+        AxisError: an axis out of range.
+        ArgumentError: a dimension of another size.
+
+    Gradient:
+        The upstream gradient in ``x``'s shape.
+    """
+    ...
+
+
+@op(moves=True)
+def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
+    """``x`` repeated along its missing and size-1 dimensions to ``shape``.
+
+    Raises:
+        ShapeError: a shape that ``x`` does not broadcast to.
+
+    Gradient:
+        The upstream gradient summed over the repeated dimensions.
+    """
+    ...
+
+
+"""Order of dimensions.
+
+See Also:
+    :func:`reshape`, :func:`flip`, :func:`einsum`.
+"""
 
 
 @op(moves=True)
@@ -81,44 +164,13 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     return transpose(x, order)
 
 
-@op(moves=True)
-def expand_dims(x: Tensor, axis: Axes) -> Tensor:
-    """``x`` with dimensions of size 1 inserted at ``axis``.
+"""Reversal and rotation.
 
-    Raises:
-        AxisError: an axis out of range.
+Elements moved within their dimensions.
 
-    Gradient:
-        The upstream gradient in ``x``'s shape.
-    """
-    ...
-
-
-@op(moves=True)
-def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
-    """``x`` without its dimensions of size 1, or without those in ``axis``.
-
-    Raises:
-        AxisError: an axis out of range.
-        ArgumentError: a dimension of another size.
-
-    Gradient:
-        The upstream gradient in ``x``'s shape.
-    """
-    ...
-
-
-@op(moves=True)
-def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
-    """``x`` repeated along its missing and size-1 dimensions to ``shape``.
-
-    Raises:
-        ShapeError: a shape that ``x`` does not broadcast to.
-
-    Gradient:
-        The upstream gradient summed over the repeated dimensions.
-    """
-    ...
+See Also:
+    :func:`transpose`, :func:`sort`, :func:`gradops.ops.image.affine_transform`.
+"""
 
 
 @op(moves=True)
@@ -198,34 +250,6 @@ def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
     if turns == 1:
         return swapaxes(flip(array, second), first, second)
     return flip(swapaxes(array, first, second), second)
-
-
-@op(moves=True)
-def ravel(x: Tensor) -> Tensor:
-    """``x``'s elements in row-major order, as a vector.
-
-    Gradient:
-        The upstream gradient in ``x``'s shape.
-    """
-    return reshape(x, (-1,))
-
-
-@op
-def view(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """``x``'s bits read as another dtype; ``x`` itself without one.
-
-    Returns:
-        A tensor whose last dimension is as many times longer as the new dtype is smaller.
-
-    Raises:
-        ArgumentError: an unknown dtype.
-        ShapeError: a last dimension that is not a whole number of the new dtype's elements, or a 0-d tensor
-            in a dtype of another size.
-
-    Gradient:
-        The upstream gradient where the dtype stays; none where bits are read otherwise.
-    """
-    ...
 
 
 def _explain_view(op: str, x, dtype) -> None:

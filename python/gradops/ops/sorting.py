@@ -23,6 +23,15 @@ RETURNS_POSITIONS = ("argsort", "argpartition", "top_k", "searchsorted", "digiti
 """Ops whose results are positions; of ``top_k`` the second."""
 
 
+"""Sorting.
+
+NaN counts as the largest number; equal elements keep their order. The gradient follows each element to its place.
+
+See Also:
+    :func:`searchsorted`, :func:`max`, :func:`median`, :func:`take_along_axis`, :func:`unique`.
+"""
+
+
 @op(check=check_real)
 def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
     """``x`` in ascending order along an axis; flattened where ``axis`` is None.
@@ -167,6 +176,15 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
     score = pick(predictions, expand_dims(where(inside, cast(targets, "int64"), 0), -1))
     above = sum(less(score, predictions), -1)
     return logical_and(logical_and(less(above, k), inside), isfinite(reshape(score, shape(targets))))
+
+
+"""Searching.
+
+Positions in ascending vectors. They have no gradient.
+
+See Also:
+    :func:`sort`, :func:`histogram`, :func:`isin`, :func:`take`.
+"""
 
 
 def _searchable(op, sorted_sequence, values, side):

@@ -1,4 +1,4 @@
-"""Numbers spaced evenly on a logarithmic scale."""
+"""Sequences of numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Special functions: roots, error functions, Bessel functions, lengths.
-
-All are elementwise and broadcast; integers and bools give ``floatx``.
-"""
+"""Special functions: roots, error functions, Bessel functions, lengths."""
 
 from __future__ import annotations
 
@@ -16,6 +13,8 @@ from ._dispatch import op
 from ._precision import in_single
 from .elementwise import abs, divide, less, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
+
+"""Powers and roots."""
 
 
 @op(check=check_real, elementwise=True)
@@ -50,6 +49,26 @@ def rsqrt(x: Tensor) -> Tensor:
     return reciprocal(sqrt(x))
 
 
+@op(check=check_real, elementwise=True)
+def hypot(x1: Operand, x2: Operand) -> Tensor:
+    """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
+    """
+    ...
+
+
+"""Trigonometric functions."""
+
+
 @op(elementwise=True, linear=("x",))
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees to radians.
@@ -74,6 +93,27 @@ def rad2deg(x: Tensor) -> Tensor:
         ``180 / pi``.
     """
     return multiply(x, 180 / math.pi)
+
+
+@op(elementwise=True)
+@in_single
+def sinc(x: Tensor) -> Tensor:
+    """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
+    """
+    z = multiply(x, math.pi)
+    near = less(abs(z), 0.1)
+    series = power_series(square(where(near, z, 0.0)), [1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880])
+    far = where(near, 1.0, z)
+    return where(near, series, divide(sin(far), far))
+
+
+"""Special functions."""
 
 
 @op(check=check_real, elementwise=True)
@@ -170,39 +210,7 @@ def polygamma(x: Tensor, n: int = 0) -> Tensor:
     ...
 
 
-@op(elementwise=True)
-@in_single
-def sinc(x: Tensor) -> Tensor:
-    """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Gradient:
-        ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
-    """
-    z = multiply(x, math.pi)
-    near = less(abs(z), 0.1)
-    series = power_series(square(where(near, z, 0.0)), [1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880])
-    far = where(near, 1.0, z)
-    return where(near, series, divide(sin(far), far))
-
-
-@op(check=check_real, elementwise=True)
-def hypot(x1: Operand, x2: Operand) -> Tensor:
-    """``sqrt(x1**2 + x2**2)`` without overflow, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
-    Gradient:
-        ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
-    """
-    ...
+"""Rounding and representation."""
 
 
 def _whole_exponent(op, x1, x2):

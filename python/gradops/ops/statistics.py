@@ -44,6 +44,8 @@ from .reductions import diff, max, mean, min, sum, wide
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 from .sorting import searchsorted, sort
 
+"""Means and variances."""
+
 
 @op
 def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tensor:
@@ -78,6 +80,9 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
         weights = broadcast_to(weights, shape(x))
     (x, final), (weights, _) = map(in_full, promoted(x, weights, floating=True))
     return rounded(divide(sum(multiply(x, weights), axes), sum(weights, axes)), final)
+
+
+"""Truth and counts."""
 
 
 def _counts(op, x, weights, minlength, sparse):
@@ -207,6 +212,13 @@ def _edges(x, bins: int, range):
     return add(concatenate([inner, reshape(high, (1,))], 0), zero)
 
 
+"""Correlation.
+
+See Also:
+    :func:`var`, :func:`conv`, :func:`matmul`.
+"""
+
+
 @op
 def corrcoef(x: Tensor) -> Tensor:
     """Correlation coefficients of the rows of a matrix: variables in rows, observations in columns.
@@ -302,6 +314,9 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     parts = [broadcast_to(zero, (before,)), x1, broadcast_to(zero, (after,))]
     padded = concatenate([p for p in parts if shape(p)[0]], 0)
     return sliding_product(padded, conj(x2) if is_complex(x2) else x2)
+
+
+"""Running sums, differences and integrals."""
 
 
 @op(linear=("y",))

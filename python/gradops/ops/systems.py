@@ -25,6 +25,15 @@ from .properties import is_empty
 from .reductions import max, sum
 from .shaping import expand_dims, squeeze
 
+"""Inverses and functions of matrices.
+
+Matrices are the last two dimensions; those before are a batch.
+
+See Also:
+    :func:`solve`, which is more accurate than a product with an inverse; :func:`det`, :func:`cholesky`,
+    :func:`exp`.
+"""
+
 
 @op(check=check_square)
 def inv(x: Tensor) -> Tensor:
@@ -58,6 +67,89 @@ def expm(x: Tensor) -> Tensor:
         diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
     """
     ...
+
+
+@op(check=check_matrix)
+def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
+    """Pseudo-inverse (Moore-Penrose).
+
+    Args:
+        rcond: singular values up to this share of the largest count as 0; by default the dtype's precision
+            times the larger size.
+
+    Returns:
+        A tensor with the last two dimensions exchanged; integers give ``floatx``.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+        ArgumentError: NaN or infinite elements.
+
+    Gradient:
+        At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
+    """
+    x = as_float(x)
+    u, s, vh = svd(x, False)
+    if is_empty(shape(s)):
+        return matmul(adjoint(vh), adjoint(u))
+    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
+    large = greater(s, cut)
+    inverse = where(large, divide(1.0, where(large, s, 1.0)), 0.0)
+    return matmul(multiply(adjoint(vh), expand_dims(inverse, -2)), adjoint(u))
+
+
+def _larger(x) -> int:
+    rows, columns_ = shape(x)[-2:]
+    return rows if rows > columns_ else columns_
+
+
+@op(differentiable=False, check=check_matrix)
+def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
+    """Number of singular values that are not 0.
+
+    Args:
+        tol: singular values up to it count as 0; by default the dtype's precision times the larger size times
+            the largest singular value.
+
+    Returns:
+        An int64 tensor of ``x``'s shape without the last two dimensions. It has no gradient.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+    """
+    x = as_float(x)
+    s = svd(x, False, False)
+    if is_empty(shape(s)):
+        return sum(cast(greater(s, 0), "int64"), -1)
+    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x)) if tol is None else tol
+    return sum(cast(greater(s, cut), "int64"), -1)
+
+
+@op(check=check_square)
+def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
+    """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
+
+    Returns:
+        A symmetric (Hermitian) tensor of ``x``'s shape.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        ArgumentError: a 0 on the diagonal.
+
+    Gradient:
+        Through the triangular solve.
+    """
+    x = as_float(x)
+    inverse = solve_triangular(x, identity_like(x), not upper)
+    return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)
+
+
+"""Linear systems.
+
+Matrices are the last two dimensions; those before are a batch.
+
+See Also:
+    :func:`inv`, :func:`cholesky`, :func:`qr`, :func:`matmul`.
+"""
 
 
 @op(check=check_square_system, linear=("b",))
@@ -121,39 +213,6 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
     ...
 
 
-@op(check=check_matrix)
-def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
-    """Pseudo-inverse (Moore-Penrose).
-
-    Args:
-        rcond: singular values up to this share of the largest count as 0; by default the dtype's precision
-            times the larger size.
-
-    Returns:
-        A tensor with the last two dimensions exchanged; integers give ``floatx``.
-
-    Raises:
-        ShapeError: fewer than two dimensions.
-        ArgumentError: NaN or infinite elements.
-
-    Gradient:
-        At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
-    """
-    x = as_float(x)
-    u, s, vh = svd(x, False)
-    if is_empty(shape(s)):
-        return matmul(adjoint(vh), adjoint(u))
-    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
-    large = greater(s, cut)
-    inverse = where(large, divide(1.0, where(large, s, 1.0)), 0.0)
-    return matmul(multiply(adjoint(vh), expand_dims(inverse, -2)), adjoint(u))
-
-
-def _larger(x) -> int:
-    rows, columns_ = shape(x)[-2:]
-    return rows if rows > columns_ else columns_
-
-
 @op(check=check_system)
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
     """Least-squares solution: the ``x`` that makes ``a @ x - b`` shortest, and of several the shortest one.
@@ -176,44 +235,3 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
     if is_vector(shape(a), shape(b)):
         return squeeze(matmul(pinv(a, rcond), columns(b)), -1)
     return matmul(pinv(a, rcond), b)
-
-
-@op(differentiable=False, check=check_matrix)
-def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
-    """Number of singular values that are not 0.
-
-    Args:
-        tol: singular values up to it count as 0; by default the dtype's precision times the larger size times
-            the largest singular value.
-
-    Returns:
-        An int64 tensor of ``x``'s shape without the last two dimensions. It has no gradient.
-
-    Raises:
-        ShapeError: fewer than two dimensions.
-    """
-    x = as_float(x)
-    s = svd(x, False, False)
-    if is_empty(shape(s)):
-        return sum(cast(greater(s, 0), "int64"), -1)
-    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x)) if tol is None else tol
-    return sum(cast(greater(s, cut), "int64"), -1)
-
-
-@op(check=check_square)
-def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
-    """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
-
-    Returns:
-        A symmetric (Hermitian) tensor of ``x``'s shape.
-
-    Raises:
-        ShapeError: matrices that are not square.
-        ArgumentError: a 0 on the diagonal.
-
-    Gradient:
-        Through the triangular solve.
-    """
-    x = as_float(x)
-    inverse = solve_triangular(x, identity_like(x), not upper)
-    return matmul(inverse, adjoint(inverse)) if upper else matmul(adjoint(inverse), inverse)

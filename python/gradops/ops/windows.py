@@ -1,4 +1,10 @@
-"""Windows: weights that fall off towards both ends, for signals and spectra."""
+"""Window functions.
+
+Weights that fall off towards both ends, for signals and spectra.
+
+See Also:
+    :func:`stft`, :func:`fft`, :func:`sinc`, :func:`i0`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Colours."""
+"""Colours of images.
+
+Colours are the channels: the last dimension, or with ``"channels_first"`` the third from the end.
+
+See Also:
+    :func:`gradops.ops.image.gaussian_blur`, :func:`tensordot`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Filters: sums of neighbours, one axis after the other."""
+"""Filters of images.
+
+Sums of neighbours, one axis after the other. Images are ``(height, width, channels)``, or a batch of them; with
+``data_format="channels_first"`` the channels stand before the height.
+
+See Also:
+    :func:`conv`, :func:`psnr`, :func:`gradops.ops.image.resize`.
+"""
 
 from __future__ import annotations
 

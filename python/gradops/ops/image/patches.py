@@ -1,4 +1,11 @@
-"""Parts of images: crops, borders, patches."""
+"""Parts of images.
+
+Crops, borders and patches. Images are ``(height, width, channels)``, or a batch of them; with
+``data_format="channels_first"`` the channels stand before the height.
+
+See Also:
+    :func:`unfold`, :func:`pad`, :func:`slice`, :func:`gradops.ops.image.resize`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Resampling: along each axis the pixels of the result are weighted sums of the pixels there are.
+"""Sizes of images.
 
-The weights are a matrix for each axis, made here once for every library, in ops where the scale and
-translation are to have gradients. A pixel covers a unit square: its centre is at its index plus a half.
+Along each axis the pixels of the result are weighted sums of the pixels there are. A pixel covers a unit square: its
+centre is at its index plus a half.
+
+See Also:
+    :func:`gradops.ops.image.affine_transform`, :func:`average_pool`, :func:`gradops.ops.image.crop_images`.
 """
 
 from __future__ import annotations

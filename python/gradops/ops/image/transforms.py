@@ -1,7 +1,11 @@
-"""Transforms: images read at other places, between the pixels.
+"""Transforms of images.
 
-Places are in pixels, and whole numbers are the pixels' centres. The gradient reaches the places, so a
-transform can be fitted to images (Jaderberg, Simonyan, Zisserman and Kavukcuoglu 2015).
+Images read at other places, between the pixels. Places are in pixels, and whole numbers are the pixels' centres. The
+gradient reaches the places, so that a transform can be fitted to images (Jaderberg, Simonyan, Zisserman and Kavukcuoglu
+2015).
+
+See Also:
+    :func:`gradops.ops.image.resize`, :func:`rot90`, :func:`take`.
 """
 
 from __future__ import annotations
