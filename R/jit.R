@@ -256,7 +256,7 @@ same_names <- function(arguments, others, plain) {
   TRUE
 }
 
-# A function of plain arguments that calls what is compiled, with its results as R's: see interop/r/direct.py.
+# A function of plain arguments that calls what is compiled, with its results as R's: see interop/r/jit.py.
 direct_caller <- function(compiled) {
   direct <- call_core("interop.r.direct", compiled)
   function(arguments, call = users_call()) {

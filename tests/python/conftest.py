@@ -106,4 +106,4 @@ def memory_bounded():
 @pytest.fixture
 def without_native_code(monkeypatch):
     """Compiled programs are NumPy's calls alone, as without llvmlite."""
-    monkeypatch.setattr(sys.modules["gradops.jit.native"], "machine", lambda: None)
+    monkeypatch.setattr(sys.modules["gradops.jit.native.machine"], "machine", lambda: None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import tracemalloc
 from itertools import product
@@ -12,13 +11,14 @@ import pytest
 from seeds import seeds
 
 import gradops
-from gradops import autodiff, flow, functional, jit, ops
+from gradops import autodiff, flow, functional, ops
+from gradops.jit import jit, native, scalars
+from gradops.jit import scalar_blocks as blocks
 from gradops.jit.scalar_blocks import Operation, operation
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
 
 BINARY, UNARY = NAMES[:5], NAMES[5:]
-blocks = importlib.import_module("gradops.jit.scalar_blocks")
 
 
 class Logged:
@@ -140,8 +140,7 @@ def test_forward_mode_and_products():
 
 
 def test_without_native_code(monkeypatch):
-    for name in ("native", "native.explain"):
-        monkeypatch.setattr(importlib.import_module(f"gradops.jit.{name}"), "machine", lambda: None)
+    monkeypatch.setattr(native.machine, "machine", lambda: None)
     f = filter_of([0.3, -0.2])
     compiled = jit(gradops.value_and_grad(lambda p: f(Logged(p), p)))
     found = compiled(np.array([-1.0, 0.3]))
@@ -387,8 +386,8 @@ def test_blocks_of_any_length(seed, monkeypatch):
     """What is done with many operations at a time is the same for few: short blocks, and operations soon forgotten."""
     monkeypatch.setattr(blocks, "LONGEST", 3)
     monkeypatch.setattr(blocks, "_RECENT", 5)
-    monkeypatch.setattr(importlib.import_module("gradops.jit.native.lowering"), "FEW", 1)
-    monkeypatch.setattr(importlib.import_module("gradops.jit.scalars"), "LONGEST", 2)
+    monkeypatch.setattr(native.lowering, "FEW", 1)
+    monkeypatch.setattr(scalars, "LONGEST", 2)
     check_random(500 + seed, 25)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -25,6 +27,34 @@ def test_the_public_modules():
         *(f"gradops.{name}" for name in "autodiff config errors functional ops text interop interop.r".split()),
         *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
     }
+
+
+def test_no_name_hides_a_module():
+    """A module is what its package has under its name, but for ``gradops.jit``, a function that has its modules."""
+    hidden = []
+    for name, module in sorted(sys.modules.items()):
+        package, _, leaf = name.rpartition(".")
+        if name.startswith("gradops.") and getattr(sys.modules[package], leaf, module) is not module:
+            hidden.append(name)
+    assert hidden == ["gradops.jit"]
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("gradops.jit.") and name.count(".") == 2:
+            assert getattr(gradops.jit, name.rpartition(".")[2]) is module, name
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import gradops.jit.native; gradops.jit.native.lowered",
+        "import gradops.jit.native.machine as machine; machine.Machine",
+        "import gradops.interop.r, gradops.jit.scalar_logs as logs; logs.Log",
+        "from gradops.jit import jit, native; import gradops; assert gradops.jit is jit and jit.native is native",
+        "import gradops, pickle; assert pickle.loads(pickle.dumps(gradops.jit)) is gradops.jit",
+    ],
+)
+def test_the_modules_of_jit_are_imported_in_every_way(code):
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -16,11 +16,7 @@ from scipy import special
 from gradops import ops, value_and_grad
 from gradops.autodiff import profiler
 from gradops.jit import jit
-
-native = importlib.import_module("gradops.jit.native")
-machine = importlib.import_module("gradops.jit.native.machine")
-cache = importlib.import_module("gradops.jit.native.cache")
-instructions = importlib.import_module("gradops.jit.native.instructions")
+from gradops.jit.native import cache, instructions, machine
 
 here = machine.machine() is not None
 needs_machine = pytest.mark.skipif(not here, reason="llvmlite is not installed")
@@ -35,7 +31,7 @@ def both(f, *arguments):
     natively = compiled(*arguments)
     explained = next(iter(compiled.programs.values())).native
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "machine", lambda: None)
+        patch.setattr(machine, "machine", lambda: None)
         by_numpy = jit(f)(*arguments)
     return natively, by_numpy, explained
 
@@ -329,7 +325,7 @@ def test_warnings_are_numpys(number):
 
     natively = warned()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "machine", lambda: None)
+        patch.setattr(machine, "machine", lambda: None)
         assert natively == warned()
     assert any("divide by zero encountered in log" in w for w in natively)
     compiled = jit(f)

@@ -119,3 +119,8 @@ def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
                 given=Given(repr(position), position),
             )
     return Compiled(f, positions)
+
+
+# The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which ask for
+# attributes of `gradops.jit`. So those of the function are the package's own, modules that are imported later too.
+jit.__dict__ = globals()

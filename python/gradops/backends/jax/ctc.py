@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..numpy import ctc
+from ..numpy import ctc as _numpy
 from .base import jax_dtype
 
 
@@ -15,7 +15,7 @@ def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
 
     def search(inputs, sequence_lengths):
         inputs, sequence_lengths = np.asarray(inputs), np.asarray(sequence_lengths)
-        labels, scores = ctc.ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index)
+        labels, scores = _numpy.ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index)
         return labels.astype(positions), scores
 
     shapes = jax.ShapeDtypeStruct((top_paths, batch, steps), positions), jax.ShapeDtypeStruct((batch, top_paths), dtype)

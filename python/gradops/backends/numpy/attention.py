@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .convolution import blocks
+from .convolution import pieces
 
 LOGITS = 2**20
 """How many bytes of logits there are at once."""
@@ -23,7 +23,7 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
     bias, mask = by_place(bias), by_place(mask)
     out = np.empty((batch, targets, heads, value.shape[-1]), query.dtype)
     result = out.reshape(batch, targets, groups, -1, out.shape[-1]).transpose(0, 2, 3, 1, 4)
-    for block in blocks(places, sources * query.itemsize, LOGITS):
+    for block in pieces(places, sources * query.itemsize, LOGITS):
         whose = (*block[:2], 0) if len(block) == 4 else block[:2]
         rows = block[3] if len(block) == 4 else slice(0, targets)
         seen = slice(0, min(sources, rows.stop)) if is_causal else slice(0, sources)

@@ -93,7 +93,7 @@ def _kernel(x, y, sizes, strides, dilation):
 
 
 def _blocks_of_rows(places, row):
-    return blocks(places, row, min(max(CACHED, ROWS * row), PATCHES))
+    return pieces(places, row, min(max(CACHED, ROWS * row), PATCHES))
 
 
 def _rows(patches, places):
@@ -189,7 +189,7 @@ def _depthwise_kernel(x, y, sizes, strides, dilation):
 
 def _whole_rows(places, x):
     """Blocks that do not cut the last dimension of places."""
-    return blocks(places[:-1], places[-1] * x.shape[-1] * x.itemsize, CACHED)
+    return pieces(places[:-1], places[-1] * x.shape[-1] * x.itemsize, CACHED)
 
 
 def _prepared(first, second):
@@ -240,7 +240,7 @@ def windows(x, window, strides, dilation, places=None):
     )
 
 
-def blocks(shape, item, limit):
+def pieces(shape, item, limit):
     """Keys that cut an array of ``shape`` into contiguous blocks of at most ``limit`` bytes, ``item`` an element."""
     if 0 in shape:
         return

@@ -44,11 +44,11 @@ from .calls import (
     vectorize,
 )
 from .code_comparisons import decided, placed
-from .direct import direct, pair
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .graphs import graph
+from .jit import direct, pair
 from .lazy_assignments import assembled, lasts, part
 from .lazy_scalars import floats_of_scalars, scalar_names, scalars, takes_scalars, write_scalars
 from .objects import corner, fields, is_method, pack, unpack

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from ..program import Program
 from ..steps import Step
 from . import loops as _loops  # noqa: F401  # these register their rules
+from . import machine
 from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
 from . import systems as _systems  # noqa: F401
 from .explain import Explained
 from .lowering import lowered as _lowered
-from .machine import machine
 from .run import Run
 
 __all__ = ["Explained", "Run", "alone", "lowered"]
@@ -27,7 +27,7 @@ __all__ = ["Explained", "Run", "alone", "lowered"]
 
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
     """The steps of a program, with runs of native code for those that can be native, and what is to say of that."""
-    found = machine()
+    found = machine.machine()
     if found is None:
         return steps, Explained(steps, [], {})
     new, refused = _lowered(program, steps, wanted, found)

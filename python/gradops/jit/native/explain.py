@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..scalar_blocks import count
 from ..steps import Step
-from .machine import machine, why_not
+from . import machine
 from .run import Run
 
 
@@ -29,8 +29,8 @@ class Explained:
         self.bytes = sum(run.bytes for run in runs)
 
     def __str__(self) -> str:
-        if machine() is None:
-            return f"{_count(self.steps)}, none native: {why_not()}"
+        if machine.machine() is None:
+            return f"{_count(self.steps)}, none native: {machine.why_not()}"
         lines = [f"{_count(self.steps)}, {self.native} native"]
         if self.runs:
             lines[0] += f" in {self.runs} run{'s' if self.runs > 1 else ''} ({self.bytes / 1024:.0f} KiB)"
