@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from . import backends
 from ._names import namespace
 from ._scopes import Ends, EndsOfThread, Scope
-from .backends.tracing import constant
+from .backends import tracing
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
 from .errors import ArgumentError, Given
 
@@ -34,7 +34,7 @@ _scoped_losses: ContextVar[str | None] = ContextVar("gradops_lost_gradients", de
 _settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy", "lost_gradients": "error"}
 
 
-@constant
+@tracing.constant
 def backend() -> str:
     """Name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``.
 
@@ -207,8 +207,8 @@ def _action(given) -> str:
 
 
 def default_backend() -> backends.Backend:
-    """The default backend's module, loaded; to ``torch.compile`` NumPy's arrays are tensors."""
-    loaded = backends.by_name(backends.traced(backend()))
+    """The default backend's module, loaded."""
+    loaded = backends.computing(backends.by_name(backend()))
     loaded.prepare(floatx())
     return loaded
 

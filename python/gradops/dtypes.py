@@ -111,4 +111,4 @@ _MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
     number: {(name, floatx): _promote_number(name, number, floatx) for name in ALL for floatx in FLOATS}
     for number in (bool, int, float, complex)
 }
-"""Tables, as ``torch.compile`` looks through caches, and says so. Of one with types as keys it checks each key."""
+"""Tables, as a cache is not read where it is traced. Of one with types as keys each key would be checked."""

@@ -135,7 +135,7 @@ class GradopsError(Exception):
 
     def worded(self, template: str, word: Callable[[Field], str]) -> str:
         """``template`` with the fields in the words of ``word``."""
-        first, *rest = template.split("{")  # by means that `torch.compile` follows, which then shows the message
+        first, *rest = template.split("{")  # by means that PyTorch can trace, which then shows the message
         words = [first]
         for part in rest:
             inside, closed, after = part.partition("}")

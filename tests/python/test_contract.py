@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -334,3 +335,33 @@ def test_the_search_finds_names():
     asked += '; "torch" in sys.modules'
     assert len(list(asks_for_a_name(ast.parse(asked)))) == 6
     assert not list(asks_for_a_name(ast.parse('parameter.name == "upstream"; by_name(name); package == "torch"')))
+
+
+# Quirks ---------------------------------------------------------------------------------------------------------------
+
+OF_ONE_PLACE = {
+    "PyTorch's compiler": ("backends/torch/", r"dynamo|torch\.compile|fullgraph|graph break|is_compiling"),
+}
+"""Of a library what stands in one folder or file, and the words by which it would be found elsewhere."""
+
+
+def speaks_of(source: str, words: str) -> list[str]:
+    """The lines of code and comments with one of the words: docstrings may tell a user of a library."""
+    tree = ast.parse(source)
+    told = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    lines = enumerate(source.splitlines(), 1)
+    return [f"{number}: {line.strip()}" for number, line in lines if number not in told and re.search(words, line)]
+
+
+@pytest.mark.parametrize("quirk", OF_ONE_PLACE)
+def test_a_librarys_quirks_stand_in_one_place(quirk):
+    home, words = OF_ONE_PLACE[quirk]
+    files = {path.relative_to(SOURCES).as_posix(): path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
+    found = {file: speaks_of(text, words) for file, text in files.items()}
+    assert any(lines for file, lines in found.items() if file.startswith(home))
+    assert {file: lines for file, lines in found.items() if lines and not file.startswith(home)} == {}

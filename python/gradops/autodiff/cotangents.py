@@ -86,7 +86,7 @@ def _summed(have: tuple, shape: tuple) -> tuple | None:
 
 
 _summed_before = functools.lru_cache(maxsize=1024)(_summed)
-"""The same, known from before; torch.compile warns of such functions."""
+"""The same, known from before; for eager passes alone, as a cache is not read."""
 
 
 def materialize(g: Cotangents, node: Node):

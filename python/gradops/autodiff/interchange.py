@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 from .. import backends, config
+from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradientError, GradopsError, JitError, TypeOf
 from .variable import Variable, method
 
@@ -73,12 +72,15 @@ def to(x, backend: str, device=None):
 to.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
 
 
-def _moved(x, source, target):
-    if not backends.reading():
-        return _shared(x, source, target)
-    if target.derivatives.own_tape and isinstance(x, np.ndarray):  # a tensor to `torch.compile`
+def _moved_as_read(x, source, target):
+    if target.derivatives.own_tape and isinstance(x, np.ndarray):  # read as a tensor
         return target.convert(x)
-    return sys.modules["torch"].compiler.disable(_shared)(x, source, target)
+    return tracing.untraced(_shared)(x, source, target)
+
+
+@tracing.read_as(_moved_as_read)
+def _moved(x, source, target):
+    return _shared(x, source, target)
 
 
 def _shared(x, source, target):

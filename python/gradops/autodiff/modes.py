@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from .. import config
 from .._scopes import Ends, EndsOfThread, Scope
-from ..backends.tracing import reading
+from ..backends import tracing
 from ..errors import GradientError, GradopsError
 from ..ops._checks import check_flags
 from . import torch_tape
@@ -39,10 +39,9 @@ _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
 """What the innermost function of the user's is that runs: "differentiated", one whose gradient is its "own", or ""."""
 
 
+@tracing.read_as(lambda f, *args, **kwargs: f(*args, **kwargs))
 def differentiated(f: Callable, *args, **kwargs):
     """``f(*args, **kwargs)`` as a function of the user's that is being differentiated."""
-    if reading():  # torch.compile follows no settings of a task
-        return f(*args, **kwargs)
     token = _inside.set("differentiated")
     try:
         return f(*args, **kwargs)

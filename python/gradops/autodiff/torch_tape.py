@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import backends
+from ..backends import tracing
 from ..errors import GradientError
 from . import initial_gradients
 
@@ -98,7 +98,7 @@ def function_class(cls: type, setup_context: Callable | None) -> Any:
     return cls._of_torch  # type: ignore[attr-defined]
 
 
-@backends.constant
+@tracing.constant
 def _make_class(cls: Any, setup_context: Callable | None) -> None:
     import torch
 

@@ -22,13 +22,12 @@ import numpy as np
 
 from ..errors import BackendError, Code, MixedBackendsError
 from .interface import Backend
-from .tracing import compiling as compiling
-from .tracing import constant
-from .tracing import reading as reading
+from .torch import tracing
 
 NAMES = ("numpy", "torch", "tensorflow", "jax")
 
 _ROOTS = {"numpy": "numpy", "torch": "torch", "tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax"}
+_GATHERED = {"torch": "torch.kernels"}  # as `torch.tracing` is imported before PyTorch is
 _INSTALL = {"torch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 _loaded: dict[str, Backend] = {}
 _PLAIN = dict.fromkeys((bool, int, float, complex, str, list, tuple, dict, type(None)))
@@ -66,6 +65,13 @@ def joins(name: str, module: str) -> None:
         _loaded[name].adopt(importlib.import_module(module))
 
 
+def _by_name_as_read(name: str) -> Backend:
+    _load_for_reading()
+    _load(name)
+    return _loaded[name]
+
+
+@tracing.read_as(_by_name_as_read)
 def by_name(name: str) -> Backend:
     """The backend called ``name``, imported if need be.
 
@@ -76,23 +82,14 @@ def by_name(name: str) -> Backend:
     return _loaded[name]
 
 
-def _by_name_in_trace(name: str) -> Backend:
-    _load_for_traces()
-    _load(name)
-    return _loaded[name]
-
-
-by_name._torchdynamo_inline = _by_name_in_trace
-
-
-@constant
-def _load_for_traces() -> None:
-    """Load what ``torch.compile`` may meet before it reads the table, which to it stays as it then is."""
+@tracing.constant
+def _load_for_reading() -> None:
+    """Load what may be met before the table is read, which stays then as it was."""
     for name in ("numpy", "torch"):
         _load(name)
 
 
-@constant
+@tracing.constant
 def _load(name: str) -> None:
     known = isinstance(name, str)
     if known and name in _loaded:
@@ -106,7 +103,7 @@ def _load(name: str) -> None:
             hint="{install}",
             install=Code(f"pip install {_INSTALL[name]}", f'call `use_backend("{name}")` in a fresh R session'),
         )
-    register(name, importlib.import_module(f"{__name__}.{name}"))
+    register(name, importlib.import_module(f"{__name__}.{_GATHERED.get(name, name)}"))
     _warn_if_old(name)
 
 
@@ -152,25 +149,25 @@ def loaded(name: str) -> bool:
     return spec is not None and not getattr(spec, "_initializing", False)
 
 
-def traced(name: str) -> str:
-    """The name itself, but PyTorch's for NumPy's where ``torch.compile`` traces: NumPy's arrays are tensors to it."""
-    return "torch" if name == "numpy" and reading() else name
+def _computing_as_read(backend: Backend) -> Backend:
+    return by_name("torch") if backend.name == "numpy" else backend
 
 
-def in_trace(array: Any) -> Any:
-    """A NumPy array as the tensor that it is where ``torch.compile`` traces."""
-    return by_name("torch").convert(array)
+@tracing.read_as(_computing_as_read)
+def computing(backend: Backend) -> Backend:
+    """The backend whose kernels compute for one: itself, but PyTorch's where NumPy's arrays are read as tensors."""
+    return backend
 
 
-def owner_in_trace(kinds) -> Backend | None:
-    """The backend whose tensors types are to ``torch.compile``: PyTorch's, if no other library's is among them."""
+def owner_as_read(kinds) -> Backend | None:
+    """The backend that types' tensors are read as: PyTorch's, if no other library's is among them."""
     names = {found.name for kind in kinds if (found := owner(kind)) is not None}
     return _loaded["torch"] if "torch" in names and names <= {"torch", "numpy"} else None
 
 
-def kernels_in_trace() -> Any:
+def kernels_as_read() -> Any:
     """Where the kernels of that backend are."""
-    _load_for_traces()
+    _load_for_reading()
     return _loaded["torch"]._kernels
 
 
@@ -179,6 +176,13 @@ def count() -> int:
     return len(_loaded)
 
 
+def _owner_as_read(kind: type) -> Backend | None:
+    _load_for_reading()
+    name = _owner_of(kind)
+    return None if name is None else _loaded[name]
+
+
+@tracing.read_as(_owner_as_read)  # without the table that grows
 def owner(kind: type) -> Backend | None:
     """The backend whose tensors are of type ``kind``; None for numbers, lists and all else."""
     try:
@@ -190,16 +194,7 @@ def owner(kind: type) -> Backend | None:
     return found
 
 
-def _owner_in_trace(kind: type) -> Backend | None:
-    _load_for_traces()
-    name = _owner_of(kind)
-    return None if name is None else _loaded[name]
-
-
-owner._torchdynamo_inline = _owner_in_trace  # a table that grows is compiled again
-
-
-@constant
+@tracing.constant
 def _owner_of(kind: type) -> str | None:
     for base in kind.__mro__ if kind not in _PLAIN else ():
         name = _ROOTS.get(base.__module__) or _ROOTS.get(base.__module__.partition(".")[0])

@@ -6,7 +6,8 @@ A backend is any namespace, usually a package of this folder, with the members o
 above has for one library it adds to that library's members with :func:`gradops.backends.joins`.
 
 Members marked :func:`required` must be there; the others have the default that stands here. Nothing outside this
-folder asks a backend for its name, but for messages: what differs between libraries is a member of a contract.
+folder asks a backend for its name, but for messages: what differs between libraries is a member of a contract. What
+a compiler that reads Python line by line cannot follow is marked where it is defined, see ``backends.tracing``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable
-from ..backends import owner
+from ..backends import owner, tracing
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops._symbolic import in_model
@@ -88,19 +87,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
         raise ArgumentTypeError(
             "`gradient` must be a function; got {gradient}.", argument="gradient", gradient=TypeOf(gradient)
         )
-    _know_torch()
     return _Custom(f, gradient)
-
-
-def _know_torch() -> None:
-    """Have torch's types known before ``torch.compile`` traces a call: it cannot trace the import of a backend."""
-    torch = None if backends.compiling() else sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "nn") and backends.owner not in _known:
-        backends.owner(torch.Tensor), backends.owner(torch.nn.Parameter)
-        _known.append(backends.owner)
-
-
-_known: list = []
 
 
 class _Custom:
@@ -115,8 +102,7 @@ class _Custom:
         self._arguments: Arguments | None = None
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
         self._forms: dict[CodeType | None, Form] = {}
-        if not backends.compiling():  # PyTorch before 2.12 cannot trace it
-            functools.update_wrapper(self, f)
+        _take_names(self, f)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -200,17 +186,16 @@ class _Custom:
             places: which leaves of ``args`` and ``kwargs`` the tensors ``xs`` are; None where they are the ``args``.
         """
         value, gradient = returned
-        compiling = backends.compiling()
-        wants = self._form or (Form(gradient, False, self.arguments) if compiling else self._form_of(gradient))
+        wants = self._form or self._form_of(gradient)
         if is_tensor(value):
             values, parts = [value], _tree.LEAF
             if wants.alone and places is None:
-                return values, parts, self._alone(gradient, xs, compiling)
+                return values, parts, self._alone(gradient, xs)
         else:
             values, parts = _tree.flatten(value)
             values = [v if is_tensor(v) else _output(backend, v) for v in values or [value]]
         inputs = xs if places is None else _tree.flatten((args, kwargs))[0]
-        read = () if compiling else read_by(gradient, inputs if wants.takes_inputs(len(values)) else ())
+        read = read_by(gradient, inputs if wants.takes_inputs(len(values)) else ())
 
         def pull(upstreams):
             check_unwritten(read)
@@ -220,9 +205,9 @@ class _Custom:
 
         return values, parts, pull
 
-    def _alone(self, gradient, xs, compiling=False):
+    def _alone(self, gradient, xs):
         """The same of a function of one upstream gradient, where the arguments are the tensors ``xs``."""
-        read = () if compiling else read_by(gradient)
+        read = read_by(gradient)
 
         def pull(upstreams):
             check_unwritten(read)
@@ -260,14 +245,14 @@ class _Custom:
         return result
 
     @property
+    @tracing.read_as(lambda self: Arguments(self.f))  # what is read must not change, or it is read again
     def arguments(self) -> Arguments:
-        """The parameters of ``f``; what ``torch.compile`` reads must not change, or it compiles again."""
-        if backends.compiling():
-            return Arguments(self.f)
+        """The parameters of ``f``."""
         if self._arguments is None:
             self._arguments = Arguments(self.f)
         return self._arguments
 
+    @tracing.read_as(lambda self, gradient: Form(gradient, False, self.arguments))
     def _form_of(self, gradient: Callable) -> Form:
         """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
@@ -277,6 +262,11 @@ class _Custom:
             if code is not None:
                 self._forms[code] = form
         return form
+
+
+@tracing.left_out  # PyTorch before 2.12 cannot trace it
+def _take_names(custom: _Custom, f: Callable) -> None:
+    functools.update_wrapper(custom, f)
 
 
 def _of_one(upstream, residuals):

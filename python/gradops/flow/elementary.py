@@ -8,6 +8,7 @@ from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, differentiable, without_gradients, wrap
+from ..backends import tracing
 from ..errors import GRAD, VARIABLE, ArgumentError, ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
@@ -99,7 +100,12 @@ def scaled_gradient(x, scale):
         :func:`scaled_gradient_ext`, which can also add to it; :func:`stop_gradient`; :func:`custom_gradient` for
         any other change.
     """
-    if not backends.compiling() and is_tensor(x):
+    return _scaled(x, scale)
+
+
+@tracing.read_as(lambda x, scale: scaled_gradient_ext(x, scale=scale))
+def _scaled(x, scale):
+    if is_tensor(x):
         if isinstance(scale, np.generic):  # a number, too: the gradient goes on in its own dtype
             scale = scale.item()
         if type(scale) in (int, float):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 
 from .. import backends
 from .._scopes import Ends, Scope
 from ..autodiff import modes
 from ..autodiff.modes import recording
+from ..backends import tracing
 from .elementary import stop_gradient
 
 
@@ -76,19 +76,14 @@ class stop_gradient_scope(_Scope):
         :func:`stop_gradient` for one value, :func:`gradops.autodiff.no_grad`, which has no gradient inside either.
     """
 
+    @tracing.read_as(tracing.stop)
     def __enter__(self):
-        if not backends.compiling():
-            modes.entered(self, self._begin().close)
-            return self
-        self._before = sys.modules["torch"].is_grad_enabled()
-        sys.modules["torch"].set_grad_enabled(False)
+        modes.entered(self, self._begin().close)
         return self
 
+    @tracing.read_as(tracing.go_on)
     def __exit__(self, *error):
-        if backends.compiling():
-            sys.modules["torch"].set_grad_enabled(self._before)
-        else:
-            modes.left(self)
+        modes.left(self)
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:

@@ -9,7 +9,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter
 from types import FunctionType
 from typing import NamedTuple
 
-from .. import backends
+from ..backends import tracing
 from ..errors import GradientError
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -20,23 +20,11 @@ class Arguments:
 
     def __init__(self, f: Callable):
         self.f = f
-        if backends.compiling() and hasattr(f, "__code__") and not hasattr(f, "__self__"):
-            # it cannot trace `inspect.signature`
-            code, given = f.__code__, f.__defaults__ or ()
-            self.names = list(code.co_varnames[: code.co_argcount])
-            self.defaults: list = [Parameter.empty] * (len(self.names) - len(given)) + list(given)
-            return
-        signature = self.signature
-        positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL] if signature else []
-        self.names = [p.name for p in positional]
-        self.defaults = [p.default for p in positional]
+        self.names, self.defaults = _positional(f)
 
     @property
     def signature(self) -> inspect.Signature | None:
-        try:
-            return inspect.signature(self.f)
-        except (TypeError, ValueError):
-            return None
+        return _signature(self.f)
 
     def in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments of one call, by position as far as that goes."""
@@ -52,6 +40,33 @@ class Arguments:
     def defaults_after(self, count: int) -> list:
         """The defaults of the arguments after the first ``count``, up to the first that has none."""
         return list(itertools.takewhile(lambda value: value is not Parameter.empty, self.defaults[count:]))
+
+
+def _signature(f: Callable) -> inspect.Signature | None:
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):
+        return None
+
+
+def _positional_as_read(f: Callable) -> tuple[list[str], list]:
+    """From the code, as `inspect.signature` is not read."""
+    if not hasattr(f, "__code__") or hasattr(f, "__self__"):
+        return _positional_of(_signature(f))
+    code, given = f.__code__, f.__defaults__ or ()
+    names = list(code.co_varnames[: code.co_argcount])
+    return names, [Parameter.empty] * (len(names) - len(given)) + list(given)
+
+
+@tracing.read_as(_positional_as_read)
+def _positional(f: Callable) -> tuple[list[str], list]:
+    """The names of a function's positional parameters, and their defaults."""
+    return _positional_of(_signature(f))
+
+
+def _positional_of(signature: inspect.Signature | None) -> tuple[list[str], list]:
+    positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL] if signature else []
+    return [p.name for p in positional], [p.default for p in positional]
 
 
 class Given(NamedTuple):
@@ -158,9 +173,7 @@ class Form:
         key = (len(args), len(ups), *kwargs)
         chosen = self.chosen.get(key)
         if chosen is None:
-            chosen = self._choose(*key)
-            if not backends.compiling():
-                self.chosen[key] = chosen
+            chosen = self._remembered(key)
         given, filled, places, by_position, by_name = chosen
         whole = given.whole or given.each and isinstance(upstream, dict) and len(ups) == 1
         positional = [upstream] if whole else ups if given.each else []
@@ -175,6 +188,11 @@ class Form:
         for name in by_name:
             named[name] = kwargs[name]
         return gradient(*positional, **named)
+
+    @tracing.read_as(lambda self, key: self._choose(*key))
+    def _remembered(self, key: tuple) -> tuple:
+        found = self.chosen[key] = self._choose(*key)
+        return found
 
     def _choose(self, inputs: int, outputs: int, *given_by_name: str) -> tuple:
         """The form for so many inputs and outputs: what is given, the defaults that fill up the inputs, and which

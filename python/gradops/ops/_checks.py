@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tree, backends, dtypes
-from ..backends.tracing import reading
+from ..backends import tracing
 from ..errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -191,13 +191,14 @@ def _check_is_held(op: str, name: str, number, beside: list) -> None:
             ) from None
 
 
+@tracing.left_out
 def check_held(op: str, name: str, value, target: str, hint: str | None = None) -> None:
     """Raise where numbers that are written out, as Python's or a list of them, are beyond an integer dtype.
 
     Raises:
         ArgumentError: the number, and what the dtype holds.
     """
-    if target not in dtypes.INTEGERS or reading():
+    if target not in dtypes.INTEGERS:
         return
     low, high = np.iinfo(target).min, np.iinfo(target).max
     for number in _written(value):
@@ -273,7 +274,7 @@ _OF_ANY_NUMBER = frozenset(
     "scatter segment_max segment_min segment_prod segment_sum slice slice_update split tile top_k tri tril triu "
     "zeros".split()
 )
-"""The ops whose numbers ``torch.compile`` need not know: it compiles them once for all sizes, others for each."""
+"""The ops whose numbers need not be known where they are traced: one program serves all sizes, not one each."""
 
 
 def check_pieces(op: str, count: int, size: int, name: str) -> None:
@@ -283,10 +284,9 @@ def check_pieces(op: str, count: int, size: int, name: str) -> None:
         raise ArgumentError(f"`{op}`: `{name}` must be at most {most:,}; got {count:.3g}.", argument=name)
 
 
+@tracing.left_out
 def known(x) -> np.ndarray | None:
     """The values of a tensor, variable, number or list as a NumPy array; None inside a trace, where there are none."""
-    if reading():
-        return None
     if hasattr(x, "requires_grad") and hasattr(x, "_node"):
         x = x.data
     owner = backends.of(x)
@@ -417,8 +417,13 @@ def check_real(op, *arguments) -> None:
     """An op's ``check``: its tensors must not be complex, as complex numbers have no order."""
     for name, position in zip(op.tensors, op.positions):
         x = arguments[position]
-        if x is not None and (type(x) is not np.ndarray or reading() or x.dtype.kind not in _REAL):
+        if x is not None and not _is_real_array(x):
             check_kind(op.name, x, (0, 1, 2), "real", name)
+
+
+@tracing.left_out
+def _is_real_array(x) -> bool:
+    return type(x) is np.ndarray and x.dtype.kind in _REAL
 
 
 _REAL = frozenset("fiub")  # the kinds of NumPy's dtypes

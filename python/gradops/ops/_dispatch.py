@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import _source, backends, config
-from ..backends.tracing import constant
+from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
 from ._facts import Facts
@@ -56,7 +56,7 @@ class _Kernels(dict):
 
 
 class _Resolved:
-    """The same where ``torch.compile`` reads: no table, which it would check at each call and which goes on growing."""
+    """The same where a call is read (``tracing.read_as``): no table, as one that grows is read once more."""
 
     __slots__ = ("op",)
 
@@ -64,11 +64,11 @@ class _Resolved:
         self.op = op
 
     def __getitem__(self, key):
-        return self.op.resolve(key)
+        return self.op.read(key)
 
 
 class _Chosen:
-    """The same of ops without lists of tensors, chosen out of its sight: what it reads, it checks at each call."""
+    """The same of ops without lists of tensors, chosen where it is not read: what is read is checked at each call."""
 
     __slots__ = ("name",)
 
@@ -78,16 +78,16 @@ class _Chosen:
     def __getitem__(self, key):
         choice = _choice(self.name, key) if observe is None else None
         if choice is None:
-            return registry[self.name].resolve(key)
-        return registry[self.name].body if choice == "body" else getattr(backends.kernels_in_trace(), choice)
+            return registry[self.name].read(key)
+        return registry[self.name].body if choice == "body" else getattr(backends.kernels_as_read(), choice)
 
 
-@constant
+@tracing.constant
 def _choice(name: str, key) -> str | None:
     """Where the implementation is, if it is the kernel of that name (or ``body``) as it stands; else None."""
     op = registry[name]
     kinds = key if type(key) is tuple else (key,)
-    backend = backends.owner_in_trace(kinds)
+    backend = backends.owner_as_read(kinds)
     if backend is None or any(map(backends.may_hold, kinds)):
         return None
     implementation = op._implementation(backend, kinds)
@@ -129,8 +129,8 @@ class Op:
         kinds = key if type(key) is tuple else (key,)
         named = zip(self.positions, self.tensors, kinds)
         listed = [(p, name) for p, name, k in named if k in (list, tuple) or _LISTS & _in(k)]
-        found = self._of_kinds(key, kinds)
-        if not listed or backends.compiling():
+        found = self._of_kinds(key, kinds, key)
+        if not listed:
             return found
 
         def joined(*arguments):
@@ -149,16 +149,20 @@ class Op:
             self.kernels[key] = joined
         return joined
 
+    def read(self, key) -> Callable:
+        """The same, kept nowhere; kernels take lists that hold tensors as one."""
+        return self._of_kinds(key, key if type(key) is tuple else (key,), None)
+
     def key_of(self, arguments) -> Any:
         """The key in the table of a call, as the public function makes it."""
         keys = [kind_of(arguments[p]) if p in self._places_of_many else type(arguments[p]) for p in self.positions]
         return keys[0] if len(keys) == 1 and not self.many else tuple(keys)
 
-    def _of_kinds(self, key, kinds: tuple) -> Callable:
+    def _of_kinds(self, key, kinds: tuple, kept) -> Callable:
         flat = [t for k in kinds for t in (k if type(k) is frozenset else (k,))]
         if any(map(backends.may_hold, flat)):
             return self._of_held(key, kinds, flat)
-        return self._resolved(key, kinds, flat)
+        return self._resolved(kept, kinds, flat)
 
     def _of_held(self, key, kinds, flat) -> Callable:
         """The implementation where an argument may hold a tensor; it is called with that."""
@@ -204,11 +208,11 @@ class Op:
         backend = backends.common(flat, self.name)
         if backend is None:
             return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
-        backend = backends.by_name(backends.traced(backend.name)) if backends.compiling() else backend
+        backend = backends.computing(backend)
         implementation = self._implementation(backend, kinds)
         if observe is not None:
             implementation = observe(self, implementation, backend)
-        if key is not None and not backends.compiling():
+        if key is not None:
             self.kernels[key] = implementation
         return implementation
 
@@ -440,9 +444,8 @@ def _public(entry: Op, function: Callable) -> Callable:
     scope = scope | {"kernels": (_Resolved if entry.many else _Chosen)(entry)}
     read = FunctionType(public.__code__, scope, plain, public.__defaults__)
     read.__kwdefaults__ = public.__kwdefaults__
-    public._torchdynamo_inline = read
     public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
-    return public
+    return tracing.read_as(read)(public)
 
 
 def _check_of(entry: Op, call: list[str]) -> str:

@@ -20,7 +20,7 @@ def counting(n):
 def multiples(count, size, shape):
     """``count`` multiples of ``size`` from 0, such as where lines start, in a shape: NumPy's where all is known.
 
-    NumPy's by its own functions: ``torch.compile`` follows those, but not an op's kernels for NumPy's arrays.
+    NumPy's by its own functions: a compiler that reads Python (``backends.tracing``) knows those, not an op's kernels.
     """
     if any(unknown(n) for n in (count, size, *shape)):
         return multiply(reshape(counting(count), shape), size)

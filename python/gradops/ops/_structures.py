@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from .. import _tree, backends, config
+from ..backends import tracing
 from ..dtypes import promote_number
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from . import _checks
@@ -123,9 +124,10 @@ class State:
         return x
 
 
+@tracing.read_as(lambda *_: NotImplemented)
 def recorded(name: str, *arguments):
     """What is written down while a function is compiled for NumPy; NotImplemented where nothing is."""
-    writing = None if backends.compiling() else recorder.get()  # torch.compile traces no ContextVar
+    writing = recorder.get()
     return NotImplemented if writing is None else getattr(writing, name)(*arguments)
 
 
@@ -184,11 +186,12 @@ def check_functions(op: str, takes: int | None = None, **functions) -> None:
                 argument=name,
                 function=_checks.describe(function),
             )
-        if takes is not None and not backends.compiling() and not _can_take(function, takes):
+        if takes is not None and not _can_take(function, takes):
             counted = "one argument" if takes == 1 else f"{takes} arguments"
             raise ArgumentTypeError(f"`{op}`: `{name}` must be a function of {counted}.", argument=name)
 
 
+@tracing.read_as(lambda *_: True)
 def _can_take(function: Callable, count: int) -> bool:
     try:
         inspect.signature(function).bind(*[None] * count)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import config
 from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
-from ..backends.tracing import constant, reading
+from ..backends import tracing
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
 from ._checks import check_held, check_pieces, check_rank, choice, integer
@@ -101,8 +101,12 @@ def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
 def _numbers_fit(op, start, stop, step, dtype):
     if isinstance(step, (int, float)) and step == 0:
         raise ArgumentError("`arange`: `step` must not be 0.", argument="step")
-    if dtype is None or canonical(dtype) not in INTEGERS or reading():
-        return
+    if dtype is not None and canonical(dtype) in INTEGERS:
+        _range_fits(op, start, stop, step, dtype)
+
+
+@tracing.left_out
+def _range_fits(op, start, stop, step, dtype):
     if not all(isinstance(v, (int, float, type(None))) for v in (start, stop, step)):
         return
     first, end, step = (start, stop, step or 1) if stop is not None else (0, start, step or 1)
@@ -135,9 +139,9 @@ def arange(
     ...
 
 
-@constant
+@tracing.constant
 def _ramp(num: int, gaps: int):
-    """By NumPy: torch.compile, which would trace it, divides whole numbers in float32."""
+    """By NumPy, also where it is read: PyTorch divides whole numbers in float32."""
     return np.arange(num) / (gaps or 1)
 
 

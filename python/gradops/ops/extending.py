@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..annotations import Axis, Integers, Tensor
-from ..backends.tracing import constant
+from ..backends import tracing
 from ..errors import ArgumentError, Position
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
@@ -88,7 +88,7 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     return take(x, counts, axis)
 
 
-@constant
+@tracing.constant
 def _counts(repeats, size: int) -> int | np.ndarray:
     """How often all elements come, or the position of each copy."""
     counts = np.asarray(_checks.known(repeats))
@@ -182,7 +182,7 @@ def _pair(widths) -> tuple[int, int]:
     return before, after
 
 
-@constant
+@tracing.constant
 def _mirrored(size: int, before: int, after: int, mode: Any) -> np.ndarray:
     return np.pad(range(size), (before, after), mode)
 

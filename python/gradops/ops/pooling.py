@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..annotations import Integers, Tensor
-from ..backends.tracing import constant
+from ..backends import tracing
 from ._checks import check_real
 from ._dispatch import op
 from ._parts import by_parts
@@ -175,7 +175,7 @@ def average_pool(
     return divide(total, _inside(sizes, places, window, strides, around, first))
 
 
-@constant
+@tracing.constant
 def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
     """How many elements of each window are no padding."""
     count = np.ones((), np.int64)
@@ -185,7 +185,7 @@ def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
     return count if first else count[..., None]
 
 
-@constant
+@tracing.constant
 def _parts(n: int, m: int, after: int) -> tuple:
     """Of ``m`` parts of ``n`` elements the positions, which of them are real, and how many, before ``after`` axes."""
     starts, ends = np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)

@@ -77,7 +77,7 @@ def dtype(x: Tensor) -> str:
     """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
     owner = backends.of(x)
     if owner is not None:
-        return dtype(backends.in_trace(x)) if type(x) is np.ndarray and backends.reading() else owner.dtype_name(x)
+        return owner.dtype_name(x)
     kind = type(x)
     if kind in (bool, builtins.int, builtins.float, builtins.complex):
         return dtypes.promote_number("bool", kind, config.floatx())

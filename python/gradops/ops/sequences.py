@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _scipy
 from ..annotations import Integer, Tensor, Tensors
-from ..backends.tracing import constant
+from ..backends import tracing
 from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._dispatch import op
@@ -139,7 +139,7 @@ def _window(window, sequence_length: int, fft_length: int, x):
     return filled(cast(window, dtype(x)), before, fft_length - sequence_length - before)
 
 
-@constant
+@tracing.constant
 def _named(window: str | None, length: int) -> np.ndarray:
     if window is None:
         return np.ones(length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..annotations import Axis, DType, Integer, Operand, Tensor
-from ..backends.tracing import constant
+from ..backends import tracing
 from ..dtypes import canonical
 from ..errors import ArgumentError
 from ._checks import integer, known
@@ -91,6 +91,6 @@ def geomspace(
     return cast(moveaxis(y, 0, axis), name)
 
 
-@constant
+@tracing.constant
 def _shares(num: int, endpoint: bool):
     return np.linspace(0, 1, num, endpoint)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import backends, config
 from ..annotations import Operand, Tensor
-from ..backends.tracing import constant
+from ..backends import tracing
 from ..errors import ArgumentError
 from ._checks import describe, integer, known
 from ._compose import beside, promoted
@@ -25,7 +25,7 @@ from .special import i0
 
 
 def _of_numbers(body):
-    """Numbers go to the op as they are: a tensor's value is unknown to ``torch.compile``."""
+    """Numbers go to the op as they are: a tensor's value is unknown where the op is traced."""
     body.of_numbers = True
     return body
 
@@ -36,7 +36,7 @@ def _window(op: str, x):
     return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.of(x) else None)
 
 
-@constant
+@tracing.constant
 def _numpys(name: str, points: int) -> np.ndarray:
     return getattr(np, name)(points)
 
@@ -139,7 +139,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
         To ``beta``.
     """
     points = _points("kaiser", x)
-    x = points if isinstance(x, int) else x  # a number that torch.compile knows
+    x = points if isinstance(x, int) else x  # a number, known also where this is traced
     owner = owner_of("kaiser", x, beta)
     beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
@@ -148,7 +148,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
     return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
 
 
-@constant
+@tracing.constant
 def _circle(points: int) -> np.ndarray:
     """Half a circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
     t = np.linspace(-1, 1, points) if points > 1 else np.zeros(max(points, 0))

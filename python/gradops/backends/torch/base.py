@@ -9,8 +9,8 @@ from ... import defaults, dtypes
 from ...errors import BackendError, JitError
 from .. import interface
 from ..numpy import base as _numpy
-from ..tracing import compiling, constant, reading
 from . import _private
+from .tracing import compiling, constant, read_as, reading
 
 DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -271,3 +271,10 @@ def axes_of(x, axis):
     if len(set(found)) != len(found) or not all(-bound <= a < bound for a in axes):
         raise IndexError(f"axis {axis} is out of range or named twice for {rank} dimensions")
     return found if rank else ()
+
+
+def _dtype_name_as_read(x) -> str:
+    return dtype_name(torch.as_tensor(x))
+
+
+read_as(_dtype_name_as_read)(_numpy.dtype_name)

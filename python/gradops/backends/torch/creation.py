@@ -3,8 +3,8 @@
 import torch
 
 from ... import defaults
-from ..tracing import constant
 from .base import torch_dtype
+from .tracing import constant
 
 
 def _dtype(name):

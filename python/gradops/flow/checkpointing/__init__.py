@@ -14,9 +14,9 @@ from ..._scopes import Ends
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable
-from ...backends import interface
+from ...backends import interface, tracing
 from ...backends.policy import checkpoint_policy
-from ...errors import ArgumentTypeError, BackendError, TypeOf
+from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
 from ..scopes import _Scope
 from . import tape
@@ -72,13 +72,8 @@ class gradient_checkpoint_scope(_Scope):
 
     _ends = Ends("gradops_checkpoint_scopes")
 
+    @tracing.read_as(tracing.refuse_checkpoints)
     def __enter__(self):
-        if backends.compiling():  # without `fullgraph=True` PyTorch leaves the function to Python then
-            raise BackendError(
-                "gradient_checkpoint_scope does not work in a graph of torch.compile, which decides itself what it "
-                "stores.",
-                hint="use `gradops.checkpoint(f)`",
-            )
         return super().__enter__()
 
     def _begin(self) -> contextlib.ExitStack:
@@ -145,25 +140,33 @@ def checkpoint(f: Callable) -> Callable:
         backend = backends.beside_text(kinds, "checkpoint")
         inputs = [leaves[i] for i in places]
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
-        drawn: list[Drawn] = []
-        within = not backends.compiling() and tape.current.get() is not None
 
         def whole(*xs):
             filled = list(leaves)
             for i, x in zip(places, xs):
                 filled[i] = x
             a, k = _tree.unflatten(form, filled)
-            if backends.compiling() or not derivatives.native:
-                return f(*a, **k)
-            if drawn:
-                with drawn[0].again(), _again(within):
-                    return f(*a, **k)
-            drawn.append(Drawn(generators))
             return f(*a, **k)
 
-        return derivatives.checkpoint(whole, inputs)
+        return derivatives.checkpoint(_drawing_again(whole) if derivatives.native else whole, inputs)
 
     return Transformed(checkpointed, checkpoint, f)
+
+
+@tracing.read_as(lambda run: run)
+def _drawing_again(run: Callable) -> Callable:
+    """``run``, which draws the same random numbers when it runs again, and is then in the scopes it was in."""
+    drawn: list[Drawn] = []
+    within = tape.in_progress() is not None
+
+    def repeated(*xs):
+        if drawn:
+            with drawn[0].again(), _again(within):
+                return run(*xs)
+        drawn.append(Drawn(generators))
+        return run(*xs)
+
+    return repeated
 
 
 _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)

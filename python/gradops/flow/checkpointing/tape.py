@@ -15,6 +15,7 @@ import numpy as np
 from ... import backends
 from ..._tree import items
 from ...autodiff import state
+from ...backends import tracing
 from ...ops import _dispatch
 from .plan import Input, Origin, Plan, Result, Step, mapped
 
@@ -133,13 +134,19 @@ def _packed(value):
     return plan.handle(result, Origin(plan, ref, since))
 
 
+@tracing.left_out
+def in_progress() -> TapePlan | None:
+    """The plan of the scope that is open."""
+    return current.get()
+
+
 def observe(op, kernel, owner):
     """``kernel``, noted where a scope is open; a library with a tape has a plan of its own."""
     if owner is not None and owner.derivatives.own_tape:
         return kernel
 
     def noted(*arguments):
-        plan = None if backends.compiling() else current.get()  # torch.compile traces no ContextVar
+        plan = in_progress()
         return kernel(*arguments) if plan is None else plan.run(kernel, arguments)
 
     return noted

@@ -16,6 +16,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 from ... import _tree
+from ...backends import tracing
 from ...backends.torch import _private, derivatives, transforms
 from ...errors import GradientError
 from .plan import Handle, Origin, Result
@@ -112,7 +113,7 @@ def _pass() -> dict:
 
 def checkpoint(run, inputs: list):
     """``run(*inputs)``, stored as its inputs: by torch's own, but in torch.func's transforms, which take no hooks."""
-    if torch.compiler.is_compiling():
+    if tracing.compiling():
         return torch_checkpoint(run, *inputs, use_reentrant=False)
     if not (transforms.transforming() or any(map(transforms.is_dual, inputs))):
         return torch_checkpoint(watched(run), *inputs, use_reentrant=False)
@@ -143,7 +144,7 @@ def _again(run, xs, upstreams) -> list:
 class checkpointed:
     """The outermost checkpoint scope of a thread."""
 
-    @torch.compiler.disable
+    @tracing.untraced
     def __enter__(self):
         _private.private.need(_private.CHECKPOINT, hint="use `gradops.checkpoint(f)`")
         if not _private.takes_saved_hooks():

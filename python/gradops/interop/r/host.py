@@ -15,6 +15,7 @@ import numpy as np
 
 from ... import _tree, backends, config, dtypes, ops
 from ...autodiff import Variable
+from ...backends import tracing
 from ...errors import BackendError, GradientError
 from ...flow.custom import custom_gradient
 from .callbacks import Held, holding, keeping
@@ -71,11 +72,8 @@ class Outside:
         self.__signature__ = inspect.signature(function)
         self.__name__ = function.f.name  # type: ignore[attr-defined]
 
+    @tracing.read_as(lambda self, *args, **kwargs: tracing.untraced(self.function)(*args, **kwargs))
     def __call__(self, *args, **kwargs):
-        if backends.compiling():
-            import torch
-
-            return torch.compiler.disable(self.function)(*args, **kwargs)
         return self.function(*args, **kwargs)
 
     def keeping(self, held: Held) -> Callable:

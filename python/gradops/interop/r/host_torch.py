@@ -7,7 +7,8 @@ import weakref
 
 import torch
 
-from ...backends.torch import _private, convert
+from ...backends.torch import _private
+from ...backends.torch.base import convert
 
 
 def call_back(program, tensors: list) -> list | None:

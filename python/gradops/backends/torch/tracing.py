@@ -1,0 +1,115 @@
+"""What PyTorch's compiler asks of gradops' own code. This file alone knows, and imports no torch, which may come later.
+
+``torch.compile`` and ``torch.export(strict=True)`` read Python line by line (Dynamo) where other compilers call it. To
+them NumPy's arrays are tensors without values; they follow neither ``inspect.signature`` nor a ``ContextVar``; and they
+check at each call whatever they looked at: a cache that has grown since is another program. So code outside this folder
+says at a function's definition what is to be read instead of it, and never asks whether it is being read:
+
+- :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
+- :func:`read_as`: another function stands in its place;
+- :func:`left_out`: nothing does: checks of values, and what other tracers record;
+- :func:`untraced`: the graph ends before it and goes on after it.
+
+The mark is an attribute of the function, which costs no call anything and is there before PyTorch is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...errors import BackendError
+
+F = TypeVar("F", bound=Callable)
+
+
+def compiling() -> bool:
+    """Whether ``torch.compile`` or ``torch.export`` traces this."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
+
+
+def reading() -> bool:
+    """Whether it does so line by line, where NumPy's arrays have no values either."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_dynamo_compiling()
+
+
+def read_as(instead: Callable) -> Callable[[F], F]:
+    """A decorator by which ``instead``, a function of the same arguments, is read in a function's place."""
+
+    def marked(function: F) -> F:
+        function._torchdynamo_inline = instead
+        return function
+
+    return marked
+
+
+def left_out(function: F) -> F:
+    """Have a function not be read, and give None there."""
+    return read_as(_nothing)(function)
+
+
+def _nothing(*_, **__) -> None: ...
+
+
+def constant(function: F) -> F:
+    """Have a function called where it is read, and its result taken for a constant.
+
+    It is what ``torch.compiler.assume_constant_result`` does, without importing PyTorch. The arguments must be plain
+    Python: numbers, strings, and tuples and lists of them; so is the result then, where it is arrays otherwise.
+    """
+
+    def plain(*arguments):
+        return _plain(function(*arguments))
+
+    def copied(*arguments):
+        return _own(plain(*arguments))
+
+    plain._dynamo_marked_constant = True
+    single = function.__annotations__.get("return") in ("None", "bool", "str", "str | None")
+    return read_as(plain if single else copied)(function)
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return type(value)(map(_plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _own(value):
+    """A copy that ``torch.compile`` has made itself: what comes from outside it cannot guard."""
+    return [_own(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def untraced(function: Callable) -> Callable:
+    """``function``, left to Python; with ``fullgraph=True`` PyTorch names it in an error."""
+    return sys.modules["torch"].compiler.disable(function)
+
+
+def stop(scope: Any):
+    """How a scope begins that stops gradients, as it is read: PyTorch's mode is what it follows."""
+    torch = sys.modules["torch"]
+    scope.before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    return scope
+
+
+def go_on(scope: Any, *_) -> None:
+    """How it ends."""
+    sys.modules["torch"].set_grad_enabled(scope.before)
+
+
+def refuse_checkpoints(_) -> None:
+    """How a scope begins that stores nothing; without ``fullgraph=True`` PyTorch leaves the function to Python then.
+
+    Raises:
+        BackendError: always.
+    """
+    raise BackendError(
+        "gradient_checkpoint_scope does not work in a graph of torch.compile, which decides itself what it stores.",
+        hint="use `gradops.checkpoint(f)`",
+    )
