@@ -25,6 +25,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("jit",),
     ("functional",),
     ("text",),
+    ("extend",),
     ("interop",),
 ]
 LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
@@ -49,6 +50,7 @@ MEANING = {
     "jit": "compiled programs",
     "functional": "derivatives of functions",
     "text": "the names of `autodiff/text` that call models: calls, judges, descent",
+    "extend": "ops and backends of other packages",
     "interop": "R, and other hosts",
 }
 

@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, functional, ops, text
+from . import autodiff, config, errors, extend, functional, ops, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -31,6 +31,7 @@ __all__ = [
     "config",
     "custom_gradient",
     "errors",
+    "extend",
     "functional",
     "grad",
     "gradient",

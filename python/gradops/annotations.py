@@ -7,30 +7,38 @@ An annotation says what an argument is to gradops: dispatch looks at ``Tensor``,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-Tensor = Any
+Tensor = Annotated[Any, "Tensor"]
 """A tensor or variable, or what converts to one: a number, a nested list, an array."""
-Operand = Any
+Operand = Annotated[Any, "Operand"]
 """As ``Tensor``, but a Python number stays weak: it takes the dtype of the other operands."""
-Tensors = Sequence[Any]
+Tensors = Annotated[Sequence[Any], "Tensors"]
 """A list or tuple of tensors, or one tensor to be taken apart along its first axis."""
-Structure = Any
+Structure = Annotated[Any, "Structure"]
 """A tensor or a nested tuple, list or dict of tensors."""
-Axis = int
+Axis = Annotated[int, "Axis"]
 """A dimension: 0-based here, 1-based in R; negative counts from the end in both."""
-Axes = Any
+Axes = Annotated[Any, "Axes"]
 """An ``Axis``, several, or None for all."""
-Index = int
+Index = Annotated[int, "Index"]
 """A position along an axis: 0-based here, 1-based in R."""
-Indices = Any
+Indices = Annotated[Any, "Indices"]
 """As ``Tensor``, of positions: 0-based here, 1-based in R; negative ones count from the end in both."""
-Integer = int
+Integer = Annotated[int, "Integer"]
 """A whole number; R numerics that are whole pass."""
-Integers = Any
+Integers = Annotated[Any, "Integers"]
 """A whole number or several."""
-Shape = Sequence[int]
+Shape = Annotated[Sequence[int], "Shape"]
 """Sizes of dimensions."""
-DType = Any
+DType = Annotated[Any, "DType"]
 """A dtype's name, or a library's dtype object."""
-Function = Callable[..., Any]
+Function = Annotated[Callable[..., Any], "Function"]
+
+
+def kind_of(annotation) -> str:
+    """The name here of a parameter's annotation, which may be a string (``"Tensor | None"``); "" of any other."""
+    marks = getattr(annotation, "__metadata__", ())
+    if marks:
+        return marks[0]
+    return str(annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]

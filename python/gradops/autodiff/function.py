@@ -487,10 +487,23 @@ def _native(cls, owner, args: tuple):
         constants = {id(t) for t in ctx._constants}
         box["constants"] = [id(o) in constants for o in outputs]
         saved = ctx._to_save
+        results = {id(o): i for i, o in enumerate(outputs) if not any(o is a for a in filled)}
+        of_results = [results.get(id(tensor)) for tensor in saved]
+
+        def linked() -> tuple:
+            """What was saved; a result, whose derivative is `backward`'s too, as one of the inputs by that."""
+            if all(i is None for i in of_results) or not any(map(owner.derivatives.records, inputs)):
+                return tuple(saved)
+            again = list(args)
+            for i, x in zip(places, inputs):
+                again[i] = x
+            found = _native(cls, owner, tuple(again))
+            found = found if box["several"] else (found,)
+            return tuple([x if i is None else wrap(found[i]) for x, i in zip(saved, of_results)])
 
         def pull(upstreams):
             given = [creation.zeros_like(u) if c else u for u, c in zip(upstreams, box["constants"])]
-            ctx._saved = tuple(saved)
+            ctx._saved = linked()
             try:
                 found = _gradients(cls, cls.backward(ctx, *map(wrap, given)), about, likes)
             finally:

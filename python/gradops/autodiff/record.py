@@ -58,6 +58,13 @@ def derivative(
     entry.kernels.clear()
 
 
+def forget(op: str) -> None:
+    """Take the rules of an op away that is defined again."""
+    _derivatives.pop(op, None)
+    _joint.pop(op, None)
+    _several.discard(op)
+
+
 def has_derivative(op: str) -> bool:
     """Whether an op has rules of its own; without, it is differentiated through what it is composed of."""
     return _dispatch.registry[op].name in _derivatives

@@ -52,6 +52,8 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     _loaded[name] = backend
     for path in _joining.get(name, ()):
         backend.adopt(importlib.import_module(path))
+    for op, kernel in _extending.get(name, {}).items():
+        backend.add_kernel(op, kernel)
     return backend
 
 
@@ -63,6 +65,23 @@ def joins(name: str, module: str) -> None:
     _joining.setdefault(name, []).append(module)
     if name in _loaded:
         _loaded[name].adopt(importlib.import_module(module))
+
+
+_extending: dict[str, dict[str, Any]] = {}
+
+
+def add_kernel(name: str, op: str, kernel: Any) -> None:
+    """Make ``kernel`` what a backend has for an op, also a backend that is not loaded yet."""
+    _extending.setdefault(name, {})[op] = kernel
+    if name in _loaded:
+        _loaded[name].add_kernel(op, kernel)
+
+
+def forget_kernels(op: str) -> None:
+    """Take all kernels of an op away that :func:`add_kernel` was given."""
+    for name, kernels in _extending.items():
+        if kernels.pop(op, None) is not None and name in _loaded:
+            _loaded[name].add_kernel(op, None)
 
 
 def _by_name_as_read(name: str) -> Backend:

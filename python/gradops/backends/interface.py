@@ -54,7 +54,7 @@ class _Contract:
 
 def members(contract: type) -> list[str]:
     """The names that a namespace may define for a contract."""
-    own = ("adopt", "kernel", "derivatives", "native")
+    own = ("adopt", "add_kernel", "kernel", "derivatives", "native")
     return [m for m in vars(contract) if not m.startswith("_") and m not in own]
 
 
@@ -219,6 +219,10 @@ class Backend(_Contract):
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None where the library leaves it to be composed."""
         return getattr(self._kernels, op.replace(".", "_"), None)
+
+    def add_kernel(self, op: str, kernel: Any) -> None:
+        """Make ``kernel`` the native kernel of an op, among the library's own, where others look, too."""
+        setattr(self._kernels, op.replace(".", "_"), kernel)
 
 
 class Derivatives(_Contract):

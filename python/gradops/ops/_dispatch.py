@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .. import _source, backends, config
+from .. import _source, annotations, backends, config
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
@@ -106,7 +106,7 @@ class Op:
         self.body = None if _is_ellipsis(function) else function
         self.signature = inspect.signature(function)
         self.parameters = tuple(self.signature.parameters)
-        kinds = {p.name: str(p.annotation).partition(" ")[0] for p in self.signature.parameters.values()}
+        kinds = {p.name: annotations.kind_of(p.annotation) for p in self.signature.parameters.values()}
         self.annotations = kinds
         tensor_kinds = ("Tensor", "Operand", "Tensors", "Indices")
         self.tensors = tuple(p for p in self.parameters if kinds[p] in tensor_kinds)
@@ -115,6 +115,8 @@ class Op:
         self._places_of_many = frozenset(self.parameters.index(p) for p in self.many)
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
         self.facts = facts
+        self.with_rule: Callable | None = None
+        """Makes of a kernel one whose derivative is the op's rule also where a library differentiates by itself."""
         for argument in (*facts.linear, *facts.multilinear):
             if argument not in self.tensors:
                 raise ValueError(f"the op `{name}` has no tensor argument `{argument}` to be linear in.")
@@ -221,6 +223,8 @@ class Op:
         kernel = backend.kernel(self.name) or self.body
         if kernel is None:
             raise BackendError(f"`{self.name}` is not available on the backend {backend.name!r}.")
+        if self.with_rule is not None and backend.derivatives.native:
+            return self.with_rule(kernel, backend.derivatives)
         return kernel
 
     def _implementation(self, backend: backends.Backend, kinds: tuple) -> Callable:
@@ -345,8 +349,7 @@ def op(
     """
 
     def decorate(function: F) -> F:
-        entry = Op(function, name or function.__name__, differentiable, check, Facts(**facts))
-        registry[entry.name] = entry
+        entry = define(function, name or function.__name__, differentiable, check, **facts)
         if public:
             names.add(entry.name)
         if entry.body is None:
@@ -354,6 +357,12 @@ def op(
         return entry.call  # type: ignore[return-value]
 
     return decorate if function is None else decorate(function)
+
+
+def define(function: Callable, name: str, differentiable: bool = True, check=None, **facts) -> Op:
+    """Enter an op in the registry, in place of one of the same name."""
+    entry = registry[name] = Op(function, name, differentiable, check, Facts(**facts))
+    return entry
 
 
 def facts_of(name: str) -> Facts:

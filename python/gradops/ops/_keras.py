@@ -9,6 +9,7 @@ from operator import attrgetter
 import keras
 
 from ..errors import ArgumentTypeError
+from ._dispatch import registry
 
 
 @keras.saving.register_keras_serializable("gradops")
@@ -37,8 +38,4 @@ class Operation(keras.Operation):
 
 
 def _named(name: str) -> Callable:
-    gradops = sys.modules["gradops"]
-    try:
-        return attrgetter(name)(gradops.ops)
-    except AttributeError:
-        return attrgetter(name)(gradops)
+    return registry[name].call if name in registry else attrgetter(name)(sys.modules["gradops"])

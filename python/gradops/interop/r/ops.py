@@ -9,6 +9,7 @@ from collections.abc import Callable
 import gradops
 
 from ... import _source, ops
+from ...annotations import kind_of
 from . import missing_values, values
 from .errors import Failure
 
@@ -50,10 +51,10 @@ def find(name: str) -> Callable:
 
 
 def annotation(parameter: inspect.Parameter) -> str:
-    """The first word of a parameter's annotation: the name that ``gradops.annotations`` gives it."""
+    """The name that ``gradops.annotations`` gives a parameter's annotation."""
     if parameter.annotation is parameter.empty:
         return "Axes" if parameter.name.endswith("axis") else ""
-    word = str(parameter.annotation).partition(" ")[0].partition("[")[0].rpartition(".")[2]
+    word = kind_of(parameter.annotation)
     return "Axis" if word == "Integer" and parameter.name == "axis" else word
 
 

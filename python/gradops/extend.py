@@ -1,0 +1,346 @@
+"""Ops and backends of your own: what gradops knows of its ops, said of another package's.
+
+An op made here is one of the kind that all ops are. It finds its kernel by the types of its arguments; ``jit``
+records it; batches, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
+
+    from gradops import extend, ops
+
+    @extend.op(elementwise=True)
+    def soft_tanh(x):
+        \"\"\"A tanh with thicker tails.\"\"\"
+        return x / (1 + ops.abs(x))
+
+    extend.derivative(soft_tanh, x=lambda g, x: g / ops.square(1 + ops.abs(x)))
+
+    @extend.kernel(soft_tanh, "numpy")
+    def of_arrays(x):
+        return x / (1 + np.abs(x))
+
+After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Primitive``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import backends
+from ._names import namespace
+from .annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
+from .autodiff import Function, record
+from .errors import ArgumentError, ArgumentTypeError, TypeOf
+from .flow import custom_gradient
+from .ops import conj, dtype
+from .ops._dispatch import Op, define, registry
+from .ops._facts import FACTS, Facts
+
+F = TypeVar("F", bound=Callable)
+
+backend = backends.register
+
+
+def op(function: F | None = None, *, name: str | None = None, differentiable: bool = True, **facts) -> Any:
+    """An op of a function: the public function to call, on tensors of every library, on variables, numbers and lists.
+
+    Args:
+        function: the op. Its parameters are annotated with :data:`Tensor`, :data:`Operand` (a Python number takes the
+            dtype of the others), :data:`Tensors`, :data:`Indices`; one without annotation and without default is a
+            ``Tensor``, any other a setting. Its body composes the op of other ops, for libraries without a kernel of
+            it; a body of ``...`` says that there are kernels alone.
+        name: the op's name in messages, programs and graphs; by default that of the function after its package's.
+            An op of the same name is replaced, so that a cell of a notebook may run again.
+        differentiable: False for an op whose derivative is 0 wherever there is one: on variables it runs on their
+            values and gives no gradient.
+        **facts: what is true of it, from which the rest follows, see :class:`Facts`: ``elementwise=True``,
+            ``moves=True``, ``reduces=True``, ``linear=("x",)``, ``multilinear=("x1", "x2")``. Nothing that is not
+            so may be said: ``tests/python/test_facts.py`` has each fact as a law.
+
+    Returns:
+        A function with the signature and docstring of ``function``; used as a decorator, with or without arguments.
+
+    Raises:
+        ArgumentTypeError: ``function`` is none; facts that there are not.
+        ArgumentError: an op without a tensor argument, or linear in an argument that it does not have.
+
+    Gradient:
+        That of :func:`derivative`. Without, the derivative of the body; and where a library differentiates by itself,
+        its own derivative of the kernel.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import extend, ops
+        >>> @extend.op(elementwise=True)
+        ... def softsquare(x):
+        ...     return ops.square(x) / (1 + ops.abs(x))
+        >>> print(softsquare(3.0), gradops.grad(softsquare)(3.0))
+        2.25 0.9375
+
+    See Also:
+        :func:`derivative`, :func:`kernel`; :func:`gradops.custom_gradient`, for a function that need not be an op.
+    """
+
+    def decorate(function: F) -> F:
+        if not inspect.isfunction(function):
+            raise ArgumentTypeError(
+                "`function` must be a Python function; got {function}.", argument="function", function=TypeOf(function)
+            )
+        unknown = sorted(set(facts) - set(FACTS))
+        if unknown:
+            raise ArgumentTypeError(
+                f"`op` has no fact {unknown[0]!r}.", argument=unknown[0], hint=f"the facts are {', '.join(FACTS)}"
+            )
+        named = name or f"{function.__module__.partition('.')[0].strip('_')}.{function.__name__}"
+        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in named.split(".")):
+            raise ArgumentError(f"`name` must be a Python name, or several with dots; got {named!r}.", argument="name")
+        if named in registry and not hasattr(registry[named].call, "extends"):
+            raise ArgumentError(
+                f"`name`: gradops has an op {named!r}.", argument="name", hint="put your package's name before it"
+            )
+        backends.forget_kernels(named)
+        record.forget(named)
+        try:
+            entry = define(_annotated(function), named, differentiable, **facts)
+        except ValueError as error:
+            raise ArgumentError(str(error), argument="facts") from None
+        if not entry.tensors:
+            raise ArgumentError(
+                f"`{function.__name__}` has no tensor argument.",
+                argument="function",
+                hint="annotate one with `extend.Tensor`, or leave out its default",
+            )
+        entry.call.extends = True  # type: ignore[attr-defined]
+        return entry.call  # type: ignore[return-value]
+
+    return decorate if function is None else decorate(function)
+
+
+def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
+    """Let a library have its own way to compute an op.
+
+    Args:
+        op: an op of :func:`op`.
+        backend: the library, by its backend's name; it need not be installed.
+        function: takes the op's arguments by position, tensors as those of the library, each of the op's settings in its
+            place, and gives a tensor of the library, or a tuple of them. Left out, ``kernel`` is a decorator.
+
+    Returns:
+        ``function``.
+
+    Raises:
+        ArgumentTypeError: ``op`` is no op of :func:`op`.
+
+    Gradient:
+        With :func:`derivative`, that; then the library's derivative of the kernel is never asked for, and it may be
+        any function, of C or Fortran, say. Without, on the libraries that differentiate by themselves, theirs of the
+        kernel; and on variables that of the op's body.
+    """
+    entry = _entry(op)
+
+    def register(function: Callable) -> Callable:
+        if not callable(function):
+            raise ArgumentTypeError(
+                "`function` must be a function; got {function}.", argument="function", function=TypeOf(function)
+            )
+        backends.add_kernel(backend, entry.name, function)
+        entry.kernels.clear()
+        return function
+
+    return register if function is None else register(function)
+
+
+def derivative(op: Callable, *, several: bool = False, complex_aware: bool = False, **rules: Callable) -> None:
+    """Say what an op's derivative is, by each of its tensor arguments: on every library, to any order.
+
+    Args:
+        op: an op of :func:`op`.
+        several: the op gives a tuple of results: ``g`` and ``y`` are then lists, and the rule minds conjugates itself.
+        complex_aware: the rule minds conjugates itself; otherwise it is that of a holomorphic function.
+        **rules: for an argument's name the gradient by it: a function of ``g``, the gradient of the op's result, and
+            of what it names: arguments by their names, the result as ``y``, the argument's ``shape``; ``shapes`` for
+            ``Tensors``, whose rule gives a list. It is made of ops, so that it serves all libraries and has derivatives
+            itself. It need not sum over dimensions that were broadcast. An argument without a rule has no gradient.
+
+    Raises:
+        ArgumentTypeError: a rule for what is no tensor argument, that is no function, or that asks for what there is not.
+
+    Gradient:
+        The rules'; their own derivatives are those of higher order. Saved values are what the rules name, no more.
+        Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
+    """
+    entry = _entry(op)
+    known = {"shape", "shapes", "y", *entry.parameters}
+    for argument, rule in rules.items():
+        if argument not in entry.tensors:
+            raise ArgumentTypeError(
+                f"`{entry.name}` has no tensor argument `{argument}`.",
+                argument=argument,
+                hint=f"it has {', '.join(entry.tensors)}",
+            )
+        if not callable(rule):
+            raise ArgumentTypeError(
+                f"the rule for `{argument}` must be a function; got {{rule}}.", argument=argument, rule=TypeOf(rule)
+            )
+        asked = list(inspect.signature(rule).parameters)[1:]
+        for name in asked:
+            if name not in known:
+                raise ArgumentTypeError(
+                    f"the rule for `{argument}` asks for `{name}`, which `{entry.name}` does not have.",
+                    argument=argument,
+                    hint=f"after the gradient it may ask for {', '.join(sorted(known))}",
+                )
+    record.derivative(entry.name, several=several, complex_aware=complex_aware, **rules)
+    entry.with_rule = _Ruled(entry, rules, several or complex_aware)
+    entry.kernels.clear()
+
+
+class _Ruled:
+    """Of a kernel the same with the rules of its op as its derivative, whatever the library would make of it."""
+
+    def __init__(self, entry: Op, rules: dict[str, Callable], minds_conjugates: bool):
+        self.entry = entry
+        self.rules = {name: (rule, list(inspect.signature(rule).parameters)[1:]) for name, rule in rules.items()}
+        self.reads_result = any("y" in asked for _, asked in self.rules.values())
+        self.minds_conjugates = minds_conjugates
+        self._made: dict[Callable, Callable] = {}
+
+    def __call__(self, kernel: Callable, derivatives) -> Callable:
+        if kernel not in self._made:
+            general = custom_gradient(self._pair(kernel))
+            own = self._function(kernel) if derivatives.own_tape else None
+            self._made[kernel] = general if own is None else _either(derivatives, own, general)
+        return self._made[kernel]
+
+    def _pair(self, kernel: Callable) -> Callable:
+        """The value and the gradient function: for any transformation."""
+        entry = self.entry
+
+        def pair(*arguments):
+            def gradient(upstream):
+                # computed again, as the op: what the kernel gave has the kernel's derivative where there is one
+                y = entry.call(*entry._as_called(arguments)[0]) if self.reads_result else None
+                return tuple(self._gradients(upstream, y, arguments))
+
+            return kernel(*arguments), gradient
+
+        return pair
+
+    def _function(self, kernel: Callable) -> Callable:
+        """The same for a library whose tensors record themselves, which saves the result."""
+        gradients = self._gradients
+
+        class Ruled(Function):
+            """The op of its arguments one by one, also those in lists; ``counts`` says how many are in each list."""
+
+            @staticmethod
+            def forward(ctx, counts, *flat):
+                y = kernel(*_in_lists(counts, flat))
+                ctx.counts, ctx.several = counts, isinstance(y, (tuple, list))
+                ctx.settings = [None if backends.of(x) else x for x in flat]
+                results = y if ctx.several else (y,)
+                ctx.save_for_backward(*[x if backends.of(x) else None for x in flat], *results)
+                return tuple(y) if ctx.several else y
+
+            @staticmethod
+            def backward(ctx, *gs):
+                saved, size = ctx.saved_tensors, len(ctx.settings)
+                flat = [x if setting is None else setting for x, setting in zip(saved, ctx.settings)]
+                g, y = (gs, saved[size:]) if ctx.several else (gs[0], saved[size])
+                return (None, *_one_by_one(gradients(g, y, _in_lists(ctx.counts, flat)), ctx.counts)[1])
+
+        Ruled.__name__ = Ruled.__qualname__ = self.entry.name
+
+        def ruled(*arguments):
+            counts, flat = _one_by_one(arguments)
+            return Ruled.apply(counts, *flat)
+
+        return ruled
+
+    def _gradients(self, g, y, arguments) -> list:
+        """The gradient by each argument, or None."""
+        if isinstance(g, tuple):
+            g, y = list(g), None if y is None else list(y)
+        conjugate = not self.minds_conjugates and dtype(g).startswith("complex")
+        g = conj(g) if conjugate else g
+        found: list = [None] * len(arguments)
+        for i, (name, x) in enumerate(zip(self.entry.parameters, arguments)):
+            if name not in self.rules:
+                continue
+            rule, asked = self.rules[name]
+            about = {"y": y, **dict(zip(self.entry.parameters, arguments))}
+            if "shape" in asked:
+                about["shape"] = tuple(x.shape)
+            if "shapes" in asked:
+                about["shapes"] = [tuple(v.shape) for v in x]
+            found[i] = rule(g, *[about[one] for one in asked])
+            if conjugate and found[i] is not None:
+                found[i] = conj(found[i])
+        return found
+
+
+def _either(derivatives, own: Callable, general: Callable) -> Callable:
+    """``own`` where nothing but the library's tape looks on, else ``general``."""
+
+    def ruled(*arguments):
+        return own(*arguments) if derivatives.eager() else general(*arguments)
+
+    return ruled
+
+
+def _one_by_one(arguments, counts=None) -> tuple[tuple, list]:
+    """How many are in each argument that is a list, None for what is none; and all arguments in one list."""
+    if counts is None:
+        counts = tuple([len(a) if isinstance(a, (list, tuple)) else None for a in arguments])
+    flat: list = []
+    for count, argument in zip(counts, arguments):
+        flat += [argument] if count is None else [None] * count if argument is None else argument
+    return counts, flat
+
+
+def _in_lists(counts, flat) -> list:
+    """The arguments of which :func:`_one_by_one` made ``flat``."""
+    rest = iter(flat)
+    return [next(rest) if count is None else [next(rest) for _ in range(count)] for count in counts]
+
+
+def _annotated(function: Callable) -> Callable:
+    """``function`` with what its parameters without annotation and default are: tensors."""
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.annotation is parameter.empty and parameter.default is parameter.empty:
+            function.__annotations__[parameter.name] = "Tensor"
+    return function
+
+
+def _entry(op: Callable) -> Op:
+    entry = getattr(op, "op", None)
+    if not isinstance(entry, Op) or not hasattr(op, "extends"):
+        raise ArgumentTypeError(
+            "`op` must be an op that `extend.op()` made; got {op}.",
+            argument="op",
+            hint="an op of gradops itself is not changed: make one of your own of it",
+            op=TypeOf(op),
+        )
+    return entry
+
+
+__all__ = [
+    "Axes",
+    "Axis",
+    "DType",
+    "Facts",
+    "Index",
+    "Indices",
+    "Integer",
+    "Integers",
+    "Operand",
+    "Shape",
+    "Tensor",
+    "Tensors",
+    "backend",
+    "derivative",
+    "kernel",
+    "op",
+]
+
+__dir__, __getattr__ = namespace(__name__)
