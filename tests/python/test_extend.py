@@ -13,7 +13,6 @@ from scipy import special
 
 import gradops
 from gradops import Variable, autodiff, backends, errors, extend, functional, ops
-from gradops.jit import dependence
 
 X = np.array([0.5, 2.0])
 
@@ -211,24 +210,25 @@ def test_complex_numbers(backend):
 
 
 def test_facts_are_used():
-    """Elements stand alone: sparsity, batches and labels follow, with nothing else said."""
-    calls = []
+    """Elements stand alone: patterns, batches and labels follow, with nothing else said."""
+    shapes = []
 
     @extend.op(elementwise=True)
     def noted(x): ...
 
     extend.derivative(noted, x=lambda g, x: g * x)
-    extend.kernel(noted, "numpy", lambda x: (calls.append(x.shape), x + 1)[1])
-    functional.jacobian(lambda x: noted(ops.sin(x)), X, strategy="forward-mode", vectorize=True)
-    assert (2, 2) not in calls or len(calls) <= 3
-    pattern = functional.jacobian_sparsity(noted, np.ones(4)) if hasattr(functional, "jacobian_sparsity") else None
-    if pattern is not None:
-        np.testing.assert_array_equal(pattern.toarray(), np.eye(4))
-    assert dependence._of_facts(noted.op.name) is dependence._of_facts("exp")
+    extend.kernel(noted, "numpy", lambda x: (shapes.append(x.shape), x + 1)[1])
+    found = functional.jacobian(noted, np.arange(1.0, 5.0), sparse=True)
+    assert found.nnz == 4
+    np.testing.assert_array_equal(found.toarray(), np.diag([1.0, 2.0, 3.0, 4.0]))
+    shapes.clear()
+    rows = functional.jacobian(lambda x: noted(ops.matmul(np.ones((3, 2)), x)), X, vectorize=True)
+    np.testing.assert_allclose(rows, np.full((3, 2), 2.5))
+    assert shapes == [(3,)]
     pandas = pytest.importorskip("pandas")
     series = pandas.Series([1.0, 2.0], index=["a", "b"])
-    with pytest.raises(errors.ArgumentError, match="labels|index"):
-        autodiff.grad(ops.sum(weighted_pair(Variable(X, requires_grad=True) * series, series[::-1])), [])
+    with pytest.raises(errors.ArgumentError, match="label|index"):
+        weighted_pair(Variable(X, requires_grad=True) * series, series[::-1])
 
 
 @extend.op(elementwise=True)
@@ -331,3 +331,38 @@ def test_a_function_that_saves_its_result_has_its_own_second_derivative(backend)
     first = gradops.grad(total(Odd.apply))
     for way in (lambda f: f, gradops.jit):
         np.testing.assert_allclose(numpy(way(gradops.grad(total(first)))(x)), 9 * np.tanh(X), rtol=1e-6)
+
+
+def test_check_finds_what_does_not_hold():
+    x = np.array([0.5, 2.0, -1.5])
+    for name in BACKENDS:
+        backends.by_name(name)
+    extend.check(weighted_pair, x, x[::-1] + 0.25)
+    extend.check(soft_tanh, x, natural=False)
+    extend.check(joined, [x, 2 * x], natural=False)
+    extend.check(weighted, x, x + 1, k=3, natural=False)
+    with pytest.raises(errors.GradientError, match="Jacobian|gradient"):
+        extend.check(soft_tanh, x)
+    for facts, words in (
+        ({"elementwise": True}, "is not `elementwise`"),
+        ({"moves": True}, "is not `moves`"),
+        ({"linear": ("x",)}, "is not linear in `x`"),
+    ):
+
+        @extend.op(**facts)
+        def turned(x):
+            return x[::-1] * x
+
+        with pytest.raises(errors.ArgumentError, match=words):
+            extend.check(turned, x)
+
+    @extend.op
+    def halved(x):
+        return x / 2
+
+    extend.check(halved, x)
+    for backend in BACKENDS[1:]:
+        extend.kernel(halved, backend, lambda x: x / 3)
+        with pytest.raises(errors.BackendError, match=f"the values on {backend}"):
+            extend.check(halved, x)
+        extend.kernel(halved, backend, lambda x: x / 2)

@@ -1,23 +1,4 @@
-"""Ops and backends of your own: what gradops knows of its ops, said of another package's.
-
-An op made here is one of the kind that all ops are. It finds its kernel by the types of its arguments; ``jit``
-records it; batches, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
-
-    from gradops import extend, ops
-
-    @extend.op(elementwise=True)
-    def soft_tanh(x):
-        \"\"\"A tanh with thicker tails.\"\"\"
-        return x / (1 + ops.abs(x))
-
-    extend.derivative(soft_tanh, x=lambda g, x: g / ops.square(1 + ops.abs(x)))
-
-    @extend.kernel(soft_tanh, "numpy")
-    def of_arrays(x):
-        return x / (1 + np.abs(x))
-
-After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Primitive``.
-"""
+"""An op of a function, its kernels, and its rules."""
 
 from __future__ import annotations
 
@@ -26,19 +7,15 @@ import keyword
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import backends
-from ._names import namespace
-from .annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
-from .autodiff import Function, record
-from .errors import ArgumentError, ArgumentTypeError, TypeOf
-from .flow import custom_gradient
-from .ops import conj, dtype
-from .ops._dispatch import Op, define, registry
-from .ops._facts import FACTS, Facts
+from .. import backends
+from ..autodiff import Function, record
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..flow import custom_gradient
+from ..ops import conj, dtype
+from ..ops._dispatch import Op, define, registry
+from ..ops._facts import FACTS
 
 F = TypeVar("F", bound=Callable)
-
-backend = backends.register
 
 
 def op(function: F | None = None, *, name: str | None = None, differentiable: bool = True, **facts) -> Any:
@@ -55,7 +32,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
             values and gives no gradient.
         **facts: what is true of it, from which the rest follows, see :class:`Facts`: ``elementwise=True``,
             ``moves=True``, ``reduces=True``, ``linear=("x",)``, ``multilinear=("x1", "x2")``. Nothing that is not
-            so may be said: ``tests/python/test_facts.py`` has each fact as a law.
+            so may be said: :func:`check` has each fact as a law.
 
     Returns:
         A function with the signature and docstring of ``function``; used as a decorator, with or without arguments.
@@ -122,8 +99,8 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
     Args:
         op: an op of :func:`op`.
         backend: the library, by its backend's name; it need not be installed.
-        function: takes the op's arguments by position, tensors as those of the library, each of the op's settings in its
-            place, and gives a tensor of the library, or a tuple of them. Left out, ``kernel`` is a decorator.
+        function: takes the op's arguments by position, tensors as the library's own, and settings; gives a tensor of
+            the library, or a tuple of them. Left out, ``kernel`` is a decorator.
 
     Returns:
         ``function``.
@@ -136,7 +113,7 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
         any function, of C or Fortran, say. Without, on the libraries that differentiate by themselves, theirs of the
         kernel; and on variables that of the op's body.
     """
-    entry = _entry(op)
+    entry = entry_of(op)
 
     def register(function: Callable) -> Callable:
         if not callable(function):
@@ -163,13 +140,14 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
             itself. It need not sum over dimensions that were broadcast. An argument without a rule has no gradient.
 
     Raises:
-        ArgumentTypeError: a rule for what is no tensor argument, that is no function, or that asks for what there is not.
+        ArgumentTypeError: a rule for what is no tensor argument; one that is no function; one that asks for what there
+            is not.
 
     Gradient:
         The rules'; their own derivatives are those of higher order. Saved values are what the rules name, no more.
         Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
     """
-    entry = _entry(op)
+    entry = entry_of(op)
     known = {"shape", "shapes", "y", *entry.parameters}
     for argument, rule in rules.items():
         if argument not in entry.tensors:
@@ -312,7 +290,7 @@ def _annotated(function: Callable) -> Callable:
     return function
 
 
-def _entry(op: Callable) -> Op:
+def entry_of(op: Callable) -> Op:
     entry = getattr(op, "op", None)
     if not isinstance(entry, Op) or not hasattr(op, "extends"):
         raise ArgumentTypeError(
@@ -322,25 +300,3 @@ def _entry(op: Callable) -> Op:
             op=TypeOf(op),
         )
     return entry
-
-
-__all__ = [
-    "Axes",
-    "Axis",
-    "DType",
-    "Facts",
-    "Index",
-    "Indices",
-    "Integer",
-    "Integers",
-    "Operand",
-    "Shape",
-    "Tensor",
-    "Tensors",
-    "backend",
-    "derivative",
-    "kernel",
-    "op",
-]
-
-__dir__, __getattr__ = namespace(__name__)

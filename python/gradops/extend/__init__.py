@@ -1,0 +1,49 @@
+"""Ops and backends of your own: what gradops knows of its ops, said of another package's.
+
+An op made here is one of the kind that all ops are. It finds its kernel by the types of its arguments; ``jit``
+records it; batches, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
+
+    from gradops import extend, ops
+
+    @extend.op(elementwise=True)
+    def soft_tanh(x):
+        \"\"\"A tanh with thicker tails.\"\"\"
+        return x / (1 + ops.abs(x))
+
+    extend.derivative(soft_tanh, x=lambda g, x: g / ops.square(1 + ops.abs(x)))
+
+    @extend.kernel(soft_tanh, "numpy")
+    def of_arrays(x):
+        return x / (1 + np.abs(x))
+
+After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Primitive``.
+"""
+
+from .._names import namespace
+from ..annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
+from ..backends import register as backend
+from ..ops._facts import Facts
+from .definition import derivative, kernel, op
+from .laws import check
+
+__all__ = [
+    "Axes",
+    "Axis",
+    "DType",
+    "Facts",
+    "Index",
+    "Indices",
+    "Integer",
+    "Integers",
+    "Operand",
+    "Shape",
+    "Tensor",
+    "Tensors",
+    "backend",
+    "check",
+    "derivative",
+    "kernel",
+    "op",
+]
+
+__dir__, __getattr__ = namespace(__name__)

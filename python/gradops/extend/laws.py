@@ -1,0 +1,262 @@
+"""The facts of an op as laws, which tell of a call of the op on arrays whether they hold.
+
+A law gives True or False, and None where a call cannot tell: one of a single element, or of whole numbers where it asks
+whether the op is linear.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, autodiff, backends, config, ops
+from ..errors import ArgumentError, BackendError, GradientError
+from ..functional import grad
+from ..ops._dispatch import Op
+from .definition import entry_of
+
+
+def results(entry: Op, arguments: dict) -> list[np.ndarray]:
+    return [np.asarray(y) for y in _tree.flatten(entry.call(**arguments))[0]]
+
+
+def tensors(entry: Op, arguments: dict) -> dict:
+    return {name: arguments[name] for name in entry.tensors if arguments.get(name) is not None}
+
+
+def alike(found, expected) -> bool:
+    return all(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True) for a, b in zip(found, expected)
+    )
+
+
+def first(entry: Op, arguments: dict):
+    """The first argument, where it is an array of numbers or truth values."""
+    x = arguments.get(entry.parameters[0])
+    return x if entry.parameters[0] in entry.tensors and isinstance(x, np.ndarray) else None
+
+
+# Each law gives what holds: True or False, or the arguments in which an op is linear; None where it cannot tell.
+
+
+def elementwise(entry: Op, arguments: dict):
+    """Where all elements are those of one place, so are all results."""
+    given, ys = tensors(entry, arguments), results(entry, arguments)
+    if (
+        not given
+        or not all(isinstance(x, (np.ndarray, np.generic, int, float, complex)) for x in given.values())
+        or len(ys) != 1
+    ):
+        return False if given else None
+    try:
+        shape = np.broadcast_shapes(*map(np.shape, given.values()))
+    except ValueError:
+        return False
+    if ys[0].shape != shape:
+        return False
+    size = ys[0].size
+    if size < 2 or (ys[0] == ys[0].flat[0]).all():
+        return None
+    for k in (0, size // 2, size - 1):
+        same = {name: np.broadcast_to(np.broadcast_to(x, shape).flat[k], shape) for name, x in given.items()}
+        if not alike(results(entry, {**arguments, **same}), [np.broadcast_to(ys[0].flat[k], shape)]):
+            return False
+    return True
+
+
+def moves(entry: Op, arguments: dict):
+    """Positions in the place of the first argument's elements come out where the elements do."""
+    x = first(entry, arguments)
+    if x is None or not x.size:
+        return None
+    expected = results(entry, arguments)
+    positions = results(entry, {**arguments, entry.parameters[0]: np.arange(float(x.size)).reshape(x.shape)})
+    whole = [np.isreal(p) & np.isfinite(p) & (p == np.floor(p.real)) for p in positions if p.dtype.kind in "fciu"]
+    if len(whole) != len(expected) or not all(map(np.all, whole)):
+        return False
+    places = [p.real.astype(int) for p in positions]
+    if any(((p < 0) | (p >= x.size)).any() for p in places):
+        return False
+    return alike([x.reshape(-1)[p] for p in places], expected) if x.size > 1 else None
+
+
+def reduces(entry: Op, arguments: dict):
+    """Results have the shape of a sum, and are the same where all lines are."""
+    x = first(entry, arguments)
+    if x is None or entry.parameters[1:2] != ("axis",):
+        return False
+    axis, ys = arguments.get("axis"), results(entry, arguments)
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if len(ys) != 1 or ys[0].shape != np.sum(x, axis, keepdims=arguments.get("keepdims", False)).shape:
+        return False
+    if axis is None or x.ndim < 2 or not x.size:
+        return None
+    axes = [a % x.ndim for a in (axis if isinstance(axis, tuple) else (axis,))]
+    line = tuple(slice(None) if a in axes else slice(0, 1) for a in range(x.ndim))
+    if ys[0].size < 2:
+        return None
+    y = results(entry, {**arguments, entry.parameters[0]: np.ascontiguousarray(np.broadcast_to(x[line], x.shape))})[0]
+    return alike([y], [np.full_like(y, ys[0].flat[0])])
+
+
+def linear_in(entry: Op, arguments: dict, names: tuple):
+    """Whether ``op(a x + b z) == a op(x) + b op(z)``, for all of ``names`` together."""
+    x: dict[str, Any] = {name: arguments.get(name) for name in names}
+    parts = [v for value in x.values() for v in (value if isinstance(value, (list, tuple)) else [value])]
+    if not parts or any(np.asarray(v).dtype.kind not in "fc" for v in parts) or not sum(map(np.size, parts)):
+        return None
+    numbers = np.random.default_rng(5)
+    z = {
+        name: [numbers.uniform(0.3, 0.9, np.shape(v)) for v in value]
+        if isinstance(value, (list, tuple))
+        else numbers.uniform(0.3, 0.9, np.shape(value))
+        for name, value in x.items()
+    }
+
+    def joined(a, b, one, other):
+        if isinstance(one, (list, tuple)):
+            return [a * np.asarray(v) + b * w for v, w in zip(one, other)]
+        return a * np.asarray(one) + b * other
+
+    if any(map(np.any, results(entry, {**arguments, **{name: joined(0, 0, x[name], z[name]) for name in names}}))):
+        return False
+    both = {name: joined(1.25, -0.5, x[name], z[name]) for name in names}
+    ys = [results(entry, {**arguments, **values}) for values in (x, z, both)]
+    if not all(y.dtype.kind in "fc" and np.isfinite(y).all() for y in ys[0]):
+        return None
+    if [y.shape for y in ys[0]] != [y.shape for y in ys[1]]:
+        return False
+    if not any(map(np.any, ys[0])):
+        return None
+    tolerance = 1e-4 if any(y.dtype.itemsize <= 4 for y in ys[0]) else 1e-8
+    return all(np.allclose(c, 1.25 * a - 0.5 * b, tolerance, tolerance) for a, b, c in zip(*ys))
+
+
+LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces}
+
+
+def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-6, **settings) -> None:
+    """Hold what an op declares against the op itself, at some arguments: facts, rules, kernels.
+
+    Each fact is a law (``elementwise``: where all elements are those of one place, so are the results). The values and
+    the gradients of each library that is loaded are compared with those on NumPy's arrays, and the rules, to second
+    order, with finite differences.
+
+    Args:
+        op: an op of :func:`op`.
+        *arguments, **settings: those of a call, tensors as NumPy arrays of several unequal elements.
+        natural: the rules are the derivatives of the values. False for rules that are meant to differ, of which then
+            only the libraries' agreement is checked.
+        tolerance: how far values and gradients of libraries may differ, relative and absolute.
+
+    Raises:
+        GradientError: gradients that differ between libraries, or from finite differences.
+        BackendError: values that differ between libraries.
+        ArgumentError: a fact that does not hold; names it.
+
+    Gradient:
+        None.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import extend, ops
+        >>> @extend.op(elementwise=True, linear=("x",))
+        ... def shifted(x):
+        ...     return x + 1
+        >>> extend.check(shifted, np.array([0.5, 2.0]))
+        Traceback (most recent call last):
+        gradops.errors.ArgumentError: `__main__.shifted` is not linear in `x`.
+
+    See Also:
+        :func:`gradops.autodiff.gradcheck`.
+    """
+    entry = entry_of(op)
+    given = entry.signature.bind(*arguments, **settings)
+    given.apply_defaults()
+    with config.use_backend("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        _hold_facts(entry, given.arguments)
+        places = [
+            (name, i)
+            for name in entry.tensors
+            for i, x in enumerate(given.arguments[name] if name in entry.many else [given.arguments[name]])
+            if np.asarray(x).dtype.kind in "fc"
+        ]
+        _compare_libraries(entry, given.arguments, places, tolerance)
+        if natural and places and entry.differentiable:
+            leaves = [np.array(_at(given.arguments, entry, place)) for place in places]
+            call = _function(entry, given.arguments, places)
+            for checked in (autodiff.gradcheck, autodiff.gradgradcheck):
+                checked(lambda *xs: tuple(_tree.flatten(call(*xs))[0]), tuple(leaves), rtol=1e-3)
+
+
+def _hold_facts(entry: Op, arguments: dict[str, Any]) -> None:
+    broken = [
+        f"is not `{fact}`"
+        for fact, law in LAWS.items()
+        if getattr(entry.facts, fact) and law(entry, arguments) is False
+    ]
+    for names in linear_claims(entry):
+        if linear_in(entry, arguments, names) is False:
+            broken.append(f"is not linear in {' and '.join(f'`{name}`' for name in names)}")
+    if broken:
+        raise ArgumentError(f"`{entry.name}` {broken[0]}.", argument="op", hint="leave the fact out of `extend.op()`")
+
+
+def linear_claims(entry: Op) -> list[tuple[str, ...]]:
+    """The arguments in which an op says it is linear together."""
+    facts = entry.facts
+    moved = [entry.parameters[:1]] if facts.moves else []
+    return [*filter(None, [facts.linear]), *[(name,) for name in facts.multilinear], *moved]
+
+
+def _at(arguments: dict[str, Any], entry: Op, place: tuple[str, int]):
+    name, i = place
+    return arguments[name][i] if name in entry.many else arguments[name]
+
+
+def _function(entry: Op, arguments: dict[str, Any], places: list[tuple[str, int]]) -> Callable:
+    """The op as a function of the tensors that stand at ``places``."""
+
+    def call(*xs):
+        given = {name: list(x) if name in entry.many else x for name, x in arguments.items()}
+        for (name, i), x in zip(places, xs):
+            if name in entry.many:
+                given[name][i] = x
+            else:
+                given[name] = x
+        return entry.call(*entry._as_called([given[name] for name in entry.parameters])[0])
+
+    return call
+
+
+def _compare_libraries(entry: Op, arguments: dict[str, Any], places: list, tolerance: float) -> None:
+    call = _function(entry, arguments, places)
+    ws: list = []
+
+    def loss(*xs):
+        ys = [y for y in _tree.flatten(call(*xs))[0] if ops.dtype(y)[:5] in ("float", "bfloa")]
+        if not ws:
+            ws.extend(np.random.default_rng(3).uniform(0.5, 1.5, y.shape) for y in ys)
+        return sum(ops.sum(ops.multiply(y, w)) for y, w in zip(ys, ws))
+
+    def outcome(backend: backends.Backend) -> tuple[list, list]:
+        xs = [backend.convert(np.asarray(_at(arguments, entry, place)), "float64") for place in places]
+        values = [backends.of(y).to_numpy(y) for y in _tree.flatten(call(*xs))[0]]
+        if not xs or not entry.differentiable:
+            return values, []
+        return values, [ops.convert_to_numpy(g) for g in grad(loss, argnums=tuple(range(len(xs))))(*xs)]
+
+    wanted = outcome(backends.embedded())
+    for backend in backends.in_use():
+        if backend.name not in backends.NAMES or backend.kernel(entry.name) is None is entry.body:
+            continue
+        with config.use_backend(backend.name):
+            found = outcome(backend)
+        for what, error, mine, theirs in zip(("values", "gradients"), (BackendError, GradientError), found, wanted):
+            for a, b in zip(mine, theirs):
+                if not np.allclose(a, b, tolerance, tolerance, equal_nan=True):
+                    raise error(f"`{entry.name}`: the {what} on {backend.name} are {a}; on NumPy they are {b}.")
