@@ -37,7 +37,7 @@ Function = Annotated[Callable[..., Any], "Function"]
 
 
 def kind_of(annotation) -> str:
-    """The name here of a parameter's annotation, which may be a string (``"Tensor | None"``); "" of any other."""
+    """The name here of a parameter's annotation, also as a string (``"Tensor | None"``); of another the word."""
     marks = getattr(annotation, "__metadata__", ())
     if marks:
         return marks[0]

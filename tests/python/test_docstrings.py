@@ -30,7 +30,7 @@ def public_functions() -> dict[str, object]:
             if isinstance(value, types.ModuleType):
                 if hasattr(value, "__all__") and value is not ops and value not in modules:
                     modules.append(value)
-            elif callable(value):
+            elif callable(value) and not hasattr(value, "__metadata__"):  # an annotation
                 path = f"{module.__name__}.{name}".removeprefix("gradops.")
                 found[path] = value
     return {path: value for path, value in found.items() if not _is_error(value)}

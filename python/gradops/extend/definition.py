@@ -55,7 +55,8 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
         2.25 0.9375
 
     See Also:
-        :func:`derivative`, :func:`kernel`; :func:`gradops.custom_gradient`, for a function that need not be an op.
+        :func:`derivative`, :func:`kernel`, :func:`check`; :func:`gradops.custom_gradient`, for a function that need not
+        be an op.
     """
 
     def decorate(function: F) -> F:
@@ -103,7 +104,7 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
             the library, or a tuple of them. Left out, ``kernel`` is a decorator.
 
     Returns:
-        ``function``.
+        None; as a decorator the function itself.
 
     Raises:
         ArgumentTypeError: ``op`` is no op of :func:`op`.
@@ -112,6 +113,20 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
         With :func:`derivative`, that; then the library's derivative of the kernel is never asked for, and it may be
         any function, of C or Fortran, say. Without, on the libraries that differentiate by themselves, theirs of the
         kernel; and on variables that of the op's body.
+
+    Examples:
+        >>> import gradops
+        >>> from scipy import special
+        >>> from gradops import extend, ops
+        >>> @extend.op(elementwise=True)
+        ... def erfcx(x): ...
+        >>> extend.kernel(erfcx, "numpy", special.erfcx)
+        >>> extend.derivative(erfcx, x=lambda g, x, y: g * (2 * x * y - 2 / 3.141592653589793**0.5))
+        >>> print(erfcx(30.0).round(6), gradops.grad(erfcx)(30.0).round(6))
+        0.018796 -0.000626
+
+    See Also:
+        :func:`derivative`, :func:`op`.
     """
     entry = entry_of(op)
 
@@ -124,7 +139,10 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
         entry.kernels.clear()
         return function
 
-    return register if function is None else register(function)
+    if function is None:
+        return register
+    register(function)
+    return None
 
 
 def derivative(op: Callable, *, several: bool = False, complex_aware: bool = False, **rules: Callable) -> None:
@@ -146,6 +164,19 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
     Gradient:
         The rules'; their own derivatives are those of higher order. Saved values are what the rules name, no more.
         Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import extend, ops
+        >>> @extend.op(elementwise=True)
+        ... def step(x):
+        ...     return ops.where(x > 0, 1.0, 0.0)
+        >>> extend.derivative(step, x=lambda g, x: g * ops.exp(-ops.abs(x)))  # a surrogate, to train through
+        >>> print(gradops.grad(step)(0.0), gradops.grad(gradops.grad(step))(1.0).round(4))
+        1.0 -0.3679
+
+    See Also:
+        :func:`kernel`, :func:`check`, :func:`gradops.custom_gradient`.
     """
     entry = entry_of(op)
     known = {"shape", "shapes", "y", *entry.parameters}

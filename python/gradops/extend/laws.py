@@ -162,16 +162,19 @@ def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-
 
     Examples:
         >>> import numpy as np
-        >>> from gradops import extend, ops
-        >>> @extend.op(elementwise=True, linear=("x",))
-        ... def shifted(x):
-        ...     return x + 1
-        >>> extend.check(shifted, np.array([0.5, 2.0]))
-        Traceback (most recent call last):
-        gradops.errors.ArgumentError: `__main__.shifted` is not linear in `x`.
+        >>> from gradops import errors, extend, grad
+        >>> @extend.op(elementwise=True)
+        ... def doubled(x):
+        ...     return 2 * x
+        >>> extend.derivative(doubled, x=lambda g: 3 * g)
+        >>> try:
+        ...     extend.check(doubled, np.array([0.5, 2.0]))
+        ... except errors.GradientError:
+        ...     print("3, not 2:", grad(doubled)(1.0))
+        3, not 2: 3.0
 
     See Also:
-        :func:`gradops.autodiff.gradcheck`.
+        :func:`derivative`, :func:`gradops.autodiff.gradcheck`.
     """
     entry = entry_of(op)
     given = entry.signature.bind(*arguments, **settings)

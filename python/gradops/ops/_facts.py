@@ -22,6 +22,19 @@ class Facts:
         linear: the arguments in which the op is linear over the real numbers, all of them together: of ``add(x1, x2)``
             both, of ``divide(x1, x2)`` the first.
         multilinear: the arguments in each of which alone it is linear, as in both of ``matmul(x1, x2)``.
+
+    Examples:
+        A product by elements is linear in each of its arguments, so that forward mode is the product rule:
+
+        >>> from gradops import extend, functional
+        >>> @extend.op(elementwise=True, multilinear=("x1", "x2"))
+        ... def times(x1, x2):
+        ...     return x1 * x2
+        >>> print(times.op.facts.multilinear, functional.jvp(times, (2.0, 3.0), (1.0, 1.0))[1])
+        ('x1', 'x2') 5.0
+
+    See Also:
+        :func:`gradops.extend.op`, :func:`gradops.extend.check`.
     """
 
     elementwise: bool = False
