@@ -4,9 +4,9 @@
 scope_state <- function() {
   module <- function(name) reticulate::import(paste0("gradops.", name), convert = FALSE)
   if (backend == "torch") {
-    plan <- module("flow.checkpoint.torch")$`_local`$plan
+    plan <- module("flow.checkpointing.torch")$`_local`$plan
   } else {
-    plan <- module("flow.checkpoint.tape")$current$get()
+    plan <- module("flow.checkpointing.tape")$current$get()
   }
   c(
     recording = (parameter(1) * 2)$requires_grad,
