@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The floors of the core and what imports what, read from the sources; writes the picture in docs/architecture.md.
 
-An import counts wherever it stands, also in a function. One under ``TYPE_CHECKING`` does not.
+An import counts wherever it stands, in a function or under ``TYPE_CHECKING`` too.
 """
 
 from __future__ import annotations
@@ -70,8 +70,6 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
     found: list[tuple[str, int, bool]] = []
 
     def visit(node, inside: bool) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            return
         if isinstance(node, ast.ImportFrom):
             module = _resolved(node, base)
             if module is not None:

@@ -17,7 +17,7 @@ import gradops
 from gradops import backends, grad, ops, value_and_grad
 from gradops.errors import GradopsError, JitError
 from gradops.functional import hessian
-from gradops.jit import guards, jit
+from gradops.jit import guarded_programs, jit
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -209,11 +209,11 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
     with pytest.warns(RuntimeWarning, match="ways, and now another") as seen:
         for x in points:
             check_at(x)
-    assert ways(both) == guards.FEW  # as none came again
+    assert ways(both) == guarded_programs.FEW  # as none came again
     for x in points:
         for factor in (1.0, 2.0, 3.0):
             check_at(x * factor)
-    assert ways(both) == guards.MOST
+    assert ways(both) == guarded_programs.MOST
     assert len([w for w in seen if "now another" in str(w.message)]) == 1
 
 

@@ -16,7 +16,7 @@ from scipy import special
 from gradops import ops, value_and_grad
 from gradops.autodiff import profiler
 from gradops.jit import jit
-from gradops.jit.native import cache, instructions, machine
+from gradops.jit.native import cache, instructions, machine, registry
 
 here = machine.machine() is not None
 needs_machine = pytest.mark.skipif(not here, reason="llvmlite is not installed")
@@ -356,8 +356,8 @@ def test_a_singular_matrix_among_native_steps_is_an_error():
 def test_rules_are_for_kernels_of_numpys():
     """A kernel under another name would be no longer native, and nobody would see it."""
     kernels = importlib.import_module("gradops.backends.numpy")
-    rules = importlib.import_module("gradops.jit.native.rules").RULES
-    loops = importlib.import_module("gradops.jit.native.rules").LOOPS  # which are steps of their own kind
+    rules = registry.RULES
+    loops = registry.LOOPS  # which are steps of their own kind
     assert [name for name in rules if name not in loops and not callable(getattr(kernels, name, None))] == []
 
 

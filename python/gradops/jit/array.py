@@ -1,21 +1,24 @@
-"""``Traced``: an array of a function being traced, with the value that it has for the arguments at hand."""
+"""``Traced``: an array of a function being traced, with the value that it has for the arguments at hand.
+
+``Memories`` says which of them share memory, as what they stand for does outside of a trace: writes in place ask it.
+"""
 
 from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import ops
+from .._tree import items
+from ..autodiff.state import buffer
 from ..errors import JitError
 from ..ops._structures import recorder
 from ..ops.indexing import set_at
-
-if TYPE_CHECKING:
-    from .program import Program
 
 
 class Place(int):
@@ -25,13 +28,45 @@ class Place(int):
     index = property(int)
 
 
+class Tracing(Protocol):
+    """What arrays ask of the program to which their operations are written down: see :class:`.program.Program`."""
+
+    constants: dict[int, Any]
+    memories: Memories
+    operations: Any
+    steps: list[Any]
+    values: Any
+
+    @property
+    def current(self) -> Tracing | None: ...
+
+    @property
+    def may_look(self) -> bool: ...
+
+    def look(self, x: Traced): ...
+
+    def call(self, name: str, kernel, arguments, values): ...
+
+    def constant(self, array): ...
+
+    def fold(self, result, arguments=()): ...
+
+    def is_folded(self, traced) -> bool: ...
+
+    def lift(self, x): ...
+
+    def snapshot(self, value): ...
+
+    def written(self, x): ...
+
+
 class Traced:
     """A value of a function being traced."""
 
     __slots__ = ("value", "program", "place", "memory", "key", "stale", "labels", "__weakref__")
     __array_priority__ = 500
 
-    def __init__(self, value, program: Program, place: Place):
+    def __init__(self, value, program: Tracing, place: Place):
         self.value = value
         self.program = program
         self.place = place
@@ -193,6 +228,58 @@ class Traced:
             "a compiled function wrote in place to a view, and then read another array that shares its memory.",
             hint="write to the array itself (`x[i] = y`, `x[i] += y`), or to a copy",
         )
+
+
+class Memories:
+    """The memories of a program's traced arrays, by number (``Traced.memory``)."""
+
+    def __init__(self) -> None:
+        self._sharing: dict[int, list[weakref.ref]] = {}
+        self._given: set[int] = set()
+
+    def note_view(self, traced: Traced, arguments) -> None:
+        """Note of which of a call's arguments its result is a view, if of any."""
+        if traced.value.__class__ is not np.ndarray or not _may_be_view(traced.value, arguments):
+            return
+        owner = buffer(traced.value)
+        viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
+        source = next(viewed, None) if isinstance(owner, np.ndarray) else None
+        if source is not None:
+            traced.memory = self._number(source)
+            self._sharing[traced.memory].append(weakref.ref(traced))
+
+    def _number(self, traced: Traced) -> int:
+        if not traced.memory:
+            traced.memory = len(self._sharing) + 1
+            self._sharing[traced.memory] = [weakref.ref(traced)]
+        return traced.memory
+
+    def note_given(self, traced: Traced) -> None:
+        """Note that the memory is an argument's or a constant's."""
+        self._given.add(self._number(traced))
+
+    def is_given(self, traced: Traced) -> bool:
+        """Whether the memory is an argument's or a constant's."""
+        return traced.memory in self._given
+
+    def sharing(self, traced: Traced) -> list[Traced]:
+        """The other traced arrays on the same memory that somebody holds."""
+        found = [seen() for seen in self._sharing.get(traced.memory, ())]
+        return [x for x in found if x is not None and x is not traced]
+
+    def clear(self) -> None:
+        """Forget who shares a memory."""
+        self._sharing.clear()
+
+
+def _may_be_view(value: np.ndarray, arguments) -> bool:
+    """Whether an array may share an argument's memory; most results do not, and then there is nothing to look for."""
+    if value.base is not None:
+        return True
+    for x in arguments:
+        if x.__class__ is Traced and x.value is value or isinstance(x, (list, tuple)):
+            return True
+    return False
 
 
 _TEXTS = {

@@ -22,8 +22,7 @@ from ..errors import ArgumentTypeError, JitError
 from ..ops import _labels, numpy_functions, operators
 from ..ops._dispatch import facts_of
 from ..ops._structures import recorder
-from .array import Traced
-from .program import Program
+from .array import Traced, Tracing
 from .steps import values_of
 
 
@@ -194,7 +193,7 @@ def _with_truth_values(x):
     return x
 
 
-def _current() -> Program:
+def _current() -> Tracing:
     """The program to which a call on arrays of several programs is written down.
 
     Raises:
@@ -213,7 +212,7 @@ def _without_variables(value):
     return value.data if isinstance(value, Variable) else value
 
 
-def _lifted(value, program: Program):
+def _lifted(value, program: Tracing):
     if isinstance(value, Traced):
         return program.lift(value)
     if isinstance(value, (list, tuple)):

@@ -20,7 +20,8 @@ from . import emission
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
-from .guards import Branching, Guarded, Guards
+from .guarded_programs import Branching, Guarded
+from .guards import Guards
 from .program import Program
 
 _NUMBERS = (bool, int, float, complex)

@@ -7,19 +7,16 @@ function of it.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import JitError
-from .aliasing import Memories
-from .array import Place, Traced, frozen
+from .array import Memories, Place, Traced, frozen
+from .guards import Guards
 from .scalar_blocks import Operations, is_number, of_numbers
 from .steps import Step, direct, filled, holds_arrays, key_of, placed, values_of
 from .values import Values
-
-if TYPE_CHECKING:
-    from .guards import Guards
 
 
 class Program:

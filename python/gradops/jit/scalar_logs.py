@@ -172,7 +172,8 @@ def log(x) -> Log | None | bool:
     if program.parent is not None or program.current is not program:
         return None
     data = data_of(x)
-    return Log(program, isinstance(x, Variable)) if isinstance(data, Traced) and data.program is program else False
+    is_here = isinstance(data, Traced) and data.program is writing.program
+    return Log(program, isinstance(x, Variable)) if is_here else False
 
 
 def _elements(x, places: list[int]) -> list:

@@ -7,7 +7,7 @@ import numpy as np
 from .code import BOOL, FLOATS, Code, NotNative
 from .lowering import Lowering
 from .plan import Plan
-from .rules import rule
+from .registry import rule
 from .tightening import tightened
 from .whole_numbers import WHOLES
 

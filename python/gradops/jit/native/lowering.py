@@ -18,7 +18,7 @@ from ..steps import Step
 from .code import BOOL, FLOATS, Code, NotNative
 from .machine import Machine
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
-from .rules import RULES
+from .registry import RULES
 from .run import Run
 from .scalar_blocks import Forms, Made, MadeIn
 from .shortening import Shortened

@@ -16,7 +16,7 @@ from ..scalar_blocks import LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS
-from .rules import LIMITS, LOOPS, MOVES, RULES
+from .registry import LIMITS, LOOPS, MOVES, RULES
 from .whole_numbers import WHOLES
 
 LARGEST = 4096

@@ -16,7 +16,7 @@ from ...backends import _keys
 from ..array import Place
 from .code import FLOATS, NotNative
 from .lowering import Lowering
-from .rules import move
+from .registry import move
 from .whole_numbers import WHOLES
 
 MOST = 4096

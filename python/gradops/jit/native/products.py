@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .code import BOOL, FLOATS
-from .rules import RULES, limit, refuse_unless, rule
+from .lowering import Lowering
+from .registry import RULES, limit, refuse_unless, rule
 from .whole_numbers import WHOLES
-
-if TYPE_CHECKING:
-    from .lowering import Lowering
 
 
 def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:

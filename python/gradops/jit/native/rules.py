@@ -6,85 +6,25 @@ results). What it cannot do it refuses with :class:`NotNative`, and the step sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ... import backends
 from ...ops._dispatch import registry
-from .code import BOOL, FLOATS, NotNative
-from .instructions import FUNCTIONS
+from .code import BOOL, FLOATS
+from .lowering import Lowering
+from .registry import ELEMENTWISE, RULES, move, refuse_unless, rule
 from .whole_numbers import WHOLES
 
-if TYPE_CHECKING:
-    from .lowering import Lowering
 
-RULES: dict[str, Callable] = {}
-"""By the op's name: ``rule(lowering, step, *arguments)``."""
-
-LIMITS: dict[str, Callable] = {}
-"""By the op's name: ``limit(result, *arguments)``, by their examples, why there is no native code, None where there is.
-
-What a rule refuses otherwise, it refuses when code has been written in vain.
-"""
-
-MOVES: set[str] = set()
-"""Ops that only move elements, which costs nothing: their operands may be large."""
-
-
-LOOPS = frozenset(("scan", "cond", "while_loop"))
-"""Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
-
-
-ELEMENTWISE: dict[str, str] = {}
-"""What the machine calls ops that are one instruction for each element."""
-
-
-def _elementwise(name: str, meaning: str | None = None) -> None:
-    ELEMENTWISE[name] = meaning or name
-
+def _elementwise(meaning: str):
     def rule(lowering: Lowering, step, *operands):
-        return lowering.elementwise(meaning or name, operands, step)
+        return lowering.elementwise(meaning, operands, step)
 
-    RULES[name] = rule
-
-
-_SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt logaddexp
-equal not_equal less less_equal greater greater_equal isnan isinf isfinite
-logical_and logical_or logical_xor logical_not"""
-for _name in (*_SAME_NAMES.split(), *(name for name in FUNCTIONS if name not in ("gammaln", "psi", "ndtr", "expit"))):
-    _elementwise(_name)
-_elementwise("abs", "absolute")
-_elementwise("real_sign", "sign")
-_elementwise("normal_cdf", "ndtr")
+    return rule
 
 
-def rule(name: str):
-    """Register the rule of an op."""
-
-    def register(function: Callable) -> Callable:
-        RULES[name] = function
-        ELEMENTWISE.pop(name, None)
-        return function
-
-    return register
-
-
-def limit(name: str):
-    """Register what says why an op is not native."""
-
-    def register(function: Callable) -> Callable:
-        LIMITS[name] = function
-        return function
-
-    return register
-
-
-def refuse_unless(condition: bool, reason: str) -> None:
-    """Raise NotNative with a reason unless a condition holds."""
-    if not condition:
-        raise NotNative(reason)
+for _name, _meaning in ELEMENTWISE.items():
+    RULES[_name] = _elementwise(_meaning)
 
 
 # Elementwise ops that are several instructions.
@@ -178,16 +118,6 @@ def _divided(lowering: Lowering, name: str, step, x1, x2):
 # Ops that move elements.
 
 
-def move(name: str):
-    """Register a rule that only moves elements."""
-
-    def register(function: Callable) -> Callable:
-        MOVES.add(name)
-        return rule(name)(function)
-
-    return register
-
-
 def _moved(lowering: Lowering, step, x, *arguments):
     """NumPy moves the cells as it would move the elements."""
     return step.kernel(lowering.array(x), *lowering.constants(arguments))
@@ -199,7 +129,8 @@ def _as_it_is(lowering: Lowering, step, x):
 
 for _name, _entry in registry.items():
     if _entry.facts.moves and backends.embedded().kernel(_name) is not None:  # the others are made of these
-        move(_name)(_moved)
+        if _name not in RULES:  # reads have rules of their own, whichever module is imported first
+            move(_name)(_moved)
 for _name in ("real", "conj"):  # of real numbers
     move(_name)(_as_it_is)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..scalar_blocks import Operation, among, operation
 from .code import Code
 from .instructions import SHORT
-from .rules import ELEMENTWISE
+from .registry import ELEMENTWISE
 
 NUMBERS = {**ELEMENTWISE, "power": "power", "sigmoid": "expit", "where": "where"}
 """What the machine calls ops that are one instruction of single numbers."""

@@ -13,7 +13,7 @@ import numpy as np
 from ...backends import _matrices
 from .code import FLOATS, Code, NotNative
 from .lowering import Lowering
-from .rules import rule
+from .registry import rule
 
 LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
 """Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""

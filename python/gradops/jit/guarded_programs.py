@@ -1,0 +1,106 @@
+"""The programs of a function that branches on values: one for each way that its branches went (:mod:`.guards`)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree
+from .subprograms import data_of
+
+MOST = 32
+"""How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""
+FEW = 4
+"""How many are compiled before any has come again. Where each call goes another way compiling only costs."""
+
+
+class Guarded:
+    """A program that holds for the way that the branches of its function went.
+
+    Args:
+        function: what :func:`.emission.function` made of it.
+        count: how many values the function looks at.
+    """
+
+    def __init__(self, function: Any, count: int):
+        self._function = function
+        self.source, self.steps, self.native, self.count = function.source, function.steps, function.native, count
+
+    def __call__(self, *values) -> list | None:
+        """The outputs; None where the branches go another way.
+
+        There an error is none of the function's, nor a warning: it is raised by what would not have been reached.
+        """
+        warned = _Warned()
+        handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
+        try:
+            with np.errstate(call=warned, **handled):
+                found = self._function(*values)
+        except Exception:
+            return None  # what is an error in the way that they go is raised by the function itself
+        return self._function(*values) if warned.was and found is not None else found
+
+
+class _Warned:
+    was = False
+
+    def __call__(self, what: str, flag: int) -> None:
+        self.was = True
+
+
+class Branching:
+    """The programs of one signature, one for each way that branches went, called with the list of tensors.
+
+    Args:
+        program: the first, as :func:`.compiled.trace` gives it.
+        trace: gives that of other tensors.
+        function: what is compiled, of the tensors.
+    """
+
+    def __init__(self, program: Any, trace: Callable, function: Callable):
+        self._ways: tuple[Any, ...] = (program,)
+        self._trace, self._function = trace, function
+        self._used = 0  # how many calls went a way that was there
+        self._warned = False
+
+    def __call__(self, tensors):
+        form, found = self.found(tensors)
+        return _tree.unflatten(form, found)
+
+    def found(self, tensors) -> tuple[Any, list]:
+        """The structure of the result and its leaves.
+
+        Warns:
+            RuntimeWarning: this way is not compiled; once.
+        """
+        for program in self._ways:
+            found = program.flat(*tensors)
+            if found is not None:
+                self._used += 1
+                if program is not self._ways[0]:  # the next call often goes the same way
+                    self._ways = (program, *[p for p in self._ways if p is not program])
+                return program.form, found
+        count = len(self._ways)
+        if count < FEW or count < MOST and self._used >= count:
+            program = self._trace(tensors)
+            self._ways = (program, *self._ways)
+            found = program.flat(*tensors)
+            if found is not None:
+                return program.form, found
+        elif not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the branches of a compiled function went {count} ways, and now another, for which it is not "
+                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and no Python "
+                "numbers or texts (`x.item()`, `str(x)`) of its values.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        leaves, form = _tree.flatten(self._function(tensors))
+        return form, [x.copy() if isinstance(x, np.ndarray) else x for x in map(data_of, leaves)]
+
+    def explained(self) -> str:
+        return "\n".join(program.explained() for program in self._ways)
