@@ -341,6 +341,7 @@ def test_the_search_finds_names():
 
 OF_ONE_PLACE = {
     "PyTorch's compiler": ("backends/torch/", r"dynamo|torch\.compile|fullgraph|graph break|is_compiling"),
+    "pandas": ("ops/_pandas.py", r"(?<!\b_)pandas"),
 }
 """Of a library what stands in one folder or file, and the words by which it would be found elsewhere."""
 

@@ -12,6 +12,7 @@ from .. import config
 from .._scopes import Ends, EndsOfThread, Scope
 from ..backends import tracing
 from ..errors import GradientError, GradopsError
+from ..ops import _pandas
 from ..ops._checks import check_flags
 from . import torch_tape
 
@@ -71,7 +72,7 @@ def _hidden(error: Exception) -> GradopsError | None:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = "" if frame is None else frame.tb_frame.f_globals.get("__name__", "")
-    return inner if where.startswith("pandas.") else None
+    return inner if _pandas.raised(where) else None
 
 
 def with_own_gradient(f: Callable, *args):

@@ -19,13 +19,12 @@ import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from numpy import ndarray
 
 from .. import _source, backends
 from ..errors import GradientError
-from ..ops import _dispatch, _labels, conversion
+from ..ops import _dispatch, _pandas, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
 from .modes import recording
@@ -75,8 +74,8 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
-    if _minds_labels and len(op.tensors) > 1 and op.facts.elementwise:
-        recorder = _minding(op, recorder)
+    if _pandas.seen and len(op.tensors) > 1 and op.facts.elementwise:
+        recorder = _pandas.following(op, recorder)
     return viewing(op, recorder) if op.name in VIEWS else recorder
 
 
@@ -96,7 +95,7 @@ def _converting(op: _dispatch.Op) -> Callable:
     """A call with its lists and the like, and numbers that are no operands, made tensors: rules read them as such."""
 
     def converting(*arguments):
-        labels = _met(op, arguments)
+        labels = _pandas.of_call(op.name, arguments) if op.facts.elementwise else None
         given, backend = list(arguments), _owner(op, arguments)
         for name, position in zip(op.tensors, op.positions):
             value = given[position]
@@ -105,68 +104,9 @@ def _converting(op: _dispatch.Op) -> Callable:
                     given[position] = op.converted(backend, name, value)
             elif isinstance(value, (list, tuple)):
                 given[position] = [op.converted(backend, name, v) if _is_like_tensors(type(v)) else v for v in value]
-        return _with_labels(op.kernels[op.key_of(given)](*given), labels)
+        return _pandas.labelled(op.kernels[op.key_of(given)](*given), labels)
 
     return converting
-
-
-_labelled: WeakKeyDictionary[Node, tuple | None] = WeakKeyDictionary()
-"""The labels of what came of pandas' objects element by element; None of what came of none."""
-
-_minds_labels = False
-
-
-def _met(op: _dispatch.Op, arguments) -> tuple | None:
-    """The labels of pandas' objects in a call that goes element by element, and of the variables that came of some.
-
-    Raises:
-        ArgumentError: labels that differ.
-    """
-    found = [_labels.of(x) for x in arguments] if op.facts.elementwise else []
-    if all(labels is None for labels in found):
-        return None
-    if not _minds_labels:
-        _mind_labels()
-    return _labels.common(op.name, [*found, *_origins(op, arguments)])
-
-
-def _origins(op: _dispatch.Op, arguments) -> list:
-    return [_origin(op.name, x._node) for x in arguments if isinstance(x, Variable) and x._node is not None]
-
-
-def _mind_labels() -> None:
-    """Look at the labels of variables, too, from the first series on that is met beside one."""
-    global _minds_labels
-    _minds_labels = True
-    for entry in _dispatch.registry.values():
-        entry.kernels.clear()
-
-
-def _minding(op: _dispatch.Op, recorder: Callable) -> Callable:
-    def minding(*arguments):
-        labels = _labels.common(op.name, _origins(op, arguments))
-        return _with_labels(recorder(*arguments), labels)
-
-    return minding
-
-
-def _with_labels(y, labels: tuple | None):
-    if labels is not None and getattr(y, "_node", None) is not None:
-        _labelled[y._node] = labels
-    return y
-
-
-def _origin(op: str, node: Node) -> tuple | None:
-    """The labels of what a result was computed of element by element."""
-    found, pending = [], [node]
-    while pending:
-        at = pending.pop()
-        if at in _labelled:
-            found.append(_labelled[at])
-        elif at.rule.elementwise or at.rule.name == "get_item" and at.shape:
-            pending += [edge for edge in at.edges if isinstance(edge, Node)]
-    _labelled[node] = labels = _labels.common(op, found)
-    return labels
 
 
 def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:

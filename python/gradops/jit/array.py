@@ -63,7 +63,7 @@ class Tracing(Protocol):
 class Traced:
     """A value of a function being traced."""
 
-    __slots__ = ("value", "program", "place", "memory", "key", "stale", "labels", "__weakref__")
+    __slots__ = ("value", "program", "place", "memory", "key", "stale", "axis_labels", "__weakref__")
     __array_priority__ = 500
 
     def __init__(self, value, program: Tracing, place: Place):
@@ -72,7 +72,7 @@ class Traced:
         self.place = place
         self.memory = 0  # equal numbers for views of one array; 0 where there is no other on its memory
         self.key = None  # of the array that this is a view of
-        self.labels: tuple | None = None  # of the data frame that it came of element by element
+        self.axis_labels: tuple | None = None  # of a data frame, see `ops/_pandas.py`
         self.stale: tuple | None = None  # after a write to a view of it: the written view's place and key
 
     shape = property(attrgetter("value.shape"))
@@ -210,7 +210,8 @@ class Traced:
         if result.shape != self.shape:
             result = ops.broadcast_to(result, self.shape)
         self._superseded(result)
-        self.value, self.place, self.labels, self.stale = result.value, result.place, result.labels, None
+        self.value, self.place, self.stale = result.value, result.place, None
+        self.axis_labels = result.axis_labels
         self.memory = 0
 
     def _superseded(self, result) -> None:

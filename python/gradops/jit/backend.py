@@ -19,7 +19,7 @@ from .._tree import items
 from ..autodiff import Variable
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
-from ..ops import _labels, numpy_functions, operators
+from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of
 from ..ops._structures import recorder
 from .array import Traced, Tracing
@@ -76,7 +76,7 @@ def convert(value, dtype=None, like=None):
         return array
     program = like.program
     traced = (program if program.current is program else _current()).constant(array)
-    traced.labels = _labels.of(value)
+    traced.axis_labels = _pandas.axes_of(value)
     return traced
 
 
@@ -155,10 +155,10 @@ def _recorded(name: str, kernel):
                 f"`{name}`: the shape of the result depends on values, which a compiled function cannot look at.",
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
-        labels = _labels.common(name, [x.labels for x in arguments if x.__class__ is Traced]) if follows else None
+        labels = _pandas.of_call(name, arguments) if _pandas.seen and follows else None
         result = program.call(name, kernel, arguments, values)
         if labels is not None and result.__class__ is Traced and result.ndim:
-            result.labels = labels
+            result.axis_labels = labels
         return result
 
     return record

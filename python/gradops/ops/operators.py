@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..errors import ArgumentTypeError
-from . import numpy_functions
+from . import _pandas, numpy_functions
 
 BINARY: dict[str, Callable] = {
     "add": ops.add,
@@ -122,7 +122,7 @@ def give(kind: Any) -> None:
         setattr(kind, name, op)
     for name, op in PROPERTIES.items():
         setattr(kind, name, property(op))
-    kind.__pandas_priority__ = 5000  # above a DataFrame's: `series * array` is the array's too
+    _pandas.go_before(kind)
 
 
 def _reflected(op: Callable) -> Callable:
