@@ -14,7 +14,7 @@ from ..errors import ShapeError
 from ..ops import conversion, elementwise, indexing, joining, reductions, shaping
 from .graph import Cotangents, Node
 from .state import special
-from .variable import Variable
+from .variable import data_of
 
 
 class _ComplexDtypes(dict):
@@ -35,7 +35,7 @@ def fit(g, edge):
     Raises:
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
-    like = edge.data if isinstance(edge, Variable) else edge
+    like = data_of(edge)
     g = whole(g)
     if (dtype := getattr(like, "dtype", str)) in special:
         return special[dtype].fit(g, like)
@@ -104,7 +104,7 @@ def zeros(template: tuple):
 
 def zeros_of(g, shape: tuple):
     """Zeros of a shape, of the library and dtype of a gradient."""
-    return backends.of(g.data if isinstance(g, Variable) else g).kernel("zeros")(shape, conversion.dtype(g))
+    return backends.of(data_of(g)).kernel("zeros")(shape, conversion.dtype(g))
 
 
 class Scattered:

@@ -19,7 +19,7 @@ from .modes import enable_grad, recording, with_own_gradient
 from .outer_derivatives import Others, reaches_others
 from .record import record
 from .state import moment, read
-from .variable import Variable, attach_new, edges_of, wrap
+from .variable import Variable, attach_new, data_of, edges_of, wrap
 
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
@@ -53,7 +53,7 @@ def custom(run, inputs: list) -> list:
         finally:
             moment.reset(token)
 
-    data = [v.data if isinstance(v, Variable) else v for v in values]
+    data = [data_of(v) for v in values]
     if len(data) == 1:
         return [record(graph.Rule("custom_gradient", vjp=whole), edges, (), data[0])]
     return record(graph.Rule("custom_gradient", vjp=whole), edges, (), data)
@@ -61,10 +61,10 @@ def custom(run, inputs: list) -> list:
 
 def _of_their_own(values: list, inputs: list) -> list:
     """``values`` in memory of their own, where one is an input handed through or stands there twice."""
-    taken = {id(x.data if isinstance(x, Variable) else x) for x in inputs}
+    taken = {id(data_of(x)) for x in inputs}
     found = []
     for v in values:
-        data = v.data if isinstance(v, Variable) else v
+        data = data_of(v)
         if id(data) not in taken:
             taken.add(id(data))
             found.append(v)
@@ -158,7 +158,7 @@ def linked(x: Variable) -> Variable:
 
 def fresh(x) -> Variable:
     """A leaf of its own on ``x``'s data."""
-    leaf = wrap(x.data if isinstance(x, Variable) else x)
+    leaf = wrap(data_of(x))
     leaf.requires_grad = True
     leaf._given = True
     return leaf

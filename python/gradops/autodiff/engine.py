@@ -20,7 +20,7 @@ from .initial_gradients import NAMES, check, tensor
 from .interrupted_passes import Pass, broken_off
 from .modes import recording
 from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
-from .variable import Variable, attach, attach_new, wrap
+from .variable import Variable, attach, attach_new, data_of, wrap
 
 FLOAT64 = np.dtype("float64")
 """The usual dtype, known at a glance."""
@@ -41,7 +41,7 @@ def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAM
     check(root, given, names)
     if create_graph:
         return given if isinstance(given, Variable) else wrap(given)
-    return given.data if isinstance(given, Variable) else given
+    return data_of(given)
 
 
 def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
@@ -279,7 +279,7 @@ def alias(x, data) -> Variable:
 
 def given(g):
     """A gradient as a user's function gets it, which may write to it: it shares no memory with other gradients."""
-    data = g.data if isinstance(g, Variable) else g
+    data = data_of(g)
     if data.__class__ is np.ndarray:
         data = data.copy("K")
     elif hasattr(data, "_superseded"):  # an array that is being compiled
@@ -291,7 +291,7 @@ def given(g):
 
 def lent(g):
     """What a user's function returned as a gradient, which may be anything: a view, which is copied at the end."""
-    data = g.data if isinstance(g, Variable) else g
+    data = data_of(g)
     if data.__class__ is not np.ndarray:
         return g
     return alias(g, data.view()) if data is not g else data.view()

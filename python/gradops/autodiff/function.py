@@ -16,7 +16,7 @@ from .cotangents import fit, given_in, is_complex, sum_to, zeros
 from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
-from .variable import Variable, attach, attach_new, differentiable, wrap
+from .variable import Variable, attach, attach_new, data_of, differentiable, wrap
 
 
 class Context:
@@ -152,7 +152,7 @@ class Function:
         if keywords or any(isinstance(a, _CONTAINERS) and structured_function.holds_variables(a) for a in args):
             flat, inner = structured_function.flat_form(Function, cls, args, keywords)
             return flat.apply(*inner)  # type: ignore[attr-defined]
-        kinds = {type(a.data) if isinstance(a, Variable) else type(a) for a in args}
+        kinds = {type(data_of(a)) for a in args}
         owner = backends.beside_text(kinds, cls.__name__)
         variables = any(isinstance(a, Variable) for a in args)
         if variables and owner is not None and owner.derivatives.own_tape:
@@ -301,7 +301,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         if id(o) not in constants and backends.of(d) is not None and differentiable(d)
     ]
     this = _Application(cls, ctx, args, edges, outputs, data, dirty, places)
-    saved = tuple(tensor.data if isinstance(tensor, Variable) else tensor for tensor in ctx._to_save)
+    saved = tuple(data_of(tensor) for tensor in ctx._to_save)
     ctx._to_save = ()
     rule = Rule(cls.__name__, vjp=this.vjp, slots=(None,) * len(saved))
     if this.single:
@@ -449,7 +449,7 @@ def once_differentiable(backward: Callable) -> Callable:
         def cut(g):
             if g is None or isinstance(g, str):
                 return g
-            data = g.data if isinstance(g, Variable) else g
+            data = data_of(g)
             return attach_new(data, rule, edges, ())
 
         return type(result)(map(cut, result)) if isinstance(result, (tuple, list)) else cut(result)
@@ -522,7 +522,7 @@ def _of_array(g, like, owner):
     """A gradient as an array of the library, of the shape and dtype of its input."""
     if g is None:
         return None
-    g = g.data if isinstance(g, Variable) else g
+    g = data_of(g)
     return fit(g if backends.of(g) is owner else owner.convert(g), like)
 
 

@@ -12,7 +12,7 @@ from ..ops import creation
 from . import engine, initial_gradients, torch_tape
 from .cotangents import zeros
 from .graph import AccumulateGrad, GradientEdge, asked, key
-from .variable import Variable, method, wrap
+from .variable import Variable, data_of, method, wrap
 
 
 def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -156,7 +156,7 @@ def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize
 
 def of_their_own(found: list, others: list) -> list:
     """``found``, where writing to one changes neither another one nor one of ``others``."""
-    taken = {id(x.data if isinstance(x, Variable) else x) for x in others}
+    taken = {id(data_of(x)) for x in others}
     for i, g in enumerate(found):
         data = getattr(g, "data", None)
         if isinstance(data, np.ndarray):

@@ -35,7 +35,7 @@ from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
 from .modes import recording
 from .state import buffer, bump, clock, written
-from .variable import Variable, attach, method
+from .variable import Variable, attach, data_of, method
 
 WRITABLE = frozenset(
     {
@@ -172,7 +172,7 @@ def assign(variable: Variable, key, value) -> None:
     key = _raw_key(key)
     if holds_tensors(value):
         value = as_one(value)
-    other = value.data if isinstance(value, Variable) else value
+    other = data_of(value)
     owner = backends.of(other)
     if owner is not None and not owner.yields and owner is not backends.of(data):
         raise MixedBackendsError(
@@ -248,7 +248,7 @@ def replace(variable: Variable, result) -> None:
     """
     refuse_leaf(variable)
     data = variable.data
-    value = result.data if isinstance(result, Variable) else result
+    value = data_of(result)
     node = result._node or (result if result.requires_grad else None) if isinstance(result, Variable) else None
     if getattr(data, "dtype", None) is str:
         variable._value = value
@@ -293,7 +293,7 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     tracked = recording.get() and (variable.requires_grad or isinstance(other, Variable) and other.requires_grad)
     direct = ufunc is not None and isinstance(data, np.ndarray)
     if not tracked and direct and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu"):
-        value = other.data if isinstance(other, Variable) else other
+        value = data_of(other)
         if isinstance(value, (np.ndarray, np.generic, bool, int, float, complex)):
             if getattr(value, "ndim", 0) > data.ndim or value is data:
                 value = np.array(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .state import special
-from .variable import Variable
+from .variable import data_of
 
 
 class Pass:
@@ -25,7 +25,7 @@ class Pass:
 
     def __init__(self, start: tuple, arrived: dict, waiting: list, ends: dict, seen: int | None, hooked: set):
         roots, seeds, *rest = start
-        seeds = [s.data if isinstance(s, Variable) else s for s in seeds]
+        seeds = [data_of(s) for s in seeds]
         seeds = [s.copy() if isinstance(s, np.ndarray) else s for s in seeds]  # their owner may write to them
         self.start = (roots, seeds, *rest)
         self.arrived, self.waiting, self.ends, self.seen, self.hooked = arrived, waiting, ends, seen, hooked
@@ -59,7 +59,7 @@ def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
 
 def _equal(first, second) -> bool:
     """Whether two passes start from the same gradient."""
-    first, second = (x.data if isinstance(x, Variable) else x for x in (first, second))
+    first, second = (data_of(x) for x in (first, second))
     if type(first) is not type(second):  # of one pass for many gradients, say, each of which is then tried alone
         return False
     if first.dtype in special:

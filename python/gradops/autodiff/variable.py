@@ -460,6 +460,11 @@ def edges_of(values) -> tuple:
     return tuple(x._node or x if isinstance(x, Variable) and x._active else None for x in values)
 
 
+def data_of(x):
+    """A variable's data; anything else as it is."""
+    return x.data if isinstance(x, Variable) else x
+
+
 def wrap(data) -> Variable:
     """A variable on raw data, without copying or checking it."""
     out = _new(Variable)

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import _pickling, _tree, backends
 from ..autodiff.derivatives import derivatives_of
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..backends import owner, tracing
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
@@ -151,7 +151,7 @@ class _Custom:
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         if not places:
             return self._parts(args, kwargs)[0]
-        kinds = {type(x.data if isinstance(x, Variable) else x) for x in map(leaves.__getitem__, places)}
+        kinds = {type(data_of(x)) for x in map(leaves.__getitem__, places)}
         backend: Any = backends.beside_text(kinds, "custom_gradient")
         places = [i for i in places if not _is_constant(leaves[i], backend)]
         inputs = [leaves[i] for i in places]

@@ -7,7 +7,7 @@ import numpy as np
 from .. import _tree, backends
 from ..autodiff import gradients
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, differentiable, without_gradients, wrap
+from ..autodiff.variable import Variable, data_of, differentiable, without_gradients, wrap
 from ..backends import tracing
 from ..errors import GRAD, VARIABLE, ArgumentError, ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
@@ -300,7 +300,7 @@ def gradient(y, x):
     y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]
     if not leaves:
         raise ArgumentError("`x` must hold at least one tensor.", argument="x")
-    kind = y.data if isinstance(y, Variable) else y
+    kind = data_of(y)
     if not isinstance(kind, str) and conversion.size(y) != 1:
         raise GradientError(
             f"`y` must be a scalar; got shape {conversion.shape(y)}.",

@@ -7,7 +7,7 @@ import numpy as np
 from .. import _tree, backends
 from ..autodiff.cotangents import given_in, sum_to
 from ..autodiff.text import feedback
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
 from ..ops import conversion
 from ..ops.creation import full
@@ -153,7 +153,7 @@ def fit(g, x):
     """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
     if g is None or g.__class__ is x.__class__ and g.shape == x.shape and g.dtype == x.dtype is not str:
         return g
-    data = x.data if isinstance(x, Variable) else x
+    data = data_of(x)
     if data.dtype is str:
         return feedback(g, x.role)
     dtype = conversion.dtype(data)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends
 from ..autodiff.state import version
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..backends import tracing
 from ..errors import GradientError
 from ..ops import conversion
@@ -55,7 +55,7 @@ _torch_version = attrgetter("_version")
 
 def _written(x) -> tuple[int, int]:
     """What changes where a tensor is written in place: its memory, and how often that was written."""
-    data = x.data if isinstance(x, Variable) else x
+    data = data_of(x)
     return id(data), version(data)
 
 

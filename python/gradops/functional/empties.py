@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..autodiff.variable import Variable
+from ..autodiff.variable import data_of
 from ..ops import conversion, creation, shaping
 from .point import Point, is_empty
 
@@ -52,6 +52,6 @@ def _beside(y, leaves: list, kept: list[int], row) -> list:
 
 
 def _nothing(y, x):
-    y, x = (z.data if isinstance(z, Variable) else z for z in (y, x))
+    y, x = (data_of(z) for z in (y, x))
     block = shaping.reshape(y if is_empty(y) else x, (*conversion.shape(y), *conversion.shape(x)))
     return creation.zeros_like(conversion.cast(block, conversion.dtype(x)))

@@ -15,7 +15,7 @@ from ..autodiff import cotangents, engine, gradients
 from ..autodiff.graph import PICK, Node, key
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed, read
-from ..autodiff.variable import Variable, differentiable, wrap
+from ..autodiff.variable import Variable, data_of, differentiable, wrap
 from ..errors import GradientError
 from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
@@ -190,6 +190,6 @@ def _as_variable(t):
 
 def _zeros(node: Node, saved: tuple, incoming: list):
     t = next(t for t in incoming if t is not None)
-    data = t.data if isinstance(t, Variable) else t
+    data = data_of(t)
     owner = backends.of(data)
     return owner.convert(owner.kernel("zeros")(tuple(node.shape), dtypes.canonical(node.dtype)), like=data)

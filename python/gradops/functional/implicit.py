@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .. import _tree, backends
 from ..autodiff.modes import is_grad_enabled, no_grad
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.variable import Variable, data_of, wrap
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
 from ..ops import _checks, control, conversion, creation, elementwise, linalg, reductions, shaping
@@ -155,7 +155,7 @@ def _implicit(name: str, residual: Callable, step: Callable, x0, theta: tuple, t
 def _tensor(value, theta: list, x0):
     """A number or list as a tensor of the backend of the others."""
     for other in (*theta, x0):
-        like = other.data if isinstance(other, Variable) else other
+        like = data_of(other)
         owner = backends.of(like)
         if owner is not None:
             return owner.convert(float(value) if isinstance(value, int) else value, like=like)

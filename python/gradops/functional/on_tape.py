@@ -15,7 +15,7 @@ from ..autodiff.derivatives import fresh, linked
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
 from ..autodiff.outer_derivatives import Others
-from ..autodiff.variable import Variable, wrap
+from ..autodiff.variable import Variable, data_of, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position
 from ..ops import conversion, creation, joining, shaping
@@ -36,7 +36,7 @@ class Recording:
             self.variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in at.leaves]
             outputs = at.run(*self.variables)
         given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]
-        given = [x.data if isinstance(x, Variable) else x for x in given]
+        given = [data_of(x) for x in given]
         self.given = given  # the caller's memory, which results do not share
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
         self._others = Others(self.outputs, self.variables)
@@ -109,7 +109,7 @@ def finish(at: Point, value, keep: bool, taken: list | None = None):
     """
     if isinstance(value, (tuple, list)):
         return type(value)(finish(at, v, keep, taken) for v in value)
-    data = value.data if isinstance(value, Variable) else value
+    data = data_of(value)
     shared = taken is not None and any(_share(data, x) for x in taken)
     if shared and isinstance(data, np.ndarray):
         data = data.copy()
@@ -214,7 +214,7 @@ def _together(source, move: Callable, chunk: int, advance: Callable) -> list:
     parts = []
     for start in range(0, count, chunk):
         stop = min(start + chunk, count)
-        found = [x.data if isinstance(x, Variable) else x for x in move(_units(source, start, stop, batched.Batched))]
+        found = [data_of(x) for x in move(_units(source, start, stop, batched.Batched))]
         parts.append([batched.members(x, stop - start) for x in found])
         advance(stop - start)
     return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts)]

@@ -8,7 +8,7 @@ from typing import Any
 from .. import backends, config, dtypes
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, ShapeError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise
 from .reverse import _prepare, _scalar, no_slope, warn_of_numpy
@@ -119,7 +119,7 @@ class Point:
         if v is None:
             if len(like) != 1 or conversion.size(like[0]) != 1:
                 raise ArgumentError(f"`v` is needed for {what}s of more than one element.", argument="v")
-            data = like[0].data if isinstance(like[0], Variable) else like[0]
+            data = data_of(like[0])
             return [creation.ones_like(data)]
         given = list(v) if isinstance(v, (tuple, list)) and (len(like) > 1 or isinstance(v, tuple)) else [v]
         if len(given) != len(like):
@@ -134,7 +134,7 @@ class Point:
                 with config.use_backend(self.backend.name):
                     x = conversion.convert_to_tensor(x)
             if not isinstance(x, Variable) and backends.of(x) is not self.backend:
-                x = self.backend.convert(x, like=reference.data if isinstance(reference, Variable) else reference)
+                x = self.backend.convert(x, like=data_of(reference))
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(
                     f"`v` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",

@@ -11,7 +11,7 @@ from .. import _tree, backends, config, dtypes
 from .._pickling import Transformed
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
 from ..ops import _checks, conversion
 
@@ -172,7 +172,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
     leaves = [backends.held(leaf) for leaf in leaves]
-    kinds = [type(x.data) if isinstance(x, Variable) else type(x) for x in leaves]
+    kinds = [type(data_of(x)) for x in leaves]
     if not any(isinstance(x, Variable) for x in leaves):
         kinds += [type(x) for x in map(backends.held, beside) if not isinstance(x, Variable)]
     backend = backends.common(kinds, "grad") or config.default_backend()

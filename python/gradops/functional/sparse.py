@@ -17,7 +17,7 @@ import numpy as np
 from .. import _scipy
 from ..autodiff import inplace, record, state
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..jit import sparsity
 from ..jit.compiled import Compiled
@@ -94,7 +94,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
             argument="inputs",
             hint="pass `x.detach()`",
         )
-    return [np.asarray(x.data if isinstance(x, Variable) else x) for x in at.leaves]
+    return [np.asarray(data_of(x)) for x in at.leaves]
 
 
 class Plan:
@@ -191,7 +191,7 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
     def watched(*xs):
         y, seen["structure"] = tensors_of(func(*xs))
         seen["several"] = isinstance(y, tuple)
-        seen["outputs"] = [np.zeros(np.shape(_data(part)), _dtype(part)) for part in _listed(y)]
+        seen["outputs"] = [np.zeros(np.shape(data_of(part)), _dtype(part)) for part in _listed(y)]
         hooked = state.hooks or any(getattr(x, "_hooks", None) for x in xs)
         seen["natural"] = seen["natural"] and not hooked
         return y
@@ -224,12 +224,8 @@ def _listed(y) -> list:
     return list(y) if isinstance(y, (tuple, list)) else [y]
 
 
-def _data(y):
-    return y.data if isinstance(y, Variable) else y
-
-
 def _dtype(y):
-    return getattr(_data(y), "dtype", float)
+    return getattr(data_of(y), "dtype", float)
 
 
 def pattern(program, outputs: list, sources: list[int]):

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import backends, ops
 from .._tree import items
-from ..autodiff import Variable
+from ..autodiff.variable import data_of
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _pandas, numpy_functions, operators
@@ -209,7 +209,7 @@ def _without_variables(value):
     """Arguments with the data of variables: settings, as positions, may be computed from what is differentiated."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(map(_without_variables, value))
-    return value.data if isinstance(value, Variable) else value
+    return data_of(value)
 
 
 def _lifted(value, program: Tracing):

@@ -11,14 +11,14 @@ import numpy as np
 from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
 from ..autodiff.state import read
-from ..autodiff.variable import Variable, edges_of, wrap
+from ..autodiff.variable import Variable, data_of, edges_of, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import native
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
-from .subprograms import Body, call, data_of, is_absent, is_active, is_differentiable, recorded, zeros_for
+from .subprograms import Body, call, is_absent, is_active, is_differentiable, recorded, zeros_for
 
 
 def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:

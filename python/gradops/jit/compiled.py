@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _html, _pickling, _tree, backends, config
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
 from . import emission
@@ -239,7 +239,7 @@ class Signature:
         self.args, self.kwargs, self.static = args, kwargs, _places(static, len(args))
         dynamic = [x for i, x in enumerate(args) if i not in self.static]
         self.leaves, self.form = _tree.flatten((dynamic, kwargs))
-        found = backends.common([type(x.data if isinstance(x, Variable) else x) for x in self.leaves], "jit")
+        found = backends.common([type(data_of(x)) for x in self.leaves], "jit")
         self.backend = found or config.default_backend()
         self.is_recorded = any(isinstance(x, (Variable, Traced)) for x in self.leaves)
         if self.is_recorded:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import backends
+from ..autodiff.variable import data_of
 from . import branches, loops
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
-from .subprograms import data_of
 
 FEWEST = 4
 """Steps of a loop that is one; fewer are written down one after the other."""

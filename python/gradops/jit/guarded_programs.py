@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
-from .subprograms import data_of
+from ..autodiff.variable import data_of
 
 MOST = 32
 """How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""

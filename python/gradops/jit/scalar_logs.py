@@ -15,7 +15,7 @@ from .. import ops
 from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import observers, packers, watchers
-from ..autodiff.variable import Variable, attach, wrap
+from ..autodiff.variable import Variable, attach, data_of, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Traced
@@ -23,7 +23,6 @@ from .program import Program
 from .scalar_blocks import Operation, operation
 from .scalar_rules import kernel_of
 from .scalars import Scalars
-from .subprograms import data_of
 
 
 class Log:

@@ -19,7 +19,7 @@ from ..autodiff.cotangents import zeros
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import ALIAS, Node, Rule, clock, key
 from ..autodiff.record import record
-from ..autodiff.variable import Variable, differentiable, wrap
+from ..autodiff.variable import Variable, data_of, differentiable, wrap
 from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
@@ -223,10 +223,6 @@ class Body:
         self.program.passed.clear()
         self.program.parent = None
         self.program.root = self.program
-
-
-def data_of(x):
-    return x.data if isinstance(x, Variable) else x
 
 
 def is_differentiable(x) -> bool:

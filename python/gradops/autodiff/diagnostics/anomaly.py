@@ -22,7 +22,7 @@ from ... import backends
 from ...errors import GradientError, Position
 from ...ops._checks import check_flags
 from .. import state, torch_tape
-from ..variable import Variable
+from ..variable import data_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _calls: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -211,7 +211,7 @@ def _observe(node, apply):
 def _has_nan(g) -> bool:
     if isinstance(g, dict):
         return any(map(_has_nan, g.values()))
-    data = g.data if isinstance(g, Variable) else g
+    data = data_of(g)
     owner = backends.of(data)
     if owner is None or getattr(data, "dtype", None) is str:
         return False

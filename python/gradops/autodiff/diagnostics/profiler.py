@@ -21,7 +21,7 @@ from ... import _html
 from ...errors import ArgumentError, Given, GradientError
 from ...ops import _dispatch
 from .. import state
-from ..variable import Variable
+from ..variable import data_of
 
 __all__ = ["Event", "Row", "profile", "record_function"]
 
@@ -478,7 +478,7 @@ def _finish(event: Event) -> None:
 def _size(value) -> int:
     if isinstance(value, (list, tuple)):
         return sum(map(_size, value))
-    data = value.data if isinstance(value, Variable) else value
+    data = data_of(value)
     size = getattr(data, "nbytes", None)
     if size is None and isinstance(data, str):
         return len(data)

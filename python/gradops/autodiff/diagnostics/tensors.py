@@ -10,7 +10,7 @@ from ... import backends, dtypes
 from ...errors import ArgumentError
 from ...ops import conversion
 from ..modes import no_grad
-from ..variable import Variable, wrap
+from ..variable import Variable, data_of, wrap
 
 
 class Kind:
@@ -63,7 +63,7 @@ def leaf(x):
 
 def like(array: np.ndarray, x):
     """A NumPy array as a tensor of ``x``'s library and dtype."""
-    data = x.data if isinstance(x, Variable) else x
+    data = data_of(x)
     owner: Any = backends.of(data)
     return owner.convert(array, conversion.dtype(data), like=data)
 
@@ -79,7 +79,7 @@ def changed(x, array: np.ndarray):
 
 
 def to_numpy(x) -> np.ndarray:
-    data = x.data if isinstance(x, Variable) else x
+    data = data_of(x)
     owner = backends.of(data)
     if owner is None:
         return np.asarray(data)
@@ -120,7 +120,7 @@ def real_size(x) -> int:
 
 
 def overlaps(x) -> bool:
-    data = x.data if isinstance(x, Variable) else x
+    data = data_of(x)
     strides = data.stride() if hasattr(data, "stride") else getattr(data, "strides", ())
     return any(s == 0 and n > 1 for s, n in zip(strides, data.shape))
 

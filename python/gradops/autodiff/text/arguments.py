@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ops.joining import stack
-from ..variable import Variable
+from ..variable import Variable, data_of
 from .values import Texts, convert
 
 
@@ -23,5 +23,5 @@ def several(texts) -> Variable | Texts:
 
 def value_of(x):
     """A variable's data; a string as a text."""
-    value = x.data if isinstance(x, Variable) else x
+    value = data_of(x)
     return convert(value) if isinstance(value, str) else value

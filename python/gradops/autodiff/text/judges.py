@@ -12,7 +12,7 @@ from ...errors import ArgumentTypeError, Code, Given, ShapeError, TypeOf
 from ..graph import Rule
 from ..modes import no_grad, recording
 from ..record import record
-from ..variable import Variable, wrap
+from ..variable import Variable, data_of, wrap
 from .arguments import is_list_of_texts, several
 from .values import Feedback, Said, Texts, aligned
 
@@ -150,7 +150,7 @@ def _remarks(name: str, answer) -> tuple[str, ...]:
 
 def _back(g, saved, node) -> list:
     verdicts, sizes, roles, subject = saved
-    weights = np.abs(np.asarray(g.data if isinstance(g, Variable) else g, float)).reshape(-1)
+    weights = np.abs(np.asarray(data_of(g), float)).reshape(-1)
     said = [
         [Said(remark, (subject,) if subject else (), node.seq, float(weight)) for remark in remarks if weight]
         for remarks, weight in zip(verdicts, np.broadcast_to(weights, len(verdicts)))

@@ -7,7 +7,7 @@ from opcode import opname
 from typing import Any
 
 from ..modes import lose_gradient, recording
-from ..variable import Variable
+from ..variable import Variable, data_of
 from . import operations
 
 _NAMES = """strip lstrip rstrip lower upper title capitalize replace removeprefix removesuffix splitlines
@@ -42,7 +42,7 @@ def _endswith(self, *arguments) -> bool:
 def _contains(self, part) -> bool:
     """Whether a text has that part, or several texts that text; of numbers whether one is equal."""
     if self.dtype is str:
-        part = part.data if isinstance(part, Variable) else part
+        part = data_of(part)
         return part in str(self.data) if isinstance(self.data, str) else part in map(str, self.data)
     return any(bool(element == part) for element in iter(self))
 

@@ -12,7 +12,7 @@ from ...ops._checks import check_flags, integer
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
-from ..variable import Variable, wrap
+from ..variable import Variable, data_of, wrap
 from .values import Feedback, Text, Texts, aligned, convert, feedback, roles_of
 
 
@@ -178,7 +178,7 @@ class _Formatter(string.Formatter):
 
 def _at(value, place: int, used: list):
     """What is filled in for a value: of several texts one, of number variables the number."""
-    data = value.data if isinstance(value, Variable) else value
+    data = data_of(value)
     if isinstance(data, Texts):
         data = data[place if len(data) > 1 else 0]
     if isinstance(data, str):
@@ -314,7 +314,7 @@ def _parts_to_all(g, saved, node) -> list:
 
 
 def _text(value, name: str) -> Text | Texts:
-    data = value.data if isinstance(value, Variable) else value
+    data = data_of(value)
     if isinstance(data, (Text, Texts)):
         return data
     if isinstance(data, str):

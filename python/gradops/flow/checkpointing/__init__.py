@@ -13,7 +13,7 @@ from ..._pickling import Transformed
 from ..._scopes import Ends
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
-from ...autodiff.variable import Variable
+from ...autodiff.variable import Variable, data_of
 from ...backends import interface, tracing
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
@@ -136,7 +136,7 @@ def checkpoint(f: Callable) -> Callable:
         leaves, form = _tree.flatten((args, kwargs))
         leaves = [_read(leaf) for leaf in leaves]
         places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
-        kinds = {type(leaves[i].data if isinstance(leaves[i], Variable) else leaves[i]) for i in places}
+        kinds = {type(data_of(leaves[i])) for i in places}
         backend = backends.beside_text(kinds, "checkpoint")
         inputs = [leaves[i] for i in places]
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ... import ops
+from ...autodiff.variable import data_of
 from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.guards import made_by
-from ...jit.subprograms import data_of
 from ...ops._dispatch import facts_of, registry
 from . import values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ... import functional
-from ...autodiff.variable import Variable
+from ...autodiff.variable import data_of
 from ...errors import GradientError
 from ...flow import stop_gradient
 from ...functional import shards
@@ -51,7 +51,7 @@ def gradient(f: Callable, x):
             argument="func",
             hint="all derivatives of a function of several values are its `jacobian()`",
         )
-    ones = creation.ones_like(result if not isinstance(result, Variable) else result.data)
+    ones = creation.ones_like(data_of(result))
     return in_r(functional.jvp(f, x, ones)[1])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ... import _tree, backends, config, dtypes, ops
 from ...autodiff import Variable
+from ...autodiff.variable import data_of
 from ...backends import tracing
 from ...errors import BackendError, GradientError
 from ...flow.custom import custom_gradient
@@ -113,7 +114,7 @@ class Host:
     def __call__(self, *args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Variable) or backends.of(leaf) is not None]
-        tensors = [leaves[i].data if isinstance(leaves[i], Variable) else leaves[i] for i in places]
+        tensors = [data_of(leaves[i]) for i in places]
         backend = backend_of(tensors)
         program = _Program(self, leaves, form, places, _dtype([backend.dtype_name(t) for t in _own(backend, tensors)]))
         found = backend.call_back(program, tensors)

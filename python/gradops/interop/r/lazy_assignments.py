@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import autodiff, backends, ops
 from ...autodiff.modes import recording
+from ...autodiff.variable import data_of
 from ...jit.array import Traced
 from ...ops._checks import known
 
@@ -67,7 +68,7 @@ def _constant(value, whole, dtype: str):
     array = np.asarray(value)
     if array.dtype.kind not in "bif" or "float" not in dtype:
         return None
-    like = whole.data if isinstance(whole, autodiff.Variable) else whole
+    like = data_of(whole)
     data = backends.of(like).convert(array.ravel(order="F"), dtype, like=like)
     return autodiff.Variable(data) if isinstance(whole, autodiff.Variable) else data
 

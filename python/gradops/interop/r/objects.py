@@ -6,6 +6,7 @@ import numpy as np
 
 from ... import autodiff, backends, config, ops
 from ...autodiff.text import Feedback, Said, Text, Texts
+from ...autodiff.variable import data_of
 from ...errors import ArgumentTypeError, BackendError, TypeOf
 from .values import to_r
 
@@ -14,7 +15,7 @@ _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
 
 def corner(value, sizes: list[int]):
     """The first ``sizes`` elements of each dimension, as R values: what is shown of a large tensor."""
-    data = value.data if isinstance(value, autodiff.Variable) else value
+    data = data_of(value)
     with autodiff.no_grad():
         return to_r(ops.get_item(data, tuple(slice(size) for size in sizes)))
 

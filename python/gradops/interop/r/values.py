@@ -12,6 +12,7 @@ from collections.abc import Container
 import numpy as np
 
 from ... import _tree, autodiff, backends, config, dtypes, ops
+from ...autodiff.variable import data_of
 from ...errors import ArgumentTypeError, AxisError, Given
 from ...ops import _checks
 from ...ops._checks import known
@@ -341,7 +342,7 @@ def _in_r(x):
 
 def describe(value) -> dict:
     """What R's ``print`` and ``format`` show of a tensor beside its values."""
-    data = value.data if isinstance(value, autodiff.Variable) else value
+    data = data_of(value)
     text = isinstance(data, str)
     owner = None if text else backends.of(data)
     return {
