@@ -1,16 +1,16 @@
 # Ops whose R form is not that of their Python signature. The others are in generated-ops-*.R, made by tools/generate_r.
 
-#' A sequence
-#'
-#' @param start,end First and last number. With one argument alone, the sequence goes from 1 to it.
+#' @rdname ops_sequences_of_numbers
+#' @details
+#' \describe{
+#' \item{`op_arange(start, end)`}{Numbers from `start` to `end`, `step` apart. With one argument alone, the sequence goes
+#'   from 1 to it. Gradient: none.}
+#' }
+#' @param end Last number.
 #' @param step The distance.
-#' @param dtype The result's dtype, such as `"float32"`; `NULL`: whole for R integers, else [config_floatx()].
-#' @param include_end Whether `end` itself is in the sequence if a step ends there.
-#' @returns A vector tensor on the default backend.
-#' @seealso [op_linspace()], [op_logspace()].
-#' @examplesIf gradops_available()
-#' op_arange(5)
-#' op_arange(0, 1, 0.25, include_end = FALSE)
+#' @param include_end Keep `end` itself in the sequence if a step ends there.
+#' @returns `op_arange()`: A vector tensor on the default backend, of `dtype`; without, whole for R integers, else of
+#'   [config_floatx()].
 #' @export
 op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   if (missing(end)) {
@@ -28,18 +28,23 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
   call_op("arange", start, if (whole) as.integer(stop) else stop - step / 2, step, dtype)
 }
 
-#' A function of tensors, over all elements
-#'
-#' @param func An R function of single numbers (or of what `signature` says).
+#' @rdname ops_mapped_functions
+#' @details
+#' \describe{
+#' \item{`op_vectorize(func)`}{A function of tensors that applies an R function of single numbers (or of the dimensions
+#'   in `signature`) to all elements of its arguments, broadcast. Gradient: through every call, to the arguments and what
+#'   `func` closes over.}
+#' }
+#' @param func An R function of single numbers (or of the dimensions in `signature`).
 #' @param ... Nothing: the arguments after it are named.
 #' @param excluded Numbers (from 1) or names of arguments that are passed on whole.
-#' @param signature A generalised signature, such as `"(n),(n)->()"`, or `NULL`.
-#' @returns An R function of tensors.
-#' @seealso [op_vectorized_map()], [op_map()].
-#' @examplesIf gradops_available()
-#' f <- op_vectorize(function(x, y) x + 2 * y)
-#' f(c(1, 2, 3), 10)
-#' gradient(function(x) sum(f(x, 10)), c(1, 2, 3))
+#' @param signature The dimensions that `func` itself takes and gives, such as `"(m,n),(n)->(m)"`, or `NULL`.
+#' @returns `op_vectorize()`: An R function of tensors, numbers and lists; its results have the broadcast dimensions first.
+#' @section Errors:
+#' - `gradops_error_argument`: a signature that is none; from the function, not as many arguments as it has
+#'   (`op_vectorize()`).
+#' - `gradops_error_shape`: from the function, arguments that do not broadcast or do not fit the signature
+#'   (`op_vectorize()`).
 #' @export
 op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   check_function(func)
@@ -51,76 +56,64 @@ op_vectorize <- function(func, ..., excluded = NULL, signature = NULL) {
   function(...) several(call_python(vectorized(), list(...)))
 }
 
-#' Sizes of the dimensions
-#'
-#' @param x A tensor, a variable, or R numbers.
-#' @returns An integer vector, of length 0 for a single number; `NA` where a TensorFlow graph does not know.
-#' @seealso [op_ndim()], [tensor_shapes].
-#' @examplesIf gradops_available()
-#' op_shape(matrix(1:6, 2))
+#' @rdname ops_properties_of_tensors
+#' @details
+#' \describe{
+#' \item{`op_shape(x)`}{The sizes of the dimensions. Gradient: none. See also [tensor_shapes].}
+#' }
+#' @returns `op_shape()`: An integer vector, of length 0 for a single number; `NA` where a TensorFlow graph does not know.
 #' @export
 op_shape <- function(x) {
   sizes <- py_to_r(call_op("shape", operand(x)))
   vapply(sizes, function(size) size %||% NA_integer_, 0L)
 }
 
-#' Parts of a tensor, by NumPy's rules
-#'
-#' Positions count from 1, and negative ones from the end. For R's rules, see [op_subset()].
-#' @param x A tensor, a variable, or R numbers.
+#' @rdname ops_elements_by_position
+#' @details
+#' \describe{
+#' \item{`op_get_item(x, key)`}{Parts of a tensor, by NumPy's rules: positions count from 1, and negative ones from the
+#'   end. Gradient: the upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere. See
+#'   also [op_subset()] by R's rules.}
+#' }
 #' @param key A position, a vector or tensor of positions or of booleans, or a list with one of these for each leading
 #'   dimension, `NULL` for all of it.
-#' @returns A tensor: a single position drops its dimension.
-#' @section Gradient:
-#' The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
-#' @seealso [op_subset()] by R's rules, [op_take()].
-#' @examplesIf gradops_available()
-#' x <- op_reshape(1:6, c(2, 3))
-#' op_get_item(x, 1)
-#' op_get_item(x, list(NULL, -1))
-#' gradient(function(x) op_get_item(x, 1)^2, c(2, 3))
+#' @returns `op_get_item()`: A tensor of `x`'s dtype; a single position drops its dimension.
+#' @section Errors:
+#' - `gradops_error_axis`: a position out of range, or more positions than dimensions (`op_get_item()`).
 #' @export
 op_get_item <- function(x, key) {
   call_core("interop.r.get_item", operand(x), operand(key))
 }
 
-#' Positions of the elements that are not zero
-#'
+#' @rdname ops_choice_by_condition
+#' @details
+#' \describe{
+#' \item{`op_nonzero(x)`}{Positions of the elements that are not zero. Gradient: none. See also [op_argmax()].}
+#' }
 #' @param x A tensor, a variable, or R numbers.
-#' @param zero_indexed Whether positions count from 0, as in Python, rather than from 1.
-#' @returns An int64 tensor with a row for each such element and a column for each dimension, in row-major order. It has
-#'   no gradient.
-#' @seealso [op_where()], [op_argmax()].
-#' @examplesIf gradops_available()
-#' op_nonzero(matrix(c(0, 1, 2, 0), 2))
+#' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
+#' @returns `op_nonzero()`: An int64 tensor with a row for each such element and a column for each dimension, in row-major
+#'   order.
+#' @section Errors:
+#' - `gradops_error_shape`: a single number without dimensions (`op_nonzero()`).
 #' @export
 op_nonzero <- function(x, zero_indexed = FALSE) {
   call_op("stack", several(call_op("nonzero", operand(x), flag(zero_indexed))), 2L)
 }
 
-#' Choose by a condition
-#'
-#' @param condition Booleans: a tensor, or R logicals.
-#' @param x1,x2 Tensors, variables, or R numbers; they broadcast with `condition`. Without both, the positions of `TRUE`
-#'   are given, as by [op_nonzero()].
-#' @returns A tensor of `x1` where `condition` is true and `x2` elsewhere.
-#' @section Gradient:
-#' The upstream gradient to the operand chosen, 0 to the other, also where the other is NaN or infinite. (A NaN in the
-#' derivative of what made the other operand still comes through.)
-#' @section Errors:
-#' - `gradops_error_argument`: only one of `x1` and `x2`; `NA` in `condition`.
-#' - `gradops_error_shape`: shapes that do not broadcast.
-#' @seealso [op_cond()], which computes one side only; [op_clip()]; [ifelse()][tensor_mapping] of tensors.
-#' @examplesIf gradops_available()
-#' op_where(c(TRUE, FALSE), c(1, 2), c(3, 4))
-#' gradient(function(x) sum(op_where(x > 0, x^2, -x)), c(-2, 3))
-#'
-#' # the side that is not taken is computed too: change its argument where it has no finite derivative
-#' safe_log <- function(x) {
-#'   positive <- x > 0
-#'   sum(op_where(positive, op_log(op_where(positive, x, 1)), 0))
+#' @rdname ops_choice_by_condition
+#' @details
+#' \describe{
+#' \item{`op_where(condition, x1, x2)`}{`x1` where `condition` is true, `x2` elsewhere; without both the positions of
+#'   `TRUE`, as by `op_nonzero()`. Gradient: the upstream gradient to the operand chosen, 0 to the other, also where the
+#'   other is NaN or infinite. See also [ifelse()][tensor_mapping] of tensors.}
 #' }
-#' gradient(safe_log, c(0, 2))
+#' @param condition Booleans: a tensor, or R logicals.
+#' @param x1,x2 Tensors, variables, or R numbers; they broadcast with `condition`.
+#' @returns `op_where()`: A tensor of the broadcast shape.
+#' @section Errors:
+#' - `gradops_error_argument`: only one of `x1` and `x2`; `NA` in `condition` (`op_where()`).
+#' - `gradops_error_shape`: shapes that do not broadcast (`op_where()`).
 #' @export
 op_where <- function(condition, x1 = NULL, x2 = NULL) {
   if (is.null(x1) && is.null(x2)) {
@@ -130,27 +123,31 @@ op_where <- function(condition, x1 = NULL, x2 = NULL) {
   }
 }
 
-#' An R array of a tensor's values
-#'
-#' As `as.array()`, of anything that converts to a tensor; a single number has no dim.
-#' @param x A tensor, a variable, or R numbers.
-#' @returns An R array.
-#' @seealso [op_convert_to_tensor()], [to_backend()].
-#' @examplesIf gradops_available()
-#' op_convert_to_array(op_exp(c(1, 2)))
+#' @rdname ops_conversion
+#' @details
+#' \describe{
+#' \item{`op_convert_to_array(x)`}{An R array of the values, as `as.array()`, of anything that converts to a tensor; a
+#'   single number has no dim. Gradient: none. See also [to_backend()].}
+#' }
+#' @returns `op_convert_to_array()`: An R array.
 #' @export
 op_convert_to_array <- function(x) {
   if (is.null(x)) unsupported("x", "must be a tensor or numbers; got NULL.")
   as.array(call_op("convert_to_tensor", operand(x), NULL, NULL, NULL))
 }
 
-#' @rdname op_maximum
+#' @rdname ops_extremes_of_two_tensors
+#' @details
+#' \describe{
+#' \item{`op_pmax(x1, x2)`, `op_pmin(x1, x2)`}{`op_maximum()` and `op_minimum()` by the names of R. Gradient: theirs.}
+#' }
+#' @returns `op_pmax()`, `op_pmin()`: As of `op_maximum()`.
 #' @export
 op_pmax <- function(x1, x2) {
   call_op("maximum", operand(x1), operand(x2))
 }
 
-#' @rdname op_minimum
+#' @rdname ops_extremes_of_two_tensors
 #' @export
 op_pmin <- function(x1, x2) {
   call_op("minimum", operand(x1), operand(x2))

@@ -84,10 +84,14 @@ def test_the_toy_has_an_r_function():
     loader.exec_module(generate_r)
     generate_r.find = {"huber": namespace["huber"]}.get
     row = {"r_name": "op_huber", "python_name": "huber", "r_args": "", "python_args": "x, delta=1.0", "family": "nn"}
-    made = generate_r.wrapper(row, namespace["huber"])
-    assert made.splitlines()[-3:] == [
+    generate_r.OPS["huber"] = row, namespace["huber"]
+    made = generate_r.wrapper(row, namespace["huber"], "ops_losses")
+    assert made.splitlines() == [
+        "#' @rdname ops_losses",
+        "#' @export",
         "op_huber <- function(x, delta = 1) {",
         '  call_op("huber", operand(x), delta)',
         "}",
     ]
-    assert "#' @param delta Where it turns linear." in made and "(Huber 1964)" in made
+    page = generate_r.page("Losses", "Of each element.", [generate_r.Entry(namespace["huber"])], True)
+    assert "#' @param delta Where it turns linear." in page and "(Huber 1964)" in page and "op_huber(x)" in page

@@ -1,4 +1,4 @@
-# Help pages: an example with a derivative, and where else to look; what an op gives is printed.
+# Help pages: a line for each op, an example with a derivative, and where else to look; what an op gives is printed.
 
 help_pages <- function() {
   source <- test_path("../../man")
@@ -15,8 +15,18 @@ help_pages <- function() {
 # The text of a page's sections of one kind.
 section_of <- function(page, tag) {
   found <- Filter(function(part) identical(attr(part, "Rd_tag"), tag), page)
-  paste(unlist(lapply(found, function(part) paste(unlist(part), collapse = ""))), collapse = "\n")
+  paste(unlist(lapply(found, text_of)), collapse = "\n")
 }
+
+text_of <- function(part) paste(unlist(part), collapse = "")
+
+# The parts of one kind in a page, or in a part of one.
+tagged <- function(part, tag) {
+  own <- if (identical(attr(part, "Rd_tag"), tag)) list(part)
+  c(own, if (is.list(part)) unlist(lapply(part, tagged, tag), recursive = FALSE))
+}
+
+titles <- function(page) vapply(tagged(page, "\\section"), function(section) trimws(text_of(section[[1]])), "")
 
 # The calls of a page's examples, without what roxygen puts around them.
 example_calls <- function(page) {
@@ -30,50 +40,64 @@ example_calls <- function(page) {
 
 derivative <- "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr"
 
-test_that("every page that is not of an op alone has an example with a derivative, and says where else to look", {
+test_that("every page has an example with a derivative, and says where else to look", {
   pages <- help_pages()
-  expect_gt(length(pages), 350)
-  others <- c("gradops-package", "reexports", "from-reticulate", "gradops-options")
-  pages <- pages[!names(pages) %in% others]
-  seealso <- vapply(pages, section_of, "", tag = "\\seealso")
+  expect_gt(length(pages), 100)
+  pages <- pages[!names(pages) %in% c("gradops-package", "reexports", "from-reticulate", "gradops-options")]
+  expect_identical(names(pages)[!nzchar(vapply(pages, section_of, "", tag = "\\seealso"))], character())
   examples <- vapply(pages, section_of, "", tag = "\\examples")
   expect_true(all(nzchar(examples)))
-  by_hand <- !startsWith(names(pages), "op_")
-  expect_identical(names(pages)[by_hand & !nzchar(seealso)], character())
-  asked_for <- sprintf("op_%s", c(
-    "softmax", "log_softmax", "logsumexp", "scan", "where", "cond", "fori_loop", "while_loop", "einsum", "matmul",
-    "solve", "vectorized_map", "custom_gradient", "stop_gradient", "take", "segment_sum", "top_k", "cholesky"
-  ))
-  without <- c(
-    "call_in_thread", "config_floatx", "gradops_available", "keras_idioms", "text_models", "op_arange", "op_shape",
-    "op_nonzero", "op_convert_to_array"
-  )
-  needed <- setdiff(c(names(pages)[nzchar(seealso)], asked_for), without)
-  expect_identical(needed[!grepl(derivative, examples[needed])], character())
+  without <- c("call_in_thread", "config_floatx", "gradops_available", "keras_idioms", "text_models")
+  expect_identical(setdiff(names(pages)[!grepl(derivative, examples)], without), character())
+})
+
+test_that("the page of a family has a line for each of its ops, with its gradient, and a call", {
+  pages <- help_pages()
+  pages <- pages[startsWith(names(pages), "ops_")]
+  expect_gt(length(pages), 60)
+  for (name in names(pages)) {
+    page <- pages[[name]]
+    items <- tagged(tagged(page, "\\details"), "\\item")
+    has_gradient <- grepl("Gradient:\\s", vapply(items, text_of, "")) | "Gradient" %in% titles(page)
+    lines <- lapply(items, function(item) { # an alias stands on the line of its op
+      label <- text_of(item[[1]])
+      regmatches(label, gregexpr("op_\\w+(?=\\()", label, perl = TRUE))[[1]]
+    })
+    examples <- section_of(page, "\\examples")
+    called <- vapply(lines, function(ops) any(vapply(paste0(ops, "("), grepl, NA, examples, fixed = TRUE)), NA)
+    ops <- Filter(function(alias) startsWith(alias, "op_"), vapply(tagged(page, "\\alias"), text_of, ""))
+    expect_gt(length(ops), 0)
+    expect_setequal(unlist(lines[has_gradient]), ops)
+    expect_identical(unlist(lines[!called]), NULL, label = name)
+  }
+})
+
+test_that("every exported op has a page", {
+  pages <- help_pages()
+  aliases <- unlist(lapply(pages, function(page) vapply(tagged(page, "\\alias"), text_of, "")))
+  exported <- grep("^op_", getNamespaceExports("gradops"), value = TRUE)
+  expect_gt(length(exported), 300)
+  expect_identical(setdiff(exported, aliases), character())
 })
 
 test_that("what stands under see-also has a page", {
   pages <- help_pages()
-  tags <- function(part, tag) {
-    own <- if (identical(attr(part, "Rd_tag"), tag)) list(part)
-    c(own, if (is.list(part)) unlist(lapply(part, tags, tag), recursive = FALSE))
-  }
-  aliases <- unlist(lapply(pages, function(page) unlist(tags(page, "\\alias"))))
+  aliases <- unlist(lapply(pages, tagged, "\\alias"))
   links <- unlist(lapply(pages, function(page) {
     seealso <- Filter(function(part) identical(attr(part, "Rd_tag"), "\\seealso"), page)
-    vapply(tags(seealso, "\\link"), function(link) sub("^=", "", attr(link, "Rd_option") %||% unlist(link)), "")
+    vapply(tagged(seealso, "\\link"), function(link) sub("^=", "", attr(link, "Rd_option") %||% unlist(link)), "")
   }))
   expect_gt(length(links), 100)
   outside <- c("uniroot", "optim")
   expect_identical(setdiff(links, c(aliases, outside)), character())
 })
 
-test_that("what the example of an op gives is visible", {
+test_that("what the last example of a page of ops gives is visible", {
   skip_on_cran()
   skip_without("numpy")
   local_backend("numpy")
   pages <- help_pages()
-  pages <- pages[startsWith(names(pages), "op_")]
+  pages <- pages[startsWith(names(pages), "op")]
   hidden <- Filter(function(name) {
     frame <- new.env(parent = globalenv())
     visible <- FALSE

@@ -1,4 +1,4 @@
-"""What is said when a call cannot work: one style for every op and backend.
+"""Errors of calls that cannot work: one style for every op and backend.
 
 Kernels are called first and explained when they fail: a good call pays nothing for the checks. What a
 library would accept although it is wrong is checked before, by the op's ``check``.
@@ -32,7 +32,7 @@ from ..errors import (
 from .properties import dtype, ndim, shape, unknown
 
 OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
-"""What PyTorch calls arguments that NumPy and gradops call otherwise."""
+"""PyTorch's names of arguments that NumPy and gradops call otherwise."""
 
 
 def other_name(op, given: dict) -> ArgumentTypeError:
@@ -88,7 +88,7 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
 
 
 _OF_UNKNOWN_SIZES = (TypeError, ValueError, IndexError, AttributeError, NotImplementedError)
-"""What Python, NumPy and TensorFlow raise for a size that is None, or a tensor that has no value yet."""
+"""Errors of Python, NumPy and TensorFlow for a size that is None, or a tensor that has no value yet."""
 
 
 def _positions(said: str) -> tuple[str, dict]:
@@ -463,7 +463,7 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 
 
 def is_numeric(value) -> bool:
-    """Whether a value is a tensor, a number, or nested lists of them that are not ragged."""
+    """True for a tensor, a number, or nested lists of them that are not ragged."""
     if has_own_arithmetic(value):
         return False
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
@@ -490,7 +490,7 @@ def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:
 
 
 def plain_hint(value) -> str | None:
-    """What to give for an array of a class that has an arithmetic of its own."""
+    """The advice for an array of a class that has an arithmetic of its own."""
     if isinstance(value, np.ma.MaskedArray):
         return "masked elements have no value: give them one, `x.filled(value)`, or take `ops.where()` with `x.mask`"
     if has_own_arithmetic(value):
@@ -499,7 +499,7 @@ def plain_hint(value) -> str | None:
 
 
 def has_own_arithmetic(value) -> bool:
-    """Whether it is of a class made of NumPy's arrays that is no plain one."""
+    """True for an array of a subclass of NumPy's that no backend has."""
     return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
 
 
@@ -509,7 +509,7 @@ def ragged(op: str, name: str) -> ShapeError:
 
 
 def describe(value) -> Given:
-    """What came, in a few words."""
+    """A value in a few words."""
     if has_own_arithmetic(value):
         return Given(f"a {type(value).__name__}")
     shape = getattr(value, "shape", None)

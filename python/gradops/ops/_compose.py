@@ -1,4 +1,4 @@
-"""What composed ops share: the dtype rule applied by hand."""
+"""Shared by composed ops: the dtype rule applied by hand."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def beside(value, like, name: str | None = None):
 
 
 def is_complex(x) -> bool:
-    """Whether ``x`` has a complex dtype."""
+    """True for a complex dtype."""
     return dtype(x) in dtypes.COMPLEX

@@ -36,7 +36,7 @@ _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 NUMBERS = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
-"""What stands around kernels from the first checkpoint scope on (``flow/checkpointing/tape.py``)."""
+"""The wrapper around kernels from the first checkpoint scope on (``flow/checkpointing/tape.py``)."""
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
@@ -366,7 +366,7 @@ def define(function: Callable, name: str, differentiable: bool = True, check=Non
 
 
 def facts_of(name: str) -> Facts:
-    """What is true of the op of a name; nothing of what is no op, as the tape's and programs' own steps."""
+    """The facts of the op of a name; none for the tape's and programs' own steps, which are no ops."""
     return registry[name].facts if name in registry else _NONE
 
 
@@ -467,7 +467,7 @@ def _check_of(entry: Op, call: list[str]) -> str:
 
 
 def _is_ellipsis(function: Callable) -> bool:
-    """Whether a function's body is nothing but a docstring and ``...``."""
+    """True where a function's body is nothing but a docstring and ``...``."""
     return not function.__code__.co_names and function.__code__.co_code == _empty(function).__code__.co_code
 
 

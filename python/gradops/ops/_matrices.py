@@ -1,4 +1,4 @@
-"""What ops on matrices share: their checks, and parts of matrices by mask; matrices are the last two dimensions."""
+"""Shared by ops on matrices: their checks, and parts of matrices by mask; matrices are the last two dimensions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_square(op, x, *_) -> None:
 
 
 def is_vector(a: tuple, b: tuple) -> bool:
-    """Whether the right side of a system is a vector (or one for each matrix), by the shapes of both."""
+    """True where the right side of a system is a vector (or one for each matrix), by the shapes of both."""
     return len(b) == 1 or len(b) == len(a) - 1 and tuple(b) == tuple(a[:-1])
 
 

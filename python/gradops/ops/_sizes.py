@@ -1,4 +1,4 @@
-"""What is made of sizes, also of those that a TensorFlow graph does not know."""
+"""Numbers computed from sizes, also from those that a TensorFlow graph does not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What convolution and pooling have in common: layouts, sizes for each dimension, padding."""
+"""Shared by convolution and pooling: layouts, sizes for each dimension, padding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .properties import shape
 
 
 def is_channels_first(op: str, data_format) -> bool:
-    """Whether the layout is ``"channels_first"``; None is ``"channels_last"``."""
+    """True for ``"channels_first"``; None is ``"channels_last"``."""
     return (
         choice(op, data_format or "channels_last", ("channels_last", "channels_first"), "data_format")
         != "channels_last"
@@ -60,7 +60,7 @@ def pads(op: str, padding, sizes, windows, strides, dilation, options=("valid", 
 
 
 def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str = "inputs") -> tuple[int, ...]:
-    """How many windows fit along each dimension."""
+    """The number of windows that fit along each dimension."""
     found = tuple(
         (n + before + after - (k - 1) * d - 1) // s + 1
         for n, k, s, d, (before, after) in zip(sizes, windows, strides, dilation, padding)

@@ -19,7 +19,7 @@ from .shaping import reshape
 NUMBERS = (bool, int, float, complex)
 
 recorder: ContextVar[Any] = ContextVar("gradops_recorder", default=None)
-"""What writes loops down while a function is traced on NumPy, as they are; None where Python runs them."""
+"""The recorder of control flow while a function is traced on NumPy; None where Python runs them."""
 
 
 class Recorded(Exception):
@@ -126,13 +126,13 @@ class State:
 
 @tracing.read_as(lambda *_: NotImplemented)
 def recorded(name: str, *arguments):
-    """What is written down while a function is compiled for NumPy; NotImplemented where nothing is."""
+    """The result of recording a call while a function is compiled for NumPy; NotImplemented where none is recorded."""
     writing = recorder.get()
     return NotImplemented if writing is None else getattr(writing, name)(*arguments)
 
 
 def native(owner: backends.Backend, name: str, leaves, *arguments):
-    """What the library's own primitive gives; NotImplemented where Python should run."""
+    """The result of the library's own primitive; NotImplemented where Python should run."""
     kernel = owner.kernel(name)
     if kernel is None or any_variable(leaves):
         return NotImplemented
@@ -147,7 +147,7 @@ def native(owner: backends.Backend, name: str, leaves, *arguments):
 
 
 def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> bool:
-    """Whether an error is a library's, for asking a traced tensor for its value: Python may know it."""
+    """True for a library's error about the value of a traced tensor, which Python may know."""
     kinds = owner.no_value
     while error is not None:
         if isinstance(error, kinds):

@@ -9,7 +9,7 @@ from .. import _tree, backends
 
 
 def any_symbolic(values) -> bool:
-    """Whether a KerasTensor is among nested values."""
+    """True where a KerasTensor is among nested values."""
     return any(map(backends.is_symbolic, _tree.leaves_of(values)))
 
 

@@ -53,7 +53,13 @@ See Also:
 
 @op(check=check_real, elementwise=True)
 def relu(x: Tensor) -> Tensor:
-    """The larger of each element and 0.
+    """The larger of each element and 0 (Nair and Hinton 2010).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         1 where ``x`` is above 0, else 0 (also at 0).
@@ -75,7 +81,13 @@ def relu(x: Tensor) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def relu6(x: Tensor) -> Tensor:
-    """Each element, at least 0 and at most 6.
+    """Each element, at least 0 and at most 6 (Krizhevsky 2010).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; bools give int64.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         1 between 0 and 6, else 0 (also at both).
@@ -87,6 +99,15 @@ def relu6(x: Tensor) -> Tensor:
 def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
     """Each element where positive, ``negative_slope`` times it elsewhere (Maas et al. 2013).
 
+    Args:
+        negative_slope: the slope below 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+
     Gradient:
         1 where ``x`` is above 0, else ``negative_slope`` (also at 0).
     """
@@ -96,6 +117,12 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
 @op(elementwise=True)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Each element where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al. 2015).
+
+    Args:
+        alpha: minus the limit far below 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1 where ``x`` is above 0, else ``alpha * exp(x)``.
@@ -108,6 +135,9 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 def selu(x: Tensor) -> Tensor:
     """``elu`` with the slope and scale that keep mean 0 and variance 1 (Klambauer et al. 2017).
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
         1.0507 where ``x`` is above 0, else ``1.7581 * exp(x)``.
     """
@@ -117,6 +147,12 @@ def selu(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Each element where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron 2017).
+
+    Args:
+        alpha: minus the limit far below 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1 where ``x`` is above 0, else ``exp(x / alpha)``: continuous for every ``alpha``.
@@ -128,6 +164,9 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 @op(elementwise=True)
 def silu(x: Tensor) -> Tensor:
     """``x * sigmoid(x)`` of each element, also called swish (Elfwing et al. 2017).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``s + y * (1 - s)`` with ``s = sigmoid(x)``.
@@ -145,6 +184,12 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
 
     Args:
         approximate: use ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``Phi(x) + x * phi(x)``, or that of the approximation.
@@ -177,7 +222,7 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
         AxisError: an axis out of range.
 
     Gradient:
-        That of the product.
+        ``sigmoid(b)`` to the first half ``a``, ``a * s * (1 - s)`` with ``s = sigmoid(b)`` to the second half ``b``.
     """
     axis = check_axis("glu", axis, check_rank("glu", x, 1))
     if shape(x)[axis] % 2:
@@ -192,7 +237,13 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def softplus(x: Tensor) -> Tensor:
-    """``log(1 + exp(x))`` of each element, without overflow.
+    """``log(1 + exp(x))`` of each element, without overflow (Dugas et al. 2000).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``sigmoid(x)``.
@@ -213,6 +264,12 @@ def softplus(x: Tensor) -> Tensor:
 def squareplus(x: Tensor, b: float = 4) -> Tensor:
     """``(x + sqrt(x**2 + b)) / 2`` of each element, also accurate far below 0 (Barron 2021).
 
+    Args:
+        b: the roundness: the result at 0 is ``sqrt(b) / 2``.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
     """
@@ -228,8 +285,11 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
 def hard_silu(x: Tensor) -> Tensor:
     """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
-        That of the product: 0 up to -3, 1 from 3 on.
+        0 up to -3, ``(2 * x + 3) / 6`` between -3 and 3, 1 from 3 on.
     """
     return multiply(x, hard_sigmoid(x))
 
@@ -240,6 +300,9 @@ hard_swish = alias("hard_swish", hard_silu)
 @op(elementwise=True)
 def sparse_plus(x: Tensor) -> Tensor:
     """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         :func:`sparse_sigmoid`.
@@ -260,6 +323,9 @@ See Also:
 @op(elementwise=True)
 def sigmoid(x: Tensor) -> Tensor:
     """``1 / (1 + exp(-x))`` of each element.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``y * (1 - y)``.
@@ -283,6 +349,12 @@ def sigmoid(x: Tensor) -> Tensor:
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(sigmoid(x))`` of each element, without overflow.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+
     Gradient:
         ``sigmoid(-x)``.
     """
@@ -291,7 +363,10 @@ def log_sigmoid(x: Tensor) -> Tensor:
 
 @op(elementwise=True)
 def softsign(x: Tensor) -> Tensor:
-    """``x / (1 + abs(x))`` of each element.
+    """``x / (1 + abs(x))`` of each element (Turian et al. 2009).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / (1 + abs(x))**2``.
@@ -305,6 +380,9 @@ def softsign(x: Tensor) -> Tensor:
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
         1/6 between -3 and 3, else 0 (also at both).
     """
@@ -313,7 +391,10 @@ def hard_sigmoid(x: Tensor) -> Tensor:
 
 @op(elementwise=True)
 def hard_tanh(x: Tensor) -> Tensor:
-    """Each element, at least -1 and at most 1.
+    """Each element, at least -1 and at most 1 (Collobert 2004).
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; bools give int64.
 
     Gradient:
         1 between -1 and 1, else 0 (also at both).
@@ -324,6 +405,9 @@ def hard_tanh(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def sparse_sigmoid(x: Tensor) -> Tensor:
     """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1/2 between -1 and 1, else 0 (also at both).
@@ -345,6 +429,9 @@ See Also:
 def tanh_shrink(x: Tensor) -> Tensor:
     """``x - tanh(x)`` of each element.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
         ``tanh(x)**2``.
     """
@@ -354,6 +441,12 @@ def tanh_shrink(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """Each element where its magnitude is above ``threshold``, else 0.
+
+    Args:
+        threshold: the largest magnitude that becomes 0.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; bools give int64.
 
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
@@ -366,6 +459,12 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """Each element moved ``threshold`` towards 0, and 0 where its magnitude is at most that.
 
+    Args:
+        threshold: the distance by which elements move.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
     """
@@ -377,6 +476,13 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 @op(elementwise=True)
 def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
     """Each element where it is above ``threshold``, ``default_value`` elsewhere.
+
+    Args:
+        threshold: the bound above which elements stay.
+        default_value: the value of the others.
+
+    Returns:
+        A tensor of ``x``'s shape, in the promoted dtype of ``x`` and ``default_value``.
 
     Gradient:
         1 where ``x`` is above ``threshold``, else 0.
@@ -397,8 +503,12 @@ See Also:
 def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis or several, without overflow.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Raises:
         AxisError: an axis out of range.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``y * (g - sum(g * y))``.
@@ -423,8 +533,12 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
 def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
     """``log(softmax(x))`` along an axis or several, without overflow.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
     Raises:
         AxisError: an axis out of range.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``g - exp(y) * sum(g)``.

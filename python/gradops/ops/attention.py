@@ -1,5 +1,7 @@
 """Attention.
 
+Each target as a mean of values, weighted by how well its query and their keys agree.
+
 See Also:
     :func:`softmax`, :func:`matmul`, :func:`einsum`.
 """

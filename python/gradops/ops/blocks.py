@@ -136,6 +136,12 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
         x: ``(batch, height, width, channels)``, or ``(batch, channels, height, width)`` with
             ``"channels_first"``. Channels count the rows of a block first, then its columns, then the new
             channels, whichever the layout (PyTorch's ``pixel_shuffle`` has the new channels first).
+        block_size: rows and columns of a block.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+
+    Returns:
+        A tensor of ``x``'s dtype: ``(batch, height * block_size, width * block_size, channels / block_size**2)``, or
+        with channels first.
 
     Raises:
         ShapeError: channels that ``block_size**2`` does not divide.
@@ -158,11 +164,17 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
 
 @op(linear=("x",))
 def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_last") -> Tensor:
-    """Blocks of pixels as channels: what :func:`depth_to_space` undoes.
+    """Blocks of pixels as channels, the inverse of :func:`depth_to_space`.
 
     Args:
         x: ``(batch, height, width, channels)``, or ``(batch, channels, height, width)`` with
             ``"channels_first"``.
+        block_size: rows and columns of a block.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+
+    Returns:
+        A tensor of ``x``'s dtype: ``(batch, height / block_size, width / block_size, channels * block_size**2)``, or
+        with channels first.
 
     Raises:
         ShapeError: an image that blocks do not fill.

@@ -59,6 +59,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
@@ -72,7 +73,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
-    """Remainder with the sign of ``x1``, elementwise.
+    """``x1 - trunc(x1 / x2) * x2``, the remainder with the sign of ``x1``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -80,6 +81,7 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
     Raises:
         ShapeError: shapes that do not broadcast.
         ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
+        ArgumentTypeError: complex operands.
 
     Gradient:
         1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.
@@ -110,16 +112,17 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def fmax(x1: Operand, x2: Operand) -> Tensor:
-    """The larger, elementwise; where one is NaN, the other.
+    """The larger of two elements, elementwise; where one is NaN, the other.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
-        The upstream gradient goes to the element chosen, half to each at a tie.
+        The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
     """
     x1, x2 = promoted(x1, x2)
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
@@ -127,16 +130,17 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
-    """The smaller, elementwise; where one is NaN, the other.
+    """The smaller of two elements, elementwise; where one is NaN, the other.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
-        The upstream gradient goes to the element chosen, half to each at a tie.
+        The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
     """
     x1, x2 = promoted(x1, x2)
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
@@ -190,8 +194,8 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
     """``x`` with numbers in place of NaN and infinities; complex parts one by one.
 
     Args:
-        nan: what NaN becomes.
-        posinf, neginf: what infinities become: the largest and the smallest finite number if None.
+        nan: the number in place of NaN.
+        posinf, neginf: the numbers in place of infinities: the largest and the smallest finite ones if None.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
@@ -225,6 +229,9 @@ def _largest(name: str) -> builtins.float:
 @op(elementwise=True)
 def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in another dtype, elements beyond its range at its bounds. NaN becomes 0 in whole numbers.
+
+    Returns:
+        A tensor of ``x``'s shape and of ``dtype``.
 
     Raises:
         ArgumentError: an unknown dtype.
@@ -286,6 +293,7 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
         0.

@@ -31,11 +31,11 @@ from .reductions import all
 
 @op(differentiable=False, elementwise=True)
 def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether ``abs(x1 - x2) <= atol + rtol * abs(x2)``, elementwise.
+    """``abs(x1 - x2) <= atol + rtol * abs(x2)``, elementwise.
 
     Args:
         rtol, atol: relative and absolute tolerance.
-        equal_nan: whether NaN is close to NaN.
+        equal_nan: count NaN as close to NaN.
 
     Returns:
         A bool tensor of the broadcast shape; equal infinities are close. It has no gradient.
@@ -51,7 +51,10 @@ def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, 
 
 @op(differentiable=False)
 def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether all elements are close, see :func:`isclose`.
+    """True where all elements are close, by :func:`isclose`.
+
+    Args:
+        rtol, atol, equal_nan: as of :func:`isclose`.
 
     Returns:
         A bool tensor without dimensions. It has no gradient.
@@ -67,7 +70,7 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def isneginf(x: Tensor) -> Tensor:
-    """Whether it is negative infinity, for each element.
+    """True for negative infinity, for each element.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -80,7 +83,7 @@ def isneginf(x: Tensor) -> Tensor:
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def isposinf(x: Tensor) -> Tensor:
-    """Whether it is positive infinity, for each element.
+    """True for positive infinity, for each element.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -93,7 +96,7 @@ def isposinf(x: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def isreal(x: Tensor) -> Tensor:
-    """Whether the imaginary part is 0, for each element; always so where ``x`` is real.
+    """True where the imaginary part is 0, for each element; always so where ``x`` is real.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -122,7 +125,7 @@ def sign(x: Tensor) -> Tensor:
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def signbit(x: Tensor) -> Tensor:
-    """Whether the sign bit is set, for each element: of negative numbers and of -0.0.
+    """The sign bit of each element: true for negative numbers and for -0.0.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.

@@ -66,9 +66,12 @@ def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
         true_fn, false_fn: functions without arguments. Where ``pred`` is traced both are, and must give the
             same structure, shapes and dtypes.
 
+    Returns:
+        The result of the function that is called.
+
     Raises:
         ShapeError: several truth values.
-        ArgumentTypeError: what is no function.
+        ArgumentTypeError: an argument that is no function.
 
     Gradient:
         Through the function that was called.
@@ -101,9 +104,12 @@ def switch(index: Index, branches: Structure, *operands: Structure) -> Structure
         branches: a list of functions. Where ``index`` is traced all are, and must give the same structure,
             shapes and dtypes.
 
+    Returns:
+        The result of the function that is called.
+
     Raises:
         ArgumentError: no branches.
-        ArgumentTypeError: what is no function, or no whole number.
+        ArgumentTypeError: a branch that is no function, or an index that is no whole number.
 
     Gradient:
         Through the function that was called.
@@ -187,16 +193,16 @@ def scan(
     reverse: bool = False,
     unroll: Integer = 1,
 ) -> tuple:
-    """Apply ``f`` to a state and each row of ``xs`` in turn, keeping what it gives beside the next state.
+    """Apply ``f`` to a state and each row of ``xs`` in turn, collecting the second of its results.
 
     Args:
         f: ``carry, y = f(carry, x)``; ``x`` is None without ``xs``, ``y`` may be None.
         init: the first state; numbers become tensors. It must keep its structure, shapes and dtypes.
         xs: tensors whose rows, along the first dimension, are gone through.
-        length: how many rows; needed without ``xs``.
+        length: the number of rows; needed without ``xs``.
         reverse: go from the last row to the first; the results stay in the order of ``xs``.
-        unroll: how many steps a compiled loop takes at once (JAX); True for all. (NumPy: a compiled loop is one step of
-            the program, with True one for each of its steps.)
+        unroll: the number of steps that a compiled loop takes at once (JAX); True for all. (NumPy: a compiled loop is
+            one step of the program, with True one for each of its steps.)
 
     Returns:
         The last state, and each ``y``, stacked along a new first dimension.

@@ -36,8 +36,11 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
     Args:
         sparse, ragged: Keras's arguments; only None, as tensors of gradops are dense.
 
+    Returns:
+        A tensor of ``x``'s shape, of ``dtype`` if given.
+
     Raises:
-        ArgumentTypeError: what is not numeric, or a ragged list.
+        ArgumentTypeError: a value that is not numeric, or a ragged list.
         ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Numbers written out that an integer
             ``dtype`` does not hold; those of NumPy arrays and of tensors are cast.
 
@@ -54,7 +57,10 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
 @op(check=_held)
 def array(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """As :func:`convert_to_tensor`.
+    """A tensor of ``x``, as :func:`convert_to_tensor` makes it.
+
+    Returns:
+        A tensor of ``x``'s shape, of ``dtype`` if given.
 
     Gradient:
         1, cast to ``x``'s dtype.
@@ -65,6 +71,9 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
 @op(elementwise=True, linear=("x",))
 def cast(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in another dtype. Complex to real keeps the real part.
+
+    Returns:
+        A tensor of ``x``'s shape and of ``dtype``.
 
     Raises:
         ArgumentError: an unknown dtype.
@@ -88,6 +97,9 @@ def convert_to_numpy(x: Tensor):
 @op(linear=("x",), elementwise=True, moves=True)
 def copy(x: Tensor) -> Tensor:
     """A copy of ``x`` that shares no memory with it.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
 
     Gradient:
         1.

@@ -34,13 +34,21 @@ See Also:
 
 @op
 def zeros(shape: Shape, dtype: DType | None = None) -> Tensor:
-    """A tensor of zeros, of ``floatx`` unless ``dtype`` is given."""
+    """A tensor of zeros, of ``floatx`` unless ``dtype`` is given.
+
+    Returns:
+        A tensor of ``shape``. It has no gradient.
+    """
     ...
 
 
 @op
 def ones(shape: Shape, dtype: DType | None = None) -> Tensor:
-    """A tensor of ones, of ``floatx`` unless ``dtype`` is given."""
+    """A tensor of ones, of ``floatx`` unless ``dtype`` is given.
+
+    Returns:
+        A tensor of ``shape``. It has no gradient.
+    """
     ...
 
 
@@ -53,6 +61,9 @@ def _fits(op, x, fill_value, dtype):
 def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor:
     """A tensor of ``fill_value``, in its dtype unless ``dtype`` is given.
 
+    Returns:
+        A tensor of ``shape``.
+
     Gradient:
         The sum of the upstream gradient, to ``fill_value``.
     """
@@ -61,19 +72,30 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
 
 @op(differentiable=False)
 def zeros_like(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """Zeros of ``x``'s shape, backend and, unless given, dtype."""
+    """Zeros of ``x``'s shape, backend and, unless given, dtype.
+
+    Returns:
+        A tensor of ``x``'s shape. It has no gradient.
+    """
     ...
 
 
 @op(differentiable=False)
 def ones_like(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """Ones of ``x``'s shape, backend and, unless given, dtype."""
+    """Ones of ``x``'s shape, backend and, unless given, dtype.
+
+    Returns:
+        A tensor of ``x``'s shape. It has no gradient.
+    """
     ...
 
 
 @op
 def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Tensor:
     """``fill_value`` in ``x``'s shape, on its backend and, unless given, in its dtype.
+
+    Returns:
+        A tensor of ``x``'s shape.
 
     Gradient:
         The sum of the upstream gradient, to ``fill_value``; none to ``x``.
@@ -88,13 +110,20 @@ def empty(shape: Shape, dtype: DType | None = None) -> Tensor:
     """A tensor to be filled, of ``floatx`` unless ``dtype`` is given.
 
     It holds zeros: JAX and TensorFlow have no memory without values, and one meaning serves all.
+
+    Returns:
+        A tensor of ``shape``. It has no gradient.
     """
     return zeros(shape, dtype)
 
 
 @op(differentiable=False)
 def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; zeros, as of :func:`empty`."""
+    """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; zeros, as of :func:`empty`.
+
+    Returns:
+        A tensor of ``x``'s shape. It has no gradient.
+    """
     return zeros_like(x, dtype)
 
 
@@ -166,6 +195,9 @@ def linspace(
     Args:
         start, stop: numbers or tensors, broadcast.
         axis: where the new dimension is put.
+        num: the number of them.
+        endpoint: make ``stop`` the last one.
+        retstep: also give the step.
 
     Returns:
         A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given: to
@@ -204,19 +236,43 @@ See Also:
 
 @op
 def eye(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | None = None) -> Tensor:
-    """An ``N`` by ``M`` (or ``N``) matrix with ones on its ``k``-th diagonal, zeros elsewhere."""
+    """An ``N`` by ``M`` (or ``N``) matrix with ones on its ``k``-th diagonal, zeros elsewhere.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; ``N`` if None.
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A matrix of ``floatx`` unless ``dtype`` is given. It has no gradient.
+    """
     ...
 
 
 @op
 def identity(n: Integer, dtype: DType | None = None) -> Tensor:
-    """The ``n`` by ``n`` matrix with ones on its diagonal, zeros elsewhere."""
+    """The ``n`` by ``n`` matrix with ones on its diagonal, zeros elsewhere.
+
+    Args:
+        n: the number of rows and columns.
+
+    Returns:
+        A matrix of ``floatx`` unless ``dtype`` is given. It has no gradient.
+    """
     return eye(n, None, 0, dtype)
 
 
 @op
 def tri(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | None = None) -> Tensor:
     """An ``N`` by ``M`` (or ``N``) matrix with ones on and below its ``k``-th diagonal, zeros above.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; ``N`` if None.
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A matrix of ``floatx`` unless ``dtype`` is given. It has no gradient.
 
     Raises:
         ArgumentError: a negative size.
@@ -278,6 +334,9 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
     Args:
         N: the number of columns; as many as rows without.
         increasing: powers from 0 up, instead of down to 0.
+
+    Returns:
+        A matrix of ``x``'s dtype, a row for each element.
 
     Raises:
         ShapeError: not a vector.

@@ -140,9 +140,10 @@ def ctc_decode(
         sequence_lengths: ``(batch,)``: how many steps count.
         strategy: ``"greedy"``: the best class of each step; ``"beam_search"``: the labels of the largest
             probability over all the ways to time them, keeping ``beam_width`` beginnings after each step.
-        top_paths: how many answers of a beam search are given.
+        top_paths: the number of answers of a beam search.
         merge_repeated: greedy only: count a class that goes on over several steps once.
         mask_index: the class that stands for no label.
+        beam_width: the number of beginnings that a beam search keeps after each step.
 
     Returns:
         The labels, positions among the classes, as int64 ``(1 or top_paths, batch, steps)`` with -1 after the

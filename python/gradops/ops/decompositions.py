@@ -187,7 +187,7 @@ See Also:
 
 @op(check=check_square)
 def det(x: Tensor) -> Tensor:
-    """Determinant.
+    """Determinant of square matrices.
 
     Returns:
         A tensor of ``x``'s shape without the last two dimensions.

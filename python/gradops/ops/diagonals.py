@@ -29,6 +29,12 @@ def _check_matrices(op, x, *rest) -> None:
 def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The ``offset``-th diagonal over two dimensions, in a new last dimension.
 
+    Args:
+        offset: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A tensor of ``x``'s dtype, without the two dimensions and with a new last one.
+
     Raises:
         ShapeError: fewer than 2 dimensions.
         AxisError: an axis out of range, or the same twice.
@@ -61,6 +67,12 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
 def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
     """A square matrix with the elements of ``x``, flattened, on its ``k``-th diagonal and zeros elsewhere.
 
+    Args:
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A square matrix of ``x``'s dtype.
+
     Gradient:
         The upstream gradient on the diagonal.
     """
@@ -77,6 +89,12 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
 def diag(x: Tensor, k: Integer = 0) -> Tensor:
     """The matrix with a vector on its ``k``-th diagonal, or the ``k``-th diagonal of a matrix.
 
+    Args:
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A matrix for a vector, a vector for a matrix, of ``x``'s dtype.
+
     Raises:
         ShapeError: neither a vector nor a matrix.
 
@@ -89,6 +107,9 @@ def diag(x: Tensor, k: Integer = 0) -> Tensor:
 @op(linear=("x",))
 def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> Tensor:
     """The sum of the ``offset``-th diagonal over two dimensions.
+
+    Args:
+        offset: the diagonal: 0 is the main one, positive ones lie above it.
 
     Returns:
         A tensor without the two dimensions; integers and bools add up in 64 bits.
@@ -108,6 +129,12 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
 def tril(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros above their ``k``-th diagonal.
 
+    Args:
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
     Raises:
         ShapeError: fewer than 2 dimensions.
 
@@ -120,6 +147,12 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
 @op(check=_check_matrices, linear=("x",))
 def triu(x: Tensor, k: Integer = 0) -> Tensor:
     """Matrices with zeros below their ``k``-th diagonal.
+
+    Args:
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
 
     Raises:
         ShapeError: fewer than 2 dimensions.

@@ -8,7 +8,7 @@ from ._dispatch import alias, op
 
 """Arithmetic.
 
-Elementwise: the operands broadcast, dtypes promote by the rule of ``gradops.dtypes``, and the gradient of a broadcast
+Elementwise: the operands broadcast, dtypes promote, and the gradient of a broadcast
 operand is summed over the dimensions along which it was repeated.
 
 See Also:
@@ -19,7 +19,7 @@ See Also:
 
 @op(elementwise=True, linear=("x1", "x2"))
 def add(x1: Operand, x2: Operand) -> Tensor:
-    """Sum, elementwise.
+    """``x1 + x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -35,7 +35,7 @@ def add(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True, linear=("x1", "x2"))
 def subtract(x1: Operand, x2: Operand) -> Tensor:
-    """Difference, elementwise.
+    """``x1 - x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -52,7 +52,7 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True, multilinear=("x1", "x2"))
 def multiply(x1: Operand, x2: Operand) -> Tensor:
-    """Product, elementwise.
+    """``x1 * x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -68,10 +68,10 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True, linear=("x1",))
 def divide(x1: Operand, x2: Operand) -> Tensor:
-    """True quotient; integers give ``floatx``, elementwise.
+    """``x1 / x2``, elementwise.
 
     Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -87,7 +87,7 @@ true_divide = alias("true_divide", divide)
 
 @op(check=check_real, elementwise=True)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
-    """The largest whole number not above ``x1 / x2``, elementwise.
+    """``floor(x1 / x2)``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -95,6 +95,7 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     Raises:
         ShapeError: shapes that do not broadcast.
         ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
+        ArgumentTypeError: complex operands.
 
     Gradient:
         0, as in PyTorch.
@@ -104,7 +105,7 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def mod(x1: Operand, x2: Operand) -> Tensor:
-    """Remainder with the sign of ``x2``, elementwise.
+    """``x1 - floor(x1 / x2) * x2``, the remainder with the sign of ``x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -112,6 +113,7 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
     Raises:
         ShapeError: shapes that do not broadcast.
         ArgumentError: a whole number divided by 0 (in JAX's traces the library's number).
+        ArgumentTypeError: complex operands.
 
     Gradient:
         1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
@@ -121,10 +123,10 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True, linear=("x",))
 def negative(x: Tensor) -> Tensor:
-    """The negative of each element.
+    """``-x`` of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A tensor of ``x``'s shape and dtype.
 
     Gradient:
         -1.
@@ -143,7 +145,7 @@ See Also:
 
 @op(elementwise=True)
 def power(x1: Operand, x2: Operand) -> Tensor:
-    """``x1`` to the power of ``x2``, elementwise.
+    """``x1**x2``, elementwise.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -161,7 +163,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True)
 def square(x: Tensor) -> Tensor:
-    """The square of each element.
+    """``x**2`` of each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype; of bools int64.
@@ -210,7 +212,7 @@ See Also:
 
 @op(elementwise=True)
 def exp(x: Tensor) -> Tensor:
-    """Exponential of each element.
+    """``e**x`` of each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
@@ -232,7 +234,7 @@ def exp(x: Tensor) -> Tensor:
 
 @op(elementwise=True)
 def exp2(x: Tensor) -> Tensor:
-    """Two to the power of of each element.
+    """``2**x`` of each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
@@ -404,6 +406,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
         ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
@@ -509,10 +512,13 @@ See Also:
 
 @op(check=check_real, elementwise=True)
 def erf(x: Tensor) -> Tensor:
-    """Error function of each element.
+    """Error function of each element: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``2 / sqrt(pi) * exp(-x**2)``.
@@ -534,7 +540,7 @@ def abs(x: Tensor) -> Tensor:
     """Absolute value (for complex numbers the modulus) of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A tensor of ``x``'s shape and dtype; real for a complex ``x``.
 
     Gradient:
         ``sign(x)``, so 0 at 0.
@@ -577,10 +583,10 @@ def conj(x: Tensor) -> Tensor:
     """Complex conjugate of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A tensor of ``x``'s shape and dtype.
 
     Gradient:
-        the conjugate of the upstream gradient.
+        The conjugate of the upstream gradient.
     """
     ...
 
@@ -593,10 +599,10 @@ def real(x: Tensor) -> Tensor:
     """Real part of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A real tensor of ``x``'s shape.
 
     Gradient:
-        the upstream gradient, as the real part.
+        The upstream gradient, as the real part.
     """
     ...
 
@@ -606,7 +612,7 @@ def imag(x: Tensor) -> Tensor:
     """Imaginary part of each element.
 
     Returns:
-        A tensor of ``x``'s shape.
+        A real tensor of ``x``'s shape; 0 for a real ``x``.
 
     Gradient:
         ``1j`` times the upstream gradient.
@@ -639,10 +645,13 @@ See Also:
 
 @op(check=check_real, elementwise=True)
 def floor(x: Tensor) -> Tensor:
-    """The largest whole number not above of each element.
+    """The largest whole number not above each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         0, as in PyTorch.
@@ -652,10 +661,13 @@ def floor(x: Tensor) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def ceil(x: Tensor) -> Tensor:
-    """The smallest whole number not below of each element.
+    """The smallest whole number not below each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         0, as in PyTorch.
@@ -665,10 +677,13 @@ def ceil(x: Tensor) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def trunc(x: Tensor) -> Tensor:
-    """The whole part of each element.
+    """The whole part of each element: rounded towards 0.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         0, as in PyTorch.
@@ -679,6 +694,9 @@ def trunc(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def round(x: Tensor, decimals: Integer = 0) -> Tensor:
     """Each element rounded to ``decimals`` places, halves to even.
+
+    Args:
+        decimals: the number of decimal places.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
@@ -700,32 +718,34 @@ See Also:
 
 @op(check=check_real, elementwise=True)
 def maximum(x1: Operand, x2: Operand) -> Tensor:
-    """The larger, elementwise.
+    """The larger of two elements, elementwise. NaN wins.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
-        the upstream gradient goes to the larger operand, half to each at a tie, summed over broadcast dimensions.
+        The upstream gradient to the larger operand, half to each at a tie, summed over broadcast dimensions.
     """
     ...
 
 
 @op(check=check_real, elementwise=True)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
-    """The smaller, elementwise.
+    """The smaller of two elements, elementwise. NaN wins.
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
-        the upstream gradient goes to the smaller operand, half to each at a tie, summed over broadcast dimensions.
+        The upstream gradient to the smaller operand, half to each at a tie, summed over broadcast dimensions.
     """
     ...
 
@@ -775,6 +795,7 @@ def less(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
     """
     ...
 
@@ -788,6 +809,7 @@ def less_equal(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
     """
     ...
 
@@ -801,6 +823,7 @@ def greater(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
     """
     ...
 
@@ -814,6 +837,7 @@ def greater_equal(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
     """
     ...
 
@@ -829,7 +853,7 @@ See Also:
 
 @op(differentiable=False, elementwise=True)
 def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical and of truth values (not 0), elementwise.
+    """Logical and of truth values, elementwise.
 
     Returns:
         A bool tensor of the broadcast shape. It has no gradient.
@@ -842,7 +866,7 @@ def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical or of truth values (not 0), elementwise.
+    """Logical or of truth values, elementwise.
 
     Returns:
         A bool tensor of the broadcast shape. It has no gradient.
@@ -855,7 +879,7 @@ def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical xor of truth values (not 0), elementwise.
+    """Logical exclusive or of truth values, elementwise.
 
     Returns:
         A bool tensor of the broadcast shape. It has no gradient.
@@ -868,7 +892,7 @@ def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def logical_not(x: Tensor) -> Tensor:
-    """Whether each element is 0 or False.
+    """True for each element that is 0 or False.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -887,7 +911,7 @@ See Also:
 
 @op(differentiable=False, elementwise=True)
 def isnan(x: Tensor) -> Tensor:
-    """Whether it is NaN, for each element.
+    """True for NaN, for each element.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -897,7 +921,7 @@ def isnan(x: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def isfinite(x: Tensor) -> Tensor:
-    """Whether it is neither infinite nor NaN, for each element.
+    """True for numbers that are neither infinite nor NaN, for each element.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.
@@ -907,7 +931,7 @@ def isfinite(x: Tensor) -> Tensor:
 
 @op(differentiable=False, elementwise=True)
 def isinf(x: Tensor) -> Tensor:
-    """Whether it is infinite, for each element.
+    """True for infinities, for each element.
 
     Returns:
         A bool tensor of ``x``'s shape. It has no gradient.

@@ -54,6 +54,7 @@ def one_hot(
         axis: where the new dimension of ``num_classes`` goes in the result.
         dtype: ``floatx`` if None.
         sparse: must be False.
+        num_classes: the number of classes.
 
     Returns:
         A tensor of one dimension more than ``x``. It has no gradient.

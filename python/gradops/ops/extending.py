@@ -36,6 +36,9 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
         repeats: one number for each dimension, the last dimensions first served; more numbers than
             dimensions add dimensions in front.
 
+    Returns:
+        A tensor of ``x``'s dtype, each size times its number of repeats.
+
     Raises:
         ArgumentError: a negative number.
 
@@ -67,7 +70,10 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     """``x`` with each element along an axis repeated in place; of the flattened tensor without one.
 
     Args:
-        repeats: how often, for all or for each element along the axis.
+        repeats: numbers of copies, one for all or one for each element along the axis.
+
+    Returns:
+        A tensor of ``x``'s dtype, longer along ``axis``; a vector without one.
 
     Raises:
         AxisError: an axis out of range.
@@ -90,7 +96,7 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
 
 @tracing.constant
 def _counts(repeats, size: int) -> int | np.ndarray:
-    """How often all elements come, or the position of each copy."""
+    """The number of copies of all elements, or the position of each copy."""
     counts = np.asarray(_checks.known(repeats))
     if counts.dtype.kind == "f" and (counts == np.floor(counts)).all():
         counts = counts.astype(np.int64)
@@ -121,10 +127,10 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
     """``x`` with elements added before and after it along each dimension.
 
     Args:
-        pad_width: how many: one number for all sides, a pair (before, after) for all dimensions, or a pair
+        pad_width: numbers of elements: one for all sides, a pair (before, after) for all dimensions, or a pair
             for each.
-        mode: what is added: ``"constant"`` values; the ``"edge"`` value; what lies inside, mirrored without
-            the edge (``"reflect"``) or with it (``"symmetric"``); what lies at the other end (``"wrap"``); the
+        mode: the elements added: ``"constant"`` values; the ``"edge"`` value; those inside, mirrored without
+            the edge (``"reflect"``) or with it (``"symmetric"``); those at the other end (``"wrap"``); the
             ``"maximum"``, ``"minimum"`` or ``"mean"`` along the dimension.
         constant_values: the constant, 0 by default; a 0-d tensor is differentiated too.
 

@@ -38,6 +38,9 @@ See Also:
 def get_item(x: Tensor, key) -> Tensor:
     """``x[key]`` with NumPy's meaning: ints, slices, ``None``, ``...``, bool masks and integer tensors.
 
+    Returns:
+        A tensor of ``x``'s dtype; ints drop their dimensions.
+
     Raises:
         AxisError: a position out of range, or more positions than dimensions.
 
@@ -250,6 +253,9 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
         condlist: bool tensors.
         choicelist: as many tensors or numbers, broadcast with them.
         default: a tensor or number, broadcast with them.
+
+    Returns:
+        A tensor of the broadcast shape, in the promoted dtype of the choices and ``default``.
 
     Raises:
         ArgumentError: none, or lists of different lengths.

@@ -22,7 +22,10 @@ See Also:
 
 @op(linear=("xs",))
 def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
-    """Tensors joined along an existing dimension, in their promoted dtype.
+    """Tensors joined along an existing dimension.
+
+    Returns:
+        A tensor in the promoted dtype, its size along ``axis`` the sum of theirs.
 
     Raises:
         ShapeError: shapes that differ elsewhere than along ``axis``.
@@ -48,7 +51,10 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
 
 @op(linear=("x",))
 def stack(x: Tensors, axis: Axis = 0) -> Tensor:
-    """Tensors of one shape joined along a new dimension, in their promoted dtype.
+    """Tensors of one shape joined along a new dimension.
+
+    Returns:
+        A tensor in the promoted dtype, with one dimension more.
 
     Raises:
         ShapeError: shapes that differ.
@@ -74,6 +80,9 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 @op
 def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
     """``x2`` after ``x1`` along an axis; both flattened without one.
+
+    Returns:
+        A tensor in the promoted dtype; a vector without an axis.
 
     Raises:
         AxisError: an axis out of range.
@@ -101,6 +110,9 @@ def _list(xs) -> list:
 def hstack(xs: Tensors) -> Tensor:
     """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
 
+    Returns:
+        A tensor in the promoted dtype.
+
     Raises:
         ShapeError: shapes that differ elsewhere.
 
@@ -115,6 +127,9 @@ def hstack(xs: Tensors) -> Tensor:
 def vstack(xs: Tensors) -> Tensor:
     """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
 
+    Returns:
+        A tensor in the promoted dtype.
+
     Raises:
         ShapeError: shapes that differ elsewhere.
 
@@ -127,6 +142,9 @@ def vstack(xs: Tensors) -> Tensor:
 @op
 def dstack(xs: Tensors) -> Tensor:
     """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
+
+    Returns:
+        A tensor in the promoted dtype.
 
     Raises:
         ShapeError: shapes that differ elsewhere.
@@ -150,6 +168,9 @@ See Also:
 @op(moves=True)
 def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
     """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
+
+    Args:
+        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
 
     Returns:
         A list of tensors.
@@ -197,6 +218,9 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
 def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
     """As :func:`split`, but sections need not divide the dimension: the first ones are one longer then.
 
+    Args:
+        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
+
     Returns:
         A list of tensors.
 
@@ -230,6 +254,12 @@ def _split_along(op: str, x, indices_or_sections, axis: int, rank: int) -> list:
 def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into columns: along the second dimension, a vector along its only one. See :func:`split`.
 
+    Args:
+        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
+
+    Returns:
+        A list of tensors.
+
     Raises:
         ShapeError: a 0-d tensor.
         ArgumentError: sections that do not divide the dimension.
@@ -244,6 +274,12 @@ def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
 def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into rows: along the first of at least two dimensions. See :func:`split`.
 
+    Args:
+        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
+
+    Returns:
+        A list of tensors.
+
     Raises:
         ShapeError: fewer than 2 dimensions.
         ArgumentError: sections that do not divide the dimension.
@@ -257,6 +293,12 @@ def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
 @op(moves=True)
 def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut along the third of at least three dimensions. See :func:`split`.
+
+    Args:
+        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
+
+    Returns:
+        A list of tensors.
 
     Raises:
         ShapeError: fewer than 3 dimensions.

@@ -22,6 +22,7 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
 
     Raises:
         ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
 
     Gradient:
         ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over

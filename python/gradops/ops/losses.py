@@ -71,12 +71,14 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
         target: the true probabilities (often 0 or 1).
         output: the predicted probabilities ``p``; with ``from_logits`` numbers whose sigmoid they are,
             for which the formula neither overflows nor rounds to 0.
+        from_logits: take ``output`` as logits, not as probabilities.
 
     Returns:
         A tensor of the shape of both.
 
     Raises:
         ShapeError: shapes that differ.
+        ArgumentTypeError: a complex ``target`` or ``output``.
 
     Gradient:
         ``(p - target) / (p * (1 - p))``, 0 outside of ``epsilon`` and ``1 - epsilon``; with ``from_logits``
@@ -100,6 +102,7 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
         target: the true probabilities of the classes (often one-hot).
         output: the predicted probabilities, divided by their sum to give ``p``; with ``from_logits``
             numbers whose softmax ``p`` is.
+        from_logits: take ``output`` as logits, not as probabilities.
 
     Returns:
         A tensor without ``axis``.
@@ -107,6 +110,7 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
     Raises:
         ShapeError: shapes that differ.
         AxisError: an axis out of range.
+        ArgumentTypeError: a complex ``target`` or ``output``.
 
     Gradient:
         With ``from_logits`` and a target of sum 1, ``p - target``.
@@ -140,6 +144,7 @@ def sparse_categorical_crossentropy(
             that is negative or too large has loss 0.
         output: the predicted probabilities, divided by their sum to give ``p``; with ``from_logits``
             numbers whose softmax ``p`` is.
+        from_logits: take ``output`` as logits, not as probabilities.
 
     Returns:
         A tensor without ``axis``.
@@ -148,6 +153,7 @@ def sparse_categorical_crossentropy(
         ShapeError: a ``target`` that does not fit.
         ArgumentTypeError: labels that are not whole numbers.
         AxisError: an axis out of range.
+        ArgumentTypeError: a complex ``target`` or ``output``.
 
     Gradient:
         With ``from_logits``, ``p - one_hot(target)``.

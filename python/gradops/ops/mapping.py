@@ -41,7 +41,7 @@ def map(f: Function, xs: Structure) -> Structure:
         xs: tensors whose rows, along the first dimension, are gone through.
 
     Returns:
-        What ``f`` gives, with a new first dimension.
+        The results of ``f``, stacked along a new first dimension.
 
     Raises:
         ShapeError: ``xs`` of different sizes, or without a first dimension.
@@ -79,7 +79,7 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
         elements: tensors whose rows, along the first dimension, are gone through.
 
     Returns:
-        What ``function`` gives, with a new first dimension.
+        The results of ``function``, stacked along a new first dimension.
 
     Raises:
         ShapeError: ``elements`` of different sizes, or without a first dimension.

@@ -166,6 +166,7 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
@@ -183,6 +184,7 @@ def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
@@ -211,6 +213,7 @@ def nanargmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Te
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
     """
     return _position(argmax, x, axis, keepdims, -math.inf)
 
@@ -226,5 +229,6 @@ def nanargmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Te
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
     """
     return _position(argmin, x, axis, keepdims, math.inf)

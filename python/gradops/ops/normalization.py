@@ -78,13 +78,18 @@ def batch_normalization(
 
     Args:
         mean, variance, offset, scale: vectors with a number for each position along ``axis``.
+        epsilon: added to the variance.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers give ``floatx``.
 
     Raises:
         AxisError: an axis out of range.
         ShapeError: a vector of another length.
 
     Gradient:
-        That of the formula, for every tensor.
+        ``g * scale / sqrt(variance + epsilon)`` to ``x``; to the vectors that of the formula, summed over the other
+        dimensions.
     """
     axes = (check_axis("batch_normalization", axis, check_rank("batch_normalization", x, 1)),)
     x, narrow = wide(x)
@@ -108,7 +113,7 @@ def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, a
 
 
 def _is_trailing(x, axes, parameter) -> bool:
-    """Whether the axes are the last ones, and a parameter None or of their sizes and of ``x``'s dtype."""
+    """True where the axes are the last ones, and a parameter None or of their sizes and of ``x``'s dtype."""
     first = len(x.shape) - len(axes)
     if not axes or sorted(axes) != list(range(first, len(x.shape))):
         return False
@@ -150,12 +155,17 @@ def layer_normalization(
         epsilon: added to the variance; ``gradops.config.epsilon()`` if None.
         kwargs: nothing more; Keras' ``rms_scaling`` is :func:`rms_normalization`.
 
+    Returns:
+        A tensor of ``x``'s shape, in the tensors' promoted dtype; integers give ``floatx``.
+
     Raises:
         AxisError: an axis out of range.
         ShapeError: a ``gamma`` or ``beta`` that does not fit.
 
     Gradient:
-        That of the formula, for every tensor.
+        ``(h - mean(h) - z * mean(h * z)) / s`` to ``x``, with ``h = g * gamma``, ``z`` the result before ``gamma`` and
+        ``beta``, and ``s`` the deviation; ``g * z`` and ``g`` to ``gamma`` and ``beta``, summed over the other
+        dimensions.
     """
     if kwargs.pop("rms_scaling", False):
         raise ArgumentError(
@@ -176,12 +186,16 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
         scale: a tensor of the sizes of ``x`` along the axes, or broadcasting against it, as a number does.
         epsilon: ``gradops.config.epsilon()`` if None.
 
+    Returns:
+        A tensor of ``x``'s shape, in the tensors' promoted dtype; integers give ``floatx``.
+
     Raises:
         AxisError: an axis out of range.
         ShapeError: a ``scale`` that does not fit.
 
     Gradient:
-        That of the formula, for every tensor.
+        ``(h - z * mean(h * z)) / r`` to ``x``, with ``h = g * scale``, ``z`` the result before ``scale``, and ``r`` the
+        root; ``g * z`` to ``scale``, summed over the other dimensions.
     """
     axes = check_axes("rms_normalization", axis, check_rank("rms_normalization", x, 1))
     x, narrow = wide(x)
@@ -198,6 +212,9 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
     Args:
         order: the exponent of the norm: 2 is Euclid's, 1 the sum of magnitudes.
         epsilon: ``gradops.config.epsilon()`` if None.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers give ``floatx``.
 
     Raises:
         AxisError: an axis out of range.

@@ -461,7 +461,7 @@ def _renamed(self, function, op, arguments: tuple, keywords: dict) -> list:
 
 
 def _is_default(function: Callable, name: str, value) -> bool:
-    """Whether an argument says what the function does without it."""
+    """True for an argument that asks for the function's default."""
     return isinstance(value, (str, bool, int, float)) and _defaults(function).get(name) == value
 
 

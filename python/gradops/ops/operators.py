@@ -1,4 +1,4 @@
-"""What an array of gradops' own offers of Python's operators and of NumPy's methods: each is an op.
+"""Python's operators and NumPy's methods on an array of gradops' own: each is an op.
 
 One table for all of them: variables, arrays of a function being compiled, batches. What is written on one is
 written on all, so that ``jit`` runs what the tape runs.

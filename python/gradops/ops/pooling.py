@@ -133,6 +133,7 @@ def max_pool(
     Raises:
         ShapeError: inputs smaller than the window.
         ArgumentError: an unknown ``padding`` or ``data_format``.
+        ArgumentTypeError: a complex ``inputs``.
 
     Gradient:
         The upstream gradient to the largest element of each window; at a tie to the first in row-major order,
@@ -177,7 +178,7 @@ def average_pool(
 
 @tracing.constant
 def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
-    """How many elements of each window are no padding."""
+    """The number of elements of each window that are no padding."""
     count = np.ones((), np.int64)
     for n, m, k, s, (before, _) in zip(sizes, places, window, strides, around):
         start = np.arange(m) * s - before
@@ -210,7 +211,7 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
 
     Args:
         inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
-        output_size: how many parts, one number or one for each dimension. Of ``m`` parts of ``n`` elements,
+        output_size: the number of parts, one number or one for each dimension. Of ``m`` parts of ``n`` elements,
             part ``i`` is from ``floor(i * n / m)`` up to ``ceil((i + 1) * n / m)``, so parts may overlap.
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
@@ -249,6 +250,7 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
     Raises:
         ShapeError: empty inputs.
         ArgumentError: an unknown ``data_format``.
+        ArgumentTypeError: a complex ``inputs``.
 
     Gradient:
         The upstream gradient to the largest element of each part; at a tie to the first in row-major order.

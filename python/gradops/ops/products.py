@@ -24,6 +24,9 @@ from .shaping import reshape, transpose
 def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     """Matrix product over the last two dimensions, broadcasting the others; vectors count as row or column.
 
+    Returns:
+        A tensor ``(..., rows of x1, columns of x2)`` in the operands' promoted dtype; a vector's dimension drops out.
+
     Raises:
         ShapeError: inner sizes that differ, or a 0-d operand.
 
@@ -51,6 +54,10 @@ def matmul(x1: Tensor, x2: Tensor) -> Tensor:
 def dot(x1: Tensor, x2: Tensor) -> Tensor:
     """Product over the last dimension of ``x1`` and the last but one of ``x2``, as ``numpy.dot``.
 
+    Returns:
+        A tensor of the shape of ``x1`` without its last dimension, then that of ``x2`` without its last but one, in the
+        operands' promoted dtype.
+
     Raises:
         ShapeError: inner sizes that differ.
 
@@ -63,7 +70,7 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def _paired(op, x1, x2, axes) -> None:
-    """What some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
+    """Refuses what some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
     if isinstance(axes, int) and axes < 0:
         raise ArgumentError(f"`{op.name}`: `axes` must not be negative; got {axes}.", argument="axes")
     first, second = shape(x1), shape(x2)
@@ -84,6 +91,12 @@ def _paired(op, x1, x2, axes) -> None:
 def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
     """Sum of products over several dimensions: the last ``axes`` of ``x1`` with the first of ``x2``, or two lists.
 
+    Args:
+        axes: the number of dimensions to sum over, or two lists of them.
+
+    Returns:
+        A tensor of the other dimensions, those of ``x1`` first, in the operands' promoted dtype.
+
     Raises:
         ShapeError: paired sizes that differ.
         ArgumentError: a negative number of ``axes``.
@@ -98,8 +111,11 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
 def outer(x1: Tensor, x2: Tensor) -> Tensor:
     """Matrix of all products of the elements of two tensors, flattened.
 
+    Returns:
+        A matrix with a row for each element of ``x1`` and a column for each of ``x2``, in the operands' promoted dtype.
+
     Gradient:
-        As of a product.
+        The upstream gradient times the other tensor, summed over its elements.
     """
     return multiply(reshape(x1, (-1, 1)), reshape(x2, (1, -1)))
 
@@ -115,6 +131,9 @@ def einsum(subscripts: str, *operands: Tensor, **kwargs) -> Tensor:
         subscripts: a letter for each dimension, operands parted by commas, then ``->`` and the result's.
         operands: as many tensors as the subscripts name.
         kwargs: ``optimize`` and the like are accepted and left to the backend.
+
+    Returns:
+        A tensor of the dimensions after ``->``, in the operands' promoted dtype.
 
     Raises:
         ArgumentError: subscripts that do not fit the operands.
@@ -204,7 +223,7 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
         A tensor whose sizes are the products of the operands' (the shorter shape is filled up with 1 in front).
 
     Gradient:
-        As of a product.
+        The upstream gradient times the other tensor, summed over its elements.
     """
     rank = max(len(x1.shape), len(x2.shape))
     first = (1,) * (rank - len(x1.shape)) + shape(x1)

@@ -1,5 +1,7 @@
 """Properties of tensors.
 
+Numbers, names and truth values of the language, not tensors: a function that is differentiated may decide by them.
+
 See Also:
     :func:`reshape`, :func:`cast`, :func:`convert_to_tensor`.
 """
@@ -19,13 +21,21 @@ from ._public import public
 
 @public
 def is_tensor(x) -> bool:
-    """Whether ``x`` is a tensor of a backend, a variable, or holds one as a Keras variable does."""
+    """True for a tensor of a backend, a variable, and an object that holds one, as a Keras variable does.
+
+    Returns:
+        A bool, which has no gradient.
+    """
     return backends.of(x) is not None or hasattr(x, "requires_grad") or backends.held(x) is not x
 
 
 @public
 def shape(x: Tensor) -> tuple:
-    """The sizes of ``x``'s dimensions as a tuple; one that a TensorFlow graph does not know is a 0-d tensor."""
+    """The sizes of ``x``'s dimensions; one that a TensorFlow graph does not know is a 0-d tensor.
+
+    Returns:
+        A tuple, which has no gradient.
+    """
     try:
         sizes = tuple(x.shape)
     except (AttributeError, TypeError):
@@ -41,31 +51,39 @@ def shape(x: Tensor) -> tuple:
 
 
 def unknown(size) -> bool:
-    """Whether a size of :func:`shape` has no value before a graph runs."""
+    """True for a size of :func:`shape` that has no value before a graph runs."""
     return not isinstance(size, (builtins.int, np.integer)) and backends.of(size) is not None
 
 
 def fits(first: tuple, second: tuple) -> bool:
-    """Whether two shapes may be equal: a size that is not known fits any."""
+    """True where two shapes may be equal: a size that is not known fits any."""
     return len(first) == len(second) and all(
         n is m or unknown(n) or unknown(m) or n == m for n, m in zip(first, second)
     )
 
 
 def is_empty(sizes: tuple) -> bool:
-    """Whether one of the sizes is known to be 0."""
+    """True where one of the sizes is known to be 0."""
     return any(not unknown(size) and size == 0 for size in sizes)
 
 
 @public
 def ndim(x: Tensor) -> int:
-    """The number of ``x``'s dimensions."""
+    """The number of ``x``'s dimensions.
+
+    Returns:
+        An int, which has no gradient.
+    """
     return len(shape(x))
 
 
 @public
 def size(x: Tensor) -> int:
-    """The number of ``x``'s elements."""
+    """The number of ``x``'s elements.
+
+    Returns:
+        An int (a 0-d tensor where a TensorFlow graph does not know it), which has no gradient.
+    """
     count = 1
     for length in shape(x):
         count *= length
@@ -74,7 +92,11 @@ def size(x: Tensor) -> int:
 
 @public
 def dtype(x: Tensor) -> str:
-    """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to."""
+    """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to.
+
+    Returns:
+        A string, which has no gradient.
+    """
     owner = backends.of(x)
     if owner is not None:
         return owner.dtype_name(x)
@@ -93,7 +115,7 @@ def dtype(x: Tensor) -> str:
 
 
 def holds_tensors(value) -> bool:
-    """Whether a list, or one in it, holds variables or tensors of a library: NumPy's arrays are numbers there."""
+    """True where a list, or one in it, holds variables or tensors of a library: NumPy's arrays are numbers there."""
     if not isinstance(value, (list, tuple)):
         return False
     for item in value:

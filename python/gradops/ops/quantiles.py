@@ -83,7 +83,7 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
 
     Args:
         q: fractions between 0 and 1: a number, or a tensor of any shape.
-        method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``,
+        method: the value between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``,
             ``"nearest"``; or a definition of Hyndman and Fan (1996): ``"inverted_cdf"``,
             ``"averaged_inverted_cdf"``, ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``,
             ``"weibull"``, ``"median_unbiased"``, ``"normal_unbiased"``.
@@ -133,6 +133,7 @@ def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         To the element in the middle, or half to each of the two.
@@ -192,6 +193,7 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         To the element in the middle, or half to each of the two; 0 to NaN.

@@ -33,7 +33,7 @@ def random_gamma(like: Tensor, alpha: Tensor, shape: Shape, seed: Integer) -> Te
 
 @op(public=False, differentiable=False)
 def random_binomial(like: Tensor, counts: Tensor, probabilities: Tensor, shape: Shape, seed: Integer) -> Tensor:
-    """How many of ``counts`` trials succeed, of ``like``'s floating dtype; both parameters broadcast to ``shape``."""
+    """Numbers of the binomial distribution, in ``like``'s floating dtype; both parameters broadcast to ``shape``."""
     counts, probabilities = convert_to_numpy(counts).astype("int64"), convert_to_numpy(probabilities)
     return _as(like, np.random.default_rng(seed).binomial(counts, probabilities, shape))
 

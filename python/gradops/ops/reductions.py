@@ -239,12 +239,13 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         The upstream gradient, shared equally among tied elements.
 
     Examples:
-        Where several are the largest, they share the gradient:
+        Several largest elements share the gradient:
 
         >>> import numpy as np
         >>> import gradops
@@ -288,6 +289,7 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         The upstream gradient, shared equally among tied elements.
@@ -322,6 +324,7 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         1 to the largest and -1 to the smallest element, shared equally among tied ones.
@@ -339,6 +342,7 @@ def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
     """
     ...
 
@@ -353,6 +357,7 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
     Raises:
         AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
+        ArgumentTypeError: a complex ``x``.
     """
     ...
 
@@ -368,7 +373,7 @@ See Also:
 
 @op(differentiable=False, reduces=True)
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over axes are true (not 0).
+    """True where all elements over axes are true (not 0).
 
     Returns:
         A bool tensor without the reduced dimensions. It has no gradient.
@@ -381,7 +386,7 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @op(differentiable=False, reduces=True)
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether any element over axes is true (not 0).
+    """True where any element over axes is true (not 0).
 
     Returns:
         A bool tensor without the reduced dimensions. It has no gradient.
@@ -394,7 +399,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @op(differentiable=False, reduces=True)
 def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
-    """How many elements over axes are not 0.
+    """The number of elements over axes that are not 0.
 
     Returns:
         An int64 tensor without the reduced dimensions. It has no gradient.
@@ -465,6 +470,9 @@ def wide(x):
 @op(linear=("a",))
 def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
     """Differences of neighbours along an axis, ``n`` times over.
+
+    Args:
+        n: the number of times.
 
     Returns:
         A tensor ``n`` shorter along the axis (at least empty); of bools whether neighbours differ.

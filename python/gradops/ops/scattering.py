@@ -84,6 +84,9 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
         values: of shape ``(..., *shape[k:])``, or one number for all. Those at one position add up.
         shape: the result's.
 
+    Returns:
+        A tensor of ``shape`` and of ``values``' dtype.
+
     Raises:
         AxisError: a position out of range.
         ShapeError: values that do not fit the positions and the shape.
@@ -214,6 +217,9 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
             time inside a trace.
         shape: sizes; -1 is all that follow the start (which must be known then).
 
+    Returns:
+        A tensor of ``shape`` and of ``inputs``' dtype.
+
     Raises:
         AxisError: a block that reaches beyond the tensor.
         ArgumentError: not as many starts or sizes as dimensions.
@@ -330,7 +336,7 @@ def segment_sum(
     Args:
         data: rows along the first dimension.
         segment_ids: each row's segment, a vector of whole numbers in any order; rows of no segment are left out.
-        num_segments: how many there are; one more than the largest id without.
+        num_segments: the number of segments; one more than the largest id without.
         sorted: that the ids ascend; the result is the same without it.
 
     Returns:

@@ -38,7 +38,7 @@ WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
 
 
 def _count(size: int, length: int, stride: int) -> int:
-    """How many sequences fit."""
+    """The number of sequences that fit."""
     return (size - length) // stride + 1 if size >= length else 0
 
 
@@ -51,6 +51,10 @@ def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
 @op(check=_check_sequences, linear=("x",))
 def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Integer) -> Tensor:
     """Sequences of one length along the last dimension, each ``sequence_stride`` after the one before.
+
+    Args:
+        sequence_length: the length of each sequence.
+        sequence_stride: the distance from one sequence to the next.
 
     Returns:
         A tensor (..., count, sequence_length); as many as fit, none where ``x`` is too short.
@@ -172,7 +176,7 @@ def stft(
 
     Args:
         sequence_length: the length of the window.
-        sequence_stride: how far each sequence is after the one before.
+        sequence_stride: the distance from one sequence to the next.
         fft_length: the length of the transforms, at least ``sequence_length``; the window is in their middle.
         window: ``"hann"``, ``"hamming"``, ``"blackman"``, ``"bartlett"``, ``"boxcar"`` (periodic), a tensor of
             ``sequence_length`` weights, or None for no window.

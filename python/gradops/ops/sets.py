@@ -37,11 +37,11 @@ RETURNS_POSITIONS = ("unique",)
 
 @op(differentiable=False)
 def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element of ``x1`` is among those of ``x2``.
+    """True for each element of ``x1`` that is among those of ``x2``.
 
     Args:
         assume_unique: accepted, as it changes no result.
-        invert: whether it is not among them.
+        invert: True for those that are not.
 
     Returns:
         A bool tensor of the shape of ``x1``; NaN is not in anything. It has no gradient.
@@ -82,11 +82,11 @@ def unique(
         axis: compare slices along it; None for the elements of the flattened tensor.
         size: the number of results: fewer are filled up, more are cut off. Inside a trace (``jax.jit``,
             ``tf.function``) it is needed, and there is no ``axis``.
-        fill_value: what fills up; the first result if None.
+        fill_value: the value that fills up; the first result if None.
 
     Returns:
-        A tensor, or a tuple of it and what was asked for, in the order of the arguments, in int64. All NaN
-        are one.
+        A tensor, or a tuple of it and the positions and counts asked for, in the order of the arguments, in int64.
+        All NaN are one.
 
     Raises:
         AxisError: an axis out of range.

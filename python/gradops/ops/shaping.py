@@ -24,6 +24,9 @@ See Also:
 def reshape(x: Tensor, newshape: Shape) -> Tensor:
     """``x``'s elements in row-major order, in another shape; one size may be -1.
 
+    Returns:
+        A tensor of the new shape and of ``x``'s dtype.
+
     Raises:
         ShapeError: a shape with another number of elements.
 
@@ -36,6 +39,9 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
 @op(moves=True)
 def ravel(x: Tensor) -> Tensor:
     """``x``'s elements in row-major order, as a vector.
+
+    Returns:
+        A vector of ``x``'s dtype.
 
     Gradient:
         The upstream gradient in ``x``'s shape.
@@ -65,6 +71,9 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
 def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     """``x`` with dimensions of size 1 inserted at ``axis``.
 
+    Returns:
+        A tensor of ``x``'s dtype with more dimensions.
+
     Raises:
         AxisError: an axis out of range.
 
@@ -77,6 +86,9 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
 @op(moves=True)
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` without its dimensions of size 1, or without those in ``axis``.
+
+    Returns:
+        A tensor of ``x``'s dtype with fewer dimensions.
 
     Raises:
         AxisError: an axis out of range.
@@ -92,6 +104,9 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
 def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
     """``x`` repeated along its missing and size-1 dimensions to ``shape``.
 
+    Returns:
+        A tensor of ``shape`` and of ``x``'s dtype.
+
     Raises:
         ShapeError: a shape that ``x`` does not broadcast to.
 
@@ -103,6 +118,8 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
 
 """Order of dimensions.
 
+The same elements with their dimensions exchanged. The gradient goes back the same way.
+
 See Also:
     :func:`reshape`, :func:`flip`, :func:`einsum`.
 """
@@ -111,6 +128,12 @@ See Also:
 @op(moves=True)
 def transpose(x: Tensor, axes: Axes = None) -> Tensor:
     """``x`` with its dimensions in the order ``axes``; reversed without.
+
+    Args:
+        axes: the dimensions in their new order; reversed if None.
+
+    Returns:
+        A tensor of ``x``'s dtype, its sizes in the new order.
 
     Raises:
         AxisError: an axis out of range or named twice.
@@ -124,6 +147,9 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
 @op(moves=True)
 def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
     """``x`` with two dimensions exchanged.
+
+    Returns:
+        A tensor of ``x``'s dtype, its sizes in the new order.
 
     Raises:
         AxisError: an axis out of range.
@@ -141,6 +167,13 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
 @op(moves=True)
 def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     """``x`` with dimensions moved to other places, the rest in their order.
+
+    Args:
+        source: the dimensions to move.
+        destination: their places in the result.
+
+    Returns:
+        A tensor of ``x``'s dtype, its sizes in the new order.
 
     Raises:
         AxisError: an axis out of range or named twice.
@@ -177,6 +210,9 @@ See Also:
 def flip(x: Tensor, axis: Axes = None) -> Tensor:
     """``x`` with the order of elements reversed along ``axis``; along all without.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
     Raises:
         AxisError: an axis out of range.
 
@@ -190,6 +226,12 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
 def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
     """``x`` with elements moved ``shift`` places along ``axis``, around the end; flattened without.
 
+    Args:
+        shift: the number of places, one for all axes or one for each.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
     Raises:
         AxisError: an axis out of range.
 
@@ -202,6 +244,9 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
 @op(moves=True)
 def fliplr(x: Tensor) -> Tensor:
     """``x`` with its second dimension reversed: a matrix mirrored left to right.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype.
 
     Raises:
         ShapeError: fewer than 2 dimensions.
@@ -217,6 +262,9 @@ def fliplr(x: Tensor) -> Tensor:
 def flipud(x: Tensor) -> Tensor:
     """``x`` with its first dimension reversed: a matrix mirrored upside down.
 
+    Returns:
+        A tensor of ``x``'s shape and dtype.
+
     Raises:
         ShapeError: a 0-d tensor.
 
@@ -230,6 +278,13 @@ def flipud(x: Tensor) -> Tensor:
 @op(moves=True)
 def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
     """``array`` turned ``k`` times by 90 degrees, in the plane and direction from the first to the second axis.
+
+    Args:
+        k: the number of turns.
+        axes: the two dimensions of the plane.
+
+    Returns:
+        A tensor of ``array``'s dtype, the two sizes exchanged where ``k`` is odd.
 
     Raises:
         AxisError: an axis out of range, the same axis twice, or not two.

@@ -113,6 +113,7 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
 
     Args:
         sorted: they come in descending order either way; the argument is there for other libraries' sake.
+        k: the number of elements.
 
     Returns:
         A tuple of the elements, in ``x``'s dtype, and their 0-based positions, in int64. NaN counts as the
@@ -147,11 +148,12 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
 
 @op(differentiable=False)
 def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
-    """Whether the target is among the ``k`` largest predictions, for each row.
+    """True for each row whose target is among the ``k`` largest predictions.
 
     Args:
         targets: for each row the position of a class.
         predictions: a score for each class, of shape ``(..., classes)``.
+        k: the number of predictions.
 
     Returns:
         A bool tensor of the shape of ``targets``. Classes tied at the ``k``-th place are all in; a target
@@ -195,7 +197,7 @@ def _searchable(op, sorted_sequence, values, side):
 
 @op(differentiable=False, check=_searchable)
 def searchsorted(sorted_sequence: Tensor, values: Tensor, side: str = "left") -> Tensor:
-    """Where to insert ``values`` into an ascending vector to keep its order.
+    """The positions at which ``values`` keep an ascending vector in order.
 
     Args:
         sorted_sequence: the vector, without NaN.
@@ -226,6 +228,7 @@ def digitize(x: Tensor, bins: Tensor) -> Tensor:
     Raises:
         ShapeError: ``bins`` that are not a vector.
         ArgumentError: ``bins`` that do not ascend, as far as they are known.
+        ArgumentTypeError: a complex ``x`` or ``bins``.
     """
     check_rank("digitize", bins, (1,), "bins")
     edges = known(bins)

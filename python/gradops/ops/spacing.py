@@ -33,8 +33,9 @@ def logspace(
 
     Args:
         start, stop: exponents: numbers or tensors, broadcast.
-        endpoint: whether ``base**stop`` is the last one.
+        endpoint: make ``base**stop`` the last one.
         axis: where the new dimension is put.
+        num: the number of them.
 
     Returns:
         A tensor of the dtype of ``start``, ``stop`` and ``base``, ``floatx`` for whole numbers, unless ``dtype`` is
@@ -62,8 +63,9 @@ def geomspace(
 
     Args:
         start, stop: numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
-        endpoint: whether ``stop`` is the last one.
+        endpoint: make ``stop`` the last one.
         axis: where the new dimension is put.
+        num: the number of them.
 
     Returns:
         A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given.

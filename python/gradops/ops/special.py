@@ -71,7 +71,7 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 
 @op(elementwise=True, linear=("x",))
 def deg2rad(x: Tensor) -> Tensor:
-    """Degrees to radians.
+    """Degrees to radians: ``x * pi / 180``.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
@@ -84,7 +84,7 @@ def deg2rad(x: Tensor) -> Tensor:
 
 @op(elementwise=True, linear=("x",))
 def rad2deg(x: Tensor) -> Tensor:
-    """Radians to degrees.
+    """Radians to degrees: ``x * 180 / pi``.
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
@@ -123,6 +123,9 @@ def erfc(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
+    Raises:
+        ArgumentTypeError: a complex ``x``.
+
     Gradient:
         ``-2 / sqrt(pi) * exp(-x**2)``.
     """
@@ -131,10 +134,13 @@ def erfc(x: Tensor) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def erfinv(x: Tensor) -> Tensor:
-    """The inverse of ``erf`` at each element.
+    """The inverse of :func:`erf` at each element.
 
     Returns:
         A tensor of ``x``'s shape and dtype; infinite at -1 and 1, NaN beyond.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``sqrt(pi) / 2 * exp(erfinv(x)**2)``.
@@ -148,6 +154,9 @@ def i0(x: Tensor) -> Tensor:
 
     Returns:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Raises:
+        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``i1(x)``.

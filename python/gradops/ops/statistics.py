@@ -103,11 +103,11 @@ def _counts(op, x, weights, minlength, sparse):
 
 @op(check=_counts)
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, sparse: bool = False) -> Tensor:
-    """How often each whole number from 0 up comes, or the sum of its weights.
+    """Counts of the whole numbers from 0 up in ``x``, or sums of their weights.
 
     Args:
         x: a vector of whole numbers from 0 up; or a matrix, each row counted on its own.
-        weights: what each element counts, in the shape of ``x``; 1 if None.
+        weights: the count of each element, in the shape of ``x``; 1 if None.
         minlength: the least length of the result. Inside a trace (``jax.jit``, ``tf.function``) it is the
             length, and numbers that are not below it or negative are not counted; a program of ``jit`` on NumPy
             raises where there are any.
@@ -156,10 +156,10 @@ def countable(x: Tensor, length: Integer) -> Tensor:
 
 @op(differentiable=False, check=check_real)
 def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
-    """How many elements fall in each bin; the last bin includes its upper edge.
+    """Counts of the elements in each bin; the last bin includes its upper edge.
 
     Args:
-        bins: how many bins of equal width, or a vector of ascending edges.
+        bins: the number of bins of equal width, or a vector of ascending edges.
         range: the lowest and the highest edge; the smallest and the largest element if None.
 
     Returns:
@@ -169,6 +169,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
     Raises:
         ArgumentError: no bins, edges that do not ascend, a range that is not ascending and finite; elements
             that are not finite, where there is no range.
+        ArgumentTypeError: a complex ``x`` or ``bins``.
     """
     x = reshape(as_float(x), (-1,))
     if ndim(bins):
@@ -213,6 +214,8 @@ def _edges(x, bins: int, range):
 
 
 """Correlation.
+
+Of variables with each other, and of signals at each lag.
 
 See Also:
     :func:`var`, :func:`conv`, :func:`matmul`.
@@ -280,7 +283,7 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     """Cross-correlation of two vectors: ``y[k] = sum(x1[n + k] * conj(x2[n]))``.
 
     Args:
-        mode: which ``k``: ``"valid"`` where the vectors overlap in full, ``"same"`` as many as the longer has
+        mode: the range of ``k``: ``"valid"`` where the vectors overlap in full, ``"same"`` as many as the longer has
             elements, ``"full"`` where they overlap at all.
 
     Returns:

@@ -37,7 +37,7 @@ See Also:
 
 @op(check=check_square)
 def inv(x: Tensor) -> Tensor:
-    """Inverse.
+    """Inverse of square matrices.
 
     Returns:
         A tensor of ``x``'s shape; integers give ``floatx``.
@@ -63,7 +63,7 @@ def expm(x: Tensor) -> Tensor:
         ShapeError: matrices that are not square.
 
     Gradient:
-        That of Fréchet's derivative: the upper right block of the exponential of the matrix with ``x^H`` in both
+        The upper right block of the exponential of the matrix with ``x^H`` in both
         diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
     """
     ...
@@ -71,7 +71,7 @@ def expm(x: Tensor) -> Tensor:
 
 @op(check=check_matrix)
 def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
-    """Pseudo-inverse (Moore-Penrose).
+    """Pseudo-inverse of matrices (Moore-Penrose).
 
     Args:
         rcond: singular values up to this share of the largest count as 0; by default the dtype's precision
@@ -128,6 +128,9 @@ def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
 def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
     """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
 
+    Args:
+        upper: take ``x`` as the upper factor.
+
     Returns:
         A symmetric (Hermitian) tensor of ``x``'s shape.
 
@@ -171,7 +174,7 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
         ``a^-H g`` to ``b``, and minus its product with ``x^H`` to ``a`` (Giles 2008).
 
     Examples:
-        How the solution of a linear system moves with its right side, and with its matrix:
+        Derivatives of the solution of a linear system by its right side, and by its matrix:
 
         >>> import numpy as np
         >>> import gradops
@@ -198,7 +201,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
     Args:
         a: square matrices (..., n, n).
         b: a vector (n,), vectors (..., n) for as many matrices, or right sides as columns (..., n, k).
-        lower: whether ``a`` is lower triangular, else upper.
+        lower: read ``a`` as lower triangular, else as upper.
 
     Returns:
         A tensor of ``b``'s kind, other dimensions broadcast; integers give ``floatx``.

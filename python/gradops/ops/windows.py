@@ -127,7 +127,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
 
     Args:
         x: the number of points.
-        beta: how fast it falls off; 0 for a rectangle.
+        beta: the steepness of its fall; 0 for a rectangle.
 
     Returns:
         A vector of ``beta``'s dtype, of ``floatx`` for a number, empty where ``x`` is below 1.
@@ -136,7 +136,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
         ArgumentTypeError: an ``x`` that is not a whole number.
 
     Gradient:
-        To ``beta``.
+        To ``beta``, through :func:`i0`, whose derivative is the Bessel function ``i1``.
     """
     points = _points("kaiser", x)
     x = points if isinstance(x, int) else x  # a number, known also where this is traced

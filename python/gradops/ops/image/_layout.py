@@ -1,4 +1,4 @@
-"""What the image ops share: layout, dtypes, constants beside an image, and borders.
+"""Shared by the image ops: layout, dtypes, constants beside an image, and borders.
 
 Images are ``(height, width, channels)`` or ``(batch, height, width, channels)``; with
 ``data_format="channels_first"`` the channels stand before the height. None is ``"channels_last"``.

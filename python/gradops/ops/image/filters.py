@@ -94,7 +94,7 @@ def gaussian_blur(
 
 @op(name="image.sobel_edges")
 def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
-    """How steeply images rise downwards and to the right, by Sobel's filters (Sobel and Feldman 1968).
+    """The slopes of images downwards and to the right, by Sobel's filters (Sobel and Feldman 1968).
 
     Beyond the border images continue mirrored, so that a constant image has no edges.
 
@@ -140,7 +140,7 @@ def ssim(
     k2: float = 0.03,
     data_format: str | None = None,
 ) -> Tensor:
-    """How alike images are in structure, from -1 to 1 for equal ones (Wang, Bovik, Sheikh and Simoncelli 2004).
+    """Structural similarity of images: 1 for equal ones, at least -1 (Wang, Bovik, Sheikh and Simoncelli 2004).
 
     Args:
         image1: one image or a batch.

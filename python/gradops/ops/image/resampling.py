@@ -148,7 +148,7 @@ def resize(
             effect on ``"nearest"`` and ``"area"``.
         crop_to_aspect_ratio: cut the images to the new shape's proportions first, in the middle.
         pad_to_aspect_ratio: extend the images to the new shape's proportions first, evenly.
-        fill_mode: how: see :func:`map_coordinates`.
+        fill_mode: the values there: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 

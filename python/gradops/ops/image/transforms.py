@@ -158,7 +158,7 @@ def affine_transform(
         transform: 8 numbers ``a0, a1, a2, b0, b1, b2, c0, c1``, or a row of 8 for each image: ``x`` is read
             at ``(a0 x + a1 y + a2) / k`` and ``y`` at ``(b0 x + b1 y + b2) / k``, where ``k = c0 x + c1 y + 1``.
         interpolation: ``"nearest"`` or ``"bilinear"``.
-        fill_mode: what lies beyond the border: see :func:`map_coordinates`.
+        fill_mode: the values beyond the border: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
@@ -276,10 +276,10 @@ def elastic_transform(
 
     Args:
         images: one image or a batch.
-        alpha: how far pixels go.
-        sigma: how smooth the distortion is, in pixels; positive.
+        alpha: the factor of the smoothed displacements.
+        sigma: the width of the smoothing, in pixels; positive.
         interpolation: ``"nearest"`` or ``"bilinear"``.
-        fill_mode: what lies beyond the border: see :func:`map_coordinates`.
+        fill_mode: the values beyond the border: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
         seed: a whole number; None for another distortion each time (in compiled functions: each trace).
         data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
@@ -323,7 +323,7 @@ def map_coordinates(
         coordinates: a tensor whose first dimension has an element for each dimension of ``inputs``: the places,
             0 being the first element's; they have any further shape.
         order: 0 for the nearest element (of two equally near the later), 1 for the linear mean of those around.
-        fill_mode: what lies beyond the border, of elements ``a b c d``: ``"constant"``
+        fill_mode: the values beyond the border, of elements ``a b c d``: ``"constant"``
             (``k k | a b c d | k k``), ``"nearest"`` (``a a | a b c d | d d``), ``"wrap"`` (``c d | a b c d | a b``),
             ``"mirror"`` (``c b | a b c d | c b``) or ``"reflect"`` (``b a | a b c d | d c``).
         fill_value: the ``k`` of ``"constant"``.

@@ -1,0 +1,62 @@
+"""The families of ops, as python/gradops/ops/__init__.py describes them, read from the source of the ops' modules."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+
+@functools.cache
+def heads(module: str) -> dict[str, str]:
+    """The head of the family of each function that a module defines."""
+    body = ast.parse(inspect.getsource(sys.modules[module])).body
+    found, head, above = {}, "", -1
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = head
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            if node.lineno != above + 1:  # right below an assignment it describes what is assigned
+                head = inspect.cleandoc(node.value.value)
+        above = node.end_lineno or 0
+    return found
+
+
+def title(function: Callable) -> str:
+    """The title of an op's family."""
+    return heads(function.__module__)[function.__name__].partition("\n")[0].rstrip(".")
+
+
+def gathered(functions: list[Callable]) -> dict[str, tuple[str, list[Callable]]]:
+    """The families of functions: of each title the description, in the module that has it, and its functions in order.
+
+    Raises:
+        ValueError: a family that is described nowhere, or twice.
+    """
+
+    def place(function: Callable) -> tuple:
+        known = heads(function.__module__)
+        return "\n" not in known[function.__name__], function.__module__, list(known).index(function.__name__)
+
+    found: dict[str, list[Callable]] = {}
+    for function in sorted(dict.fromkeys(functions), key=place):
+        found.setdefault(title(function), []).append(function)
+    texts = {}
+    for name, members in found.items():
+        described = {head for f in members if "\n" in (head := heads(f.__module__)[f.__name__])}
+        if len(described) != 1:
+            raise ValueError(f"the family {name!r} has {len(described)} descriptions, not one")
+        texts[name] = described.pop().partition("\n")[2].strip()
+    return {name: (texts[name], members) for name, members in sorted(found.items())}
+
+
+def slug(name: str) -> str:
+    """The name of a family's page: ``ops_powers_and_roots``."""
+    return "ops_" + re.sub(r"\W+", "_", name.lower()).strip("_")
