@@ -17,6 +17,7 @@ import shutil
 import sys
 import types
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,59 +26,27 @@ sys.path.insert(0, str(ROOT / "python"))
 # What is on it -------------------------------------------------------------------------------------------------------
 
 
-def generated(*names: str) -> list[str]:
-    """Of the R files that tools/generate_r makes."""
-    return ["generated-ops-" + name for name in names]
-
-
-# R's topics, by the file that roxygen2 found each in.
+# R's topics, by the file that roxygen2 found each in: its name, or how it begins.
 R_GROUPS = {
-    "Derivatives of functions": [
-        *("functional-" + name for name in ("reverse", "matrices", "products", "implicit", "integrals")),
-        "objective",
-        "jit",
-        "gradcheck",
-    ],
+    "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
     "How gradients flow": ["flow"],
     "The tape": ["autodiff", "graphs"],
-    "Text": ["text", "text-strings", "text-layer", "text-models"],
-    "R functions on tensors": [
-        *("tensors", "generics", "joining", "linalg", "mapping", "inspection", "shaping", "sorting", "special"),
-        *("statistics", "subset", "distributions", "regression", "groups", "formulas", "distances", "interpolation"),
-        *("signals", "idioms", "random-tensors", "masked"),
-    ],
-    "Settings, files and R itself": [
-        *("config", "options", "storage", "callbacks", "python", "reexports", "gradops-package"),
-    ],
-    "Ops: arithmetic and elementary functions": generated(
-        "elementwise", "special", "comparison", "bitwise", "bounds", "complex-numbers", "spacing", "logarithms"
-    ),
-    "Ops: making and converting": [*generated("creation", "conversion", "encoding", "windows"), "ops"],
-    "Ops: shapes and parts": generated(
-        *(
-            "shaping",
-            "properties",
-            "rearranging",
-            "extending",
-            "joining",
-            "indexing",
-            "scattering",
-            "blocks",
-            "diagonals",
-        )
-    ),
-    "Ops: sums, statistics and order": generated(
-        "reductions", "statistics", "nanstatistics", "quantiles", "sorting", "sets", "sequences"
-    ),
-    "Ops: linear algebra": generated("products", "decompositions", "systems", "norms"),
-    "Ops: Fourier transforms": generated("fourier"),
-    "Ops: neural networks": generated(
-        "activations", "normalization", "losses", "convolution", "pooling", "attention", "ctc"
-    ),
-    "Ops: images": generated(
-        *("image-" + name for name in ("color", "filters", "patches", "resampling", "transforms"))
-    ),
-    "Ops: control flow and functions": generated("control", "mapping"),
+    "Text": ["text-*"],
+    "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
+    "Settings, files and R itself": ["config", "options", "serialization", "python*", "reexports", "gradops-package"],
+} | {
+    f"Ops: {title}": [f"generated-ops-{name}" for name in names.split()]
+    for title, names in {
+        "arithmetic and elementary functions": "elementwise bitwise bounds",
+        "making and converting": "creation conversion encoding windows",
+        "shapes and parts": "shaping properties extending joining indexing scattering blocks diagonals",
+        "sums, statistics and order": "reductions statistics nanstatistics quantiles sorting sets sequences",
+        "linear algebra": "products decompositions systems norms",
+        "Fourier transforms": "fourier",
+        "neural networks": "activations normalization losses convolution pooling attention ctc",
+        "images": "image-*",
+        "control flow and functions": "control mapping",
+    }.items()
 }
 
 # Modules that are public and not in gradops.__all__, with their public names.
@@ -118,11 +87,12 @@ def topics() -> dict[str, Topic]:
 
 def r_groups() -> dict[str, list[Topic]]:
     """R's topics by the headings of their index; those that are internal have pages, but no place there."""
-    of_file = {file: group for group, files in R_GROUPS.items() for file in files}
+    patterns = [(pattern, group) for group, several in R_GROUPS.items() for pattern in several]
     found: dict[str, list[Topic]] = {group: [] for group in (*R_GROUPS, "More")}
     for topic in topics().values():
         if not topic.internal or topic.name == "gradops-package":
-            found[of_file.get(topic.file, "More")].append(topic)
+            group = next((group for pattern, group in patterns if fnmatch(topic.file, pattern)), "More")
+            found[group].append(topic)
     return {group: members for group, members in found.items() if members}
 
 

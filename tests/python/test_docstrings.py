@@ -91,6 +91,16 @@ def test_every_public_function_and_the_ops_that_are_asked_for_most_have_examples
     assert not [path for path in DOCUMENTED if "\nSee Also:\n" not in inspect.getdoc(DOCUMENTED[path])]
 
 
+def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
+    paths = [name for name in sorted(ops._public.names) if callable(operator.attrgetter(name)(ops))]
+    docs = {name: inspect.getdoc(operator.attrgetter(name)(ops)) or "" for name in paths}
+    assert len(docs) > 300
+    assert not [name for name in docs if "\nReturns:\n" not in docs[name]]
+    assert not [name for name in docs if "\nGradient:\n" not in docs[name] and "no gradient" not in docs[name]]
+    opening = re.compile(r"(What|Whether|How|Which)\b")
+    assert not [name for name in docs if opening.match(docs[name])]
+
+
 def test_examples_show_a_derivative():
     without_one = (
         "config.",
