@@ -1,9 +1,9 @@
-"""Derivatives: elementwise ops.
+"""Derivatives of elementwise ops, with activations, special functions and casts.
 
 ``power`` has no NaN where the base is 0: the derivative for the exponent is 0 there, as in PyTorch.
 Ties of ``maximum`` and ``minimum`` share the gradient equally (JAX's and TensorFlow-probability's
-choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0.
-"""
+choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0, and so has ``hypot`` where its length
+is 0. Casting back to the argument's dtype is the engine's work."""
 
 import math
 
@@ -22,12 +22,16 @@ from ...ops import (
     floor,
     greater,
     greater_equal,
+    i0,
+    i1,
     isinf,
+    ldexp,
     less,
     log,
     logical_and,
     multiply,
     negative,
+    polygamma,
     power,
     real,
     real_sign,
@@ -37,10 +41,13 @@ from ...ops import (
     sqrt,
     square,
     subtract,
+    sum,
+    trunc,
     where,
     zeros_like,
 )
 from ...ops._dispatch import registry
+from ...ops.special import i1_over_x
 from ..graph import STEPS
 from ..record import derivative
 
@@ -152,3 +159,60 @@ def _angle(g, x):
     length = square(abs(x))
     zero = equal(length, 0)
     return where(zero, 0.0, multiply(divide(g, where(zero, 1.0, length)), multiply(x, 1j)))
+
+
+# Activations.
+
+derivative("sigmoid", x=lambda g, y: g * (y * (1 - y)))
+derivative("relu", x=lambda g, x: multiply(g, cast(greater(x, 0), dtype(g))))
+derivative("softplus", x=lambda g, x: multiply(g, sigmoid(x)))
+derivative(
+    "normal_cdf", x=lambda g, x: multiply(g, multiply(exp(multiply(square(x), -0.5)), 1 / math.sqrt(2 * math.pi)))
+)
+derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
+derivative("log_softmax", x=lambda g, y, axis: subtract(g, multiply(exp(y), sum(g, axis, True))))
+
+
+def _sparsemax(g, y, axis):
+    support = cast(greater(y, 0), dtype(g))
+    mean = divide(sum(multiply(g, support), axis, True), sum(support, axis, True))
+    return multiply(subtract(g, mean), support)
+
+
+derivative("sparsemax", x=_sparsemax)
+
+
+# Special functions.
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def _i1(g, x):
+    return multiply(g, subtract(i0(x), i1_over_x(x)))
+
+
+def _part(g, x, y):
+    zero = equal(y, 0)
+    return multiply(g, where(zero, 0.0, divide(x, where(zero, 1.0, y))))
+
+
+derivative("cbrt", x=lambda g, y: divide(g, square(y) * 3))
+derivative("rsqrt", x=lambda g, y: g * (y * square(y) * -0.5))
+derivative("erfc", x=lambda g, x: multiply(g, exp(negative(square(x))) * (-2 / _ROOT_PI)))
+derivative("erfinv", x=lambda g, y: g * (exp(square(y)) * (_ROOT_PI / 2)))
+derivative("i0", x=lambda g, x: multiply(g, i1(x)))
+derivative("i1", x=_i1)
+derivative("lgamma", x=lambda g, x: multiply(g, polygamma(x)))
+derivative("polygamma", x=lambda g, x, n: multiply(g, polygamma(x, n + 1)))
+derivative("hypot", x1=lambda g, x1, y: _part(g, x1, y), x2=lambda g, x2, y: _part(g, x2, y))
+derivative("ldexp", x1=lambda g, x2: ldexp(g, cast(x2, "int64")))
+
+
+# Bounds, and casts.
+
+derivative("fmod", x1=lambda g: g, x2=lambda g, x1, x2: negative(multiply(g, trunc(divide(x1, x2)))))
+derivative("nextafter", x1=lambda g: zeros_like(g), x2=lambda g: zeros_like(g))
+
+
+derivative("cast", x=lambda g: g)
+derivative("copy", x=lambda g: g)

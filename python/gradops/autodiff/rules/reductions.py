@@ -1,9 +1,13 @@
-"""Derivatives: reductions. Ties of ``max`` and ``min`` share the gradient equally."""
+"""Derivatives of reductions, sorting and sliding products. Other statistics are composed of ops that have theirs.
+
+Ties of ``max`` and ``min`` share the gradient equally. The gradient of sorted elements goes to where they came from."""
 
 from ...ops import (
     add,
+    argsort,
     broadcast_to,
     cast,
+    concatenate,
     cumsum,
     dtype,
     equal,
@@ -11,9 +15,13 @@ from ...ops import (
     flip,
     multiply,
     reshape,
+    sliding_product,
+    split,
     subtract,
     sum,
+    swapaxes,
 )
+from ...ops.sorting import pick
 from ..record import derivative
 
 
@@ -66,3 +74,30 @@ derivative(
     ),
 )
 derivative("cumsum", x=_cumsum)
+
+
+# Sorting, and sliding products.
+
+
+def _sort(g, x, shape, axis):
+    if not shape:
+        return reshape(g, ())
+    if axis is None:
+        return reshape(pick(g, argsort(argsort(x, None), -1)), shape)
+    back = argsort(argsort(x, axis), axis)
+    if axis % len(shape) == len(shape) - 1:
+        return pick(g, back)
+    return swapaxes(pick(swapaxes(g, axis, -1), swapaxes(back, axis, -1)), axis, -1)
+
+
+derivative("sort", x=_sort)
+
+
+def _under_window(g, window):
+    """The gradient of what a window slides over: the padded ``g`` under the reversed window."""
+    zero = broadcast_to(split(multiply(g, 0), [1], 0)[0], (window.shape[0] - 1,))
+    padded = concatenate([zero, g, zero], 0) if window.shape[0] > 1 else g
+    return sliding_product(padded, flip(window))
+
+
+derivative("sliding_product", x=_under_window, window=lambda g, x: sliding_product(x, g))

@@ -1,1 +1,0 @@
-"""Derivatives: creation. ``full`` and ``full_like`` are composed of ops that have theirs."""
