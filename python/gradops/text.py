@@ -19,9 +19,8 @@ from .autodiff.text.batches import each
 from .autodiff.text.descent import Descent
 from .autodiff.text.judges import judge
 from .autodiff.text.model_calls import call
-from .autodiff.text.models import as_model
+from .autodiff.text.models import as_model, scripted
 from .autodiff.text.recorded_models import remembered
-from .autodiff.text.scripted_models import scripted
 
 __all__ = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]
 

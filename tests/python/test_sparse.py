@@ -15,7 +15,7 @@ from seeds import seeds
 import gradops
 from gradops import Variable, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError
-from gradops.functional import coloring, hessian, jacobian
+from gradops.functional import hessian, jacobian, sparse
 from gradops.jit import JitError, jit
 
 RNG = np.random.default_rng(3)
@@ -322,10 +322,10 @@ def graphs():
 def test_colourings_are_what_they_are_called(pattern):
     dense = pattern.toarray()
     n = len(dense)
-    columns = coloring.of_columns(pattern)
+    columns = sparse.of_columns(pattern)
     for row in dense:
         assert len(set(columns[row])) == row.sum()
-    colors = coloring.star(pattern)
+    colors = sparse.star(pattern)
     np.fill_diagonal(dense, False)
     for a, b, c in itertools.product(range(n), repeat=3):
         if not (dense[a, b] and dense[b, c]) or a == c:

@@ -21,9 +21,8 @@ from ..backends import owner, tracing
 from ..backends.interface import tape
 from ..errors import ArgumentTypeError, Code, GradientError, TypeOf
 from ..ops._symbolic import in_model
-from .returned_gradients import by_leaf, fit, is_tensor
+from .gradient_functions import by_leaf, check_unwritten, fit, is_tensor, read_by
 from .signatures import Arguments, Form
-from .written_arguments import check_unwritten, read_by
 
 
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:

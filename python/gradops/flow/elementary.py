@@ -13,7 +13,7 @@ from ..errors import GRAD, VARIABLE, ArgumentError, ArgumentTypeError, Code, Gra
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
 from .custom import custom_gradient
-from .returned_gradients import is_tensor
+from .gradient_functions import is_tensor
 
 
 def stop_gradient(variable):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ops import _checks
-from . import empties, on_tape
+from . import on_tape, point
 from .point import EmptyOutput, Point, is_complex, is_empty
 from .reverse import grad, value_and_grad
 from .sparse import sparse_hessian, sparse_jacobian
@@ -107,7 +107,7 @@ def jacobian(
             return at.derivatives.jacobian(at, *options)
         except EmptyOutput:
             at.full = False
-    return empties.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options))
+    return point.jacobian(at, lambda full, inputs: jacobian(full, inputs, *options))
 
 
 @takes_structures("squares")
@@ -177,7 +177,7 @@ def hessian(
         return sparse_hessian(at, hvp, create_graph, strict)
     if any(map(is_empty, at.leaves)):
         options = (create_graph, strict, vectorize, outer_jacobian_strategy)
-        return empties.hessian(at, lambda full, inputs: hessian(full, inputs, *options))
+        return point.hessian(at, lambda full, inputs: hessian(full, inputs, *options))
     found = at.derivatives.hessian(at, create_graph, strict, vectorize, outer_jacobian_strategy)
     if found is not NotImplemented:
         return found

@@ -2,7 +2,7 @@
 
 The product with a vector is recorded as a program. What its result depends on of the vector is where the matrix can be
 other than 0: it follows the derivative rules, so also those of a custom gradient. Columns are coloured, and the
-program runs once for each colour.
+program runs once for each colour: one product finds the columns of one colour (Curtis, Powell & Reid 1974).
 """
 
 from __future__ import annotations
@@ -21,9 +21,69 @@ from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..jit import sparsity
 from ..jit.compiled import Compiled
-from . import coloring
 from .point import Point, is_complex
 from .structured import Flat, tensors_of
+
+
+def of_columns(pattern) -> np.ndarray:
+    """For each column of a SciPy CSC matrix a colour; those of one colour share no row. Greedily, in order."""
+    rows, columns = pattern.shape
+    if np.bincount(pattern.indices, minlength=rows).max(initial=0) == columns:
+        return np.arange(columns)
+    taken: list[set] = [set() for _ in range(rows)]  # the colours in each row
+    colors = np.zeros(columns, int)
+    indices, starts = pattern.indices.tolist(), pattern.indptr.tolist()
+    for j in range(columns):
+        found = [taken[i] for i in indices[starts[j] : starts[j + 1]]]
+        colors[j] = color = _least(set().union(*found))
+        for colors_of_row in found:
+            colors_of_row.add(color)
+    return colors
+
+
+def star(pattern) -> np.ndarray:
+    """For each column of a symmetric SciPy CSC matrix its colour in a star colouring. Greedily, by falling degree."""
+    count = pattern.shape[0]
+    indices, starts = pattern.indices.tolist(), pattern.indptr.tolist()
+    colors = [-1] * count
+    first: list[dict[int, int]] = [{} for _ in range(count)]  # by colour the first neighbour of it, or -1 for several
+    barred: list[set] = [set() for _ in range(count)]  # the colours of hubs of stars that a vertex is a leaf of
+    for v in np.argsort(-np.diff(pattern.indptr), kind="stable").tolist():
+        neighbors = [w for w in indices[starts[v] : starts[v + 1]] if w != v and colors[w] >= 0]
+        forbidden = {colors[w] for w in neighbors}
+        often = _repeated([colors[w] for w in neighbors])
+        for w in neighbors:
+            forbidden |= first[w].keys() if colors[w] in often else barred[w]
+        colors[v] = color = _least(forbidden)
+        for w in neighbors:
+            _neighbor(first, barred, w, v, color, colors[w])
+            _neighbor(first, barred, v, w, colors[w], color)
+    return np.array(colors, int)
+
+
+def _repeated(values: list) -> set:
+    seen: set = set()
+    return {x for x in values if x in seen or seen.add(x)}  # type: ignore[func-returns-value]
+
+
+def _neighbor(first: list, barred: list, hub: int, leaf: int, color: int, color_of_hub: int) -> None:
+    """Note a neighbour of a vertex; from the second of one colour on the vertex is the hub of a star."""
+    other = first[hub].get(color)
+    if other is None:
+        first[hub][color] = leaf
+        return
+    if other >= 0:
+        barred[other].add(color_of_hub)
+        first[hub][color] = -1
+    barred[leaf].add(color_of_hub)
+
+
+def _least(forbidden: set) -> int:
+    """The smallest number that is not forbidden."""
+    color = 0
+    while color in forbidden:
+        color += 1
+    return color
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
@@ -134,14 +194,14 @@ class Found:
     def by_columns(self) -> Plan:
         """Columns of one colour have no element in one row."""
         rows, columns = positions(self.pattern)
-        colors = coloring.of_columns(self.pattern)
+        colors = of_columns(self.pattern)
         return Plan(self.pattern, colors, (rows, colors[columns]))
 
     @functools.cached_property
     def by_rows(self) -> Plan:
         """Rows of one colour have no element in one column; the products are with the transpose."""
         rows, columns = positions(self.pattern)
-        colors = coloring.of_columns(self.pattern.T.tocsc())
+        colors = of_columns(self.pattern.T.tocsc())
         return Plan(self.pattern, colors, (columns, colors[rows]))
 
     @functools.cached_property
@@ -150,7 +210,7 @@ class Found:
         pattern = (self.pattern + self.pattern.T).tocsc()
         pattern.sort_indices()
         rows, columns = positions(pattern)
-        colors = coloring.star(pattern)
+        colors = star(pattern)
         often = np.unique(
             rows.astype(np.int64) * len(colors) + colors[columns], return_inverse=True, return_counts=True
         )

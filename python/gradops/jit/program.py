@@ -14,9 +14,8 @@ import numpy as np
 from ..errors import JitError
 from .array import Memories, Place, Traced, frozen
 from .guards import Guards
-from .scalar_blocks import Operations, is_number, of_numbers
+from .scalar_blocks import Operations, Values, is_number, of_numbers
 from .steps import Step, direct, filled, holds_arrays, key_of, placed, values_of
-from .values import Values
 
 
 class Program:

@@ -19,15 +19,70 @@ from ..autodiff.cotangents import zeros
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import ALIAS, Node, Rule, clock, key
 from ..autodiff.record import record
-from ..autodiff.variable import Variable, data_of, differentiable, wrap
+from ..autodiff.variable import Variable, attach, data_of, differentiable, wrap
 from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
 from .array import Place
 from .dependencies import Captured
-from .graph_copies import clones, on_copies, reached, standing_for
 from .program import Program
 from .steps import same
+
+
+def reached(
+    variables: list, inside: Callable, ends: set[int], passed: dict[int, Any] | None = None
+) -> tuple[list[Node], list]:
+    """The nodes ``inside`` that lead to variables, the oldest first, and what they lead to that is neither.
+
+    ``passed`` says of some ends where they go on.
+    """
+    stack: list[Any] = [x._node or x for x in variables]
+    nodes: list[Node] = []
+    outside: list[Any] = []
+    seen: set[int] = set(ends)
+    while stack:
+        edge = stack.pop()
+        if edge is None or key(edge) in seen:
+            continue
+        seen.add(key(edge))
+        if passed and key(edge) in passed:
+            stack.append(passed[key(edge)])
+        elif inside(edge):
+            nodes.append(edge)
+            stack.extend(edge.edges)
+        else:
+            outside.append(edge)
+    return sorted(nodes, key=lambda node: node.seq), outside
+
+
+def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | None = None) -> dict[int, Any]:
+    """Copies of nodes, the oldest first, that lead to what ``table`` says for what theirs lead to; with them in it."""
+    table = dict(table)
+    for node in nodes:
+        edges = tuple(standing_for(edge, table, passed or {}) for edge in node.edges)
+        copy = Node(node.rule, edges, node.saved, node.shape, node.dtype)
+        if hasattr(node, "extra"):
+            copy.extra = node.extra
+        table[key(node)] = copy
+    return table
+
+
+def standing_for(edge, table: dict[int, Any], passed: dict[int, Any]):
+    """What stands for an edge."""
+    while edge is not None and key(edge) in passed:
+        edge = passed[key(edge)]
+    return edge if edge is None else table.get(key(edge), edge)
+
+
+def on_copies(x: Variable, table: dict[int, Any]) -> Variable:
+    """A variable on the copy of its node."""
+    place = key(x._node or x)
+    if place not in table:
+        return x
+    edge = table[place]
+    if edge is None:
+        return wrap(x.data)
+    return attach(x.data, edge) if isinstance(edge, Node) else edge
 
 
 class Body:

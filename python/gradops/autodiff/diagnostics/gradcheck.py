@@ -19,9 +19,7 @@ from ...ops import conversion
 from ...ops._checks import check_flags, describe
 from ...ops._structures import check_functions
 from ..variable import Variable, wrap
-from .analytic import analytic_jacobian, pull_back, puller
-from .comparison import compare
-from .numeric import moved, numeric_jacobians
+from .jacobians import analytic_jacobian, compare, moved, numeric_jacobians, pull_back, puller
 from .tensors import (
     Kind,
     as_tuple,

@@ -2,7 +2,8 @@
 
 Rules of ops of several results, and of Cholesky's, mind conjugates themselves: ``g`` is dL/dRe + i dL/dIm.
 What is undefined, between repeated eigenvalues or singular values and for singular values of 0, counts as 0;
-"repeated" is: equal up to ten roundings of the largest. Systems: Giles 2008; Golub & Pereyra 1973."""
+"repeated" is: equal up to ten roundings of the largest. Systems: Giles 2008; Golub & Pereyra 1973.
+"""
 
 import functools
 

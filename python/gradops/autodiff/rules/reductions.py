@@ -1,6 +1,7 @@
 """Derivatives of reductions, sorting and sliding products. Other statistics are composed of ops that have theirs.
 
-Ties of ``max`` and ``min`` share the gradient equally. The gradient of sorted elements goes to where they came from."""
+Ties of ``max`` and ``min`` share the gradient equally. The gradient of sorted elements goes to where they came from.
+"""
 
 from ...ops import (
     add,

@@ -1,6 +1,7 @@
 """Derivatives of ops that move elements: shapes, joining and splitting, blocks, indexing, scattering.
 
-The gradient of reading positions is adding at them."""
+The gradient of reading positions is adding at them.
+"""
 
 import math
 

@@ -1,6 +1,7 @@
 """Derivatives of convolutions, pooling and Fourier transforms.
 
-The three sides of a convolution are each other's. Half spectra stand for whole ones: inner frequencies twice."""
+The three sides of a convolution are each other's. Half spectra stand for whole ones: inner frequencies twice.
+"""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ from ..graph import Rule
 from ..modes import no_grad, recording
 from ..record import record
 from ..variable import Variable, data_of, wrap
-from .arguments import is_list_of_texts, several
+from .operations import is_list_of_texts, several
 from .values import Feedback, Said, Texts, aligned
 
 

@@ -12,9 +12,9 @@ from ..modes import recording
 from ..record import record
 from ..state import wanted
 from ..variable import Variable, check_role, wrap
-from .arguments import is_list_of_texts, is_text, several, value_of
 from .batches import each
 from .models import Messages, Model, as_model, ask
+from .operations import is_list_of_texts, is_text, several, value_of
 from .prompts import Quotes, chosen, fill, listed, places
 from .values import Feedback, Said, Text, Texts, aligned, feedback
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import ArgumentError, ArgumentTypeError, Code, TypeOf
 from ...ops._checks import check_flags, integer
+from ...ops.joining import stack
 from ..graph import Rule
 from ..modes import recording
 from ..record import record
@@ -343,3 +344,23 @@ def _single(value, name: str) -> Text:
 
 _FORMAT = Code("`gradops.autodiff.text.format`", "`text_format()`")
 _EACH = Code("`for text in texts`", "`lapply(texts, ...)`")
+
+
+def is_text(x) -> bool:
+    """Whether ``x`` is a text or several, variable or not; a list is none yet."""
+    return isinstance(x, (str, Texts)) or isinstance(x, Variable) and x.dtype is str
+
+
+def is_list_of_texts(x) -> bool:
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(is_text(y) and value_of(y).shape == () for y in x)
+
+
+def several(texts) -> Variable | Texts:
+    """A list of texts as several texts, recorded where a variable is among them."""
+    return stack(list(texts)) if any(isinstance(text, Variable) for text in texts) else Texts(texts)
+
+
+def value_of(x):
+    """A variable's data; a string as a text."""
+    value = data_of(x)
+    return convert(value) if isinstance(value, str) else value

@@ -11,7 +11,6 @@ The other names are what the R package calls, by theme:
 - ``functional``: derivatives of R functions of R's numbers;
 - ``values``: values from R and for R;
 - ``lazy_assignments``: tensors whose elements are assigned one after the other;
-- ``recording``: whether their gradient is lost on the way to R;
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
 - ``objects``: tensors as R shows and saves them;
@@ -43,17 +42,15 @@ from .calls import (
     variable,
     vectorize,
 )
-from .code_comparisons import decided, placed
+from .code_comparisons import decided, if_known, is_recorded, keeps, placed
 from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
-from .graphs import graph
 from .jit import direct, pair
 from .lazy_assignments import assembled, lasts, part
 from .lazy_scalars import floats_of_scalars, scalar_names, scalars, takes_scalars, write_scalars
-from .objects import corner, fields, is_method, pack, unpack
+from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
-from .recording import if_known, is_recorded, keeps
 from .reticulate import missing
 from .session import choose_backend, hold_interrupts, set_progress, set_warn
 from .text import backward_each, invoke_method, is_text, model_field, named, set_value

@@ -1,14 +1,16 @@
-"""What R code decides by in a function that ``jit`` traces: values, with R's NA where a comparison met NaN."""
+"""What R code takes out of tensors: values that it decides by, with R's NA where a comparison met NaN."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ... import ops
+from ... import autodiff, backends, ops
+from ...autodiff.modes import recording
 from ...autodiff.variable import data_of
 from ...errors import JitError
 from ...jit.array import Traced
 from ...jit.guards import made_by
+from ...ops._checks import known
 from ...ops._dispatch import facts_of, registry
 from . import values
 
@@ -164,3 +166,25 @@ def _without(x, *settled) -> Traced:
         if other is not None:
             x = ops.logical_and(x, ops.logical_not(other))
     return x
+
+
+def is_recorded(value) -> bool:
+    """Whether a derivative is being recorded for a tensor: by the tape, torch, TensorFlow's tapes or JAX.
+
+    TensorFlow does not say so of its forward accumulators.
+    """
+    if isinstance(value, autodiff.Variable):
+        return bool(value.requires_grad) and recording.get()
+    backend = backends.of(value)
+    return backend is not None and backend.derivatives.records(value)
+
+
+def keeps(value) -> bool:
+    """Whether code that asks for R's numbers gets the tensor: a derivative is recorded, or there are no values yet."""
+    return is_recorded(value) or known(value) is None
+
+
+def if_known(value):
+    """The values for R, or None inside a trace, where there are none."""
+    array = known(value)
+    return None if array is None or array.dtype.kind not in "biufc" else values.to_r(array)

@@ -1,10 +1,11 @@
-"""Tensors as objects of R's: what ``print`` shows of them, and what ``saveRDS`` can keep."""
+"""Tensors and graphs as objects of R's: what ``print`` shows of them, what ``saveRDS`` can keep, data frames."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ... import autodiff, backends, config, ops
+from ...autodiff.diagnostics.inspection import arranged, boxes
 from ...autodiff.text import Feedback, Said, Text, Texts
 from ...autodiff.variable import data_of
 from ...errors import ArgumentTypeError, BackendError, TypeOf
@@ -109,3 +110,17 @@ def _several(value) -> list:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def graph(y, params) -> dict:
+    """The boxes and arrows of a graph's picture, as columns; boxes are counted from 1."""
+    found = boxes(y, dict(params or {}))
+    ways = arranged(found)
+    number = {key: i for i, key in enumerate(found, 1)}
+    columns = ("name", "about", "kind", "level", "x", "width")
+    return {
+        "boxes": {name: [getattr(box, name) for box in found.values()] for name in columns},
+        "from": [number[key] for key, _ in ways],
+        "to": [number[key] for _, key in ways],
+        "ways": list(ways.values()),
+    }

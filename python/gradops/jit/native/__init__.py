@@ -2,10 +2,9 @@
 
 ``plan`` finds the runs and ``lowering`` writes their code by the rules of a ``registry`` (``rules`` and those of
 ``products``, ``positions``, ``systems`` and ``loops``), with what ``code`` gives them: positions in one flat memory;
-``shortening`` and ``tightening`` make it fewer instructions. ``machine`` is the loop (its text in ``machine_source``,
-what its instructions mean in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it;
-where NumPy would warn, ``replay`` does the run again with NumPy. ``explain`` says what is native and why the rest is
-not.
+``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, what its instructions
+mean in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, does it again with NumPy
+where that would warn, and says what is native and why the rest is not.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from . import positions as _positions  # noqa: F401
 from . import products as _products  # noqa: F401
 from . import rules as _rules  # noqa: F401
 from . import systems as _systems  # noqa: F401
-from .explain import Explained
 from .lowering import lowered as _lowered
-from .run import Run
+from .run import Explained, Run
 
 __all__ = ["Explained", "Run", "alone", "lowered"]
 

@@ -220,7 +220,7 @@ class Code:
     def looping(self):
         """A scope for what runs many times: small arrays are computed number by number.
 
-        That is quicker than as vectors, and leaves :mod:`.tightening` more to do.
+        That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
         """
         before, self.few = self.few, _FEW
         try:

@@ -6,9 +6,9 @@ import numpy as np
 
 from .code import BOOL, FLOATS, Code, NotNative
 from .lowering import Lowering
+from .peephole import tightened
 from .plan import Plan
 from .registry import rule
-from .tightening import tightened
 from .whole_numbers import WHOLES
 
 LONGEST = 10_000_000

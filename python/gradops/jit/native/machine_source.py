@@ -1,8 +1,8 @@
-"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_blocks`."""
+"""The native machine as LLVM's text: one function that runs the code of any program, made of :mod:`.machine_parts`."""
 
 from __future__ import annotations
 
-from . import machine_blocks, machine_helpers
+from . import machine_parts
 from .instructions import (
     CALLS,
     END,
@@ -41,7 +41,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:] and name not in FUSED}
     )
     targets[END] = "end"
-    main = machine_blocks.MAIN.format(
+    main = machine_parts.MAIN.format(
         exceptions=exceptions,
         table_size=2 * VECTOR,
         targets=", ".join(f"ptr blockaddress(@run, %{targets.get(i, 'unknown')})" for i in range(2 * VECTOR)),
@@ -54,18 +54,18 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         vector_cases=_cases([*of_vectors, *REDUCTIONS, "dot"], "vector"),
         others="\n".join(
             [
-                machine_blocks.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+                machine_parts.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
                 *map(_row_block, rows),
             ]
         ),
         short=SHORT,
         failed=FAILED,
         **{name: NUMBERS[name] for name in ("gather", "load", "store")},
-        vector_blocks="\n".join([*blocks, *_folds(), machine_blocks.SUM]),
+        vector_blocks="\n".join([*blocks, *_folds(), machine_parts.SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),
     )
-    return machine_helpers.text(exceptions, exp, log1p) + main
+    return machine_parts.text(exceptions, exp, log1p) + main
 
 
 def _row_block(name: str) -> str:
@@ -195,7 +195,7 @@ class _Loops:
             loads += [f"{x}.p = getelementptr double, ptr %v{word}.p, i64 {at}"]
             loads.append(f"{x} = load double, ptr {x}.p, !llvm.access.group !0")
         function = f"%{'abc'[_count(name)]}" if name in CALLS else ""
-        return machine_blocks.LOOP.format(
+        return machine_parts.LOOP.format(
             label=label,
             name=prefix,
             before="\n".join(before),
@@ -215,6 +215,6 @@ class _Loops:
 def _folds() -> list[str]:
     bodies = {"prod": "multiply", "max": "maximum", "min": "minimum"}
     return [
-        machine_blocks.FOLD.format(name=name, body=_body(body, f"%{name}.", [f"%{name}.s", f"%{name}.x"], ""))
+        machine_parts.FOLD.format(name=name, body=_body(body, f"%{name}.", [f"%{name}.s", f"%{name}.x"], ""))
         for name, body in bodies.items()
     ]

@@ -1,18 +1,120 @@
-"""A run of native steps as one call, and what happens where NumPy would warn."""
+"""A run of native steps as one call, what happens where NumPy would warn, and what is said of it.
+
+The machine notices that NumPy would warn, as of a division by zero, but not where. The run is then done again by NumPy,
+call by call, so that the warning says what NumPy's says, once for each place as the filters of ``warnings`` ask for it,
+or is an error under ``np.errstate(all="raise")``.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...autodiff.diagnostics import profiler
-from . import replay
-from .code import Code
-from .instructions import END, FAILED
+from ..scalar_blocks import count
+from ..steps import Step
+from . import machine
+from .code import Checked, Code
+from .instructions import (
+    CALLS,
+    END,
+    FAILED,
+    FIRST_FUNCTION,
+    FUNCTIONS,
+    LONG,
+    NUMBERS,
+    OPERATIONS,
+    REDUCTIONS,
+    ROWS,
+    SHORT,
+    VECTOR,
+)
 from .machine import exceptions
 from .whole_numbers import WHOLES
+
+_NAMES = list(NUMBERS)
+_FUNCTIONS = list(FUNCTIONS.values())
+_OF_NUMBERS = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv
+}  # fmt: skip
+"""As the program calls them on single numbers, of which warnings tell."""
+
+
+def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> None:
+    """Run code on memory, with ``checks`` as of :class:`.Code`.
+
+    Raises:
+        IndexError: a position that is out of bounds.
+    """
+    code, whole = words.tolist(), memory.view(np.int64)
+    at = 0
+    while code[at] != END:
+        operation, out, a, b, c = code[at : at + SHORT]
+        name = _NAMES[operation % VECTOR]
+        is_vector = operation >= VECTOR
+        count, sa, sb, sc = code[at + SHORT : at + LONG - 1] if is_vector else (0, 0, 0, 0)
+        at += LONG if is_vector else SHORT
+        if name == "gather":
+            memory[out : out + count] = memory[code[at : at + count]]
+            at += count
+            continue
+        if name in ROWS:
+            row, (kind, few) = int(whole[b]) * (sa if is_vector else c), ROWS[name]
+            here, there = (out, a + row) if kind == "load" else (out + row, a)
+            memory[here : here + (count or few)] = memory[there : there + (count or few)]
+            continue
+        if name == "index":
+            position = int(whole[a])
+            if not -b <= position < b:
+                raise IndexError(f"index {position} is out of bounds for axis {c} with size {b}")
+            whole[out] = position % b
+            continue
+        if name == "checked":
+            checks[out].redo(memory)
+            at = checks[out].end
+            continue
+        if name == "unless":
+            if memory[out] == 0:
+                at += a - SHORT
+            continue
+        if name == "again":
+            if whole[out] != c:
+                whole[out] += b
+                at -= a + SHORT
+            continue
+        meaning, operands = _meaning(name, b, c)
+        if not is_vector:
+            meaning = _OF_NUMBERS.get(name, meaning)
+        single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by what follows
+        values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
+        if not is_vector or name in REDUCTIONS or name == "dot":
+            memory[out] = meaning(*values)
+        else:
+            memory[out : out + count] = meaning(*values)
+
+
+def _meaning(name: str, b: int, c: int):
+    if name in OPERATIONS:
+        return OPERATIONS[name].meaning, OPERATIONS[name].operands
+    if name in CALLS:
+        function = _FUNCTIONS[(b if name != "c2" else c) - FIRST_FUNCTION]
+        return function.meaning, function.operands
+    return (np.dot, 2) if name == "dot" else (REDUCTIONS[name], 1)
+
+
+def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bool):
+    if not count:
+        value = memory[start]
+    elif stride:
+        end = start + stride * count
+        value = memory[start : end if end >= 0 else None : stride]
+    else:
+        value = np.broadcast_to(memory[start], count)
+    return value.astype(np.float32) if single else value
 
 
 class Run:
@@ -76,7 +178,7 @@ class Run:
         machine = self._machine
         raised = machine.run(self._code, address, machine.functions)
         if raised and (raised == FAILED or _is_warned_of(raised)):
-            replay.replay(self._words, views[0], self._checks)
+            replay(self._words, views[0], self._checks)
         results: list[Any] = []
         for at, shape, kind, dtype, is_number in self._outputs:
             memory = views[kind]
@@ -106,3 +208,36 @@ def _is_warned_of(raised: int) -> bool:
     """Whether NumPy does anything about one of the floating-point exceptions."""
     handled = dict(np.geterr())
     return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())
+
+
+class Explained:
+    """What :meth:`Compiled.explain` says of one program.
+
+    Attributes:
+        steps: how many steps the program has.
+        native: how many of them run natively.
+        runs: in how many runs.
+        refused: how many do not, by op and reason.
+        bytes: the size of the native code with its memory.
+    """
+
+    def __init__(self, steps: list[Step], runs: list[Run], refused: Mapping[tuple[str, str], int]):
+        self.steps = count(steps)
+        self.native = sum(sum(run.names.values()) for run in runs)
+        self.runs = len(runs)
+        self.refused = dict(refused)
+        self.bytes = sum(run.bytes for run in runs)
+
+    def __str__(self) -> str:
+        if machine.machine() is None:
+            return f"{_count(self.steps)}, none native: {machine.why_not()}"
+        lines = [f"{_count(self.steps)}, {self.native} native"]
+        if self.runs:
+            lines[0] += f" in {self.runs} run{'s' if self.runs > 1 else ''} ({self.bytes / 1024:.0f} KiB)"
+        for (name, reason), times in sorted(self.refused.items(), key=lambda item: -item[1]):
+            lines.append(f"  {name}{f' ({times} times)' if times > 1 else ''}: {reason}")
+        return "\n".join(lines)
+
+
+def _count(steps: int) -> str:
+    return f"{steps} step{'' if steps == 1 else 's'}"

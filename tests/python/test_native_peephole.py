@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 from seeds import seeds
 from test_native import assert_same_bits, both, needs_machine
 
-instructions = importlib.import_module("gradops.jit.native.instructions")
-shortening = importlib.import_module("gradops.jit.native.shortening")
+from gradops.jit.native import instructions, peephole
 
 NUMBERS = instructions.NUMBERS
 NAMES = list(NUMBERS)
@@ -56,7 +54,7 @@ def check(seed):
     wanted = rng.integers(0, count, 3)
     once = read == 1
     once[wanted] = False
-    short = shortening.Shortened(code.copy(), FIRST, once)
+    short = peephole.Shortened(code.copy(), FIRST, once)
     given = rng.normal(size=FIRST)
     given[:3] = rng.choice([0.0, -0.0, np.inf, 1.0, 1e-300], 3)
     was, now = run(code, given, count), run(short.words, given, count)
@@ -103,7 +101,7 @@ def test_what_is_shorter(code, shorter):
             x, sign, y = terms
             rows.append((NUMBERS[names[sign]], FIRST + k, cells[x], cells[y], 0))
     read = np.bincount([c for words in rows for c in operands(words)], minlength=FIRST + len(rows))[FIRST:]
-    short = shortening.Shortened(np.array(rows, np.intc), FIRST, read == 1)
+    short = peephole.Shortened(np.array(rows, np.intc), FIRST, read == 1)
     found = [NAMES[number] for number in short.words[:, 0].tolist()]
     assert sorted(found) == sorted(shorter)
 

@@ -1,21 +1,62 @@
-"""Analytic derivatives for gradcheck: vector-Jacobian products by each library's own means."""
+"""Jacobians by finite differences and by backward passes, and whether they are equal."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from ... import backends
-from ...errors import GradientError, Position
+from ...errors import Element, GradientError, Position
 from ...ops import conversion, elementwise, reductions
 from ...ops.creation import zeros_like
 from ..gradients import grad
 from ..modes import enable_grad
 from ..variable import wrap
-from .numeric import directions
-from .tensors import Kind, as_tuple, is_differentiable, leaf, like, real_count, real_size, reals, to_numpy
+from .tensors import (
+    Kind,
+    as_tuple,
+    changed,
+    evaluate,
+    is_differentiable,
+    leaf,
+    like,
+    real_count,
+    real_size,
+    reals,
+    to_numpy,
+)
+
+
+def numeric_jacobians(func, values, places, flat, eps, advance) -> list[list[np.ndarray]]:
+    """Central differences: for each input and output a matrix of (real elements of the input, of the output)."""
+    found = []
+    for i in places:
+        columns = [np.zeros((real_size(values[i]), real_count(y)), float) for y in flat]
+        for row, direction in enumerate(directions(values[i])):
+            up = moved(func, values, i, eps * direction)
+            down = moved(func, values, i, -eps * direction)
+            for k, (a, b) in enumerate(zip(up, down)):
+                columns[k][row] = reals((np.asarray(a) - np.asarray(b)) / (2 * eps))
+            advance(2)
+        found.append(columns)
+    return found
+
+
+def moved(func, values, i: int, by) -> list[np.ndarray]:
+    moved = list(values)
+    moved[i] = changed(values[i], to_numpy(values[i]) + by)
+    return [to_numpy(y) for y in as_tuple(evaluate(func, moved))]
+
+
+def directions(x) -> Iterable[np.ndarray]:
+    shape, is_complex = tuple(x.shape), "complex" in conversion.dtype(x)
+    for position in np.ndindex(*shape):
+        for unit in (1.0, 1j) if is_complex else (1.0,):
+            direction = np.zeros(shape, complex if is_complex else float)
+            direction[position] = unit
+            yield direction
 
 
 def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dtypes: bool) -> list[np.ndarray]:
@@ -101,3 +142,53 @@ def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
 def _real_product(g, y):
     g = backends.of(y).convert(g, conversion.dtype(y)) if isinstance(g, np.ndarray) else g
     return reductions.sum(elementwise.real(elementwise.multiply(elementwise.conj(g), y)))
+
+
+def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -> None:
+    wrong = ~(np.abs(analytic - numeric) <= atol + rtol * np.abs(numeric))
+    if not wrong.any():
+        return
+    order = np.argsort(-np.nan_to_num(np.abs(analytic - numeric), nan=np.inf).ravel(), kind="stable")
+    places: dict = {}
+    lines = [f"{'input element':>20} {'output element':>20} {'analytic':>16} {'numeric':>16}"]
+    for flat_place in order[: min(12, int(wrong.sum()))]:
+        row, column = np.unravel_index(flat_place, wrong.shape)
+        at = len(lines)
+        places |= {f"of_x_{at}": _place(row, x), f"of_y_{at}": _place(column, y)}
+        lines.append(
+            f"{{of_x_{at}:>20}} {{of_y_{at}:>20}} {analytic[row, column]:>16.8g} {numeric[row, column]:>16.8g}"
+        )
+    count = int(wrong.sum())
+    more = count - len(lines) + 1
+    raise GradientError(
+        f"gradcheck: the gradient of output {{k}} for input {{i}} is wrong at {count} of {wrong.size} places "
+        f"(tolerance {atol:g} + {rtol:g} * |numeric|):\n"
+        + "\n".join(lines)
+        + (f"\n... and {more} more" if more > 0 else ""),
+        hint=_hint(analytic, numeric),
+        k=Position(k),
+        i=Position(i),
+        **places,
+    )
+
+
+def _hint(analytic, numeric) -> str | None:
+    """What may be the reason for a wrong gradient."""
+    if np.isnan(analytic).any() or np.isnan(numeric).any():
+        return "NaN is no gradient: take inputs from where the function is defined and smooth"
+    if not analytic.any():
+        return (
+            "the output does not depend on the input for the tape: was it made a number or an array on the way "
+            "(`float()`, `.item()`, `numpy()`, R's `as.numeric()`), or its gradient stopped?"
+        )
+    return None
+
+
+def _place(index: int, x) -> Element:
+    """A real element's position: of a complex tensor with its part."""
+    part = ""
+    if "complex" in conversion.dtype(x):
+        index, which = divmod(int(index), 2)
+        part = (" Re", " Im")[which]
+    where = np.unravel_index(int(index), tuple(x.shape)) if tuple(x.shape) else ()
+    return Element(tuple(map(int, where)), part)
