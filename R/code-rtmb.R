@@ -1,5 +1,5 @@
 # Scripts for RTMB in functions that are adapted (code-adapted.R): RTMB's own R code is adapted as the user's is; what
-# is compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of 
+# is compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of
 # `MakeADFun(f, parameters)`.
 
 rtmb_functions <- function() {
@@ -49,8 +49,8 @@ dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
 # The Cholesky factor. In a function that is compiled that of one matrix is one tensor, as the derivative of each would
 # take longer than all else: while a log goes on, as it does not beyond a scope.
 root_of <- function(x) {
-  log <- state$scalars
-  if (!is.environment(log) || isTRUE(state$no_vectors) || !is_tensor(x)) {
+  log <- vector_log()
+  if (is.null(log) || !is_tensor(x)) {
     return(chol(as.matrix(x)))
   }
   known <- .subset2(x, "gradops_root")

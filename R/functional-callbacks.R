@@ -8,7 +8,7 @@ differentiated <- function(f, here, joined = FALSE) {
   function(...) {
     shared <- FALSE
     if (inside() == 0) {
-      state$pending <- NULL
+      state$lazy <- NULL
       state$missing <- NULL
       state$in_time <- NULL
       state$heard <- NULL

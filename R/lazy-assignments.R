@@ -1,7 +1,6 @@
-# Tensors with assignments pending. A loop that fills n elements one after the other would make n tensors of n elements,
-# and as much again on the way back. So `h[i] <- v` in adapted code appends `v` to a log, `h[i - 1]` finds it there, and
-# the tensor is made once, when something reads it as a whole: R's handle of it looks like any other, but that its
-# `pyobj`, where reticulate looks for Python's object, is an active binding.
+# Logs of assignments. A loop that fills n elements one after the other would make n tensors of n elements, and as much
+# again on the way back. So `h[i] <- v` in adapted code appends `v` to a log, `h[i - 1]` finds it there, and the tensor
+# is made once, when something reads it as a whole: see lazy-handles.R.
 #
 # Values of R's do not change under their other names. So the log is only appended to, and a handle knows how many
 # entries of it are its own: the newest reads and appends in constant time, an older one is as good as its tensor.
@@ -27,7 +26,12 @@ assign_pending <- function(x, places, value) {
   log$count <- log$count + 1L
   write_within(log, "entries", log$count, list(list(cells = as.vector(cells), part = part)))
   write_within(log, "from", cells, log$count)
-  pending_handle(x, log)
+  dim <- if (length(log$dim) == 1L) length(log$from) else log$dim
+  handle <- lazy_handle(log, log$count, dim)
+  assign("gradops_within", surroundings(), envir = handle)
+  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames", "gradops_names")]
+  state$lazy <- TRUE
+  handle
 }
 
 # What `x[...]` is, if an assignment that is pending, or the tensor before all of them, says it; else NULL.
@@ -64,16 +68,7 @@ written_part <- function(entry, cells, is_here) {
 
 # One element by its position, in a function that is compiled.
 element_at <- function(x, cells) {
-  if (length(cells) == 1L && !is.null(state$scalars)) scalar_element(x, as.vector(cells))
-}
-
-is_pending <- function(x) {
-  !is.null(.subset2(x, "gradops_log"))
-}
-
-# Dimensions, which are known without the tensor.
-dim_pending <- function(x) {
-  .subset2(x, "gradops_dim")
+  if (length(cells) == 1L && !is.null(state$scalars)) element_in_log(x, as.vector(cells))
 }
 
 # The log -------------------------------------------------------------------------------------------------------------
@@ -81,10 +76,13 @@ dim_pending <- function(x) {
 # `base`: the tensor before all; `from`: for each element the entry that wrote it last, 0 for none.
 new_log <- function(x) {
   dim <- dim_tensor(x)
-  if (!is_pending(x)) x <- .subset2(x, "gradops_whole") %||% x
   size <- as.integer(prod(dim))
+  base <- if (is_lazy(x)) x else lazy_whole(x)
   list2env(
-    list(base = x, dim = dim, size = size, from = integer(size), entries = list(), count = 0L),
+    list(
+      base = base, dim = dim, size = size, from = integer(size), entries = list(), count = 0L,
+      convert = .subset2(x, "convert")
+    ),
     parent = emptyenv()
   )
 }
@@ -100,7 +98,7 @@ write_within <- function(log, name, at, value) {
 # The log whose newest entry is `x`'s; none if `x` has its tensor.
 own_log <- function(x) {
   log <- .subset2(x, "gradops_log")
-  if (!is.null(log) && log$count == .subset2(x, "gradops_count")) log
+  if (is_pending(x) && log$count == .subset2(x, "gradops_is")) log
 }
 
 # Elements by their position in R's order, in the form that R's `[` would give them; NULL where the tensor has to say.
@@ -119,65 +117,21 @@ are_positions <- function(place, most) {
     !anyNA(place) && min(place) >= 1 && max(place) <= most
 }
 
-# The handle ----------------------------------------------------------------------------------------------------------
-
-pending_handle <- function(x, log) {
-  dim <- if (length(log$dim) == 1L) length(log$from) else log$dim
-  handle <- list2env(
-    list(
-      convert = .subset2(x, "convert"), gradops_log = log, gradops_count = log$count, gradops_dim = dim,
-      gradops_within = surroundings()
-    ),
-    parent = emptyenv()
-  )
-  makeActiveBinding("pyobj", function() .subset2(whole_of(handle), "pyobj"), handle)
-  attributes(handle) <- attributes(x)[c("class", "gradops_dimnames", "gradops_names")]
-  state$pending <- TRUE
-  handle
-}
-
-# Before a call of Python's: an error must not come while reticulate's compiled code reads a `pyobj`.
-make_pending <- function(arguments) {
-  for (x in arguments) {
-    if (is.environment(x)) if (is_pending(x)) whole_of(x) else if (is_logged(x)) scalar_whole(x)
-  }
-}
-
-# The tensor. Where nothing that is made lasts, in a trace of its own or where nothing is recorded, it is for there
-# alone.
-whole_of <- function(handle) {
-  whole <- .subset2(handle, "gradops_whole")
+# The tensor of a handle. One that was `made` in a trace, or where nothing is recorded, is good there alone; one that
+# lasts needs its log no more.
+assigned_whole <- function(handle, log, made) {
   here <- surroundings()
-  if (is.null(whole) || !identical(.subset2(handle, "gradops_good"), here) && is_pending(handle)) {
-    log <- .subset2(handle, "gradops_log")
-    entries <- log$entries[seq_len(.subset2(handle, "gradops_count"))]
-    whole <- call_core(
-      "interop.r.assembled", log$base, as.list(.subset2(handle, "gradops_dim")),
-      as.list(base::unlist(lapply(entries, `[[`, "cells"))), scalars_together(lapply(entries, `[[`, "part"))
-    )
-    assign("gradops_whole", whole, handle)
-    assign("gradops_good", here, handle)
-    same <- identical(.subset2(handle, "gradops_within"), here)
-    if (py_to_r(call_core("interop.r.lasts", whole, same))) rm("gradops_log", envir = handle) # which may be long
+  if (!is.null(made) && identical(.subset2(handle, "gradops_good"), here)) {
+    return(made)
   }
+  entries <- log$entries[seq_len(.subset2(handle, "gradops_is"))]
+  whole <- call_core(
+    "interop.r.assembled", log$base, as.list(.subset2(handle, "gradops_dim")),
+    as.list(base::unlist(lapply(entries, `[[`, "cells"))), scalars_together(lapply(entries, `[[`, "part"))
+  )
+  assign("gradops_whole", whole, handle)
+  assign("gradops_good", here, handle)
+  same <- identical(.subset2(handle, "gradops_within"), here)
+  if (py_to_r(call_core("interop.r.lasts", whole, same))) rm("gradops_log", envir = handle) # which may be long
   whole
-}
-
-# What R code runs in now: a number for each scope that was entered, and each function that Python called.
-surroundings <- function() {
-  state$surroundings %||% 0
-}
-
-# New ones; gives those before.
-enter_surroundings <- function() {
-  leave_scalars()
-  before <- surroundings()
-  state$entered <- (state$entered %||% 0) + 1
-  state$surroundings <- state$entered
-  before
-}
-
-leave_surroundings <- function(before) {
-  leave_scalars()
-  state$surroundings <- before
 }

@@ -1,89 +1,97 @@
-# Single numbers in a function that is compiled on NumPy. One by one each operation on them would be a call into Python,
-# a step of the program and a node of the tape. So they are logged here, and Python writes all of them down at once when
-# one is needed: R's handle of a number looks like any other, but that its `pyobj`, where reticulate looks for Python's
-# object, is an active binding. Logged are arithmetic and mathematics on elements of vectors, `x[i]`, and on what comes
-# of these; python/gradops/jit/scalar_logs.py says what Python makes of it.
+# Logs of operations: single numbers in a function that is compiled on NumPy. Logged are arithmetic and mathematics on
+# elements of vectors, `x[i]`, and on what comes of these; lazy-handles.R says when a log is written down, and
+# python/gradops/jit/scalar_logs.py what Python makes of it.
 #
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
-# where nothing is compiled.
+# where nothing is compiled. A function `*_in_log()` gives NULL where Python must do what it is asked for.
 
-# What gives the result of an operation on two numbers, NULL where Python must do it; NULL where nothing is compiled.
-scalar_operation <- function() {
+# The result of an operation on two numbers, or of a function of one. Nearly all operands are numbers of this log or R's
+# own. These are looked at here: a call for each makes the compilation of a loop 6% slower.
+operation_in_log <- function(op, x, y) { # nolint: cyclocomp_linter.
   log <- state$scalars
-  if (is.environment(log)) log$operation else if (!is.null(log)) first_operation
+  if (!is.environment(log)) {
+    log <- if (has_log(x)) begin_scalars(x) else if (!missing(y) && has_log(y)) begin_scalars(y)
+  }
+  code <- if (!is.null(log)) log$codes[[op]]
+  marked <- !is.null(state$missing) && (is_marked(x) || !missing(y) && is_marked(y))
+  if (is.null(code) || marked || !is.null(state$in_time)) {
+    return(NULL)
+  }
+  first <- second <- names <- NULL
+  if (is.environment(x)) {
+    number <- .subset2(x, "gradops_is")
+    if (!is.null(number) && is.null(.subset2(x, "gradops_dim")) && number >= log$begun) first <- number - log$begun
+    names <- attr(x, "gradops_names", TRUE)
+  } else if (is_literal(x)) {
+    first <- x
+  }
+  if (missing(y)) {
+    second <- 0
+  } else if (is.environment(y)) {
+    number <- .subset2(y, "gradops_is")
+    if (!is.null(number) && is.null(.subset2(y, "gradops_dim")) && number >= log$begun) second <- number - log$begun
+    if (is.null(names)) names <- attr(y, "gradops_names", TRUE)
+  } else if (is_literal(y)) {
+    second <- y
+  }
+  if (is.null(first) || is.null(second)) {
+    return(operation_on_elements(log, code, x, y))
+  }
+  result <- log$add(code + 4 * is.environment(x) + (!missing(y) && is.environment(y)), first, second)
+  if (is.null(names)) result else keep_names(result, x, if (!missing(y)) y)
 }
 
-# The same where no log has begun.
-first_operation <- function(op, x, y) {
-  is <- function(operand) is.environment(operand) && is_logged(operand)
-  log <- if (is(x)) begin_scalars(x) else if (is(y)) begin_scalars(y)
-  if (!is.null(log)) log$operation(op, x, y)
+has_log <- function(x) {
+  is.environment(x) && is_logged(x)
 }
 
 # The result of a function of one number.
-scalar_function <- function(op, x) {
+function_in_log <- function(op, x) {
   force(x) # which may begin the log
-  log <- state$scalars
-  if (is.null(log) || !is.environment(x) || !is_logged(x)) {
-    return(NULL)
-  }
-  if (!is.environment(log)) log <- begin_scalars(x)
-  if (!is.null(log)) log$operation(op, x)
+  if (!is.null(state$scalars) && has_log(x)) operation_in_log(op, x)
 }
 
-# `x[i]` of one position in a vector.
-scalar_element <- function(x, place) {
+# `x[place]` of one position in a vector.
+element_in_log <- function(x, place) {
   force(place)
-  log <- state$scalars
+  if (is.null(state$scalars) || is.object(place) || !is_position(place)) {
+    return(NULL)
+  }
+  log <- if (is.environment(state$scalars)) state$scalars else begin_scalars(x)
+  before <- trunc(place) - 1
   if (is.null(log)) {
-    return(NULL)
+    NULL
+  } else if (identical(.subset2(x, "gradops_log"), log) && !is.null(.subset2(x, "gradops_dim"))) {
+    numbers <- .subset2(x, "gradops_is")
+    if (before < length(numbers)) lazy_handle(log, numbers[place])
+  } else {
+    input <- input_in(log, x)
+    if (before < input[2L]) log$add(0, input[1L], before)
   }
-  if (!is.numeric(place) || length(place) != 1L || is.object(place) || !is.null(dim(place)) || !isTRUE(place >= 1)) {
-    return(NULL)
-  }
-  if (!is.environment(log)) log <- begin_scalars(x)
-  if (!is.null(log)) log$element(x, trunc(place) - 1)
 }
 
-is_scalar <- function(x) {
-  !is.null(.subset2(x, "gradops_scalar"))
-}
-
-# The tensor.
-scalar_whole <- function(handle) {
-  whole <- .subset2(handle, "gradops_whole")
-  if (is.null(whole)) {
-    whole <- .subset2(handle, "gradops_scalars")$write(logged_numbers(handle), .subset2(handle, "gradops_dim"))
-    assign("gradops_whole", whole, envir = handle)
-  }
-  whole
-}
-
-# Whether a value is one or several logged numbers, as many as `count`, that may stand in a tensor with assignments
-# pending until all of it is read.
-is_scalar_for <- function(value, pending, count) {
+# Whether a value is one or several logged numbers, as many as `count`, that may stand among the assignments of a log
+# until it is read: where the tensor below them is one of numbers as these.
+is_scalar_for <- function(value, assignments, count) {
   log <- state$scalars
-  if (!is.environment(log) || !is.environment(value)) {
+  if (!is.environment(log) || !has_log(value) || length(.subset2(value, "gradops_is")) != count) {
     return(FALSE)
   }
-  size <- if (is_scalar(value)) 1L else length(.subset2(value, "gradops_numbers"))
-  size == count && log$has_floats(pending)
+  if (!identical(assignments$scalars, log)) {
+    floats <- py_call(core$floats_of_scalars %||% load_bridge("floats_of_scalars"), log$python, assignments$base)
+    if (py_to_r(floats)) assignments$scalars <- log
+  }
+  identical(assignments$scalars, log)
 }
 
 # Logged numbers as one vector; a list of others as it is.
 scalars_together <- function(parts) {
-  logs <- lapply(parts, function(part) .subset2(part, "gradops_scalars"))
-  log <- logs[[1L]]
-  if (is.null(log) || !all(vapply(logs, identical, NA, log))) {
+  log <- .subset2(parts[[1L]], "gradops_log")
+  if (is.null(log) || !all(vapply(parts, function(part) identical(.subset2(part, "gradops_log"), log), NA))) {
     return(parts)
   }
-  numbers <- base::unlist(lapply(parts, logged_numbers))
+  numbers <- base::unlist(lapply(parts, .subset2, "gradops_is"))
   list(log$write(numbers, length(numbers)))
-}
-
-# The numbers of a handle.
-logged_numbers <- function(handle) {
-  .subset2(handle, "gradops_scalar") %||% .subset2(handle, "gradops_numbers")
 }
 
 # The log -------------------------------------------------------------------------------------------------------------
@@ -109,92 +117,30 @@ begin_scalars <- function(x) {
   if (is.null(state$scalars) || is.na(state$scalars)) {
     return(NULL)
   }
-  if (is_scalar(x)) x <- scalar_whole(x)
-  python <- py_call(core$scalars %||% load_bridge("scalars"), x)
+  python <- py_call(core$scalars %||% load_bridge("scalars"), lazy_whole(x))
   if (!inherits(python, "gradops.jit.scalar_logs.Log")) {
     if (is.null(py_to_r(python))) state$scalars <- NA
     return(NULL)
   }
-  state$pending <- TRUE
+  state$lazy <- TRUE
   state$scalars <- scalar_log(python, oldClass(x))
 }
 
 first_logged <- 200
 most_logged <- 5000
 
-# Numbers are counted on from log to log.
-scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functions in it are counted as one.
-  force(python)
-  force(classes)
+# An operation is three numbers in `words`: its code, with the kinds of its operands, and the two operands. Results are
+# counted on from log to log, so a number below `begun` is one of an earlier log.
+scalar_log <- function(python, classes) {
+  force(classes) # of handles, as `convert`
+  convert <- FALSE
+  codes <- scalar_codes()
   words <- numeric(3 * first_logged)
   used <- 0 # of these
-  inputs <- list()
+  inputs <- list() # tensors that Python has not been told of
   known_inputs <- 0
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
-
-  # NULL where Python must do it. What is a number of this log, and what is R's own, is looked at here, as `operand()`
-  # would take half as long again.
-  operation <- function(op, x, y) {
-    code <- codes[[op]]
-    if (is.null(code)) {
-      return(NULL)
-    }
-    if (is.environment(x)) {
-      first <- .subset2(x, "gradops_scalar")
-      if (is.null(first) || first < begun) {
-        is <- operand(x)
-        code <- code + 4 * is[1L]
-        first <- is[2L]
-      } else {
-        code <- code + 4
-        first <- first - begun
-      }
-      names <- attr(x, "gradops_names", TRUE)
-    } else {
-      if (missing(y) || !is.environment(y)) {
-        return(NULL)
-      }
-      if (!is_literal(x)) {
-        return(vector_operation(log, code, x, y))
-      }
-      first <- x
-      names <- NULL
-    }
-    if (missing(y)) {
-      second <- 0
-    } else if (is.environment(y)) {
-      second <- .subset2(y, "gradops_scalar")
-      if (is.null(second) || second < begun) {
-        is <- operand(y)
-        code <- code + is[1L]
-        second <- is[2L]
-      } else {
-        code <- code + 1
-        second <- second - begun
-      }
-      if (is.null(names)) names <- attr(y, "gradops_names", TRUE)
-    } else if (is_literal(y)) {
-      second <- y
-    } else {
-      code <- NULL
-    }
-    if (length(code) == 0L) {
-      return(vector_operation(log, codes[[op]], x, y))
-    }
-    result <- add(code, first, second)
-    if (is.null(names)) result else keep_names(result, x, if (!missing(y)) y)
-  }
-
-  # The element after `place` others; NULL where Python must find it.
-  element <- function(x, place) {
-    numbers <- .subset2(x, "gradops_numbers")
-    if (!is.null(numbers) && identical(.subset2(x, "gradops_scalars"), log)) {
-      return(if (place < length(numbers)) handle(numbers[place + 1]))
-    }
-    input <- input(x)
-    if (place < input[2L]) add(0, input[1L], place)
-  }
 
   add <- function(code, first, second) {
     if (used == length(words)) make_room(3)
@@ -202,18 +148,8 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     words[used + 2] <<- first
     words[used + 3] <<- second
     used <<- used + 3
-    made <- handle(count)
     count <<- count + 1
-    made
-  }
-
-  make_room <- function(needed) {
-    size <- length(words)
-    if (size < 3 * most_logged) {
-      words <<- c(words, numeric(max(size, needed)))
-    } else {
-      write() # R's own search for garbage would visit each handle of a longer one
-    }
+    lazy_handle(log, count - 1)
   }
 
   # The same of several, without handles: the numbers.
@@ -226,53 +162,13 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
     count - several:1
   }
 
-  # R's handle of a number: the environment of this call.
-  handle <- function(gradops_scalar) {
-    force(gradops_scalar)
-    gradops_scalars <- log
-    convert <- FALSE
-    this <- environment()
-    makeActiveBinding(pyobj, function() .subset2(scalar_whole(this), "pyobj"), this)
-    attr(this, "class") <- classes
-    this
-  }
-  pyobj <- as.name("pyobj")
-
-  # What a tensor is as an operand, and where it is found; NULL of none.
-  operand <- function(x) {
-    if (is_logged_vector(x)) {
-      return(NULL)
+  make_room <- function(needed) {
+    size <- length(words)
+    if (size < 3 * most_logged) {
+      words <<- c(words, numeric(max(size, needed)))
+    } else {
+      write() # R's own search for garbage would visit each handle of a longer one
     }
-    input <- input(x)
-    if (identical(input[2L], 0)) c(2, input[1L])
-  }
-
-  # Which input a tensor is, and its size: 0 of a single number, less than 0 of what is none.
-  input <- function(x) {
-    known <- .subset2(x, "gradops_input")
-    if (is.null(known) || !identical(known$log, log)) {
-      tensor <- if (is_scalar(x)) scalar_whole(x) else x
-      size <- -1
-      if (identical(oldClass(x), classes)) {
-        size <- py_to_r(py_call(core$takes_scalars %||% load_bridge("takes_scalars"), python, tensor))
-      }
-      known <- list(log = log, is = c(known_inputs, as.double(size)))
-      if (size >= 0) {
-        inputs <<- c(inputs, list(tensor))
-        known_inputs <<- known_inputs + 1
-      }
-      assign("gradops_input", known, envir = x)
-    }
-    known$is
-  }
-
-  # Whether the tensor below pending assignments is one of numbers as these.
-  has_floats <- function(pending) {
-    if (!identical(pending$scalars, log)) {
-      known <- py_to_r(py_call(core$floats_of_scalars %||% load_bridge("floats_of_scalars"), python, pending$base))
-      if (known) pending$scalars <- log
-    }
-    identical(pending$scalars, log)
   }
 
   # Write down what is logged; the tensor of a result, or of several with dimensions, if they are asked for.
@@ -291,9 +187,26 @@ scalar_log <- function(python, classes) { # nolint: cyclocomp_linter. The functi
       parent.frame()
     )
   }
-
-  codes <- scalar_codes()
   log
+}
+
+# Which input of a log a tensor is, and its size: 0 of a single number, less than 0 of what is none.
+input_in <- function(log, x) {
+  known <- .subset2(x, "gradops_input")
+  if (is.null(known) || !identical(known$log, log)) {
+    size <- -1
+    if (identical(oldClass(x), log$classes)) {
+      tensor <- lazy_whole(x)
+      size <- py_to_r(py_call(core$takes_scalars %||% load_bridge("takes_scalars"), log$python, tensor))
+    }
+    known <- list(log = log, is = c(log$known_inputs, as.double(size)))
+    if (size >= 0) {
+      log$inputs <- c(log$inputs, list(tensor))
+      log$known_inputs <- log$known_inputs + 1
+    }
+    assign("gradops_input", known, envir = x)
+  }
+  known$is
 }
 
 # A number of R's own.

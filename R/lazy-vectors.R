@@ -16,59 +16,53 @@ without_vectors <- function(code) {
   code
 }
 
-# R's handle of numbers of a log: the environment of this call.
-vector_handle <- function(log, numbers, dim = length(numbers)) {
-  gradops_numbers <- numbers
-  gradops_dim <- dim
-  gradops_scalars <- log
-  convert <- FALSE
-  this <- environment()
-  makeActiveBinding("pyobj", function() .subset2(scalar_whole(this), "pyobj"), this)
-  attr(this, "class") <- log$classes
-  this
+# The log, where one goes on that takes vectors.
+vector_log <- function() {
+  if (is.environment(state$scalars) && !isTRUE(state$no_vectors)) state$scalars
 }
 
-# Whether a handle is one of logged numbers, a single one or several.
-is_logged <- function(x) {
-  is_scalar(x) || is_logged_vector(x)
-}
-
-is_logged_vector <- function(x) {
-  !is.null(.subset2(x, "gradops_numbers"))
-}
-
-# An operation on vectors or matrices of the same dimensions, or on one and a number; NULL where Python must do it.
-vector_operation <- function(log, code, x, y) {
+# An operation on vectors or matrices of the same dimensions, on one and a number, or on numbers that are tensors.
+operation_on_elements <- function(log, code, x, y) {
   first <- elements_in(log, x)
   second <- if (is.null(first)) NULL else if (missing(y)) of_numbers(0, 0) else elements_in(log, y)
   if (is.null(second)) {
     return(NULL)
   }
   dim <- if (is.null(first$dim)) second$dim else first$dim
-  if (is.null(dim) || !is.null(second$dim) && !identical(second$dim, dim)) {
+  if (!is.null(second$dim) && !identical(second$dim, dim)) {
     return(NULL)
   }
-  codes <- rep(code + 4 * first$kind + second$kind, prod(dim))
-  result <- vector_handle(log, log$add_rows(codes, first$is, second$is), dim)
+  code <- code + 4 * first$kind + second$kind
+  result <- if (is.null(dim)) {
+    log$add(code, first$is, second$is)
+  } else {
+    lazy_handle(log, log$add_rows(rep(code, prod(dim)), first$is, second$is), dim)
+  }
   keep_names(result, x, if (!missing(y)) y)
 }
 
 # An operand's kind and values, for each of its elements; its dimensions, NULL of a number. NULL of what takes part in
-# no log.
+# no log, such as a tensor of many elements; those of a small one are read once.
 elements_in <- function(log, x) {
   if (!is.environment(x)) {
     return(if (is_small(x)) of_numbers(0, as.double(x), dim(x) %||% if (length(x) > 1L) length(x)))
   }
-  number <- .subset2(x, "gradops_scalar")
-  if (!is.null(number) && number >= log$begun) {
-    return(of_numbers(1, number - log$begun))
+  if (identical(.subset2(x, "gradops_log"), log)) {
+    return(of_numbers(1, .subset2(x, "gradops_is") - log$begun, .subset2(x, "gradops_dim")))
   }
-  input <- log$operand(x)
-  if (!is.null(input)) {
-    return(of_numbers(input[1L], input[2L]))
+  known <- .subset2(x, "gradops_elements")
+  if (is.null(known) || !identical(known$log, log)) {
+    input <- input_in(log, x)
+    fits <- input[2L] >= 1 && input[2L] <= most_together && length(known_dim(x)) <= 2L
+    numbers <- if (fits) read_elements(log, x, seq_len(input[2L]))
+    known <- list(log = log, elements = if (input[2L] == 0) {
+      of_numbers(2, input[1L])
+    } else if (!is.null(numbers)) {
+      of_numbers(1, numbers - log$begun, known_dim(x))
+    })
+    assign("gradops_elements", known, envir = x)
   }
-  numbers <- numbers_in(log, x)
-  if (!is.null(numbers)) of_numbers(1, numbers - log$begun, known_dim(x))
+  known$elements
 }
 
 # Of R's own values.
@@ -81,24 +75,9 @@ of_numbers <- function(kind, is, dim = NULL) {
   list(kind = kind, is = is, dim = dim)
 }
 
-# The numbers of the elements of a tensor in a log, which reads them where it has not yet; NULL of what is not small.
-numbers_in <- function(log, x) {
-  if (is_logged_vector(x) && identical(.subset2(x, "gradops_scalars"), log)) {
-    return(.subset2(x, "gradops_numbers"))
-  }
-  known <- .subset2(x, "gradops_elements")
-  if (is.null(known) || !identical(known$log, log)) {
-    size <- log$input(x)[2L]
-    fits <- size >= 1 && size <= most_together && length(known_dim(x)) <= 2L
-    known <- list(log = log, numbers = if (fits) read_elements(log, x, seq_len(size)))
-    assign("gradops_elements", known, envir = x)
-  }
-  known$numbers
-}
-
 # The numbers of elements of a tensor, by their places in R's order; NULL where Python must find them.
 read_elements <- function(log, x, places) {
-  input <- log$input(x)
+  input <- input_in(log, x)
   if (max(places) <= input[2L]) log$add_rows(rep(0, length(places)), input[1L], places - 1)
 }
 
@@ -112,13 +91,13 @@ vector_of <- function(x, places, dim) {
   if (is.null(log)) {
     return(NULL)
   }
-  own <- .subset2(x, "gradops_numbers")
-  numbers <- if (!is.null(own) && identical(.subset2(x, "gradops_scalars"), log)) {
+  numbers <- if (identical(.subset2(x, "gradops_log"), log)) {
+    own <- .subset2(x, "gradops_is")
     if (max(places) <= length(own)) own[places]
   } else {
     read_elements(log, x, places)
   }
-  if (!is.null(numbers)) vector_handle(log, numbers, dim)
+  if (!is.null(numbers)) lazy_handle(log, numbers, dim)
 }
 
 # `x[i]`, `x[i, ]` and their like of a few elements that are a vector, in a function that is compiled; NULL of others.
@@ -159,13 +138,10 @@ positions_in <- function(place, size) {
   }
 }
 
-# `c(...)` of numbers and vectors of which a log has one; NULL where Python must join them.
+# `c(...)` of numbers and vectors of which a log has one.
 joined_in_log <- function(parts) {
-  log <- state$scalars
-  if (!is.environment(log) || isTRUE(state$no_vectors) || length(parts) > most_together) {
-    return(NULL)
-  }
-  if (!any(vapply(parts, function(part) is.environment(part) && is_logged(part), NA))) {
+  log <- vector_log()
+  if (is.null(log) || length(parts) > most_together || !any(vapply(parts, has_log, NA))) {
     return(NULL)
   }
   elements <- lapply(parts, function(part) elements_in(log, part))
@@ -180,16 +156,17 @@ joined_in_log <- function(parts) {
       log$add_rows(rep(log$codes[["*"]] + 4 * part$kind, length(part$is)), part$is, 1)
     }
   })
-  vector_handle(log, base::unlist(numbers))
+  numbers <- base::unlist(numbers)
+  lazy_handle(log, numbers, length(numbers))
 }
 
 # The sum of a handle's numbers; NULL of anything else.
 sum_in_log <- function(x) {
   log <- state$scalars
-  if (!is.environment(log) || !is.environment(x) || !is_logged_vector(x)) {
+  if (!is.environment(log) || !has_log(x) || is_scalar(x)) {
     return(NULL)
   }
-  log$handle(sums_in(log, t(numbers_in(log, x) - log$begun)))
+  lazy_handle(log, sums_in(log, t(elements_in(log, x)$is)))
 }
 
 # The numbers of the sums of the rows of a matrix of numbers.
@@ -203,13 +180,10 @@ sums_in <- function(log, terms) {
 
 # Small matrices ------------------------------------------------------------------------------------------------------
 
-# `x %*% y` by R's rules; NULL where Python must do it.
+# `x %*% y` by R's rules.
 product_in_log <- function(x, y) {
-  log <- state$scalars
-  if (!is.environment(log) || isTRUE(state$no_vectors)) {
-    return(NULL)
-  }
-  first <- elements_in(log, x)
+  log <- vector_log()
+  first <- if (!is.null(log)) elements_in(log, x)
   second <- if (!is.null(first)) elements_in(log, y)
   if (length(first$dim) == 0L || length(second$dim) == 0L) {
     return(NULL)
@@ -226,7 +200,7 @@ product_in_log <- function(x, y) {
   k <- rep(seq_len(inner), each = rows * columns)
   codes <- rep(log$codes[["*"]] + 4 * first$kind + second$kind, length(k))
   terms <- log$add_rows(codes, first$is[row + (k - 1L) * rows], second$is[k + (column - 1L) * inner])
-  vector_handle(log, sums_in(log, base::matrix(terms - log$begun, ncol = inner)), base::c(rows, columns))
+  lazy_handle(log, sums_in(log, base::matrix(terms - log$begun, ncol = inner)), base::c(rows, columns))
 }
 
 # The dimensions that vectors take in a product: a row or a column, whichever fits.
@@ -246,13 +220,10 @@ dims_in_product <- function(x, y) {
 
 # A small tensor's numbers in other places; NULL of anything else.
 rearranged <- function(x, order) {
-  log <- state$scalars
-  if (!is.environment(log) || isTRUE(state$no_vectors)) {
-    return(NULL)
-  }
-  found <- elements_in(log, x)
+  log <- vector_log()
+  found <- if (!is.null(log)) elements_in(log, x)
   if (identical(found$kind, 1) && length(found$dim) > 0L) {
     cells <- order(base::array(seq_along(found$is), found$dim))
-    if (is.matrix(cells)) vector_handle(log, found$is[cells] + log$begun, dim(cells))
+    if (is.matrix(cells)) lazy_handle(log, found$is[cells] + log$begun, dim(cells))
   }
 }

@@ -62,7 +62,7 @@ adopted <- function(x) {
 }
 
 another_handle <- function(x) {
-  make_pending(list(x)) # of itself it would change while it is read
+  make_lazy(list(x)) # of itself it would change while it is read
   handle <- list2env(as.list.environment(x, all.names = TRUE), parent = emptyenv())
   attributes(handle) <- attributes(x)
   handle

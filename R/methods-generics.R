@@ -9,11 +9,8 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
-  log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
-  if (!is.null(log) && !missing(e2) && is.null(state$in_time) && !is.null(scalar <- log(.Generic, e1, e2))) {
-    return(scalar)
-  }
-  operate(.Generic, e1, e2, written(sys.call(), .Generic))
+  logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
+  if (is.null(logged)) operate(.Generic, e1, e2, written(sys.call(), .Generic)) else logged
 }
 
 operate <- function(operator, e1, e2, call) {
@@ -160,7 +157,7 @@ Math_tensor <- function(x, ...) {
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   result <- if (is.character(f)) {
-    scalar_function(f, x) %||% keep_names(call_op(f, x), x)
+    function_in_log(f, x) %||% keep_names(call_op(f, x), x)
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
       with_names(f(x, ...), names_tensor(x))
@@ -234,8 +231,8 @@ column_major <- function(x) {
 # Shape ----------------------------------------------------------------------------------------------------------------
 
 dim_tensor <- function(x) {
-  known <- dim_pending(x)
-  if (!is.null(known) || is_scalar(x)) {
+  known <- .subset2(x, "gradops_dim")
+  if (!is.null(known) || is_lazy(x)) {
     return(known)
   }
   dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))

@@ -36,9 +36,9 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
-    log <- if (is.null(state$missing) || missing(e2) || !(is_marked(e1) || is_marked(e2))) scalar_operation()
-    if (!is.null(log) && !missing(e2) && is.null(state$in_time) && !is.null(scalar <- log(operator, e1, e2))) {
-      scalar
+    logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(operator, e1, e2)
+    if (!is.null(logged)) {
+      logged
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))
     } else if (missing(e2)) {

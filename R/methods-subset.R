@@ -72,7 +72,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
-  part <- scalar_element(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
+  part <- element_in_log(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, part_of_names(names, position, drop))
 }
 
@@ -95,10 +95,10 @@ take_rows <- function(x, rows) {
 # it.
 single_element <- function(x, ..., drop = TRUE) {
   if (...length() == 1L) {
-    if (!missing(..1)) scalar_element(x, ..1)
+    if (!missing(..1)) element_in_log(x, ..1)
   } else if (isTRUE(drop) && ...length() > 1L && !missing(..1) && !missing(..2) && is.null(dimnames_tensor(x))) {
     place <- place_in(places_of(...), known_dim(x))
-    if (!is.null(place)) scalar_element(x, place)
+    if (!is.null(place)) element_in_log(x, place)
   }
 }
 
@@ -142,7 +142,7 @@ element_tensor <- function(x, ...) {
   if (...length() == 1 && is.character(..1)) {
     if (!is.null(names_tensor(x))) {
       position <- position_of(..1, names_tensor(x))
-      return(scalar_element(x, position) %||% call_core("interop.r.subset", x, list(position), TRUE))
+      return(element_in_log(x, position) %||% call_core("interop.r.subset", x, list(position), TRUE))
     }
     if (!reticulate::py_has_attr(x, ..1)) no_field(x, ..1, NULL)
     return(field_value(reticulate::py_get_attr(x, ..1)))

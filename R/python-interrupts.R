@@ -6,7 +6,7 @@
 # without a value, and the interrupt R's again.
 py_call <- function(.f, ...) {
   arguments <- list(...) # what they compute can be interrupted
-  if (!is.null(state$pending)) make_pending(arguments)
+  if (!is.null(state$lazy)) make_lazy(arguments)
   keywords <- list()
   names <- names(arguments)
   if (!is.null(names)) {

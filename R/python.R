@@ -8,7 +8,7 @@ failure_class <- "gradops.interop.r.Failure"
 
 # Call an op's R form: the arguments by position, in Python's order.
 call_op <- function(.op, ...) {
-  result <- if (!is.null(state$scalars) && ...length() == 1L) scalar_function(.op, ..1)
+  result <- if (!is.null(state$scalars) && ...length() == 1L) function_in_log(.op, ..1)
   if (!is.null(result)) {
     return(result)
   }

@@ -237,9 +237,16 @@ class Scalars(Numbers):
     def _split(self, number: int) -> None:
         """Let all that uses a result do so by way of its own node.
 
-        What comes before it, and it, becomes a piece of its own; the rest takes it, and all else that it uses of that
-        piece, from there.
+        The operations up to it become a piece of their own; the rest takes it, and all else that it uses of that piece,
+        from there.
         """
+        # A piece is one node of the tape, and gradients between its operations never leave its rule. A caller that
+        # holds a result in the middle may ask for its gradient, put a hook on it, or stop there: the node of this
+        # result alone would see what comes to it from outside of the piece, and miss what the later operations of the
+        # piece send to it. After a split all of it arrives there. Edges to the piece exist by then: so the later half
+        # keeps the piece and its node, as its results are used through it, and earlier results that are in use move to
+        # the new node. Each half has a later time than what it takes (`time_of`), as the engine takes the youngest
+        # node first.
         piece, rows = self._piece_of(number), self._rows()
         middle = bisect_right(range(self._count()), number, key=self._result_of)
         if self._last_uses[number] < middle:

@@ -10,11 +10,10 @@ The other names are what the R package calls, by theme:
 - ``calls``: the other functions of gradops, with R's arguments understood;
 - ``functional``: derivatives of R functions of R's numbers;
 - ``values``: values from R and for R;
-- ``lazy_assignments``: tensors whose elements are assigned one after the other;
+- ``lazy``: tensors that R's handles make when they are read, of logged assignments and operations on numbers;
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
 - ``objects``: tensors as R shows and saves them;
-- ``lazy_scalars``: operations on single numbers, many at a time;
 - ``session``: warnings and interrupts under R;
 - ``text``: text variables, and the layer on them.
 """
@@ -47,8 +46,7 @@ from .errors import CallbackError, Failure
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .jit import direct, pair
-from .lazy_assignments import assembled, lasts, part
-from .lazy_scalars import floats_of_scalars, scalar_names, scalars, takes_scalars, write_scalars
+from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
 from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .reticulate import missing

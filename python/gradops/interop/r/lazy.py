@@ -1,4 +1,8 @@
-"""Tensors with assignments pending (R's ``lazy-assignments.R``): their parts, and the tensor that comes of them."""
+"""What R's lazy handles stand for (R's ``lazy-*.R``): tensors made of what R has logged, when it reads them.
+
+A log of assignments is a tensor and what was put into it; one of operations on numbers is written down to the program
+that is being traced (:mod:`gradops.jit.scalar_logs`).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,27 @@ import numpy as np
 from ... import autodiff, backends, ops
 from ...autodiff.modes import recording
 from ...autodiff.variable import data_of
+from ...jit import scalar_logs as logs
 from ...jit.array import Traced
 from ...ops._checks import known
+from .errors import Failure
+
+scalars, takes_scalars, floats_of_scalars = logs.log, logs.Log.takes, logs.Log.has_floats
+scalar_names = logs.NAMES
+"""The operations by number, from 1; 0 reads an element of an array."""
+
+
+def write_scalars(log: logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None, shape: list):
+    """Write operations down; the tensor of a result, or of several with a shape, by number."""
+    try:
+        if words or inputs:  # inputs come once, also where there is no operation on them
+            log.record(words, inputs)
+        if numbers is None:
+            return None
+        found = [int(number) for number in (numbers if isinstance(numbers, list) else [numbers])]
+        return log.tensor(found, tuple(map(int, shape))) if shape else log.element(found[0])
+    except Exception as error:
+        return Failure(error)
 
 
 def part(value, whole, count: int):
