@@ -67,6 +67,17 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
 
 
 def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
+    """The loop of a pass: deliver gradients, then take the step of the youngest node that has one.
+
+    Nodes are numbered as they are made, so nothing younger can add to the gradient of the youngest one that waits: it
+    is whole, and each node's rule is called once. ``arrived`` has by place (a node's number; of a leaf its identity,
+    negated) what goes there and the sum of what came; ``waiting`` is a heap of the nodes among them.
+
+    A rule, or a hook of the user's, may raise. Until its step is done a node's gradient goes back to where it waited,
+    so that the same pass, begun again, goes on there: nothing is delivered twice, no hook that ran runs again.
+
+    This is the hot loop: delivery stands in it, as a call for each node would cost as much as what it does.
+    """
     start = (roots, seeds, retain, create_graph, inputs)
     before = broken_off(*start) if Pass.some else None
     if before is None:
@@ -80,6 +91,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
     aims, onward = ways or (_NONE, _NONE)
     recomputed: dict = {}  # what checkpoints made again for this pass
     while True:
+        # Deliver what the last step, or the caller, gave for its edges.
         for edge, g in zip(edges, gradients):
             if edge is None or g is None:
                 continue
@@ -104,6 +116,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
                         heappush(waiting, -place)
         if not waiting:
             break
+        # Take the next step.
         place = -heappop(waiting)
         entry = arrived.pop(place)
         node, g = entry
@@ -126,17 +139,22 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
             raise
         if edges and not retain:
             node.saved = None
+    _end(start, arrived, ends, hooked)
+    return ends | arrived
+
+
+def _end(start: tuple, arrived: dict[int, list], ends: dict, hooked: set[int]) -> None:
+    """Let the leaves have whole gradients, as their hooks give them; one that raises is run again, the others not."""
     for place, entry in arrived.items():
         if entry[1].__class__ is Scattered:
             entry[1] = entry[1].total()
         if entry[0]._hooks and place not in hooked:
             try:
-                entry[1] = _run_hooks(entry[0]._hooks, entry[1], create_graph)
+                entry[1] = _run_hooks(entry[0]._hooks, entry[1], start[3])
             except BaseException:
-                Pass(start, arrived, waiting, ends, None, hooked)
+                Pass(start, arrived, [], ends, None, hooked)
                 raise
             hooked.add(place)
-    return ends | arrived
 
 
 _NONE: frozenset[int] = frozenset()

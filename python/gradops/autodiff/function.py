@@ -208,32 +208,52 @@ def _apply(cls, args: tuple):
     ctx.needs_input_grad = tuple(edge is not None for edge in edges)
     with no_grad():
         output = _runs(cls)(ctx, *args)
-    dirty = {id(t) for t in ctx._dirty}
-    arguments = {id(a) for a in args}
-    if not dirty <= arguments:
-        raise GradientError(f"{cls.__name__}: `mark_dirty` takes inputs only.")
-    for a in args:
-        if id(a) in dirty and isinstance(a, Variable):
-            inplace.refuse_leaf(a)
+    dirty = _dirty_inputs(cls, ctx, args)
     if not any(isinstance(a, Variable) for a in args):
         return output
     several = isinstance(output, (tuple, list))
     outputs = list(output) if several else [output]
     if not dirty <= {id(o) for o in outputs}:
         raise GradientError(f"{cls.__name__}: an input that is marked dirty must be returned.")
-    constants = {id(t) for t in ctx._constants}
+    data = _data_of_outputs(cls, args, outputs, dirty)
+    if not active:
+        results = [o if id(o) in dirty else _plain(o, d) for o, d in zip(outputs, data)]
+    else:
+        constants = {id(t) for t in ctx._constants}
+        results = _record(cls, ctx, args, edges, outputs, data, constants, dirty)
+    return type(output)(results) if type(output) is list else tuple(results) if several else results[0]
+
+
+def _dirty_inputs(cls, ctx: Context, args: tuple) -> set[int]:
+    """The identities of the inputs that ``forward`` changed in place.
+
+    Raises:
+        GradientError: one that is no input, or is a leaf that requires a gradient.
+    """
+    dirty = {id(t) for t in ctx._dirty}
+    if dirty:
+        if not dirty <= {id(a) for a in args}:
+            raise GradientError(f"{cls.__name__}: `mark_dirty` takes inputs only.")
+        for a in args:
+            if id(a) in dirty and isinstance(a, Variable):
+                inplace.refuse_leaf(a)
+    return dirty
+
+
+def _data_of_outputs(cls, args: tuple, outputs: list, dirty: set[int]) -> list:
+    """The arrays of the outputs, in memory of their own.
+
+    ``forward`` may return an input, or a view of one. A result on an argument's memory would change where the argument
+    is written in place, so it is copied; an input that is marked dirty is the result itself.
+    """
     data = [_data(o) for o in outputs]
     if cls.evaluator:
         data = [backends.by_name("text").kernel("verdict")(d) for d in data]
     own = [a.data for a in args if isinstance(a, Variable) and isinstance(a.data, np.ndarray)]
     for i, (o, d) in enumerate(zip(outputs, data)):
         if isinstance(d, np.ndarray) and id(o) not in dirty and any(np.may_share_memory(d, x) for x in own):
-            data[i] = d.copy()  # an input, or a view of one, handed through: its memory stays its own
-    if not active:
-        results = [o if id(o) in dirty else _plain(o, d) for o, d in zip(outputs, data)]
-    else:
-        results = _record(cls, ctx, args, edges, outputs, data, constants, dirty)
-    return type(output)(results) if type(output) is list else tuple(results) if several else results[0]
+            data[i] = d.copy()
+    return data
 
 
 def _data(output):

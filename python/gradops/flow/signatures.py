@@ -198,19 +198,13 @@ class Form:
         """The form for so many inputs and outputs: what is given, the defaults that fill up the inputs, and which
         inputs go by position (None for all), which by name, and which of those given by name."""
         assert self.needed is not None
-        names = (
-            [*self.needed, *self.optional] if self.keywords is None else [*self.needed, *self.optional, *self.keywords]
-        )
-        by_name = [name for name in given_by_name if self.keywords is None or name in names]
+        by_name = self._taken_by_name(given_by_name)
         needed = [name for name in self.needed if name not in by_name]
         filled = self._filled(len(needed), inputs, outputs, bool(given_by_name))
-        known = self.arguments.names[: inputs + len(filled)]
-        by_position = {n: known.index(n) for n in self.optional if n in known and n not in by_name}
-        places = [i for i in range(inputs + len(filled)) if self.variadic or i not in by_position.values()]
-        counts = Counts(len(needed), len(places), outputs, self.after_inputs, self.named, self.variadic)
-        given = next((given for applies, given in _FORMS if applies(counts)), None)
-        if given is None or given.inputs and given.named and not self.variadic and len(places) != len(needed):
-            raise self._refusal(counts)
+        count = inputs + len(filled)
+        by_position = self._taken_by_optional(count, by_name)
+        places = [i for i in range(count) if self.variadic or i not in by_position.values()]
+        given = self._given(Counts(len(needed), len(places), outputs, self.after_inputs, self.named, self.variadic))
         if not given.inputs:
             by_name = [name for name in by_name if self.keywords is not None and name in self.keywords]
         if given.named and self.first:  # it stands before an input
@@ -218,8 +212,35 @@ class Form:
             places = []
         if self.variadic:
             by_position = {}
-        in_order = places == list(range(inputs + len(filled)))
-        return given, filled, None if in_order else places, by_position, by_name
+        return given, filled, None if places == list(range(count)) else places, by_position, by_name
+
+    def _taken_by_name(self, given_by_name: tuple[str, ...]) -> list[str]:
+        """Which arguments that ``f`` was given by name the gradient function has a parameter for."""
+        if self.keywords is None:  # `**`
+            return list(given_by_name)
+        names = [*(self.needed or ()), *self.optional, *self.keywords]
+        return [name for name in given_by_name if name in names]
+
+    def _taken_by_optional(self, count: int, by_name: list[str]) -> dict[str, int]:
+        """Positions of those of the first ``count`` inputs that are parameters with a default, by their names.
+
+        Such a parameter keeps its default unless it has the name of an argument of ``f``: then it is no place that the
+        inputs in order fill, but that one input, wherever it stands.
+        """
+        known = self.arguments.names[:count]
+        return {n: known.index(n) for n in self.optional if n in known and n not in by_name}
+
+    def _given(self, counts: Counts) -> Given:
+        """The first form that applies.
+
+        Raises:
+            GradientError: none does, or the inputs are not as many as the parameters for them.
+        """
+        given = next((given for applies, given in _FORMS if applies(counts)), None)
+        beside_upstream = given is not None and given.inputs and given.named and not self.variadic
+        if given is None or beside_upstream and counts.inputs != counts.parameters:
+            raise self._refusal(counts)
+        return given
 
     def _filled(self, needed: int, inputs: int, outputs: int, by_name: bool) -> list:
         """The defaults of ``f`` for inputs that the gradient function asks for and the call left out."""
