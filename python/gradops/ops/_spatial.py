@@ -1,9 +1,11 @@
-"""Shared by convolution and pooling: layouts, sizes for each dimension, padding."""
+"""Shared by convolution, pooling and blocks: layouts, sizes for each dimension, padding, complex numbers."""
 
 from __future__ import annotations
 
 from ..errors import ArgumentError, Given, ShapeError
 from ._checks import check_rank, choice, describe, integer
+from ._compose import is_complex
+from .elementwise import add, imag, multiply, real
 from .properties import shape
 
 
@@ -70,3 +72,8 @@ def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str 
             f"`{op}`: `{name}` must not be smaller than the window; got {{x}}.", argument=name, x=describe(x)
         )
     return found
+
+
+def by_parts(linear, x):
+    """A linear function of ``x``, of complex numbers part by part."""
+    return add(linear(real(x)), multiply(linear(imag(x)), 1j)) if is_complex(x) else linear(x)

@@ -13,9 +13,8 @@ from ..annotations import Integer, Integers, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_rank, describe, integer
 from ._dispatch import op
-from ._parts import by_parts
 from ._precision import floats
-from ._spatial import is_channels_first, per_dimension, positions
+from ._spatial import by_parts, is_channels_first, per_dimension, positions
 from .properties import shape
 from .shaping import reshape, transpose
 

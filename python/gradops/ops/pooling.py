@@ -16,10 +16,9 @@ from ..annotations import Integers, Tensor
 from ..backends import tracing
 from ._checks import check_real
 from ._dispatch import op
-from ._parts import by_parts
 from ._precision import floats, in_single
 from ._sizes import multiples
-from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
+from ._spatial import by_parts, is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
 from .properties import shape

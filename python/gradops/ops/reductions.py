@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import is_complex
 from ._dispatch import op
-from ._lines import lines
 from ._precision import in_single
 from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
@@ -496,3 +497,12 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
             return split(a, [0], axis)[0]
         a = differ(split(a, [1], axis)[1], split(a, [size - 1], axis)[0])
     return a
+
+
+def lines(op: str, x, axis) -> tuple[Any, int]:
+    """``x`` and a non-negative axis; flattened, and 0, where ``axis`` is None."""
+    if axis is None:
+        return reshape(x, (-1,)), 0
+    rank = ndim(x)
+    axis = check_axis(op, axis, rank)
+    return (x, axis) if rank else (reshape(x, (1,)), 0)

@@ -20,14 +20,13 @@ from ..errors import ArgumentError
 from ._checks import check_axis, check_rank, integer, known
 from ._compose import beside, promoted
 from ._dispatch import op
-from ._lines import lines
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .elementwise import equal, isnan, less, logical_and, logical_not, logical_or, minimum, subtract
 from .indexing import take, where
 from .joining import concatenate, split
 from .properties import unknown
-from .reductions import any, cumsum, sum
+from .reductions import any, cumsum, lines, sum
 from .shaping import expand_dims, reshape
 from .sorting import argsort, searchsorted, sort
 
