@@ -109,7 +109,7 @@ op_empty_like <- function(x, dtype = NULL) {
 #' @param endpoint Make `stop` the last one. `op_logspace()`: Make `base**stop` the last one.
 #' @param retstep Also give the step.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
-#' @param axis Where the new dimension is put.
+#' @param axis The place of the new dimension. Counted from 1, or negative from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param base A tensor, a variable, or R numbers.
 #' @returns `op_linspace()`: A tensor of the dtype of `start` and `stop`, `floatx` for whole numbers, unless `dtype`

@@ -14,8 +14,7 @@
 #' @param x Whole numbers of any shape. A label that is negative or too large gives zeros.
 #' @param num_classes `op_one_hot()`: The number of classes. `op_multi_hot()`: The number of positions; Keras' old
 #'   name `num_tokens` is understood too.
-#' @param axis `op_one_hot()`: Where the new dimension of `num_classes` goes in the result. `op_multi_hot()`: Where
-#'   the dimension of `num_classes` stands in the result.
+#' @param axis The place of the dimension of `num_classes` in the result. Counted from 1, or negative from the end.
 #' @param dtype `floatx` if NULL.
 #' @param sparse Must be FALSE.
 #' @param zero_indexed Count classes from 0, as in Python and in keras3, rather than from 1, as the levels of a

@@ -31,7 +31,7 @@
 #' @param data_format `"channels_last"` (also NULL) or `"channels_first"`.
 #' @param output_shape The sizes of all its dimensions afterwards.
 #' @param scale,translation One number for each of `spatial_dims`.
-#' @param spatial_dims The dimensions to resample.
+#' @param spatial_dims The dimensions to resample. Counted from 1, or negative from the end.
 #' @param method `"linear"`, `"bilinear"`, `"trilinear"` or `"triangle"`; `"cubic"`, `"bicubic"` or `"tricubic"`;
 #'   `"lanczos3"`; `"lanczos5"`.
 #' @returns `op_image_resize()`: A tensor of the dtype of `images`; integers are rounded and cut to their dtype's

@@ -63,7 +63,7 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #'   Whole numbers, with as many dimensions as `x`, broadcast with it elsewhere than along `axis`; negative ones
 #'   count from the end. `op_unravel_index()`: Whole numbers; negative ones count from the end.
 #' @param axis `op_take()`: A dimension, from 1; a negative one counts from the end. `op_take_along_axis()`: NULL
-#'   takes from the flattened `x` at the flattened positions.
+#'   takes from the flattened `x` at the flattened positions. Counted from 1, or negative from the end.
 #' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param shape Sizes of the dimensions.

@@ -44,7 +44,9 @@
 #'   `op_psnr()`).
 #' - `gradops_error_shape`: a `target` that does not fit (`op_sparse_categorical_crossentropy()`).
 #' - `gradops_error_type`: a complex `target` or `output` (`op_binary_crossentropy()`,
-#'   `op_categorical_crossentropy()`, `op_sparse_categorical_crossentropy()`).
+#'   `op_categorical_crossentropy()`).
+#' - `gradops_error_type`: labels that are not whole numbers, or a complex `output`
+#'   (`op_sparse_categorical_crossentropy()`).
 #' @seealso [op_ctc_loss()], [op_log_softmax()], [op_sigmoid()], [op_mean()], [op_one_hot()].
 #' @examplesIf gradops_available()
 #' op_binary_crossentropy(c(1, 2, 3), c(4, 5, 6))

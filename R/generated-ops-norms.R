@@ -17,7 +17,8 @@
 #'   smallest absolute value, 0 for the number of elements that are not 0. Of matrices: `"fro"`, `"nuc"` (sum of
 #'   singular values), 2 and -2 (largest and smallest singular value), 1 and -1 (largest and smallest column sum),
 #'   `inf` and `-inf` (row sum). NULL: the root of the sum of squares.
-#' @param axis One dimension that holds vectors, or two that hold matrices; NULL for all of `x`.
+#' @param axis One dimension that holds vectors, or two that hold matrices; NULL for all of `x`. Counted from 1, or
+#'   negative from the end.
 #' @param keepdims Keep the reduced dimensions, with size 1.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param y Points as rows (..., n, d).

@@ -34,10 +34,11 @@
 #' @param subscripts A letter for each dimension, operands parted by commas, then `->` and the result's.
 #' @param ... `op_einsum()`: More arguments. `op_cross()`: Nothing: other names of arguments, such as `dim`, are an
 #'   error that says the name here.
-#' @param axisa The dimension of `x1` that holds the vectors.
-#' @param axisb That of `x2`.
-#' @param axisc Where the result's vectors go; not used for two vectors of 2.
-#' @param axis All three at once.
+#' @param axisa The dimension of `x1` that holds the vectors. Counted from 1, or negative from the end.
+#' @param axisb That of `x2`. Counted from 1, or negative from the end.
+#' @param axisc The dimension of the result's vectors; not used for two vectors of 2. Counted from 1, or negative
+#'   from the end.
+#' @param axis All three at once. Counted from 1, or negative from the end.
 #' @returns `op_matmul()`: A tensor `(..., rows of x1, columns of x2)` in the operands' promoted dtype; a vector's
 #'   dimension drops out.
 #'

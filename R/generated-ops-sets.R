@@ -20,7 +20,8 @@
 #' @param return_index Also give the position at which each first comes.
 #' @param return_inverse Also give for each element of `x` the position of its value in the result.
 #' @param return_counts Also give how often each comes.
-#' @param axis Compare slices along it; NULL for the elements of the flattened tensor.
+#' @param axis Compare slices along it; NULL for the elements of the flattened tensor. Counted from 1, or negative
+#'   from the end.
 #' @param size The number of results: fewer are filled up, more are cut off. Inside a trace (`jax.jit`,
 #'   `tf.function`) it is needed, and there is no `axis`.
 #' @param fill_value The value that fills up; the first result if NULL.

@@ -17,10 +17,10 @@
 #'   (h w) c -> b c h w"`. Gradient: The upstream gradient, rearranged back.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
-#' @param axes The dimensions in their new order; reversed if NULL.
+#' @param axes The dimensions in their new order; reversed if NULL. Counted from 1, or negative from the end.
 #' @param axis1,axis2 A dimension, from 1; a negative one counts from the end.
-#' @param source The dimensions to move.
-#' @param destination Their places in the result.
+#' @param source The dimensions to move. Counted from 1, or negative from the end.
+#' @param destination Their places in the result. Counted from 1, or negative from the end.
 #' @param tensor A tensor, or a list of tensors of one shape, which are stacked first.
 #' @param pattern Names of the dimensions as they are and, after `->`, as they shall be. Names in parentheses are
 #'   one dimension composed of several, the last running fastest; `1` is a dimension of size 1, `...` any number of
@@ -94,7 +94,7 @@ op_rearrange <- function(tensor, pattern, ...) {
 #' @param shift The number of places, one for all axes or one for each.
 #' @param array A tensor, a variable, or R numbers.
 #' @param k The number of turns.
-#' @param axes The two dimensions of the plane.
+#' @param axes The two dimensions of the plane. Counted from 1, or negative from the end.
 #' @returns A tensor of `x`'s shape and dtype.
 #'
 #' `op_rot90()`: A tensor of `array`'s dtype, the two sizes exchanged where `k` is odd.

@@ -36,7 +36,7 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 #'   `func` closes over.}
 #' }
 #' @param func An R function of single numbers (or of the dimensions in `signature`).
-#' @param ... Nothing: the arguments after it are named.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param excluded Numbers (from 1) or names of arguments that are passed on whole.
 #' @param signature The dimensions that `func` itself takes and gives, such as `"(m,n),(n)->(m)"`, or `NULL`.
 #' @returns `op_vectorize()`: An R function of tensors, numbers and lists; its results have the broadcast dimensions first.

@@ -194,7 +194,7 @@ def linspace(
 
     Args:
         start, stop: numbers or tensors, broadcast.
-        axis: where the new dimension is put.
+        axis: the place of the new dimension.
         num: the number of them.
         endpoint: make ``stop`` the last one.
         retstep: also give the step.

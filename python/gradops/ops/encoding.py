@@ -51,7 +51,7 @@ def one_hot(
 
     Args:
         x: whole numbers of any shape. A label that is negative or too large gives zeros.
-        axis: where the new dimension of ``num_classes`` goes in the result.
+        axis: the place of the dimension of ``num_classes`` in the result.
         dtype: ``floatx`` if None.
         sparse: must be False.
         num_classes: the number of classes.
@@ -100,7 +100,7 @@ def multi_hot(
         inputs: whole numbers, a row of labels along the second dimension (a vector is one row). A label
             that is negative or too large counts for nothing.
         num_classes: the number of positions; Keras' old name ``num_tokens`` is understood too.
-        axis: where the dimension of ``num_classes`` stands in the result.
+        axis: the place of the dimension of ``num_classes`` in the result.
         dtype: ``floatx`` if None.
         sparse: must be False.
 

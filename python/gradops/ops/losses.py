@@ -151,9 +151,8 @@ def sparse_categorical_crossentropy(
 
     Raises:
         ShapeError: a ``target`` that does not fit.
-        ArgumentTypeError: labels that are not whole numbers.
+        ArgumentTypeError: labels that are not whole numbers, or a complex ``output``.
         AxisError: an axis out of range.
-        ArgumentTypeError: a complex ``target`` or ``output``.
 
     Gradient:
         With ``from_logits``, ``p - one_hot(target)``.

@@ -251,7 +251,7 @@ def cross(
     Args:
         axisa: the dimension of ``x1`` that holds the vectors.
         axisb: that of ``x2``.
-        axisc: where the result's vectors go; not used for two vectors of 2.
+        axisc: the dimension of the result's vectors; not used for two vectors of 2.
         axis: all three at once.
 
     Returns:

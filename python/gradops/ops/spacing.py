@@ -34,7 +34,7 @@ def logspace(
     Args:
         start, stop: exponents: numbers or tensors, broadcast.
         endpoint: make ``base**stop`` the last one.
-        axis: where the new dimension is put.
+        axis: the place of the new dimension.
         num: the number of them.
 
     Returns:
@@ -64,7 +64,7 @@ def geomspace(
     Args:
         start, stop: numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
         endpoint: make ``stop`` the last one.
-        axis: where the new dimension is put.
+        axis: the place of the new dimension.
         num: the number of them.
 
     Returns:

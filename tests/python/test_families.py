@@ -1,0 +1,92 @@
+"""Families of ops, of which each is a page of R's manual: where an op stands says which is its own."""
+
+import importlib.util
+import operator
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradops import ops
+
+TOOL = Path(__file__).parents[2] / "tools" / "families.py"
+
+pytestmark = [
+    pytest.mark.repository,
+    pytest.mark.skipif(not TOOL.exists(), reason="the tools are not part of the source distribution"),
+]
+
+FIRST = '''"""A module of two families."""
+
+"""Waves.
+
+That go up and down.
+"""
+
+SCALE = 2.0
+"""What is right below an assignment is no head."""
+
+def rise(x): ...
+
+
+"""Falls.
+
+That go down.
+"""
+
+def fall(x): ...
+'''
+SECOND = '''"""Waves."""
+
+def ebb(x): ...
+'''
+
+
+@pytest.fixture(scope="module")
+def families():
+    spec = importlib.util.spec_from_file_location("families", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def functions(tmp_path, monkeypatch, families, **sources) -> list:
+    """The functions of modules of such sources."""
+    families.heads.cache_clear()
+    found = []
+    for name, source in sources.items():
+        path = tmp_path / f"{name}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        found += [value for value in vars(module).values() if callable(value) and value.__module__ == name]
+    return found
+
+
+def test_an_op_stands_below_the_head_of_its_family_in_one_module_or_several(tmp_path, monkeypatch, families):
+    found = families.gathered(functions(tmp_path, monkeypatch, families, of_waves=SECOND, waves_and_falls=FIRST))
+    assert {title: [f.__name__ for f in members] for title, (_, members) in found.items()} == {
+        "Falls": ["fall"],
+        "Waves": ["rise", "ebb"],  # those beside the description first
+    }
+    assert found["Waves"][0] == "That go up and down."
+    assert families.slug("Order of dimensions") == "ops_order_of_dimensions"
+
+
+@pytest.mark.parametrize("second", [SECOND, FIRST])
+def test_a_family_has_one_description(tmp_path, monkeypatch, families, second):
+    first = SECOND if second is SECOND else FIRST.replace("That go up", "Those that go up")
+    found = functions(tmp_path, monkeypatch, families, of_waves_too=second, more_waves=first)
+    with pytest.raises(ValueError, match="the family 'Waves' has"):
+        families.gathered(found)
+
+
+def test_every_op_stands_in_a_family_that_names_its_neighbours(families):
+    found = [operator.attrgetter(name)(ops) for name in ops._public.names]
+    found = [f for f in found if callable(f) and f.__module__.startswith("gradops.ops")]
+    gathered = families.gathered(found)
+    assert 60 < len(gathered) < 90
+    assert [title for title, (text, _) in gathered.items() if "\nSee Also:\n" not in text] == []
+    assert sum(len(members) for _, members in gathered.values()) == len(set(found)) > 300
