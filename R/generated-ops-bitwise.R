@@ -3,7 +3,7 @@
 #' Bitwise operations
 #'
 #' @description
-#' Of whole numbers and bools, elementwise: operands broadcast, and dtypes promote.
+#' Elementwise, of whole numbers and bools: operands broadcast, and dtypes promote.
 #'
 #' @details
 #' \describe{
@@ -101,7 +101,7 @@ op_right_shift <- function(x, y) {
 #' Common divisors and multiples
 #'
 #' @description
-#' Of whole numbers, elementwise: operands broadcast, and dtypes promote.
+#' Elementwise, of whole numbers: operands broadcast, and dtypes promote.
 #'
 #' @details
 #' \describe{

@@ -3,9 +3,9 @@
 #' Conditional branches
 #'
 #' @description
-#' One of several functions, chosen by a value. In Python where values are known, so that gradients flow as through
-#'   the same Python written by hand, also to tensors that the functions close over; by the library's own primitive
-#'   (`lax.cond`, `tf.cond`) where values are traced.
+#' One of several functions, chosen by a value. Where the value is known, Python calls the one function, so that
+#'   gradients flow as through the same Python written by hand, also to tensors that the functions close over. Where
+#'   it is traced, the library's own primitive chooses (`lax.cond`, `tf.cond`).
 #'
 #' @details
 #' \describe{
@@ -56,9 +56,10 @@ op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
 #' Loops
 #'
 #' @description
-#' In Python where values are known, so that gradients flow as through the same Python written by hand, also to
-#'   tensors that the functions close over; by the library's own primitive (`lax.scan`, `lax.while_loop`,
-#'   `tf.while_loop`) where values are traced. `jit` on NumPy compiles a loop as one step.
+#' Functions applied again and again. Where values are known, the loop is Python's, so that gradients flow as
+#'   through the same Python written by hand, also to tensors that the functions close over. Where they are traced,
+#'   it is the library's own primitive (`lax.scan`, `lax.while_loop`, `tf.while_loop`). `jit` on NumPy compiles a
+#'   loop as one step.
 #'
 #' @details
 #' \describe{

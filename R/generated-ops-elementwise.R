@@ -3,7 +3,7 @@
 #' Absolute values and signs
 #'
 #' @description
-#' Of each element. Derivatives at 0 are 0, the middle of the subgradients.
+#' Elementwise. The derivative at 0 is 0, the middle of the subgradients.
 #'
 #' @details
 #' \describe{
@@ -394,8 +394,8 @@ op_polar <- function(abs_, angle) {
 #' Exponentials and logarithms
 #'
 #' @description
-#' Of each element. `expm1` and `log1p` keep the digits that `exp(x) - 1` and `log(1 + x)` lose near 0. The
-#'   logarithm of 0 is -inf, that of a negative real number NaN.
+#' Elementwise. `expm1` and `log1p` keep the digits that `exp(x) - 1` and `log(1 + x)` lose near 0. The logarithm of
+#'   0 is -inf, that of a negative real number NaN.
 #'
 #' @details
 #' \describe{
@@ -555,7 +555,8 @@ op_fmin <- function(x1, x2) {
 #' Hyperbolic functions
 #'
 #' @description
-#' Of each element.
+#' Elementwise. `arccosh` is NaN below 1, `arctanh` outside of `[-1, 1]`; their derivatives are infinite at the
+#'   ends.
 #'
 #' @details
 #' \describe{
@@ -679,7 +680,7 @@ op_logical_not <- function(x) {
 #' Powers and roots
 #'
 #' @description
-#' Of each element; whole numbers give `floatx` where the result need not be whole.
+#' Elementwise. Roots of negative real numbers are NaN, except the cube root.
 #'
 #' @details
 #' \describe{
@@ -770,8 +771,8 @@ op_hypot <- function(x1, x2) {
 #' Rounding and representation
 #'
 #' @description
-#' Of each element. Results are constant between jumps: the derivative of rounding is 0. To let the upstream
-#'   gradient through instead (a straight-through estimator), see `custom_gradient`.
+#' Elementwise. Rounded numbers are constant between jumps: their derivative is 0. To let the upstream gradient
+#'   through instead (a straight-through estimator), see `custom_gradient`.
 #'
 #' @details
 #' \describe{
@@ -849,7 +850,7 @@ op_ldexp <- function(x1, x2) {
 #' Special functions
 #'
 #' @description
-#' Of each real element.
+#' Elementwise, of real numbers.
 #'
 #' @details
 #' \describe{
@@ -903,7 +904,7 @@ op_i0 <- function(x) {
 #' Tests of numbers
 #'
 #' @description
-#' A truth value for each element.
+#' A truth value for each element. A loss gets its gradient through the values that a test selects.
 #'
 #' @details
 #' \describe{
@@ -972,7 +973,8 @@ op_isreal <- function(x) {
 #' Trigonometric functions
 #'
 #' @description
-#' Of each element, angles in radians.
+#' Elementwise; angles are in radians. `arcsin` and `arccos` are NaN outside of `[-1, 1]`, and their derivatives are
+#'   infinite at the ends.
 #'
 #' @details
 #' \describe{

@@ -3,8 +3,8 @@
 #' Quantiles
 #'
 #' @description
-#' By sorting, over the dimensions `axis`, one or several; over all without. NaN spreads, or is left out by the ops
-#'   whose names begin with `nan`.
+#' By sorting, over one dimension or several, over all without `axis`. NaN spreads, or is left out by the ops whose
+#'   names begin with `nan`.
 #'
 #' @details
 #' \describe{

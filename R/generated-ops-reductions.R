@@ -3,7 +3,7 @@
 #' Extremes along axes
 #'
 #' @description
-#' Over the dimensions `axis`, one or several; over all without. NaN wins, and tied elements share the gradient.
+#' Over one dimension or several, over all without `axis`. NaN wins, and tied elements share the gradient.
 #'
 #' @details
 #' \describe{
@@ -107,7 +107,7 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ..
 #' Means and variances
 #'
 #' @description
-#' Over the dimensions `axis`, one or several; over all without. Variances are divided by `n`, not `n - 1`.
+#' Over one dimension or several, over all without `axis`. Variances are divided by `n`, not `n - 1`.
 #'
 #' @details
 #' \describe{
@@ -250,7 +250,7 @@ op_trapezoid <- function(y, x = NULL, dx = 1, axis = -1L, ...) {
 #' Sums and products
 #'
 #' @description
-#' Over the dimensions `axis`, one or several; over all without. `keepdims` leaves sizes of 1.
+#' Over one dimension or several, over all without `axis`. `keepdims` leaves sizes of 1.
 #'
 #' @details
 #' \describe{

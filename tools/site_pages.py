@@ -21,7 +21,9 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+
+import families  # noqa: E402
 
 # What is on it -------------------------------------------------------------------------------------------------------
 
@@ -111,6 +113,7 @@ class PythonPage:
 
     def __init__(self, name: str, title: str, module: types.ModuleType | None):
         self.name, self.title, self.module = name, title, module
+        self.text = ""  # of a family
         self.members: list[str] = []  # full names
         self.elsewhere: list[tuple[str, str]] = []  # full names here and where they are described
         self.children: list[PythonPage] = []
@@ -127,7 +130,7 @@ def python_pages() -> list[PythonPage]:
 
     def page(module: types.ModuleType) -> PythonPage:
         of = PythonPage(module.__name__, module.__name__, module)
-        inner, families = [], {}
+        inner, of_title = [], {}
         for name in public(module):
             value, full = getattr(module, name), f"{module.__name__}.{name}"
             if isinstance(value, types.ModuleType):
@@ -136,14 +139,14 @@ def python_pages() -> list[PythonPage]:
                 of.elsewhere.append((full, described[id(value)]))
             else:
                 described[id(value)] = full
-                family = value.__module__.removeprefix("gradops.ops.") if module is gradops.ops else ""
-                if "." in family or family == "image":
-                    family = ""
-                if family:
-                    families.setdefault(family, PythonPage(f"gradops.ops, {family}", family, None)).members.append(full)
-                else:
+                if not module.__name__.startswith("gradops.ops") or not value.__module__.startswith("gradops.ops."):
                     of.members.append(full)
-        of.children = [families[family] for family in sorted(families)]
+                    continue
+                title = families.title(value)
+                family = of_title.setdefault(title, PythonPage(f"{module.__name__}, {title}", title, None))
+                family.members.append(full)
+                family.text += families.heads(value.__module__)[value.__name__].partition("\n")[2] * (not family.text)
+        of.children = [of_title[title] for title in sorted(of_title)]
         for value in inner:
             if id(value) not in modules:
                 modules.add(id(value))
@@ -395,7 +398,7 @@ class Sources:
         if page.module is not None:
             lines += [f".. automodule:: {module}", "   :no-members:", ""]
         else:
-            lines += [f"Functions of ``{module}``.", "", f".. py:currentmodule:: {module}", ""]
+            lines += [f".. py:currentmodule:: {module}", "", f"Functions of ``{module}``.", "", page.text.strip(), ""]
         if page.elsewhere:
             lines.append("Described elsewhere: " + ", ".join(f":py:obj:`{a} <{b}>`" for a, b in page.elsewhere) + ".")
             lines.append("")

@@ -1,8 +1,8 @@
 """Families of ops, of which each is a page of R's manual: where an op stands says which is its own."""
 
 import importlib.util
-import operator
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -84,8 +84,8 @@ def test_a_family_has_one_description(tmp_path, monkeypatch, families, second):
 
 
 def test_every_op_stands_in_a_family_that_names_its_neighbours(families):
-    found = [operator.attrgetter(name)(ops) for name in ops._public.names]
-    found = [f for f in found if callable(f) and f.__module__.startswith("gradops.ops")]
+    found = [getattr(module, name) for module in (ops, ops.image) for name in dir(module)]
+    found = [f for f in found if isinstance(f, types.FunctionType) and f.__module__.startswith("gradops.ops.")]
     gathered = families.gathered(found)
     assert 60 < len(gathered) < 90
     assert [title for title, (text, _) in gathered.items() if "\nSee Also:\n" not in text] == []

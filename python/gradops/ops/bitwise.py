@@ -19,7 +19,7 @@ def _integers(op, *operands):
 
 """Bitwise operations.
 
-Of whole numbers and bools, elementwise: operands broadcast, and dtypes promote.
+Elementwise, of whole numbers and bools: operands broadcast, and dtypes promote.
 
 See Also:
     :func:`logical_and`, :func:`gcd`, :func:`floor_divide`.
@@ -126,7 +126,7 @@ bitwise_right_shift = alias("bitwise_right_shift", right_shift)
 
 """Common divisors and multiples.
 
-Of whole numbers, elementwise: operands broadcast, and dtypes promote.
+Elementwise, of whole numbers: operands broadcast, and dtypes promote.
 
 See Also:
     :func:`mod`, :func:`floor_divide`, :func:`bitwise_and`.

@@ -48,9 +48,9 @@ FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
 
 """Conditional branches.
 
-One of several functions, chosen by a value. In Python where values are known, so that gradients flow as through the
-same Python written by hand, also to tensors that the functions close over; by the library's own primitive
-(``lax.cond``, ``tf.cond``) where values are traced.
+One of several functions, chosen by a value. Where the value is known, Python calls the one function, so that gradients
+flow as through the same Python written by hand, also to tensors that the functions close over. Where it is traced, the
+library's own primitive chooses (``lax.cond``, ``tf.cond``).
 
 See Also:
     :func:`where` for a choice by element; :func:`while_loop`.
@@ -175,9 +175,9 @@ def choose(op: str, index, functions: list) -> list:
 
 """Loops.
 
-In Python where values are known, so that gradients flow as through the same Python written by hand, also to tensors
-that the functions close over; by the library's own primitive (``lax.scan``, ``lax.while_loop``, ``tf.while_loop``)
-where values are traced. ``jit`` on NumPy compiles a loop as one step.
+Functions applied again and again. Where values are known, the loop is Python's, so that gradients flow as through the
+same Python written by hand, also to tensors that the functions close over. Where they are traced, it is the library's
+own primitive (``lax.scan``, ``lax.while_loop``, ``tf.while_loop``). ``jit`` on NumPy compiles a loop as one step.
 
 See Also:
     :func:`map`, :func:`cond`, :func:`cumsum`, :func:`gradops.functional.fixed_point`.

@@ -136,7 +136,7 @@ def negative(x: Tensor) -> Tensor:
 
 """Powers and roots.
 
-Of each element; whole numbers give ``floatx`` where the result need not be whole.
+Elementwise. Roots of negative real numbers are NaN, except the cube root.
 
 See Also:
     :func:`exp`, :func:`norm`, :func:`cholesky` for a root of a matrix, :func:`expm`.
@@ -202,7 +202,7 @@ def reciprocal(x: Tensor) -> Tensor:
 
 """Exponentials and logarithms.
 
-Of each element. ``expm1`` and ``log1p`` keep the digits that ``exp(x) - 1`` and ``log(1 + x)`` lose near 0. The
+Elementwise. ``expm1`` and ``log1p`` keep the digits that ``exp(x) - 1`` and ``log(1 + x)`` lose near 0. The
 logarithm of 0 is -inf, that of a negative real number NaN.
 
 See Also:
@@ -312,7 +312,8 @@ def log1p(x: Tensor) -> Tensor:
 
 """Trigonometric functions.
 
-Of each element, angles in radians.
+Elementwise; angles are in radians. ``arcsin`` and ``arccos`` are NaN outside of [-1, 1], and their derivatives are
+infinite at the ends.
 
 See Also:
     :func:`sinh`, :func:`angle` of complex numbers, :func:`polar`, :func:`fft`.
@@ -416,7 +417,7 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
 
 """Hyperbolic functions.
 
-Of each element.
+Elementwise. ``arccosh`` is NaN below 1, ``arctanh`` outside of [-1, 1]; their derivatives are infinite at the ends.
 
 See Also:
     :func:`exp`, :func:`sin`, :func:`hard_tanh`, :func:`softsign`.
@@ -503,7 +504,7 @@ def arctanh(x: Tensor) -> Tensor:
 
 """Special functions.
 
-Of each real element.
+Elementwise, of real numbers.
 
 See Also:
     :func:`exp`, :func:`gelu`, :func:`sinc`, :func:`kaiser`, which is made of :func:`i0`.
@@ -528,7 +529,7 @@ def erf(x: Tensor) -> Tensor:
 
 """Absolute values and signs.
 
-Of each element. Derivatives at 0 are 0, the middle of the subgradients.
+Elementwise. The derivative at 0 is 0, the middle of the subgradients.
 
 See Also:
     :func:`relu`, :func:`norm`, :func:`angle`, :func:`maximum`.
@@ -635,7 +636,7 @@ def angle(x: Tensor) -> Tensor:
 
 """Rounding and representation.
 
-Of each element. Results are constant between jumps: the derivative of rounding is 0. To let the upstream gradient
+Elementwise. Rounded numbers are constant between jumps: their derivative is 0. To let the upstream gradient
 through instead (a straight-through estimator), see ``custom_gradient``.
 
 See Also:
@@ -902,7 +903,7 @@ def logical_not(x: Tensor) -> Tensor:
 
 """Tests of numbers.
 
-A truth value for each element.
+A truth value for each element. A loss gets its gradient through the values that a test selects.
 
 See Also:
     :func:`nan_to_num`, :func:`where`, :func:`nansum`, :func:`equal`.

@@ -1,6 +1,6 @@
 """Quantiles.
 
-By sorting, over the dimensions ``axis``, one or several; over all without. NaN spreads, or is left out by the ops whose
+By sorting, over one dimension or several, over all without ``axis``. NaN spreads, or is left out by the ops whose
 names begin with ``nan``.
 
 See Also:

@@ -24,7 +24,7 @@ RETURNS_POSITIONS = ("argmax", "argmin")
 
 """Sums and products.
 
-Over the dimensions ``axis``, one or several; over all without. ``keepdims`` leaves sizes of 1.
+Over one dimension or several, over all without ``axis``. ``keepdims`` leaves sizes of 1.
 
 See Also:
     :func:`mean`, :func:`cumsum`, :func:`segment_sum`, :func:`nansum`, :func:`einsum`.
@@ -144,7 +144,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 """Means and variances.
 
-Over the dimensions ``axis``, one or several; over all without. Variances are divided by ``n``, not ``n - 1``.
+Over one dimension or several, over all without ``axis``. Variances are divided by ``n``, not ``n - 1``.
 
 See Also:
     :func:`sum`, :func:`nanmean`, :func:`median`, :func:`layer_normalization`, :func:`corrcoef`.
@@ -220,7 +220,7 @@ def safe_sqrt(x):
 
 """Extremes along axes.
 
-Over the dimensions ``axis``, one or several; over all without. NaN wins, and tied elements share the gradient.
+Over one dimension or several, over all without ``axis``. NaN wins, and tied elements share the gradient.
 
 See Also:
     :func:`maximum` of two tensors, :func:`nanmax`, :func:`top_k`, :func:`sort`, :func:`logsumexp`, which is smooth.
