@@ -168,6 +168,20 @@ def items(value) -> Iterator:
         yield value
 
 
+def map_items(function: Callable, value) -> Any:
+    """Nested lists and tuples with ``function`` of each item in them, as :func:`items` has them."""
+    if isinstance(value, (list, tuple)):
+        return alike(value, [map_items(function, part) for part in value])
+    return function(value)
+
+
+def alike(sequence, parts) -> Any:
+    """``parts`` as the list, tuple or named tuple that a sequence is."""
+    if isinstance(sequence, list):
+        return list(parts)
+    return type(sequence)(*parts) if hasattr(sequence, "_fields") else tuple(parts)
+
+
 def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
     """``call(flat, inputs)``, ``flat`` being ``run`` with a list of leaves as result, in the structure of ``run``'s."""
     box: dict[str, Any] = {}

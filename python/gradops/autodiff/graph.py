@@ -11,8 +11,10 @@ written at a later time than a node's is stale for that node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from .._tree import map_items
 from ..backends import Backend
 from ..errors import PartialGradientError
 from .state import clock, packers, watchers
@@ -123,6 +125,27 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return "<accumulate_grad>"
+
+
+class Call:
+    """A call that can be done again, of what other records than a graph hold: a function, and what it was given.
+
+    Attributes:
+        function: such as a kernel.
+        arguments: constants, and nested lists and tuples, with a ``kind`` in the place of each array, which says where
+            the array is from.
+    """
+
+    __slots__ = ("function", "arguments")
+    kind: type
+
+    def __init__(self, function: Callable, arguments: tuple):
+        self.function = function
+        self.arguments = arguments
+
+    def given(self, of: Callable) -> tuple:
+        """The arguments with ``of`` of what is in the place of an array."""
+        return map_items(lambda x: of(x) if isinstance(x, self.kind) else x, self.arguments)
 
 
 class Rule:

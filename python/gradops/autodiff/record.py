@@ -23,13 +23,14 @@ from typing import NamedTuple
 from numpy import ndarray
 
 from .. import _source, backends
+from .._tree import alike, map_items
 from ..errors import GradientError
 from ..ops import _dispatch, _pandas, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
 from .modes import recording
 from .state import read
-from .variable import Variable, attach_new, differentiable, wrap
+from .variable import Variable, attach_new, data_of, differentiable, wrap
 
 _derivatives: dict[str, tuple[dict[str, Callable], bool]] = {}
 _joint: dict[str, Callable] = {}
@@ -370,28 +371,19 @@ def record(rule: Rule, edges: tuple, saved: tuple, y):
     node = Node(rule, edges, saved, None, None)
     node.extra = [(part.shape, part.dtype, backends.of(part)) for part in y]
     picked = [attach_new(part, PICK, (node,), (i,)) for i, part in enumerate(y)]
-    return rebuild(y, picked)
-
-
-def rebuild(like, parts):
-    """``parts`` as the list, tuple or named tuple that ``like`` is."""
-    if isinstance(like, list):
-        return list(parts)
-    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+    return alike(y, picked)
 
 
 def unwrap(value):
     """The raw data in a variable, or in a list or tuple of them; anything else as it is."""
-    if isinstance(value, Variable):
-        return value.data
-    if isinstance(value, (list, tuple)):
-        return rebuild(value, [unwrap(v) for v in value])
-    return value
+    return map_items(data_of, value)
 
 
 def _wrap_all(y):
-    if isinstance(y, (list, tuple)):
-        return rebuild(y, [_wrap_all(part) for part in y])
+    return map_items(_wrapped, y)
+
+
+def _wrapped(y):
     return wrap(y) if backends.of(y) is not None or isinstance(y, str) else y
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, ops
-from .._tree import items
+from .._tree import items, map_items
 from ..autodiff.variable import data_of
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
@@ -23,7 +23,7 @@ from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of
 from ..ops._structures import recorder
 from .array import Traced, Tracing
-from .steps import values_of
+from .steps import values_of, with_arrays
 
 
 def _in_place(op):
@@ -128,7 +128,7 @@ def _recorded(name: str, kernel):
                 nested = True
         values: Any = arguments
         if nested:
-            arguments = _without_variables(arguments)
+            arguments = map_items(data_of, arguments)  # settings, as positions, may be computed from variables
             found = [x for x in items(arguments) if isinstance(x, Traced)]
             if found:
                 program = found[0].program
@@ -145,7 +145,7 @@ def _recorded(name: str, kernel):
             return kernel(*arguments)
         if foreign:
             program = _current()
-            arguments = _lifted(arguments, program)
+            arguments = with_arrays(program.lift, arguments)
         if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
         if asks_for_values and _has_unknown_shape(name, arguments):
@@ -186,11 +186,7 @@ def _looked_at(name: str, arguments: tuple) -> tuple:
 
 
 def _with_truth_values(x):
-    if isinstance(x, Traced):
-        return x.program.look(x) if x.dtype == bool else x
-    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
-        return type(x)(map(_with_truth_values, x))
-    return x
+    return map_items(lambda y: y.program.look(y) if isinstance(y, Traced) and y.dtype == bool else y, x)
 
 
 def _current() -> Tracing:
@@ -203,21 +199,6 @@ def _current() -> Tracing:
     if writing is None:
         raise JitError("an array of a function that is no more traced was used.")
     return writing.program
-
-
-def _without_variables(value):
-    """Arguments with the data of variables: settings, as positions, may be computed from what is differentiated."""
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(map(_without_variables, value))
-    return data_of(value)
-
-
-def _lifted(value, program: Tracing):
-    if isinstance(value, Traced):
-        return program.lift(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_lifted(v, program) for v in value) if not hasattr(value, "_fields") else value
-    return value
 
 
 def _array_equal(a1, a2, equal_nan=False):

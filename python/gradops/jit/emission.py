@@ -77,10 +77,10 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
     over: dict[int, int] = {}
     own: set[int] = set()
     for i, step in enumerate(steps):
-        if isinstance(step.kernel, native.Run):
+        if isinstance(step.function, native.Run):
             own.update(step.places)
             continue
-        if not isinstance(step.kernel, np.ufunc) or step.several:
+        if not isinstance(step.function, np.ufunc) or step.several:
             own.difference_update(step.uses)
             continue
         for p in step.arguments:
@@ -123,11 +123,11 @@ def emit(
     for i, step in enumerate(steps):
         call = [_source_of(a, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
         target = ", ".join(f"v{p}" for p in step.places) + ("," if step.several else "")
-        if isinstance(step.kernel, np.ufunc) and step.kernel in OPERATORS and _of_numbers(program, step):
-            sign, _ = OPERATORS[step.kernel]
+        if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _of_numbers(program, step):
+            sign, _ = OPERATORS[step.function]
             lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")
         else:
-            scope[f"k{i}"] = step.kernel
+            scope[f"k{i}"] = step.function
             if i in over:
                 call.append(f"out=v{over[i]}")
             lines.append(f"{target} = k{i}({', '.join(call)})")

@@ -13,7 +13,7 @@ from typing import Any
 from .. import ops
 from .array import Place, Traced
 from .scalar_blocks import Operation
-from .steps import Step, filled
+from .steps import Step
 
 
 class Guards:
@@ -61,5 +61,5 @@ def made_by(x: Traced) -> tuple[str, tuple]:
         return what.name, tuple(map(at, operands[: what.operands]))
     for step in reversed(program.steps):
         if isinstance(step, Step) and place in step.places:
-            return step.name, filled(step.arguments, at)
+            return step.name, step.given(at)
     return "", ()

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .._tree import map_items
 from ..errors import JitError
 from .array import Memories, Place, Traced, frozen
 from .guards import Guards
 from .scalar_blocks import Operations, Values, is_number, of_numbers
-from .steps import Step, direct, filled, holds_arrays, key_of, placed, values_of
+from .steps import Step, direct, holds_arrays, key_of, placed, values_of
 
 
 class Program:
@@ -74,8 +75,9 @@ class Program:
 
     def snapshot(self, value):
         """``value``, arrays that can be written as they are now: the function may write to them while it is traced."""
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            return type(value)(map(self.snapshot, value))
+        return map_items(self._as_now, value)
+
+    def _as_now(self, value):
         if not isinstance(value, np.ndarray) or not value.flags.writeable:
             return value
         known = self._taken.get(id(value))
@@ -126,8 +128,8 @@ class Program:
             table[place] = self.fold(value) if place in program._folded else self.constant(value)
 
         for step in program.steps:
-            arguments = filled(step.arguments, table.__getitem__)
-            results = self.call(step.name, step.kernel, arguments, values_of(arguments))
+            arguments = step.given(table.__getitem__)
+            results = self.call(step.name, step.function, arguments, values_of(arguments))
             table.update(zip(step.places, results if step.several else [results]))
         self.replayed[program] = table
 
@@ -176,7 +178,7 @@ class Program:
 
     def constant(self, array: np.ndarray):
         """A traced array for one that the function closed over; kept by reference."""
-        array = self.snapshot(array)
+        array = self._as_now(array)
         bits = _bits(array)
         known = self._written.get(bits)
         traced = self._place(array) if known is None else self._traced(array, known)

@@ -111,7 +111,7 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
                 continue
             pattern.append(None)
         own = names[step.places[0]] = f"s{len(operations)}"
-        operations.append((own, operation(step.name, tuple(pattern), step.kernel), taken))
+        operations.append((own, operation(step.name, tuple(pattern), step.function), taken))
     ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in gradients]
     return Template(_player(operations, ends), constants)
 

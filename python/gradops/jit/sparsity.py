@@ -203,7 +203,7 @@ def _moved(analysis: Analysis, step: Step, x, *settings):
     settings = tuple(map(analysis.known, settings))
     if any(s is None and given is not None for s, given in zip(settings, step.arguments[1:])):
         return NotImplemented  # positions that depend on the arguments
-    return step.kernel(analysis.of(x), *settings)
+    return step.function(analysis.of(x), *settings)
 
 
 def _get_item(analysis: Analysis, step: Step, x, key):
@@ -285,7 +285,7 @@ def _accumulated(analysis: Analysis, step: Step, x, axis=None, *settings):
 
 def _triangle(analysis: Analysis, step: Step, x, k=0):
     sets = analysis.of(x)
-    return _masked(analysis, sets, step.kernel(np.ones(sets.shape, bool), k))
+    return _masked(analysis, sets, step.function(np.ones(sets.shape, bool), k))
 
 
 def _matmul(analysis: Analysis, step: Step, a, b):

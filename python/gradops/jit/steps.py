@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._tree import items, map_items
+from ..autodiff.graph import Call
 from ..backends.numpy.base import WEAK_NUMBERS
 from .array import Place, Traced, frozen
 
 
-class Step:
+class Step(Call):
     """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
 
     Attributes:
@@ -19,12 +23,12 @@ class Step:
         uses: the numbers of the places among the arguments, each once.
     """
 
-    __slots__ = ("name", "kernel", "arguments", "_places", "several", "uses")
+    __slots__ = ("name", "_places", "several", "uses")
+    kind = Place
 
     def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[Any, ...], several: Any):
+        super().__init__(kernel, arguments)
         self.name = name
-        self.kernel = kernel
-        self.arguments = arguments
         self._places = places if len(places) != 1 else places[0]  # without the tuple, to save memory
         self.several = several
         self.uses = distinct(arguments)
@@ -36,42 +40,24 @@ class Step:
         return places if places.__class__ is tuple else (places,)
 
 
-def values_of(value):
-    """Arguments of a kernel for traced ones."""
-    if isinstance(value, Traced):
-        return value.value
-    if isinstance(value, (list, tuple)):
-        return type(value)(values_of(v) for v in value) if not hasattr(value, "_fields") else value
-    return value
+def with_arrays(function: Callable, value):
+    """An argument, or nested lists and tuples of them, with ``function`` of each traced array in it."""
+    return map_items(lambda x: function(x) if x.__class__ is Traced else x, value)
 
 
-def placed(value):
+values_of = functools.partial(with_arrays, operator.attrgetter("value"))
+"""Arguments of a kernel for traced ones."""
+_place_of = operator.attrgetter("place")
+
+
+def placed(arguments: tuple) -> tuple:
     """Arguments with places for traced arrays."""
-    if value.__class__ is tuple:
-        return tuple([x.place if x.__class__ is Traced else placed(x) for x in value])
-    if value.__class__ is Traced:
-        return value.place
-    if isinstance(value, (list, tuple)):
-        return type(value)(placed(v) for v in value)
-    return value
+    return tuple([x.place if x.__class__ is Traced else with_arrays(_place_of, x) for x in arguments])
 
 
 def places(spec) -> list[Place]:
     """The places in an argument, or in lists and tuples of them."""
-    found: list[Place] = []
-    for item in spec if isinstance(spec, (list, tuple)) else (spec,):
-        if item.__class__ is Place:
-            found.append(item)
-        elif isinstance(item, (list, tuple)):
-            found += places(item)
-    return found
-
-
-def filled(spec, of: Callable):
-    """An argument with what ``of`` gives for each place in it."""
-    if spec.__class__ is Place:
-        return of(spec)
-    return type(spec)([filled(part, of) for part in spec]) if type(spec) in (list, tuple) else spec
+    return [x for x in items(spec) if x.__class__ is Place]
 
 
 def distinct(arguments: tuple) -> tuple[int, ...]:

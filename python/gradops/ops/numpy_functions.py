@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from .._tree import map_items
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from . import _dispatch
 
@@ -36,10 +37,7 @@ def _is_ours(value) -> bool:
 
 def _constant(value, losing: str | None = None):
     """A value, or a list or tuple of them, with the arrays themselves in the place of ours."""
-    if isinstance(value, (list, tuple)):
-        parts = [_constant(v, losing) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return value._constant(losing) if _is_ours(value) else value
+    return map_items(lambda x: x._constant(losing) if _is_ours(x) else x, value)
 
 
 def _described(value):

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..._tree import items
 from ...autodiff import state
+from ...autodiff.graph import Call
 from ...errors import GradientError
 
 
@@ -134,43 +135,6 @@ def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
     return over
 
 
-class Step:
-    """One operation: what to run again, on constants and on what its sources give."""
-
-    __slots__ = ("plan", "function", "args", "kwargs", "drawn", "seq", "__weakref__")
-
-    def __init__(self, plan: Plan, function: Callable, args, kwargs=None, drawn: Drawn | None = None):
-        self.plan = plan
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs or {}
-        self.drawn = drawn
-        self.seq = plan.clock()
-
-    def sources(self) -> list[Step]:
-        """The steps that must run before."""
-        return [s for x in items((self.args, *self.kwargs.values())) if isinstance(x, Source) for s in x.steps()]
-
-    def run(self, results: dict) -> list:
-        """Its results, from those of earlier steps."""
-        args = [_filled(a, results) for a in self.args]
-        kwargs = {name: _filled(a, results) for name, a in self.kwargs.items()}
-        with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
-            return list(items(self.function(*args, **kwargs)))
-
-
-def mapped(value, function: Callable):
-    """Nested lists and tuples of what ``function`` makes of the leaves."""
-    if not isinstance(value, (list, tuple)):
-        return function(value)
-    items = [mapped(v, function) for v in value]
-    return items if isinstance(value, list) else tuple(items)
-
-
-def _filled(argument, results: dict):
-    return mapped(argument, lambda x: x.value(results) if isinstance(x, Source) else x)
-
-
 class Source:
     """Where an argument of a step comes from."""
 
@@ -182,6 +146,29 @@ class Source:
 
     def value(self, results: dict) -> Any:
         raise NotImplementedError
+
+
+class Step(Call):
+    """One operation: what to run again, on constants and on what its sources give."""
+
+    __slots__ = ("plan", "drawn", "seq", "__weakref__")
+    kind = Source
+
+    def __init__(self, plan: Plan, function: Callable, arguments: tuple, drawn: Drawn | None = None):
+        super().__init__(function, arguments)
+        self.plan = plan
+        self.drawn = drawn
+        self.seq = plan.clock()
+
+    def sources(self) -> list[Step]:
+        """The steps that must run before."""
+        return [s for x in items(self.arguments) if isinstance(x, Source) for s in x.steps()]
+
+    def run(self, results: dict) -> list:
+        """Its results, from those of earlier steps."""
+        arguments = self.given(lambda source: source.value(results))
+        with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
+            return list(items(self.function(*arguments)))
 
 
 class Result(Source):

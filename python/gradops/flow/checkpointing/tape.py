@@ -13,11 +13,11 @@ from contextvars import ContextVar
 import numpy as np
 
 from ... import backends
-from ..._tree import items
+from ..._tree import items, map_items
 from ...autodiff import state
 from ...backends import tracing
 from ...ops import _dispatch
-from .plan import Input, Origin, Plan, Result, Step, mapped
+from .plan import Input, Origin, Plan, Result, Step
 
 
 class TapePlan(Plan):
@@ -52,7 +52,7 @@ class TapePlan(Plan):
             result = kernel(*arguments)
         finally:
             current.reset(token)
-        step = Step(self, kernel, mapped(arguments, self._source))
+        step = Step(self, kernel, map_items(self._source, arguments))
         for i, array in enumerate(items(result)):
             if not any(array is a for a in arguments):
                 _remember(array, Result(step, i))

@@ -16,11 +16,11 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 from ... import _tree
-from ..._tree import items
+from ..._tree import items, map_items
 from ...backends import tracing
 from ...backends.torch import _private, derivatives, transforms
 from ...errors import GradientError
-from .plan import Drawn, Handle, Input, Origin, Result, Step, mapped
+from .plan import Drawn, Handle, Input, Origin, Result, Step
 from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, outside_input, storages
 
 
@@ -46,11 +46,11 @@ class Noting(_private.DispatchMode):
                 return x
             return plan.source(x, reads and not any(x is t for t in overwritten))
 
-        sources = mapped((args, *kwargs.values()), source)
+        sources = map_items(source, (*args, *kwargs.values()))
         for t in written:
             plan.before_write(t, counted)
         result = func(*args, **kwargs)
-        step = Step(plan, func, sources[0], dict(zip(kwargs, sources[1:])), drawn)
+        step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
         for t in written:
             plan.after_write(t, step, counted)
         for i, out in enumerate(items(result)):
@@ -87,6 +87,16 @@ class Watched(_private.DispatchMode):
         for key, known in self.inputs.items():
             if key not in self.written:
                 known.value({})
+
+
+def _of_positions(func, names: tuple):
+    """``func``, whose last arguments have names."""
+
+    def call(*arguments):
+        first = len(arguments) - len(names)
+        return func(*arguments[:first], **dict(zip(names, arguments[first:])))
+
+    return call
 
 
 def _tensors(args, kwargs) -> list:

@@ -31,7 +31,7 @@ def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list
     if found is None:
         return steps, Explained(steps, [], {})
     new, refused = _lowered(program, steps, wanted, found)
-    return new, Explained(steps, [s.kernel for s in new if isinstance(s.kernel, Run)], refused)
+    return new, Explained(steps, [s.function for s in new if isinstance(s.function, Run)], refused)
 
 
 def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Callable | None:
@@ -49,4 +49,4 @@ def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Seq
     if made is step:
         return None
     order = [program.inputs.index(p.index) for p in made.arguments]
-    return lambda *arrays: made.kernel(*[arrays[i] for i in order])
+    return lambda *arrays: made.function(*[arrays[i] for i in order])

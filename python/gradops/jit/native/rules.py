@@ -120,7 +120,7 @@ def _divided(lowering: Lowering, name: str, step, x1, x2):
 
 def _moved(lowering: Lowering, step, x, *arguments):
     """NumPy moves the cells as it would move the elements."""
-    return step.kernel(lowering.array(x), *lowering.constants(arguments))
+    return step.function(lowering.array(x), *lowering.constants(arguments))
 
 
 def _as_it_is(lowering: Lowering, step, x):

@@ -65,7 +65,7 @@ def _op(name: str) -> Callable:
                 raise NotNative("matrices for LAPACK")
             options = lowering.constants(arguments[tensors:])
             code, known = lowering.code, [(x, dtype) for x in given]
-            checked = code.checked(lambda *arrays: step.kernel(*arrays, *options), known)
+            checked = code.checked(lambda *arrays: step.function(*arrays, *options), known)
             found = function(_Numbers(code, dtype), *given, *options)
             results = [
                 code.written("copy", [x if np.ndim(x) else int(x)], np.shape(x), dtype)
