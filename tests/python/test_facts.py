@@ -20,9 +20,14 @@ from gradops.extend import laws
 from gradops.ops._dispatch import Op, registry
 from gradops.ops._facts import FACTS
 
+CASES_OF = defaultdict(list)
+"""The cases of each op, also those that call it in a way of their own."""
+
 BY_OP = defaultdict(list)
 for _module in sorted(m.name for m in pkgutil.iter_modules(cases.__path__)):
     for _case in importlib.import_module(f"cases.{_module}").CASES:
+        if _case.op in registry:
+            CASES_OF[registry[_case.op].name].append(_case)
         if _case.op in registry and _case.function() is registry[_case.op].call:
             BY_OP[registry[_case.op].name].append(_case)
 

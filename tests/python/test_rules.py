@@ -1,0 +1,237 @@
+"""Each rule of an op against the op itself: native code, derivatives, batches. No rule is listed here: all are.
+
+The arguments are those of the parity cases. ``make test-rules`` runs this file, ``tools/mutate`` shows that it fails for a
+rule that is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from parity import flat
+from test_facts import CASES_OF, few
+from hypothesis import given
+
+from gradops import Variable, autodiff, config, errors, functional, ops
+from gradops.autodiff import record
+from gradops.functional import batched
+from gradops.jit import jit
+from gradops.ops._dispatch import registry
+
+rules = importlib.import_module("gradops.jit.native.rules")
+plan = importlib.import_module("gradops.jit.native.plan")
+machine = importlib.import_module("gradops.jit.native.machine")
+
+
+@functools.cache
+def examples(name: str) -> list[tuple]:
+    """Calls of an op: a function and its arguments by name."""
+    found: list[tuple] = []
+    for case in CASES_OF[name]:
+        drawn: list[dict] = []
+        few(given(case.inputs)(lambda arguments: drawn.append(arguments)))()  # noqa: B023
+        found += [(case.function(), arguments) for arguments in drawn]
+    return found
+
+
+def quietly(test):
+    """On NumPy, with nothing said of what is not a number."""
+
+    @functools.wraps(test)
+    def run(name, *more):
+        with config.use_backend("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            test(name, *more)
+
+    return run
+
+
+def arrays(arguments: dict) -> dict:
+    """The arguments that are arrays, also those in lists, by a name for each."""
+    found = {}
+    for name, value in arguments.items():
+        for i, x in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+            if isinstance(x, np.ndarray):
+                found[name, i if isinstance(value, (list, tuple)) else None] = x
+    return found
+
+
+def with_arrays(arguments: dict, changed: dict) -> dict:
+    """The arguments with other arrays."""
+    given = {name: list(value) if isinstance(value, (list, tuple)) else value for name, value in arguments.items()}
+    for (name, i), x in changed.items():
+        if i is None:
+            given[name] = x
+        else:
+            given[name][i] = x
+    return given
+
+
+# Native code.
+
+LOOPS = {
+    "scan": lambda x: ops.scan(lambda c, v: (c * 0.5 + ops.sin(v), c), x[0], x),
+    "while_loop": lambda x: ops.while_loop(lambda c: c < 3.0, lambda c: c * 1.5 + 0.1, x[0] * x[0] + 0.1),
+    "cond": lambda x: ops.cond(x[0] < x[1], lambda: ops.exp(x[2]), lambda: x[2] - 1.0),
+}
+NUMBERS = np.array([0.3, -0.8, 1.7, 0.25])
+
+
+@pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
+@pytest.mark.parametrize("name", sorted(rules.RULES))
+@quietly
+def test_native_code_is_the_op(name):
+    met, rule = [], rules.RULES[name]
+    calls = [(LOOPS[name], {"x": NUMBERS})] if name in LOOPS else examples(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "FEWEST", 1)  # otherwise a run of single steps is NumPy's
+        patch.setitem(rules.RULES, name, lambda *arguments: (met.append(name), rule(*arguments))[1])
+        for f, arguments in calls:
+            tensors = arrays(arguments)
+            met_before = len(met)
+
+            def program(p, *xs, f=f, arguments=arguments, tensors=tensors):
+                return p + 1.0, f(**with_arrays(arguments, dict(zip(tensors, xs))))
+
+            try:
+                wanted = program(np.float64(0.5), *tensors.values())
+                got = jit(program)(np.float64(0.5), *tensors.values())
+            except errors.GradopsError:
+                continue
+            if len(met) > met_before:
+                for a, b in zip(flat(got), flat(wanted), strict=True):
+                    a, b = np.asarray(a), np.asarray(b)
+                    assert a.dtype == b.dtype and a.shape == b.shape
+                    single = b.dtype in (np.float32, np.float16)
+                    np.testing.assert_allclose(a, b, rtol=1e-5 if single else 1e-11, atol=1e-6 if single else 1e-12)
+    print(name, len(met), len(calls))
+    assert met, "no case of the op is native"
+
+
+# Derivatives.
+
+
+def scalar(f, arguments: dict, places: list):
+    """A sum of the results with fixed weights, as a function of the arrays at ``places``."""
+    drawn: list = []
+
+    def loss(*xs):
+        ys = [y for y in flat(f(**with_arrays(arguments, dict(zip(places, xs))))) if ops.dtype(y)[0] in "fc"]
+        if not drawn:
+            rng = np.random.default_rng(5)
+            drawn.extend(rng.uniform(0.5, 1.5, (2, *y.shape)) for y in ys)
+        parts = [ops.sum(ops.multiply(ops.real(y), w[0])) for y, w in zip(ys, drawn)]
+        parts += [ops.sum(ops.multiply(ops.imag(y), w[1])) for y, w in zip(ys, drawn) if ops.dtype(y)[0] == "c"]
+        return sum(parts, 0.0)
+
+    return loss
+
+
+def differs(loss, xs: list, place: int) -> float | None:
+    """How far the tape's derivative in a direction is from a difference, by what it is of; None where neither tells."""
+    rng = np.random.default_rng(11)
+    x = xs[place]
+    direction = rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else 0)
+
+    def along(t: float) -> float:
+        moved = [*xs[:place], x + t * direction, *xs[place + 1 :]]
+        return float(np.real(ops.convert_to_numpy(loss(*moved))))
+
+    leaf = Variable(x, requires_grad=True)
+    y = loss(*xs[:place], leaf, *xs[place + 1 :])
+    slope = 0.0
+    if isinstance(y, Variable) and y.requires_grad:
+        (g,) = autodiff.grad(y, [leaf], materialize_grads=True)
+        slope = float(np.sum(np.real(np.conj(g.data) * direction)))
+    h, scale = 1e-5, 1 + abs(slope)
+    after, at, before = along(h), along(0), along(-h)
+    difference, half = (after - before) / (2 * h), (along(h / 2) - along(-h / 2)) / h
+    bend = (after - 2 * at + before) / h  # the change of the slope over a step
+    if not np.isfinite([slope, difference, half]).all() or abs(bend) > 1e-2 * scale or abs(difference - half) > 1e-4 * scale:
+        return None  # a kink, a jump, or the edge of where there are values
+    return abs(slope - half) / scale
+
+
+UNNATURAL = {"nextafter"}  # a step of one unit in the last place, whose gradient is 0
+
+
+@pytest.mark.parametrize("name", sorted(set(record._derivatives) - UNNATURAL))
+@quietly
+def test_derivatives_are_those_of_differences(name):
+    entry = registry[name]
+    told = {argument: [] for argument in record._derivatives[name][0]}
+    for f, arguments in examples(name):
+        places = {p: x.astype(np.promote_types(x.dtype, "f8")) for p, x in arrays(arguments).items() if x.dtype.kind in "fc"}
+        loss = scalar(f, arguments, list(places))
+        for i, (argument, _) in enumerate(places):
+            if argument not in told and f is entry.call or not places[argument, _].size:
+                continue
+            try:
+                found = differs(loss, list(places.values()), i)
+            except (errors.GradopsError, np.linalg.LinAlgError):
+                continue
+            if found is not None:
+                assert found < 1e-4, (arguments, argument)
+                for known in [argument] if argument in told else told:
+                    told[known].append(found)
+    print(name, {k: len(v) for k, v in told.items()})
+    assert all(told.values()), "no case tells"
+
+
+# Batches.
+
+
+def batches(arguments: dict, entry) -> list[tuple[dict, list[dict]]]:
+    """Arguments of which tensors are batches, each alone and all together, and those of the members."""
+    tensors = {place: x for place, x in arrays(arguments).items() if entry is None or place[0] in entry.tensors}
+    found = []
+    for chosen in [*([place] for place in tensors), *([list(tensors)] if len(tensors) > 1 else [])]:
+        rows = {place: members_of(tensors[place]) for place in chosen}
+        whole = with_arrays(arguments, {place: batched.Batched(np.stack(xs)) for place, xs in rows.items()})
+        found.append((whole, [with_arrays(arguments, {p: xs[k] for p, xs in rows.items()}) for k in range(3)]))
+    return found
+
+
+def members_of(x: np.ndarray) -> list[np.ndarray]:
+    """Three arrays that differ: where an op takes positions, or truth values, the same in another order."""
+    if x.dtype.kind in "fc":
+        return [x, (x * 0.875).astype(x.dtype), np.flip(x).copy() if x.ndim else x * x.dtype.type(1.125)]
+    return [x, np.flip(x).copy(), np.roll(x, 1)]
+
+
+BATCHED = sorted(
+    name
+    for name, entry in registry.items()
+    if entry.name == name and CASES_OF[name] and (name in batched.RULES or batched._of_facts(entry) is not None)
+)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+@quietly
+def test_batches_are_their_members(name):
+    batched.register()
+    entry, whole = registry[name], 0
+    with pytest.MonkeyPatch.context() as patch:
+        apart: list = []
+        one_by_one = batched._one_by_one
+        patch.setattr(batched, "_one_by_one", lambda *arguments: (apart.append(1), one_by_one(*arguments))[1])
+        for f, arguments in examples(name):
+            for given, each in batches(arguments, entry if f is entry.call else None):
+                apart.clear()
+                try:
+                    wanted = [[np.asarray(y) for y in flat(f(**one))] for one in each]
+                    found = flat(f(**given))
+                except (batched.Refused, errors.GradopsError, np.linalg.LinAlgError):
+                    continue
+                whole += not apart
+                for i, y in enumerate(found):
+                    rows = batched.members(y, 3)
+                    for k in range(3):
+                        assert rows[k].dtype == wanted[k][i].dtype
+                        np.testing.assert_allclose(rows[k], wanted[k][i], rtol=1e-9, atol=1e-12, strict=True)
+    print(name, whole)
+    assert whole, "no case goes through the rule"
