@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick test-long test-neighbours check lint bench docs site
+.PHONY: setup demo test quick test-rules test-long test-neighbours check lint bench docs site
 
 setup:
 	tools/setup
@@ -14,6 +14,10 @@ test:
 
 quick:
 	tools/test --quick
+
+# Each rule of each op (native code, derivatives, batches, patterns) against the op itself, in some 30 seconds.
+test-rules: setup
+	$(python) -m pytest -q -n 2 -p no:benchmark tests/python/test_rules.py tests/python/test_facts.py
 
 # The random and long tests: GRADOPS_LONG=<factor> makes them longer; GRADOPS_SEED=<number> gives a run's seeds again, which
 # what fails is said with.

@@ -1,25 +1,30 @@
 """Each rule of an op against the op itself: native code, derivatives, batches. No rule is listed here: all are.
 
-The arguments are those of the parity cases. ``make test-rules`` runs this file, ``tools/mutate`` shows that it fails for a
-rule that is wrong.
+The arguments are those of the parity cases. ``make test-rules`` runs this file; ``tools/mutate`` shows that it fails
+for a rule that is wrong.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import pathlib
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
 from parity import flat
 from test_facts import CASES_OF, few
-from hypothesis import given
 
-from gradops import Variable, autodiff, config, errors, functional, ops
+from gradops import Variable, autodiff, backends, config, errors, functional, ops
 from gradops.autodiff import record
 from gradops.functional import batched
-from gradops.jit import jit
+from gradops.functional.sparse import pattern
+from gradops.jit import jit, sparsity
+from gradops.jit.compiled import trace
 from gradops.ops._dispatch import registry
 
 rules = importlib.import_module("gradops.jit.native.rules")
@@ -86,30 +91,40 @@ NUMBERS = np.array([0.3, -0.8, 1.7, 0.25])
 @quietly
 def test_native_code_is_the_op(name):
     met, rule = [], rules.RULES[name]
+
+    def noting(*arguments):
+        cells = rule(*arguments)
+        met.append(name)  # not where it refuses
+        return cells
+
     calls = [(LOOPS[name], {"x": NUMBERS})] if name in LOOPS else examples(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "FEWEST", 1)  # otherwise a run of single steps is NumPy's
-        patch.setitem(rules.RULES, name, lambda *arguments: (met.append(name), rule(*arguments))[1])
+        patch.setitem(rules.RULES, name, noting)
         for f, arguments in calls:
             tensors = arrays(arguments)
-            met_before = len(met)
-
-            def program(p, *xs, f=f, arguments=arguments, tensors=tensors):
-                return p + 1.0, f(**with_arrays(arguments, dict(zip(tensors, xs))))
-
-            try:
-                wanted = program(np.float64(0.5), *tensors.values())
-                got = jit(program)(np.float64(0.5), *tensors.values())
-            except errors.GradopsError:
-                continue
-            if len(met) > met_before:
-                for a, b in zip(flat(got), flat(wanted), strict=True):
-                    a, b = np.asarray(a), np.asarray(b)
-                    assert a.dtype == b.dtype and a.shape == b.shape
-                    single = b.dtype in (np.float32, np.float16)
-                    np.testing.assert_allclose(a, b, rtol=1e-5 if single else 1e-11, atol=1e-6 if single else 1e-12)
-    print(name, len(met), len(calls))
+            for traced in [tensors, *({place: x} for place, x in tensors.items() if len(tensors) > 1)]:
+                before = len(met)
+                results = compiled_and_not(f, arguments, traced)
+                if len(met) > before and results is not None:
+                    for a, b in zip(*results, strict=True):
+                        single = b.dtype in (np.float32, np.float16)
+                        rtol, atol = (1e-5, 1e-6) if single else (1e-11, 1e-12)
+                        np.testing.assert_allclose(a, b, rtol, atol, strict=True)
     assert met, "no case of the op is native"
+
+
+def compiled_and_not(f, arguments: dict, traced: dict) -> tuple | None:
+    """The results of a call natively and not, whose other arrays are constants; None where it is an error."""
+
+    def program(p, *xs):
+        return p + 1.0, f(**with_arrays(arguments, dict(zip(traced, xs))))
+
+    given = (np.float64(0.5), *traced.values())
+    try:
+        return tuple([np.asarray(y) for y in flat(run(*given))] for run in (jit(program), program))
+    except errors.GradopsError:
+        return None
 
 
 # Derivatives.
@@ -151,9 +166,21 @@ def differs(loss, xs: list, place: int) -> float | None:
     after, at, before = along(h), along(0), along(-h)
     difference, half = (after - before) / (2 * h), (along(h / 2) - along(-h / 2)) / h
     bend = (after - 2 * at + before) / h  # the change of the slope over a step
-    if not np.isfinite([slope, difference, half]).all() or abs(bend) > 1e-2 * scale or abs(difference - half) > 1e-4 * scale:
+    if (
+        not np.isfinite([slope, difference, half]).all()
+        or abs(bend) > 1e-2 * scale
+        or abs(difference - half) > 1e-4 * scale
+    ):
         return None  # a kink, a jump, or the edge of where there are values
-    return abs(slope - half) / scale
+    forward = slope
+    if x.dtype.kind == "f" and isinstance(y, Variable):
+        only = functools.partial(_at_place, loss, xs, place)
+        forward = float(functional.jvp(only, x, direction)[1])
+    return max(abs(slope - half), abs(forward - half)) / scale
+
+
+def _at_place(loss, xs: list, place: int, x):
+    return loss(*xs[:place], x, *xs[place + 1 :])
 
 
 UNNATURAL = {"nextafter"}  # a step of one unit in the last place, whose gradient is 0
@@ -165,7 +192,9 @@ def test_derivatives_are_those_of_differences(name):
     entry = registry[name]
     told = {argument: [] for argument in record._derivatives[name][0]}
     for f, arguments in examples(name):
-        places = {p: x.astype(np.promote_types(x.dtype, "f8")) for p, x in arrays(arguments).items() if x.dtype.kind in "fc"}
+        places = {
+            p: x.astype(np.promote_types(x.dtype, "f8")) for p, x in arrays(arguments).items() if x.dtype.kind in "fc"
+        }
         loss = scalar(f, arguments, list(places))
         for i, (argument, _) in enumerate(places):
             if argument not in told and f is entry.call or not places[argument, _].size:
@@ -178,7 +207,6 @@ def test_derivatives_are_those_of_differences(name):
                 assert found < 1e-4, (arguments, argument)
                 for known in [argument] if argument in told else told:
                     told[known].append(found)
-    print(name, {k: len(v) for k, v in told.items()})
     assert all(told.values()), "no case tells"
 
 
@@ -189,11 +217,19 @@ def batches(arguments: dict, entry) -> list[tuple[dict, list[dict]]]:
     """Arguments of which tensors are batches, each alone and all together, and those of the members."""
     tensors = {place: x for place, x in arrays(arguments).items() if entry is None or place[0] in entry.tensors}
     found = []
+    makers = [members_of] if entry is None or not entry.facts.elementwise else [members_of, special_members_of]
     for chosen in [*([place] for place in tensors), *([list(tensors)] if len(tensors) > 1 else [])]:
-        rows = {place: members_of(tensors[place]) for place in chosen}
-        whole = with_arrays(arguments, {place: batched.Batched(np.stack(xs)) for place, xs in rows.items()})
-        found.append((whole, [with_arrays(arguments, {p: xs[k] for p, xs in rows.items()}) for k in range(3)]))
+        for make in makers:
+            rows = {place: make(tensors[place]) for place in chosen}
+            whole = with_arrays(arguments, {place: batched.Batched(np.stack(xs)) for place, xs in rows.items()})
+            found.append((whole, [with_arrays(arguments, {p: xs[k] for p, xs in rows.items()}) for k in range(3)]))
     return found
+
+
+def special_members_of(x: np.ndarray) -> list[np.ndarray]:
+    """Three arrays that are the same for all arguments, with zeros, NaN and infinity among floats."""
+    some = [0.0, np.nan, np.inf, 1.0, -2.0] if x.dtype.kind in "fc" else [0, 1, 3]
+    return [np.resize(np.roll(some, k), x.shape).astype(x.dtype) for k in range(3)]
 
 
 def members_of(x: np.ndarray) -> list[np.ndarray]:
@@ -203,11 +239,16 @@ def members_of(x: np.ndarray) -> list[np.ndarray]:
     return [x, np.flip(x).copy(), np.roll(x, 1)]
 
 
-BATCHED = sorted(
-    name
-    for name, entry in registry.items()
-    if entry.name == name and CASES_OF[name] and (name in batched.RULES or batched._of_facts(entry) is not None)
-)
+def with_rule(table: dict, of_facts) -> list[str]:
+    """The ops that have a rule in a table, or one that follows from their facts and a kernel of NumPy's."""
+    return sorted(
+        name
+        for name in CASES_OF
+        if name in table or backends.embedded().kernel(name) is not None and of_facts(registry[name]) is not None
+    )
+
+
+BATCHED = with_rule(batched.RULES, batched._of_facts)
 
 
 @pytest.mark.parametrize("name", BATCHED)
@@ -233,5 +274,76 @@ def test_batches_are_their_members(name):
                     for k in range(3):
                         assert rows[k].dtype == wanted[k][i].dtype
                         np.testing.assert_allclose(rows[k], wanted[k][i], rtol=1e-9, atol=1e-12, strict=True)
-    print(name, whole)
     assert whole, "no case goes through the rule"
+
+
+# Patterns.
+
+
+def special(name: str) -> list[tuple]:
+    """The calls with zeros, NaN and infinity in all their arrays."""
+    return [
+        (f, with_arrays(arguments, {place: special_members_of(x)[0] for place, x in arrays(arguments).items()}))
+        for f, arguments in examples(name)
+    ]
+
+
+def others(x: np.ndarray, place: int) -> list[np.ndarray]:
+    """The array with other elements at a place."""
+    element = x.flat[place]
+    values = (
+        [element + 0.01, -3.7, 3.3] if x.dtype.kind in "fc" else [x.dtype.type(not element), 5][: 1 + (x.dtype != bool)]
+    )
+    found = []
+    for value in values:
+        found.append(x.copy())
+        found[-1].flat[place] = value
+    return found
+
+
+PATTERNS = with_rule(sparsity.RULES, lambda entry: sparsity._of_facts(entry.name))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@quietly
+def test_patterns_have_all_that_an_element_depends_on(name):
+    """A result that changes with an element of an argument depends on it; and not all depends on all."""
+    entry, sparse, tried = registry[name], 0, 0
+    for f, arguments in [*examples(name), *(special(name) if entry.facts.elementwise else [])]:
+        kinds = "fcbiu" if entry.facts.elementwise or entry.facts.reduces else "fc"
+        places = {p: x for p, x in arrays(arguments).items() if x.dtype.kind in kinds and x.size}
+
+        def program(*xs, f=f, arguments=arguments, places=places):
+            return [ops.copy(y) for y in flat(f(**with_arrays(arguments, dict(zip(places, xs)))))]
+
+        try:
+            found = trace(program, list(places.values()), lambda p, ys: pattern(p, ys, p.inputs)).analysis.toarray()
+            before = np.concatenate([np.ravel(y) for y in program(*places.values())])
+        except (errors.GradopsError, np.linalg.LinAlgError, ValueError):
+            continue
+        column = 0
+        for place, x in places.items():
+            for i, moved in [(i, moved) for i in range(x.size) for moved in others(x, i)]:
+                try:
+                    after = np.concatenate([np.ravel(y) for y in program(*{**places, place: moved}.values())])
+                except (errors.GradopsError, np.linalg.LinAlgError):
+                    continue
+                changed = (after != before) & ~(np.isnan(after) & np.isnan(before))
+                assert not (changed & ~found[:, column + i]).any(), (arguments, place, i)
+            column += x.size
+        sparse, tried = sparse + (not found.all()), tried + (found.size > 1)
+    assert sparse or not tried or entry.facts.reduces, "all depends on all"
+
+
+# The tests themselves.
+
+
+def test_a_wrong_rule_is_noticed():
+    """Of each table some; ``tools/mutate --all`` tries every rule."""
+    tool = pathlib.Path(__file__).parents[2] / "tools" / "mutate"
+    wrong = (
+        "native:reciprocal native:reshape derivative:divide.x2 derivative:sum.x batch:where batch:exp pattern:cumsum"
+    )
+    done = subprocess.run([sys.executable, tool, *wrong.split()], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": noticed") == 7

@@ -359,7 +359,7 @@ def _solve(kernel, a, b, *settings):
 
 RULES: dict[str, Callable] = {
     **dict.fromkeys(("cumsum", "cumprod"), _along),
-    **dict.fromkeys(("zeros_like", "ones_like", "full_like"), _template),
+    **dict.fromkeys(("zeros_like", "ones_like"), _template),
     **dict.fromkeys(("tril", "triu"), _of_matrices),
     **dict.fromkeys(("solve", "solve_triangular"), _solve),
     **dict.fromkeys(("add_at", "set_at"), _at),

@@ -332,9 +332,10 @@ def _segments(analysis: Analysis, step: Step, data, ids, count=None, *settings):
     if positions is None:
         return NotImplemented
     found = analysis.empty(np.shape(analysis.program.value(step.places[0])))
-    for row, i in zip(analysis.of(data), positions):
-        if 0 <= i < len(found):
-            found[i] = analysis.unions.of_arrays(found[i], row)
+    sets = analysis.of(data)
+    for row, i in enumerate(positions):
+        if 0 <= i < len(found):  # slices: a single element would be an array in an array
+            found[i : i + 1] = analysis.unions.of_arrays(found[i : i + 1], sets[row : row + 1])
     return found
 
 

@@ -66,4 +66,5 @@ CASES = [
         ("greater", -2, 2), ("greater_equal", -2, 2), ("logical_and", -1, 1), ("logical_or", -1, 1), ("logical_xor", -1, 1),
     ]),
     *(binary(op, -3, 4, dtype="int64", label="integers") for op in ("add", "subtract", "multiply", "maximum", "less")),
+    *(binary(op, 1, 4, dtype="int64", label="whole numbers") for op in ("floor_divide", "mod")),
 ]  # fmt: skip
