@@ -323,7 +323,7 @@ def test_patterns_have_all_that_an_element_depends_on(name):
             continue
         column = 0
         for place, x in places.items():
-            for i, moved in ((i, y) for i in range(x.size) for y in others(x, i)):
+            for i, moved in ((k, y) for k in range(x.size) for y in others(x, k)):
                 try:
                     after = np.concatenate([np.ravel(y) for y in program(*{**places, place: moved}.values())])
                 except (errors.GradopsError, np.linalg.LinAlgError):
