@@ -108,8 +108,7 @@ op_right_shift <- function(x, y) {
 #' \item{`op_gcd(x1, x2)`}{Greatest common divisor, elementwise; 0 of two zeros.}
 #' \item{`op_lcm(x1, x2)`}{Least common multiple, elementwise; 0 where an operand is 0.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.

@@ -31,7 +31,7 @@
 #'   integer `dtype` does not hold; those of NumPy arrays and of tensors are cast (`op_convert_to_tensor()`).
 #' - `gradops_error_argument`: an unknown dtype (`op_cast()`).
 #' - `gradops_error_type`: a value that is not numeric, or a ragged list (`op_convert_to_tensor()`).
-#' @seealso [op_dtype()], [op_saturate_cast()], [op_view()], `floatx()`.
+#' @seealso [op_dtype()], [op_saturate_cast()], [op_view()], [config_floatx()].
 #' @examplesIf gradops_available()
 #' op_convert_to_tensor(c(1, 2), "float32")
 #' op_array(1:3)

@@ -169,8 +169,8 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' \item{`op_identity(n)`}{The `n` by `n` matrix with ones on its diagonal, zeros elsewhere. Gradient: none.}
 #' \item{`op_tri(N)`}{An `N` by `M` (or `N`) matrix with ones on and below its `k`-th diagonal, zeros above.
 #'   Gradient: none.}
-#' \item{`op_meshgrid()`}{For each vector a tensor of its values at every point of the grid that the vectors span.
-#'   Gradient: The upstream gradient, summed over the other dimensions.}
+#' \item{`op_meshgrid(...)`}{For each vector a tensor of its values at every point of the grid that the vectors
+#'   span. Gradient: The upstream gradient, summed over the other dimensions.}
 #' \item{`op_vander(x)`}{The matrix of the powers of a vector's elements: `x ** (N - 1), ..., x, 1` in the columns.
 #'   Gradient: As of powers by repeated products, right where elements are 0.}
 #' }
@@ -179,7 +179,7 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' @param k The diagonal: 0 is the main one, positive ones lie above it.
 #' @param dtype The result's dtype, such as `"float32"`; `NULL` is the usual one.
 #' @param n The number of rows and columns.
-#' @param ... More arguments.
+#' @param ... Vectors (other tensors are flattened).
 #' @param indexing `"xy"`: the first vector varies along the second dimension, the second along the first, as in a
 #'   plot; `"ij"`: each along its own.
 #' @param x A tensor, a variable, or R numbers.

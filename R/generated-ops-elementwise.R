@@ -16,8 +16,7 @@
 #'   complex numbers that of `x / abs(x)`, 0 where `x` is 0.}
 #' \item{`op_signbit(x)`}{The sign bit of each element: true for negative numbers and for -0.0. Gradient: none.}
 #' }
-#' @param x,x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @returns `op_abs()`: A tensor of `x`'s shape and dtype; real for a complex `x`.
 #'
 #' `op_fabs()`: A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
@@ -101,9 +100,7 @@ op_signbit <- function(x) {
 #' \item{`op_divide_no_nan(x1, x2)`}{`x1 / x2`, and 0 where `x2` is 0, elementwise. Gradient: `1 / x2` and `-x1 /
 #'   x2**2`; 0 to both where `x2` is 0.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
-#' @param x A tensor, a variable, or R numbers.
+#' @param x1,x2,x A tensor, a variable, or R numbers.
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #'
 #' `op_divide()`, `op_divide_no_nan()`: A tensor of the broadcast shape, in the operands' promoted dtype; integers
@@ -211,8 +208,7 @@ op_divide_no_nan <- function(x1, x2) {
 #' \item{`op_isclose(x1, x2)`}{`abs(x1 - x2) <= atol + rtol * abs(x2)`, elementwise.}
 #' \item{`op_allclose(x1, x2)`}{TRUE where all elements are close, by [op_isclose()].}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param rtol,atol Relative and absolute tolerance.
 #' @param equal_nan Count NaN as close to NaN.
 #' @returns A bool tensor of the broadcast shape.
@@ -412,8 +408,7 @@ op_polar <- function(abs_, angle) {
 #' \item{`op_logaddexp2(x1, x2)`}{`log2(2**x1 + 2**x2)` without overflow, elementwise. Gradient: `2**(x1 - y)` and
 #'   `2**(x2 - y)`, summed over broadcast dimensions.}
 #' }
-#' @param x,x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #'
 #' `op_logaddexp()`: A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -509,8 +504,7 @@ op_logaddexp2 <- function(x1, x2) {
 #' \item{`op_fmin(x1, x2)`}{The smaller of two elements, elementwise; where one is NaN, the other. Gradient: The
 #'   upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of the broadcast shape, in the operands' promoted dtype.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not broadcast.
@@ -630,9 +624,7 @@ op_arctanh <- function(x) {
 #' \item{`op_logical_xor(x1, x2)`}{Logical exclusive or of truth values, elementwise.}
 #' \item{`op_logical_not(x)`}{TRUE for each element that is 0 or FALSE.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
-#' @param x A tensor, a variable, or R numbers.
+#' @param x1,x2,x A tensor, a variable, or R numbers.
 #' @returns A bool tensor of the broadcast shape.
 #'
 #' `op_logical_not()`: A bool tensor of `x`'s shape.
@@ -696,9 +688,7 @@ op_logical_not <- function(x) {
 #' \item{`op_hypot(x1, x2)`}{`sqrt(x1**2 + x2**2)` without overflow, elementwise. Gradient: `x1 / y` and `x2 / y`,
 #'   summed over broadcast dimensions; 0 where both are 0.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
-#' @param x A tensor, a variable, or R numbers.
+#' @param x1,x2,x A tensor, a variable, or R numbers.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #'
 #' `op_power()`: A tensor of the broadcast shape, in the operands' promoted dtype.
@@ -786,8 +776,7 @@ op_hypot <- function(x1, x2) {
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param decimals The number of decimal places.
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of `x`'s shape and dtype.
 #'
 #' `op_nextafter()`: A tensor of the broadcast shape, in the operands' promoted dtype; integers give `floatx`.
@@ -991,8 +980,7 @@ op_isreal <- function(x) {
 #' \item{`op_sinc(x)`}{`sin(pi * x) / (pi * x)` of each element, 1 at 0. Gradient: `(cos(pi * x) - sinc(x)) / x`;
 #'   near 0 that of the power series, so right there to all orders.}
 #' }
-#' @param x,x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #'
 #' `op_arctan2()`: A tensor of the broadcast shape, in the operands' promoted dtype.

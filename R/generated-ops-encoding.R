@@ -8,8 +8,8 @@
 #' @details
 #' \describe{
 #' \item{`op_one_hot(x, num_classes)`}{Each label as a vector with 1 at the label's position and 0 elsewhere.}
-#' \item{`op_multi_hot(inputs, num_classes)`}{Each row of labels as one vector with 1 at every label's position and
-#'   0 elsewhere.}
+#' \item{`op_multi_hot(inputs, num_classes, ...)`}{Each row of labels as one vector with 1 at every label's position
+#'   and 0 elsewhere.}
 #' }
 #' @param x Whole numbers of any shape. A label that is negative or too large gives zeros.
 #' @param num_classes `op_one_hot()`: The number of classes. `op_multi_hot()`: The number of positions; Keras' old

@@ -13,9 +13,9 @@
 #'   apart. See also [op_concatenate()], [op_unstack()].}
 #' \item{`op_append(x1, x2)`}{`x2` after `x1` along an axis; both flattened without one. Gradient: The upstream
 #'   gradient, split.}
-#' \item{`op_hstack(xs)`}{Tensors joined side by side: along the second dimension, vectors and numbers along the
-#'   first. Gradient: The upstream gradient, split.}
-#' \item{`op_vstack(xs)`}{Tensors joined one below the other: along the first dimension, vectors and numbers as
+#' \item{`op_hstack(xs, ...)`}{Tensors joined side by side: along the second dimension, vectors and numbers along
+#'   the first. Gradient: The upstream gradient, split.}
+#' \item{`op_vstack(xs, ...)`}{Tensors joined one below the other: along the first dimension, vectors and numbers as
 #'   rows. Gradient: The upstream gradient, split.}
 #' \item{`op_dstack(xs)`}{Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers
 #'   get. Gradient: The upstream gradient, split.}
@@ -24,8 +24,7 @@
 #' @param axis A dimension, from 1; a negative one counts from the end.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here. `op_hstack()`,
 #'   `op_vstack()`: More arguments.
-#' @param x,x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @returns A tensor in the promoted dtype.
 #'
 #' `op_concatenate()`: A tensor in the promoted dtype, its size along `axis` the sum of theirs.

@@ -3,7 +3,7 @@
 #' Losses
 #'
 #' @description
-#' One number for each element or row. Probabilities are kept `config.epsilon()` away from 0 and 1.
+#' One number for each element or row. Probabilities are kept [config_epsilon()] away from 0 and 1.
 #'
 #' @details
 #' \describe{
@@ -29,8 +29,7 @@
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
 #' @param zero_indexed Count classes from 0, as in Python and in keras3, rather than from 1, as the levels of a
 #'   factor and the results of [op_argmax()] do. Where they count from 1, a class 0 is an error.
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param max_val The largest value that a signal can have.
 #' @returns A tensor without `axis`.
 #'

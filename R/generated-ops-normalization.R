@@ -27,7 +27,7 @@
 #' @param keepdims Keep the reduced dimensions, with size 1.
 #' @param synchronized Must be FALSE; averages over devices belong to the framework.
 #' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
-#'   `op_layer_normalization()`: More arguments.
+#'   `op_layer_normalization()`: Nothing more; Keras' `rms_scaling` is [op_rms_normalization()].
 #' @param mean,variance Vectors with a number for each position along `axis`.
 #' @param axis Dimensions, from 1; negative ones count from the end; `NULL` is all of them.
 #'   `op_batch_normalization()`: A dimension, from 1; a negative one counts from the end.
@@ -35,8 +35,8 @@
 #' @param scale `op_batch_normalization()`: Vectors with a number for each position along `axis`.
 #'   `op_rms_normalization()`: A tensor of the sizes of `x` along the axes, or broadcasting against it, as a number
 #'   does.
-#' @param epsilon `gradops.config.epsilon()` if NULL. `op_batch_normalization()`: Added to the variance.
-#'   `op_layer_normalization()`: Added to the variance; `gradops.config.epsilon()` if NULL.
+#' @param epsilon [config_epsilon()] if NULL. `op_batch_normalization()`: Added to the variance.
+#'   `op_layer_normalization()`: Added to the variance; [config_epsilon()] if NULL.
 #' @param gamma,beta Tensors of the sizes of `x` along the axes, or broadcasting against it.
 #' @param order The exponent of the norm: 2 is Euclid's, 1 the sum of magnitudes.
 #' @returns A tensor of `x`'s shape and dtype; integers give `floatx`.

@@ -16,9 +16,9 @@
 #'   `x2`, or two lists. Gradient: The upstream gradient contracted with the other operand.}
 #' \item{`op_outer(x1, x2)`}{Matrix of all products of the elements of two tensors, flattened. Gradient: The
 #'   upstream gradient times the other tensor, summed over its elements.}
-#' \item{`op_einsum(subscripts)`}{Sum of products over named dimensions: `einsum("ij,jk->ik", a, b)` (Einstein 1916;
-#'   NumPy's notation). Gradient: The upstream gradient contracted with the other operands, by the same notation.
-#'   See also [op_matmul()], [op_tensordot()], [op_rearrange()].}
+#' \item{`op_einsum(subscripts, ...)`}{Sum of products over named dimensions: `einsum("ij,jk->ik", a, b)` (Einstein
+#'   1916; NumPy's notation). Gradient: The upstream gradient contracted with the other operands, by the same
+#'   notation. See also [op_matmul()], [op_tensordot()], [op_rearrange()].}
 #' \item{`op_inner(x1, x2)`}{Sums of products over the last dimensions of two tensors, all pairs of the others; 0-d
 #'   ones multiply. Gradient: As of [op_tensordot()].}
 #' \item{`op_vdot(x1, x2)`}{Sum of products of all elements of two tensors, those of `x1` conjugated. Gradient: The
@@ -28,12 +28,11 @@
 #' \item{`op_cross(x1, x2)`}{Cross product of vectors of 3 elements; one of 2 has its third 0, of two such only the
 #'   third is given. Gradient: `cross(x2, g)` and `cross(g, x1)`.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param axes The number of dimensions to sum over, or two lists of them.
 #' @param subscripts A letter for each dimension, operands parted by commas, then `->` and the result's.
-#' @param ... `op_einsum()`: More arguments. `op_cross()`: Nothing: other names of arguments, such as `dim`, are an
-#'   error that says the name here.
+#' @param ... `op_einsum()`: As many tensors as the subscripts name. `op_cross()`: Nothing: other names of
+#'   arguments, such as `dim`, are an error that says the name here.
 #' @param axisa The dimension of `x1` that holds the vectors. Counted from 1, or negative from the end.
 #' @param axisb That of `x2`. Counted from 1, or negative from the end.
 #' @param axisc The dimension of the result's vectors; not used for two vectors of 2. Counted from 1, or negative

@@ -11,8 +11,7 @@
 #' \item{`op_unique(x)`}{The distinct elements of `x`, or its distinct slices along an axis. Gradient: The upstream
 #'   gradient to the element that comes first of each; none from the positions and counts.}
 #' }
-#' @param x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x1,x2 A tensor, a variable, or R numbers.
 #' @param assume_unique Accepted, as it changes no result.
 #' @param invert TRUE for those that are not.
 #' @param x A tensor, a variable, or R numbers.

@@ -13,8 +13,8 @@
 #'   exchanged back.}
 #' \item{`op_moveaxis(x, source, destination)`}{`x` with dimensions moved to other places, the rest in their order.
 #'   Gradient: The upstream gradient, moved back.}
-#' \item{`op_rearrange(tensor, pattern)`}{`tensor` with its dimensions named, reordered, taken apart and joined: `"b
-#'   (h w) c -> b c h w"`. Gradient: The upstream gradient, rearranged back.}
+#' \item{`op_rearrange(tensor, pattern, ...)`}{`tensor` with its dimensions named, reordered, taken apart and
+#'   joined: `"b (h w) c -> b c h w"`. Gradient: The upstream gradient, rearranged back.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
 #' @param axes The dimensions in their new order; reversed if NULL. Counted from 1, or negative from the end.
@@ -25,7 +25,7 @@
 #' @param pattern Names of the dimensions as they are and, after `->`, as they shall be. Names in parentheses are
 #'   one dimension composed of several, the last running fastest; `1` is a dimension of size 1, `...` any number of
 #'   dimensions.
-#' @param ... More arguments.
+#' @param ... Sizes of names that the shape does not tell, by name.
 #' @returns A tensor of `x`'s dtype, its sizes in the new order.
 #'
 #' `op_rearrange()`: A tensor of the same elements.

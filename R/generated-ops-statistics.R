@@ -12,8 +12,7 @@
 #' \item{`op_correlate(x1, x2)`}{Cross-correlation of two vectors: `y[k] = sum(x1[n + k] * conj(x2[n]))`. Gradient:
 #'   The upstream gradient convolved with `x2`, and correlated with `x1`.}
 #' }
-#' @param x,x1 A tensor, a variable, or R numbers.
-#' @param x2 As `x1`; the two broadcast.
+#' @param x,x1,x2 A tensor, a variable, or R numbers.
 #' @param mode The range of `k`: `"valid"` where the vectors overlap in full, `"same"` as many as the longer has
 #'   elements, `"full"` where they overlap at all.
 #' @returns `op_corrcoef()`: A matrix with a row and a column for each variable (without dimensions for a vector,

@@ -301,4 +301,4 @@ def test_nothing_leaves_its_box_and_the_search_finds(site):
     assert found["looked"] == 2 * len(names)
     assert found["boxes"] == []
     assert found["away"] == []
-    assert "/r/op_softmax.html" in found["found"] and "/python/gradops-ops-activations.html" in found["found"]
+    assert "/r/ops_softmax.html" in found["found"] and "/python/gradops-ops-softmax.html" in found["found"]
