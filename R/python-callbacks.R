@@ -49,9 +49,12 @@ called_back <- function(f, finish, take) {
   function(..., .free) {
     arrived <- FALSE
     last <- NULL
+    clock <- state$clock
+    if (!is.null(clock)) turn_clock(clock, "r", "callbacks")
     state$callbacks <- callbacks() + 1
     before <- enter_surroundings()
     on.exit({
+      if (!is.null(clock)) turn_clock(clock, "outside")
       leave_surroundings(before)
       state$callbacks <- callbacks() - 1
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))

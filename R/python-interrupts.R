@@ -19,14 +19,16 @@ py_call <- function(.f, ...) {
 # The same with the arguments in lists, those without and those with names.
 py_call_list <- function(f, arguments, keywords = list()) {
   if (is.environment(state$scalars)) state$scalars$write() # Python comes to know all in the order of R's code
-  result <- suspendInterrupts(reticulate_call(f, arguments, keywords))
+  result <- suspendInterrupts(
+    if (is.null(state$clock)) reticulate_call(f, arguments, keywords) else clocked_call(f, arguments, keywords)
+  )
   if (is.null(result)) rlang::interrupt()
   result
 }
 
 py_to_r <- function(x) {
   force(x)
-  suspendInterrupts(reticulate_to_r(x))
+  suspendInterrupts(if (is.null(state$clock)) reticulate_to_r(x) else out_of_r("conversions", reticulate_to_r(x)))
 }
 
 # Whether interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes

@@ -14,6 +14,7 @@ The other names are what the R package calls, by theme:
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
 - ``objects``: tensors as R shows and saves them;
+- ``profiling``: where the time of a call goes;
 - ``session``: warnings and interrupts under R;
 - ``text``: text variables, and the layer on them.
 """
@@ -49,6 +50,7 @@ from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
 from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
+from .profiling import Clock, Functions
 from .reticulate import missing
 from .session import choose_backend, hold_interrupts, set_progress, set_warn
 from .text import backward_each, invoke_method, is_text, model_field, named, set_value
@@ -64,7 +66,9 @@ __all__ = [
     "INDEX_RESULTS",
     "TENSORS",
     "CallbackError",
+    "Clock",
     "Failure",
+    "Functions",
     "add_hook",
     "backward_each",
     "check_gradients",

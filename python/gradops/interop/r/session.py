@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from traceback import walk_stack
+from typing import Any
 
 from numpy.exceptions import ComplexWarning
 
@@ -52,10 +53,16 @@ _pending = _flag("UserBreak" if sys.platform == "win32" else "R_interrupts_pendi
 _suspended = _flag("R_interrupts_suspended")
 
 
+clock: Any = None
+"""What measures a call of R's, while one is measured: a :class:`.profiling.Clock`."""
+
+
 def into_r(function: Callable, arguments, keywords):
     """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
     one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them:
     only where R's flag is up need it look (``.free``)."""
+    if clock is not None:
+        function = clock.paused(function)
     if _suspended is None:
         return function(*arguments, **keywords)
     before, _suspended.value = _suspended.value, 1
