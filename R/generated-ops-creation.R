@@ -99,7 +99,8 @@ op_empty_like <- function(x, dtype = NULL) {
 #' \item{`op_linspace(start, stop)`}{`num` evenly spaced numbers from `start` to `stop`, with or without the end
 #'   point. Gradient: The upstream gradient to `start` and `stop`, weighted by how near each number is to them.}
 #' \item{`op_logspace(start, stop)`}{`num` numbers from `base**start` to `base**stop`, evenly spaced on a
-#'   logarithmic scale. Gradient: As of powers, to `start`, `stop` and `base`.}
+#'   logarithmic scale. Gradient: `(1 - t) * log(base) * y` to `start` and `t * log(base) * y` to `stop` for `t`
+#'   from 0 to 1; `exponent * y / base` to `base`.}
 #' \item{`op_geomspace(start, stop)`}{`num` numbers from `start` to `stop`, each the same multiple of the one
 #'   before. Gradient: `(1 - t) * y / start` and `t * y / stop` for `t` from 0 to 1.}
 #' }
@@ -172,7 +173,8 @@ op_geomspace <- function(start, stop, num = 50L, endpoint = TRUE, dtype = NULL, 
 #' \item{`op_meshgrid(...)`}{For each vector a tensor of its values at every point of the grid that the vectors
 #'   span. Gradient: The upstream gradient, summed over the other dimensions.}
 #' \item{`op_vander(x)`}{The matrix of the powers of a vector's elements: `x ** (N - 1), ..., x, 1` in the columns.
-#'   Gradient: As of powers by repeated products, right where elements are 0.}
+#'   Gradient: `n * x**(n - 1)` in the column of `x**n`, right where elements are 0, as powers are repeated
+#'   products.}
 #' }
 #' @param N The number of rows. `op_vander()`: The number of columns; as many as rows without.
 #' @param M The number of columns; `N` if NULL.

@@ -97,7 +97,7 @@ def dot_product_attention(
         ShapeError: shapes that do not fit each other.
 
     Gradient:
-        That of the formula, for ``query``, ``key``, ``value`` and ``bias``; none to what is masked.
+        Of the formula, through the softmax, to ``query``, ``key``, ``value`` and ``bias``; 0 to masked sources.
     """
     name = _dtypes.promote(_dtypes.promote(_dtype(floats(query)), _dtype(floats(key))), _dtype(floats(value)))
     query, key, value = (cast(x, name) for x in (query, key, value))

@@ -343,7 +343,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
         ArgumentError: a negative ``N``.
 
     Gradient:
-        As of powers by repeated products, right where elements are 0.
+        ``n * x**(n - 1)`` in the column of ``x**n``, right where elements are 0, as powers are repeated products.
     """
     check_rank("vander", x, (1,))
     count = shape(x)[0] if N is None else _count("vander", N, "N")

@@ -45,7 +45,8 @@ def logspace(
         ArgumentError: a negative ``num``.
 
     Gradient:
-        As of powers, to ``start``, ``stop`` and ``base``.
+        ``(1 - t) * log(base) * y`` to ``start`` and ``t * log(base) * y`` to ``stop`` for ``t`` from 0 to 1; ``exponent
+        * y / base`` to ``base``.
     """
     start, stop, base = promoted(start, stop, base, floating=True)
     name = canonical(dtype or dtype_of(base))
