@@ -23,7 +23,8 @@
 #' \item{`op_silu(x)`, `op_swish(x)`}{`x * sigmoid(x)` of each element, also called swish (Elfwing et al. 2017).
 #'   Gradient: `s + y * (1 - s)` with `s = sigmoid(x)`.}
 #' \item{`op_gelu(x)`}{`x` times the standard normal distribution function of `x` (Hendrycks and Gimpel 2016).
-#'   Gradient: `Phi(x) + x * phi(x)`, or that of the approximation.}
+#'   Gradient: `Phi(x) + x * phi(x)` with the normal distribution's function and density, or that of the
+#'   approximation.}
 #' \item{`op_glu(x)`}{The first half of `x` along an axis times the sigmoid of the second (Dauphin et al. 2016).
 #'   Gradient: `sigmoid(b)` to the first half `a`, `a * s * (1 - s)` with `s = sigmoid(b)` to the second half `b`.}
 #' \item{`op_softplus(x)`}{`log(1 + exp(x))` of each element, without overflow (Dugas et al. 2000). Gradient:

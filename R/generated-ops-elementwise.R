@@ -297,7 +297,7 @@ op_allclose <- function(x1, x2, rtol = 1e-05, atol = 1e-08, equal_nan = FALSE) {
 #' \item{`op_real(x)`}{Real part of each element. Gradient: The upstream gradient, as the real part.}
 #' \item{`op_imag(x)`}{Imaginary part of each element. Gradient: `1j` times the upstream gradient.}
 #' \item{`op_angle(x)`}{The argument of each complex element, in radians; 0 or pi for real ones. Gradient: `1j * x /
-#'   abs(x)**2`; 0 for real `x`.}
+#'   abs(x)**2` for complex `x`; 0 for real ones.}
 #' \item{`op_view_as_complex(x)`}{Complex numbers of pairs of real ones. Gradient: The real and imaginary part of
 #'   the upstream gradient.}
 #' \item{`op_view_as_real(x)`}{Real and imaginary parts of complex numbers, as pairs. Gradient: The complex number

@@ -3,10 +3,12 @@
 import doctest
 import importlib.util
 import inspect
+import math
 import operator
 import re
 import types
 
+import numpy as np
 import pytest
 
 import gradops
@@ -99,6 +101,49 @@ def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
     assert not [name for name in docs if "\nGradient:\n" not in docs[name] and "no gradient" not in docs[name]]
     opening = re.compile(r"(What|Whether|How|Which)\b")
     assert not [name for name in docs if opening.match(docs[name])]
+
+
+FORMULA = re.compile(r"(``[^`]+``|-?\d+)(?: and (``[^`]+``|-?\d+))?(?=[.;,:](?!\d))")
+
+
+def formulas() -> dict[str, list[str]]:
+    """The gradients of elementwise ops that are formulas, one for each tensor, by the op's name."""
+    found = {}
+    for name in dir(ops):
+        op = getattr(getattr(ops, name), "op", None)
+        if op is not None and op.facts.elementwise:
+            text = inspect.getdoc(op.call).partition("\nGradient:\n")[2].partition("\n\n")[0]
+            match = FORMULA.match(" ".join(text.split()))
+            given = [formula.strip("`") for formula in match.groups() if formula] if match else []
+            if given and len(given) == len(op.tensors):
+                found[name] = given
+    return found
+
+
+FORMULAS = formulas()
+
+
+def test_many_gradients_are_formulas():
+    assert len(FORMULAS) > 55
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_gradient_of_an_op_is_the_formula_of_its_docstring(name):
+    op = getattr(ops, name)
+    defaults = {p.name: p.default for p in op.op.signature.parameters.values() if p.default is not p.empty}
+    words = {**vars(ops), "pi": math.pi, "i1": ops.special.i1, **defaults}
+    tensors, looked = op.op.tensors, 0
+    for point in ((0.3, 0.7), (-0.6, 1.4), (1.3, 2.2)):
+        at = dict(zip(tensors, point))
+        with np.errstate(invalid="ignore"):
+            words["y"] = y = op(*at.values())
+        if not np.isfinite(y):
+            continue  # outside of the domain
+        found = gradops.grad(op, argnums=tuple(range(len(tensors))))(*at.values())
+        said = [eval(formula, words | at) for formula in FORMULAS[name]]
+        np.testing.assert_allclose(np.array(found, dtype=float), np.array(said, dtype=float), rtol=1e-9, atol=1e-12)
+        looked += 1
+    assert looked
 
 
 def test_examples_show_a_derivative():

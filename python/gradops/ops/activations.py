@@ -192,7 +192,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
         ArgumentTypeError: a complex ``x``.
 
     Gradient:
-        ``Phi(x) + x * phi(x)``, or that of the approximation.
+        ``Phi(x) + x * phi(x)`` with the normal distribution's function and density, or that of the approximation.
     """
     if approximate:
         inner = multiply(x, multiply(add(multiply(square(x), 0.044715), 1), _ROOT_2_OVER_PI))

@@ -629,7 +629,7 @@ def angle(x: Tensor) -> Tensor:
         A real tensor of ``x``'s shape.
 
     Gradient:
-        ``1j * x / abs(x)**2``; 0 for real ``x``.
+        ``1j * x / abs(x)**2`` for complex ``x``; 0 for real ones.
     """
     ...
 
