@@ -32,7 +32,7 @@ import families  # noqa: E402
 R_GROUPS = {
     "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
     "How gradients flow": ["flow"],
-    "The tape": ["autodiff", "graphs"],
+    "The tape": ["autodiff", "graphs", "profile-call"],
     "Text": ["text-*"],
     "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
     "Settings, files and R itself": ["config", "options", "serialization", "python*", "reexports", "gradops-package"],
