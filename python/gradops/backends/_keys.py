@@ -69,6 +69,20 @@ def expanded(parts: list, rank: int) -> list:
     return parts[: at[0]] + rest + parts[at[0] + 1 :] if at else parts + rest
 
 
+def inserted(axis, rank: int) -> list[int]:
+    """Where dimensions of size 1 go, one after the other, into a tensor of ``rank`` dimensions.
+
+    Raises:
+        IndexError: an axis out of range or named twice.
+    """
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank += len(axes)
+    found = sorted(a + rank if a < 0 else a for a in axes)
+    if any(not 0 <= a < rank for a in found) or len(set(found)) != len(found):
+        raise IndexError(f"axis {axis} is out of range for {rank} dimensions")
+    return found
+
+
 def separated(parts: list) -> bool:
     """Whether arrays, and ints beside them, are apart in a key, by ``...`` of no dimensions too: theirs go first."""
     at = [i for i, p in enumerate(parts) if type(p) is int or is_array(p)]

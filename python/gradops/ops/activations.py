@@ -14,10 +14,12 @@ from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
 from ._dispatch import alias, op
 from ._precision import floats, in_single
+from .creation import ones_like
 from .elementwise import (
     abs,
     add,
     divide,
+    equal,
     expm1,
     greater,
     greater_equal,
@@ -32,8 +34,10 @@ from .elementwise import (
 from .indexing import where
 from .joining import split
 from .properties import shape
+from .reductions import cumsum, sum
 from .reductions import max as _largest
-from .reductions import sum
+from .shaping import flip
+from .sorting import sort
 from .special import hypot
 
 _SELU_ALPHA = 1.6732632423543772
@@ -583,4 +587,9 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
 @op(public=False, differentiable=False)
 def sparsemax_support(x: Tensor, axis: Axis) -> Tensor:
     """Where :func:`sparsemax` is above 0, as bools; ``x`` must not be above 0."""
-    ...
+    ordered = flip(sort(x, axis), axis)
+    excess = subtract(cumsum(ordered, axis), 1)
+    count = cumsum(ones_like(x), axis)
+    last = sum(greater(multiply(ordered, count), excess), axis, True)
+    chosen = sum(where(equal(count, last), excess, 0.0), axis, True)
+    return greater(x, divide(chosen, last))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ..numpy.base import axes_of
+from ..array.base import axes_of
 from .base import floating, floats
 
 sigmoid = floating(jax.nn.sigmoid)
@@ -48,11 +48,3 @@ def gelu(x, approximate=True):
     if x.dtype.itemsize < 4:  # in which the tail is lost
         return jax.nn.gelu(x.astype(jnp.float32), approximate).astype(x.dtype)
     return jax.nn.gelu(x, approximate)
-
-
-def sparsemax_support(x, axis):
-    ordered = jnp.sort(x, axis, descending=True)
-    excess = jnp.cumsum(ordered, axis) - 1
-    count = jnp.arange(1, x.shape[axis] + 1, dtype=x.dtype).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    last = jnp.sum(ordered * count > excess, axis, keepdims=True)
-    return x > jnp.take_along_axis(excess, jnp.maximum(last - 1, 0), axis) / last

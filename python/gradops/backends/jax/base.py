@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import numpy as np
 
 from ... import defaults, dtypes
 from ...errors import BackendError, JitError
+from ..array.base import dtype_rule, holds
 from ..interface import divided_by_0, looked_at_a_value
 from ..numpy import base as _numpy
 
@@ -41,7 +41,7 @@ def prepared(floatx: str):
 _enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
 
-def addressable(shape):
+def sized(shape):
     """A shape whose elements can be counted: XLA ends the process where their number does not fit into 64 bits.
 
     Raises:
@@ -52,7 +52,7 @@ def addressable(shape):
     return shape
 
 
-def jax_dtype(dtype) -> np.dtype:
+def native_dtype(dtype) -> np.dtype:
     """The dtype, or its 32-bit form where JAX's 64-bit mode is off."""
     return jax.dtypes.canonicalize_dtype(jnp.dtype(dtypes.canonical(dtype)))
 
@@ -60,28 +60,22 @@ def jax_dtype(dtype) -> np.dtype:
 def convert(value, dtype=None, like=None):
     """An array of ``value``, never weakly typed."""
     if isinstance(value, jax.Array):
-        return value if dtype is None else value.astype(jax_dtype(dtype))
-    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        return value if dtype is None else value.astype(native_dtype(dtype))
+    if holds(value, jax.Array):
         stacked = jnp.stack([convert(v) for v in value])
-        return stacked if dtype is None else stacked.astype(jax_dtype(dtype))
+        return stacked if dtype is None else stacked.astype(native_dtype(dtype))
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return jnp.array(_numpy.convert(value), dtype=jnp.bfloat16)
     array = _numpy.convert(value, dtype) if not _is_bfloat16(value) else value
-    found = jnp.array(array, dtype=jax_dtype(array.dtype))
+    found = jnp.array(array, dtype=native_dtype(array.dtype))
     if isinstance(found, jax.core.Tracer) and array.ndim == 0:  # a number has its value in a trace, too
         with jax.ensure_compile_time_eval():
-            found = jnp.array(array, dtype=jax_dtype(array.dtype))
+            found = jnp.array(array, dtype=native_dtype(array.dtype))
     return found
 
 
 def _is_bfloat16(value) -> bool:
     return getattr(getattr(value, "dtype", None), "name", None) == "bfloat16"
-
-
-def _holds_tensors(value) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, jax.Array)
 
 
 def dtype_name(x) -> str:
@@ -125,7 +119,7 @@ def known(x) -> np.ndarray | None:
 
 
 def cast(x, dtype):
-    target = jax_dtype(dtype)
+    target = native_dtype(dtype)
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real if target.kind != "b" else x != 0
     return jax.lax.convert_element_type(x, target)
@@ -135,28 +129,9 @@ def copy(x):
     return jnp.copy(x)
 
 
-@cache
-def _promoted(first, second):
-    return jnp.dtype(dtypes.promote(first.name, second.name))
-
-
-def promoted(x1, x2):
-    """Both operands as arrays in their promoted dtype."""
-    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-    if d1 is None:
-        d1 = jax_dtype(dtypes.promote_number(d2.name, type(x1), defaults.floatx()))
-    elif d2 is None:
-        d2 = jax_dtype(dtypes.promote_number(d1.name, type(x2), defaults.floatx()))
-    promoted = _promoted(d1, d2)
-    return jnp.asarray(x1, promoted), jnp.asarray(x2, promoted)
-
-
-def together(xs):
-    """Arrays in their promoted dtype."""
-    promoted = xs[0].dtype
-    for x in xs[1:]:
-        promoted = _promoted(promoted, x.dtype)
-    return [x.astype(promoted) for x in xs]
+promoted, together = dtype_rule(
+    lambda dtype: dtype.name, native_dtype, jnp.asarray, lambda number, dtype, _: jnp.asarray(number, dtype)
+)
 
 
 def is_floating(x) -> bool:
@@ -170,7 +145,7 @@ def is_real(x) -> bool:
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if is_floating(x) else x.astype(jax_dtype(defaults.floatx()))
+    return x if is_floating(x) else x.astype(native_dtype(defaults.floatx()))
 
 
 def floating(function):
@@ -207,14 +182,14 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function):
-    """A binary function, for ``arithmetic``, that is no operation on truths: two bools are whole numbers."""
+    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
 
     def counted(x1, x2):
         if x1.dtype == bool:
             x1, x2 = x1.astype("int64"), x2.astype("int64")
         return function(x1, x2)
 
-    return counted
+    return arithmetic(counted)
 
 
 def dividing(function, op: str):
@@ -224,13 +199,12 @@ def dividing(function, op: str):
         ArgumentError: a whole number by 0, where values are known.
     """
 
-    @counting
     def divided(x1, x2):
         if x2.dtype.kind in "iu" and (divisors := known(x2)) is not None and not divisors.all():
             raise divided_by_0(op)
         return function(x1, x2)
 
-    return divided
+    return counting(divided)
 
 
 def floating_arithmetic(function, numbers: bool = False):

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..numpy import ctc as _numpy
-from .base import jax_dtype
+from .base import native_dtype
 
 
 def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
     batch, steps, _ = inputs.shape
-    positions = jax_dtype("int64")
+    positions = native_dtype("int64")
     dtype = np.dtype("float32") if inputs.dtype == jnp.bfloat16 else inputs.dtype
 
     def search(inputs, sequence_lengths):

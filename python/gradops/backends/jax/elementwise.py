@@ -8,60 +8,22 @@ from .._formulas import is_small_whole
 from .base import (
     arithmetic,
     counting,
-    dividing,
     floating,
     floating_arithmetic,
     is_floating,
     is_real,
     known,
-    predicate,
     promoted,
 )  # fmt: skip
 
 add = arithmetic(jnp.add, numbers=True)
 subtract = arithmetic(jnp.subtract, numbers=True)
 multiply = arithmetic(jnp.multiply, numbers=True)
-floor_divide = arithmetic(dividing(jnp.floor_divide, "floor_divide"))
-mod = arithmetic(dividing(jnp.mod, "mod"))
 maximum = arithmetic(jnp.maximum, numbers=True)
 minimum = arithmetic(jnp.minimum, numbers=True)
 divide = floating_arithmetic(jnp.divide, numbers=True)
-arctan2 = floating_arithmetic(jnp.arctan2)
-
-equal = predicate(jnp.equal)
-not_equal = predicate(jnp.not_equal)
-less = predicate(jnp.less)
-less_equal = predicate(jnp.less_equal)
-greater = predicate(jnp.greater)
-greater_equal = predicate(jnp.greater_equal)
-
-exp = floating(jnp.exp)
-exp2 = floating(jnp.exp2)
-expm1 = floating(jnp.expm1)
-log = floating(jnp.log)
-log2 = floating(jnp.log2)
-log10 = floating(jnp.log10)
-log1p = floating(jnp.log1p)
-sqrt = floating(jnp.sqrt)
-sin = floating(jnp.sin)
-cos = floating(jnp.cos)
-tan = floating(jnp.tan)
-arcsin = floating(jnp.arcsin)
-arccos = floating(jnp.arccos)
-arctan = floating(jnp.arctan)
-sinh = floating(jnp.sinh)
-cosh = floating(jnp.cosh)
-tanh = floating(jnp.tanh)
-arcsinh = floating(jnp.arcsinh)
 arccosh = floating(lambda x: jnp.arccosh(x) if x.dtype.kind != "c" else _complex_arccosh(x))
-arctanh = floating(jnp.arctanh)
-reciprocal = floating(jnp.reciprocal)
 erf = floating(jax.scipy.special.erf)
-
-
-def square(x):
-    return jnp.square(x) if x.dtype != bool else x.astype("int64")
-
 
 conj = jnp.conj
 real = jnp.real
@@ -69,20 +31,15 @@ imag = jnp.imag
 isnan = jnp.isnan
 isfinite = jnp.isfinite
 isinf = jnp.isinf
-logical_not = jnp.logical_not
-logical_and = jnp.logical_and
-logical_or = jnp.logical_or
-logical_xor = jnp.logical_xor
 
 
-@counting
 def _power_of_wholes(x1, x2):
     if (exponents := known(x2)) is not None and (exponents < 0).any():
         raise ValueError("a whole number to a negative power")
     return jnp.power(x1, x2)
 
 
-_power = arithmetic(lambda x1, x2: (jnp.power if x1.dtype.kind in "fcV" else _power_of_wholes)(x1, x2))
+_power = counting(lambda x1, x2: (jnp.power if x1.dtype.kind in "fcV" else _power_of_wholes)(x1, x2))
 
 
 def power(x1, x2):
@@ -93,7 +50,7 @@ def power(x1, x2):
     number = isinstance(x2, (int, float))
     x1, x2 = promoted(x1, x2)
     if not is_real(x1):
-        return _power_of_wholes(x1, x2) if x1.dtype.kind != "c" else jnp.power(x1, x2)
+        return _power(x1, x2)
     return jnp.ones_like(x1) if number else _power_of_tensors(x1, x2)
 
 
@@ -137,29 +94,9 @@ def angle(x):
     return jnp.arctan2(jnp.zeros_like(x), jax.lax.stop_gradient(x))
 
 
-def negative(x):
-    return jnp.negative(x if x.dtype != bool else x.astype("int64"))
-
-
-def real_sign(x):
-    return jnp.sign(x if x.dtype != bool else x.astype("int64"))
-
-
 def _complex_arccosh(x):
     """By roots whose branches the derivative keeps, which the library's has wrong left of the imaginary axis."""
     return jnp.log(x + jnp.sqrt(x - 1) * jnp.sqrt(x + 1))
-
-
-def _whole(function):
-    def kernel(x):
-        return function(x) if is_floating(x) else x
-
-    return kernel
-
-
-floor = _whole(jnp.floor)
-ceil = _whole(jnp.ceil)
-trunc = _whole(jnp.trunc)
 
 
 def round(x, decimals=0):
@@ -167,3 +104,21 @@ def round(x, decimals=0):
         wide = x if x.dtype == bool or decimals >= 0 else jnp.round(x.astype(float), decimals)
         return wide.astype(x.dtype)
     return jnp.round(x, decimals)
+
+
+@arithmetic
+def gcd(x1, x2):
+    """Of magnitudes, as JAX's own goes on for ever where one is the lowest number, which has none in its dtype."""
+    dtype, unsigned = x1.dtype, f"uint{8 * x1.dtype.itemsize}"
+    return jnp.gcd(jnp.abs(x1).astype(unsigned), jnp.abs(x2).astype(unsigned)).astype(dtype)
+
+
+@arithmetic
+def lcm(x1, x2):
+    divisor = gcd(x1, x2)
+    return jnp.abs(x1) // jnp.where(divisor == 0, 1, divisor) * jnp.abs(x2)
+
+
+@floating_arithmetic
+def nextafter(x1, x2):
+    return jnp.nextafter(jax.lax.stop_gradient(x1), jax.lax.stop_gradient(x2))

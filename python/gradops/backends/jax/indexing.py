@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
-from .base import convert, promoted
 
 
 def native_key(x, key):
@@ -74,17 +73,3 @@ def set_at(x, key, updates):
     last = last_of_each(grid.reshape(-1))  # of a position's several values the last stays, in the gradient too
     chosen = jnp.broadcast_to(updates, grid.shape).reshape(-1)[last]
     return x.reshape(-1).at[grid.reshape(-1)[last]].set(chosen, unique_indices=True).reshape(x.shape)
-
-
-def where(condition, x1=None, x2=None):
-    if x1 is None or x2 is None:
-        if x1 is not x2:
-            raise ValueError("only one of `x1` and `x2` is given")
-        return nonzero(condition)
-    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
-        x1 = convert(x1)
-    return jnp.where(condition.astype(bool), *promoted(x1, x2))
-
-
-def nonzero(x):
-    return jnp.nonzero(x)

@@ -1,11 +1,11 @@
-"""JAX kernels: reductions."""
+"""JAX kernels: reductions, products, normalisation."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..numpy.base import axes_of
-from .base import floats, jax_dtype
+from ..array.base import axes_of
+from .base import floats, native_dtype, together
 
 
 def _wide(x):
@@ -13,7 +13,7 @@ def _wide(x):
     dtype = x.dtype
     if dtype not in _wide_of:
         narrow = dtype.kind in "bi" or dtype.kind == "u" and dtype.itemsize < 8
-        _wide_of[dtype] = jax_dtype("int64") if narrow else None
+        _wide_of[dtype] = native_dtype("int64") if narrow else None
     return _wide_of[dtype]
 
 
@@ -28,11 +28,7 @@ def sum(x, axis=None, keepdims=False):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    return jnp.prod(x, axes_of(x, axis), dtype=_wide(x) if dtype is None else jax_dtype(dtype), keepdims=keepdims)
-
-
-def mean(x, axis=None, keepdims=False):
-    return jnp.mean(floats(x), axes_of(x, axis), keepdims=keepdims)
+    return jnp.prod(x, axes_of(x, axis), dtype=_wide(x) if dtype is None else native_dtype(dtype), keepdims=keepdims)
 
 
 def _held(number, x):
@@ -46,14 +42,6 @@ def max(x, axis=None, keepdims=False, initial=None):
 
 def min(x, axis=None, keepdims=False, initial=None):
     return jnp.min(x, axes_of(x, axis), keepdims=keepdims, initial=_held(initial, x))
-
-
-def all(x, axis=None, keepdims=False):
-    return jnp.all(x, axes_of(x, axis), keepdims=keepdims)
-
-
-def any(x, axis=None, keepdims=False):
-    return jnp.any(x, axes_of(x, axis), keepdims=keepdims)
 
 
 def argmax(x, axis=None, keepdims=False):
@@ -70,7 +58,7 @@ def logsumexp(x, axis=None, keepdims=False):
 
 def _running(function):
     def kernel(x, axis=None, dtype=None):
-        dtype = _wide(x) if dtype is None else jax_dtype(dtype)
+        dtype = _wide(x) if dtype is None else native_dtype(dtype)
         if x.ndim or axis is None:
             return function(x, axis, dtype=dtype)
         axes_of(x, axis)
@@ -81,3 +69,14 @@ def _running(function):
 
 cumsum = _running(jnp.cumsum)
 cumprod = _running(jnp.cumprod)
+
+
+def einsum(subscripts, operands):
+    return jnp.einsum(subscripts, *together(operands))
+
+
+def sliding_product(x, window):
+    if x.dtype.kind in "iu":  # of which JAX computes floats
+        places = jnp.arange(x.size - window.size + 1)[:, None] + jnp.arange(window.size)
+        return (x[places] * window).sum(-1, dtype=x.dtype)
+    return jnp.correlate(x, window.conj(), "valid").astype(x.dtype)

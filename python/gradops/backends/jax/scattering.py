@@ -5,13 +5,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from ..numpy.scattering import extreme
-from .base import is_real, static_value
+from ..array.indexing import extreme
+from .base import dtype_name, is_real, static_value
 
 
 def _segments(smallest):
     def reduce(data, ids, count):
-        start = jnp.full((count + 1, *data.shape[1:]), extreme(data.dtype, smallest, is_real(data)), data.dtype)
+        start = jnp.full((count + 1, *data.shape[1:]), extreme(dtype_name(data), smallest), data.dtype)
         return (start.at[ids].max(data) if smallest else start.at[ids].min(data))[:count]
 
     @partial(jax.custom_jvp, nondiff_argnums=(2,))

@@ -1,10 +1,11 @@
-"""JAX kernels: shape."""
+"""JAX kernels: shape, creation, joining, sorting."""
 
+import jax
 import jax.numpy as jnp
 
-from .._keys import turns
-from ..numpy.base import axes_of
-from .base import addressable, jax_dtype
+from ... import defaults
+from ..array.base import axes_of
+from .base import native_dtype, sized
 
 transpose = jnp.transpose
 expand_dims = jnp.expand_dims
@@ -18,17 +19,34 @@ def squeeze(x, axis=None):
     return jnp.squeeze(x, axes_of(x, axis))
 
 
-def flip(x, axis=None):
-    return jnp.flip(x, axes_of(x, axis))
-
-
-def roll(x, shift, axis=None):
-    return jnp.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
-
-
 def broadcast_to(x, shape):
-    return jnp.broadcast_to(x, addressable(shape))
+    return jnp.broadcast_to(x, sized(shape))
 
 
 def view(x, dtype=None):
-    return x if dtype is None else x.view(jax_dtype(dtype))
+    return x if dtype is None else x.view(native_dtype(dtype))
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    values = [v.item() if hasattr(v, "item") else v for v in (start, stop, step)]
+    if dtype is None:
+        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
+    made = native_dtype(dtype)
+    return jnp.arange(*values).astype(made) if made.kind in "bc" else jnp.arange(*values, dtype=made)
+
+
+def sort(x, axis=-1):
+    return jnp.sort(jnp.atleast_1d(x), axis, stable=True).reshape(x.shape if axis is not None else -1)
+
+
+def argsort(x, axis=-1):
+    order = jnp.argsort(jnp.atleast_1d(x), axis, stable=True)
+    return order.astype(native_dtype("int64")).reshape(x.shape if axis is not None else -1)
+
+
+def top_k(x, k, sorted=True):
+    values, positions = jax.lax.top_k(x, int(k))
+    return values, positions.astype(native_dtype("int64"))

@@ -54,11 +54,3 @@ def gelu(x, approximate=True):
     inner *= x
     inner *= x.dtype.type(0.5)
     return inner
-
-
-def sparsemax_support(x, axis):
-    ordered = -np.sort(-x, axis)
-    excess = np.cumsum(ordered, axis) - 1
-    count = np.arange(1, x.shape[axis] + 1).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    last = np.sum(ordered * count > excess, axis, keepdims=True)
-    return x > np.take_along_axis(excess, np.maximum(last - 1, 0), axis) / last

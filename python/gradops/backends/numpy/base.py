@@ -7,6 +7,8 @@ from functools import cache
 import numpy as np
 
 from ... import _scipy, defaults, dtypes
+from ..array.base import axes_of as axes_of
+from ..array.base import holds
 from ..interface import divided_by_0
 
 FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "complex64", "complex128"))
@@ -46,7 +48,7 @@ def prepare(floatx: str) -> None:
     """Nothing to set up: NumPy has every dtype but bfloat16."""
 
 
-def np_dtype(name: str) -> np.dtype:
+def native_dtype(name: str) -> np.dtype:
     if name == "bfloat16":
         raise TypeError("NumPy has no bfloat16")
     return np.dtype(name)
@@ -59,7 +61,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     elif hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
-        arrays = _holds_arrays(value)
+        arrays = holds(value, (np.ndarray, np.generic))
         array = np.array(_plain_parts(value) if arrays else value)
         if dtype is None and array.dtype.kind in "fc" and not arrays:
             name = defaults.floatx()
@@ -67,7 +69,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
     if array.dtype.kind not in "biufc":
         raise TypeError(f"an array of dtype {array.dtype} is not numeric")
     if dtype is not None:
-        array = array.astype(np_dtype(dtypes.canonical(dtype)), copy=False)
+        array = array.astype(native_dtype(dtypes.canonical(dtype)), copy=False)
     elif array.dtype == np.longdouble and array.dtype != np.float64:
         array = array.astype(np.float64)
     return array
@@ -81,12 +83,6 @@ def at_whole_address(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind == "c" and array.__array_interface__["data"][0] % array.itemsize:
         return array.copy()
     return array
-
-
-def _holds_arrays(value) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, (np.ndarray, np.generic))
 
 
 def _plain_parts(value):
@@ -124,7 +120,7 @@ def to_numpy(x) -> np.ndarray:
 
 
 def cast(x, dtype) -> np.ndarray:
-    target = np_dtype(dtypes.canonical(dtype))
+    target = native_dtype(dtypes.canonical(dtype))
     if x.dtype not in NUMBERS:
         raise TypeError(f"an array of dtype {x.dtype} is not numeric")
     if x.dtype.kind == "c" and target.kind != "c":
@@ -300,23 +296,26 @@ def floating_arithmetic(ufunc):
     return kernel
 
 
-def predicate(ufunc):
-    """A binary ufunc whose result is bool."""
-    return arithmetic(ufunc)
+def of_floats(ufunc):
+    """A unary ufunc of floats that leaves whole numbers as they are."""
+    return lambda x: ufunc(x) if x.dtype in FLOATING else x
 
 
-def axes_of(x, axis):
-    """The axes to reduce: of a tensor without dimensions none, where its only one is named.
+def of_numbers(ufunc):
+    """A unary ufunc that is no operation on truths: bools are whole numbers."""
+    return lambda x: ufunc(x if x.dtype.kind != "b" else x.astype("int64"))
 
-    Raises:
-        IndexError: an axis that it does not have.
-    """
-    if axis is None or x.ndim:
-        return axis
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    if len(axes) > 1 or axes and axes[0] not in (0, -1):
-        raise IndexError(f"axis {axis} is out of range for 0 dimensions")
-    return ()
+
+def truths(x) -> np.ndarray:
+    return np.asarray(x, bool)
+
+
+def is_bool(x) -> bool:
+    return x.dtype.kind == "b"
+
+
+def is_floating(x) -> bool:
+    return x.dtype in FLOATING
 
 
 def copy(x) -> np.ndarray:

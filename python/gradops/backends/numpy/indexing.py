@@ -3,7 +3,6 @@
 import numpy as np
 
 from .._keys import distinct, plain
-from .base import convert, promoted
 
 
 def get_item(x, key):
@@ -43,17 +42,3 @@ def set_at(x, key, updates):
     out = np.array(x)
     out[plain(key)] = updates
     return out
-
-
-def where(condition, x1=None, x2=None):
-    if x1 is None or x2 is None:
-        if x1 is not x2:
-            raise ValueError("only one of `x1` and `x2` is given")
-        return nonzero(condition)
-    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
-        x1 = convert(x1)
-    return np.where(np.asarray(condition, bool), *promoted(x1, x2))
-
-
-def nonzero(x):
-    return np.nonzero(x)

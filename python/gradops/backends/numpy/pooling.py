@@ -1,10 +1,10 @@
-"""NumPy kernels: pooling, one dimension after the other and one tap of the window after the other."""
+"""NumPy kernels: windows: pooling, and blocks as columns."""
 
 import itertools
 
 import numpy as np
 
-from .convolution import padded
+from .convolution import padded, windows
 
 
 def _last(x, channels_first):
@@ -79,3 +79,22 @@ def window_spread(y, sizes, window, strides, padding, channels_first):
             _tap(wide, axis, tap, s, count)[...] += x
         x = wide[(slice(None),) * axis + (slice(before, before + n),)]
     return _first(np.ascontiguousarray(x), channels_first)
+
+
+def window_columns(x, window, strides, padding, dilation):
+    image = padded(x.reshape(-1, *x.shape[2:], 1), [(p, p) for p in padding])
+    view = windows(image, window, strides, dilation)[..., 0]
+    columns = np.ascontiguousarray(np.transpose(view, (0, 3, 4, 1, 2)))
+    return columns.reshape(len(x), x.shape[1] * window[0] * window[1], view.shape[1] * view.shape[2])
+
+
+def column_sums(x, sizes, window, strides, padding, dilation):
+    channels = x.shape[1] // (window[0] * window[1])
+    image = np.zeros((len(x) * channels, *(n + 2 * p for n, p in zip(sizes, padding)), 1), x.dtype)
+    view = windows(image, window, strides, dilation)[..., 0]
+    parts = x.reshape(len(image), *window, *view.shape[1:3])
+    for i, j in np.ndindex(*window):
+        view[..., i, j] += parts[:, i, j]
+    (height, width), (above, left) = sizes, padding
+    image = image[:, above : above + height, left : left + width]
+    return np.ascontiguousarray(image).reshape(len(x), channels, height, width)

@@ -1,8 +1,9 @@
-"""NumPy kernels: reductions. ``axis`` is None, an int or a tuple."""
+"""NumPy kernels: reductions, products, normalisation. ``axis`` is None, an int or a tuple."""
 
 import numpy as np
 
-from .base import FLOATING, axes_of, check_held, floats
+from ...errors import ArgumentError
+from .base import FLOATING, arithmetic, axes_of, check_held, floats, promoted, together
 
 _HALF = np.dtype("float16")
 """Adds up in float32: in half precision 1 adds nothing to 2048."""
@@ -30,10 +31,6 @@ def prod(x, axis=None, keepdims=False, dtype=None):
     return np.multiply.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=dtype or _wide(x))
 
 
-def mean(x, axis=None, keepdims=False):
-    return np.mean(floats(x), axis=axes_of(x, axis), keepdims=keepdims)
-
-
 def max(x, axis=None, keepdims=False, initial=None):
     if initial is None:
         return np.maximum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
@@ -46,14 +43,6 @@ def min(x, axis=None, keepdims=False, initial=None):
         return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
     check_held(initial, x.dtype)
     return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
-
-
-def all(x, axis=None, keepdims=False):
-    return np.all(x, axis=axes_of(x, axis), keepdims=keepdims)
-
-
-def any(x, axis=None, keepdims=False):
-    return np.any(x, axis=axes_of(x, axis), keepdims=keepdims)
 
 
 def argmax(x, axis=None, keepdims=False):
@@ -83,3 +72,33 @@ def cumsum(x, axis=None, dtype=None):
 def cumprod(x, axis=None, dtype=None):
     y = np.cumprod(x, axis=axis, dtype=dtype or _wide(x))
     return y if x.ndim or axis is None else y.reshape(())
+
+
+dot = arithmetic(np.dot)
+
+
+def outer(x1, x2):
+    return np.outer(*promoted(x1, x2))
+
+
+def einsum(subscripts, operands):
+    operands = together(operands)
+    if operands[0].dtype == np.float16:  # in which sums stop growing
+        return np.asarray(einsum(subscripts, [x.astype(np.float32) for x in operands])).astype(np.float16)
+    return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
+
+
+def sliding_product(x, window):
+    return np.correlate(x, window.conj(), "valid")
+
+
+def countable(x, length):
+    """``x``, of which each must be counted: a program that NumPy runs can say where one is not."""
+    if x.size and not 0 <= x.min() <= x.max() < length:
+        wrong = x.min() if x.min() < 0 else x.max()
+        raise ArgumentError(
+            f"`bincount`: in a compiled function `x` must be between 0 and {length - 1}, as `minlength` is the length; "
+            f"got {int(wrong)}.",
+            argument="x",
+        )
+    return x

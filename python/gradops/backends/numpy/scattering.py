@@ -2,14 +2,8 @@
 
 import numpy as np
 
-
-def extreme(dtype, smallest: bool, real: bool | None = None):
-    """What every element is at least (or at most): what is left of an empty segment."""
-    if dtype.kind == "f" if real is None else real:
-        return -np.inf if smallest else np.inf
-    if dtype.kind == "b":
-        return not smallest
-    return np.iinfo(dtype).min if smallest else np.iinfo(dtype).max
+from ..array.indexing import extreme
+from .base import dtype_name
 
 
 def _segments(ufunc, smallest):
@@ -17,7 +11,7 @@ def _segments(ufunc, smallest):
         if num_segments is None:
             num_segments = int(segment_ids.max()) + 1 if segment_ids.size else 0
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
-        out = np.full((num_segments, *data.shape[1:]), extreme(data.dtype, smallest), data.dtype)
+        out = np.full((num_segments, *data.shape[1:]), extreme(dtype_name(data), smallest), data.dtype)
         ufunc.at(out, segment_ids[inside], data[inside])
         return out
 

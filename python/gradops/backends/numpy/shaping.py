@@ -1,10 +1,9 @@
-"""NumPy kernels: shape."""
+"""NumPy kernels: shape, creation, joining, sorting."""
 
 import numpy as np
 
-from ... import dtypes
-from .._keys import turns
-from .base import axes_of, np_dtype
+from ... import defaults, dtypes
+from .base import native_dtype
 
 
 def reshape(x, newshape):
@@ -49,17 +48,47 @@ def _strides(x, shape: tuple) -> tuple | None:
     return None if -1 in strides else tuple(strides)
 
 
-def flip(x, axis=None):
-    return np.flip(x, axes_of(x, axis))
-
-
-def roll(x, shift, axis=None):
-    return np.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
-
-
 def view(x, dtype=None):
     if dtype is None:
         return x
-    target = np_dtype(dtypes.canonical(dtype))
+    target = native_dtype(dtypes.canonical(dtype))
     x = np.asarray(x)
     return (x if x.flags.c_contiguous else x.copy()).view(target)
+
+
+def _dtype(name):
+    return native_dtype(name or defaults.floatx())
+
+
+def full(shape, fill_value, dtype=None):
+    return np.full(shape, fill_value, native_dtype(dtype) if dtype else None)
+
+
+def zeros_like(x, dtype=None):
+    return np.zeros(x.shape, native_dtype(dtype) if dtype else x.dtype)
+
+
+def ones_like(x, dtype=None):
+    return np.ones(x.shape, native_dtype(dtype) if dtype else x.dtype)
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    if dtype is None and all(np.asarray(v).dtype.kind in "iub" for v in (start, stop, step)):
+        dtype = "int64"
+    return np.arange(start, stop, step).astype(_dtype(dtype), copy=False)
+
+
+def unstack(x, num=None, axis=0):
+    rows = np.moveaxis(x, axis, 0)
+    return [rows[i, ...] for i in range(len(rows))]
+
+
+def sort(x, axis=-1):
+    return np.sort(np.atleast_1d(x), axis, kind="stable").reshape(x.shape if axis is not None else -1)
+
+
+def argsort(x, axis=-1):
+    return np.argsort(np.atleast_1d(x), axis, kind="stable").reshape(x.shape if axis is not None else -1)

@@ -3,14 +3,13 @@
 import numpy as np
 
 from ... import _scipy
-from .base import floating, floating_arithmetic, floats, scipy_special
+from .base import floating, floats, scipy_special
 
 cbrt = floating(np.cbrt)
 erfc = scipy_special("erfc")
 erfinv = scipy_special("erfinv")
 i0 = scipy_special("i0")
 i1 = scipy_special("i1")
-hypot = floating_arithmetic(np.hypot)
 
 
 def ldexp(x1, x2):

@@ -1,41 +1,26 @@
 """The TensorFlow backend: public tf functions, eager and in graphs, so tapes record them."""
 
-from . import derivatives  # noqa: F401
+import tensorflow as tf
+
+from ..array import complete
+from ..array.elementwise import tables
+from ..array.indexing import selection
+from ..array.shaping import constants
+from . import base, derivatives  # noqa: F401
 from .activations import *  # noqa: F403
-from .base import (  # noqa: F401
-    calls_from_threads,
-    cast,
-    convert,
-    copy,
-    dtype_name,
-    from_dlpack,
-    handed_over,
-    is_tensor_type,
-    owns,
-    place,
-    prepare,
-    sizes,
-    to_numpy,
-)
-from .bitwise import *  # noqa: F403
-from .blocks import *  # noqa: F403
-from .bounds import *  # noqa: F403
-from .comparison import *  # noqa: F403
 from .control import *  # noqa: F403
 from .convolution import *  # noqa: F403
-from .creation import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .fourier import *  # noqa: F403
 from .indexing import *  # noqa: F403
-from .joining import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .pooling import *  # noqa: F403
-from .products import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
-from .sorting import *  # noqa: F403
 from .special import *  # noqa: F403
-from .statistics import *  # noqa: F403
+
+complete(globals(), tf.math, base, [tables])
+complete(globals(), tf, base, [constants, selection])

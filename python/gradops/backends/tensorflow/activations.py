@@ -43,14 +43,3 @@ def leaky_relu(x, negative_slope=0.2):
     if x.dtype == tf.float64:  # TensorFlow's has the slope in single precision
         return tf.where(x > 0, x, x * negative_slope)
     return tf.nn.leaky_relu(x, negative_slope)
-
-
-def sparsemax_support(x, axis):
-    ordered = tf.sort(x, axis, "DESCENDING")
-    excess = tf.cumsum(ordered, axis) - 1
-    shape = [-1 if i == axis else 1 for i in range(x.shape.rank)]
-    count = tf.reshape(tf.range(1, x.shape[axis] + 1, dtype=tf.int32), shape)
-    inside = ordered * tf.cast(count, x.dtype) > excess
-    last = tf.reduce_sum(tf.cast(inside, tf.int32), axis, keepdims=True)
-    chosen = tf.reduce_sum(tf.where(tf.equal(count, last), excess, tf.zeros_like(excess)), axis, keepdims=True)
-    return x > chosen / tf.cast(last, x.dtype)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import tensorflow as tf
 
 from ... import defaults, dtypes
 from ...errors import BackendError
+from ..array.base import dtype_rule, holds
 from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
 from . import _private
@@ -32,7 +31,7 @@ def prepare(floatx: str) -> None:
     """Nothing to set up."""
 
 
-def tf_dtype(dtype) -> tf.DType:
+def native_dtype(dtype) -> tf.DType:
     return dtype if isinstance(dtype, tf.DType) else tf.as_dtype(dtypes.canonical(dtype))
 
 
@@ -40,19 +39,13 @@ def convert(value, dtype=None, like=None) -> tf.Tensor:
     """A tensor of ``value``; a ``tf.Variable`` is read, and recorded by active tapes."""
     if isinstance(value, _OWN):
         value = tf.convert_to_tensor(value)
-        return value if dtype is None else tf.cast(value, tf_dtype(dtype))
-    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        return value if dtype is None else tf.cast(value, native_dtype(dtype))
+    if holds(value, _OWN):
         stacked = tf.stack([convert(v) for v in value])
-        return stacked if dtype is None else tf.cast(stacked, tf_dtype(dtype))
+        return stacked if dtype is None else tf.cast(stacked, native_dtype(dtype))
     if dtype is not None and dtypes.canonical(dtype) == "bfloat16":
         return tf.cast(_numpy.convert(value), tf.bfloat16)
     return tf.convert_to_tensor(_numpy.convert(value, dtype))
-
-
-def _holds_tensors(value) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, _OWN)
 
 
 def dtype_name(x) -> str:
@@ -95,7 +88,7 @@ def to_numpy(x) -> np.ndarray:
 
 
 def cast(x, dtype):
-    target = tf_dtype(dtype)
+    target = native_dtype(dtype)
     if x.dtype.is_complex and not target.is_complex:
         x = tf.math.real(x) if target != tf.bool else tf.not_equal(x, 0)
     return tf.cast(x, target)
@@ -110,41 +103,15 @@ def copy(x):
     return tf.identity(x)
 
 
-@cache
-def _promoted(first, second):
-    return tf.as_dtype(dtypes.promote(first.name, second.name))
-
-
-@cache
-def _promoted_number(dtype, number: type, floatx: str):
-    return tf.as_dtype(dtypes.promote_number(dtype.name, number, floatx))
-
-
 def constant(number, dtype):
     if dtype.is_integer and not dtype.min <= number <= dtype.max:
         raise OverflowError(f"{dtype.name} does not hold {number}")
     return tf.constant(int(number) if number.__class__ is bool and dtype is not tf.bool else number, dtype)
 
 
-def promoted(x1, x2):
-    """Both operands as tensors in their promoted dtype."""
-    d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-    if d1 is None:
-        promoted = _promoted_number(d2, type(x1), defaults.floatx())
-        return constant(x1, promoted), tf.cast(x2, promoted)
-    if d2 is None:
-        promoted = _promoted_number(d1, type(x2), defaults.floatx())
-        return tf.cast(x1, promoted), constant(x2, promoted)
-    promoted = _promoted(d1, d2)
-    return tf.cast(x1, promoted), tf.cast(x2, promoted)
-
-
-def together(xs):
-    """Tensors in their promoted dtype."""
-    promoted = xs[0].dtype
-    for x in xs[1:]:
-        promoted = _promoted(promoted, x.dtype)
-    return [tf.cast(x, promoted) for x in xs]
+promoted, together = dtype_rule(
+    lambda dtype: dtype.name, native_dtype, tf.cast, lambda number, dtype, _: constant(number, dtype)
+)
 
 
 def is_floating(x) -> bool:
@@ -234,7 +201,22 @@ def floating_arithmetic(function):
     return kernel
 
 
-predicate = arithmetic
+def of_floats(function):
+    """A unary function of floats that leaves whole numbers as they are, with a gradient of 0."""
+    return lambda x: stepped(function(x), x) if x.dtype.is_floating else x
+
+
+def logical(function):
+    """A function of truths, which numbers are cast to."""
+    return lambda *xs: function(*map(truths, xs))
+
+
+def truths(x):
+    return tf.cast(x, tf.bool)
+
+
+def nonzero(x):
+    return tuple(tf.unstack(tf.where(truths(x)), num=x.shape.rank, axis=1))
 
 
 def stepped(y, *xs):

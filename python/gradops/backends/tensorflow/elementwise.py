@@ -14,43 +14,15 @@ from .base import (
     floats,
     in_int64,
     in_single,
-    predicate,
+    of_floats,
     promoted,
     stepped,
 )  # fmt: skip
 
-add = arithmetic(tf.math.add)
 subtract = arithmetic(tf.math.subtract, tf.math.subtract)  # of bools an error
-multiply = arithmetic(tf.math.multiply)
 mod = counting(tf.math.floormod)
 divide = floating_arithmetic(tf.math.truediv)
-arctan2 = floating_arithmetic(tf.math.atan2)
-
-equal = predicate(tf.math.equal)
-not_equal = predicate(tf.math.not_equal)
-less = predicate(tf.math.less)
-less_equal = predicate(tf.math.less_equal)
-greater = predicate(tf.math.greater)
-greater_equal = predicate(tf.math.greater_equal)
-
-exp = floating(tf.math.exp)
-expm1 = floating(tf.math.expm1)
-log = floating(tf.math.log)
-log1p = floating(tf.math.log1p)
-sqrt = floating(tf.math.sqrt)
-sin = floating(tf.math.sin)
-cos = floating(tf.math.cos)
-tan = floating(tf.math.tan)
-arcsin = floating(tf.math.asin)
-arccos = floating(tf.math.acos)
-arctan = floating(tf.math.atan)
-sinh = floating(tf.math.sinh)
-cosh = floating(tf.math.cosh)
-tanh = floating(tf.math.tanh)
-arcsinh = floating(tf.math.asinh)
 arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.is_complex else tf.math.acosh(x))
-arctanh = floating(tf.math.atanh)
-reciprocal = floating(tf.math.reciprocal)
 log2 = floating(lambda x: tf.math.log(x) / _number(x, math.log(2)))
 log10 = floating(lambda x: tf.math.log(x) / _number(x, math.log(10)))
 exp2 = floating(lambda x: tf.math.pow(_number(x, 2), x))
@@ -176,10 +148,6 @@ def abs(x):
     return x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.math.abs(x)
 
 
-def square(x):
-    return tf.math.square(x) if x.dtype != tf.bool else tf.cast(x, tf.int64)
-
-
 def conj(x):
     return tf.math.conj(x) if x.dtype != tf.bool else x
 
@@ -212,16 +180,7 @@ def real_sign(x):
     return tf.math.sign(x if x.dtype != tf.bool else tf.cast(x, tf.int64))
 
 
-def _whole(function):
-    def kernel(x):
-        return stepped(function(x), x) if x.dtype.is_floating else x
-
-    return kernel
-
-
-floor = _whole(tf.math.floor)
-ceil = _whole(tf.math.ceil)
-trunc = _whole(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
+trunc = of_floats(lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)))
 
 
 def round(x, decimals=0):
@@ -252,14 +211,92 @@ isinf = _classify(tf.math.is_inf, False)
 isfinite = _classify(tf.math.is_finite, True)
 
 
-def _logical(function):
-    def kernel(*xs):
-        return function(*(tf.cast(x, tf.bool) for x in xs))
+_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
+
+
+def signbit(x):
+    if x.dtype.is_floating:
+        return tf.bitcast(x, _BITS[x.dtype.size]) < 0
+    return tf.less(x, 0) if x.dtype.is_integer and not x.dtype.is_unsigned else tf.zeros_like(x, tf.bool)
+
+
+def _bits(function, logical):
+    @arithmetic
+    def kernel(x1, x2):
+        return logical(x1, x2) if x1.dtype == tf.bool else function(x1, x2)
 
     return kernel
 
 
-logical_not = _logical(tf.math.logical_not)
-logical_and = _logical(tf.math.logical_and)
-logical_or = _logical(tf.math.logical_or)
-logical_xor = _logical(tf.math.logical_xor)
+bitwise_and = _bits(tf.bitwise.bitwise_and, tf.logical_and)
+bitwise_or = _bits(tf.bitwise.bitwise_or, tf.logical_or)
+bitwise_xor = _bits(tf.bitwise.bitwise_xor, tf.math.logical_xor)
+
+
+def _shift(function, emptied):
+    """A shift; beyond the width of the dtype, to which TensorFlow cuts it, nothing is left but the sign."""
+
+    @counting
+    def kernel(x, by):
+        beyond = by >= 8 * x.dtype.size if x.dtype.is_unsigned else (by < 0) | (by >= 8 * x.dtype.size)
+        return tf.where(beyond, emptied(x), function(x, by))
+
+    return kernel
+
+
+left_shift = _shift(tf.bitwise.left_shift, tf.zeros_like)
+right_shift = _shift(tf.bitwise.right_shift, lambda x: -tf.cast(x < 0, x.dtype) if not x.dtype.is_unsigned else x * 0)
+
+
+def bitwise_not(x):
+    return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
+
+
+def _absolute(x):
+    return x if x.dtype.is_unsigned else tf.abs(x)
+
+
+@arithmetic
+def gcd(x1, x2):
+    """Euclid's algorithm on all elements at once."""
+    x1, x2 = x1 + tf.zeros_like(x2), x2 + tf.zeros_like(x1)
+
+    def step(a, b):
+        done = tf.equal(b, 0)
+        rest = tf.math.floormod(a, tf.where(done, tf.ones_like(b), b))
+        return tf.where(done, a, b), tf.where(done, b, rest)
+
+    return _absolute(tf.while_loop(lambda a, b: tf.reduce_any(tf.not_equal(b, 0)), step, (x1, x2))[0])
+
+
+@arithmetic
+def lcm(x1, x2):
+    divisor = gcd(x1, x2)
+    divisor = tf.where(tf.equal(divisor, 0), tf.ones_like(divisor), divisor)
+    return _absolute(x1) // divisor * _absolute(x2)
+
+
+@counting
+def fmod(x1, x2):
+    if not x1.dtype.is_floating:
+        return _truncatemod(x1, x2)
+    x2 = tf.abs(x2)
+    return tf.where(x1 < 0, -tf.math.floormod(-x1, x2), tf.math.floormod(x1, x2))
+
+
+_truncatemod = in_int64(tf.truncatemod, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.uint64)
+
+
+@floating_arithmetic
+def nextafter(x1, x2):
+    short = x1.dtype in (tf.float16, tf.bfloat16)  # for which TensorFlow has no kernel
+    return stepped((_next_of_two_bytes if short else tf.math.nextafter)(x1, x2), x1, x2)
+
+
+def _next_of_two_bytes(x, to):
+    """By their bits, which as whole numbers are in the order of what they stand for, apart from the sign."""
+    bits = tf.bitcast(x, tf.int16)
+    away = tf.where(tf.equal(to > x, x > 0), bits + 1, bits - 1)
+    least = tf.bitcast(tf.where(to > 0, tf.constant(1, tf.int16), tf.constant(-(2**15) + 1, tf.int16)), x.dtype)
+    moved = tf.where(tf.equal(x, 0), least, tf.bitcast(away, x.dtype))
+    return tf.where(tf.equal(x, to), to, tf.where(tf.math.is_nan(x) | tf.math.is_nan(to), x + to, moved))

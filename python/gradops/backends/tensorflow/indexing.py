@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of, separated
-from .base import convert, in_single, promoted
+from .base import in_single
 
 
 def static_value(x):
@@ -196,17 +196,3 @@ def set_at(x, key, updates):
     if not tf.executing_eagerly():  # of which `tf.vectorized_map` wants 32 bits
         flat = tf.cast(flat, tf.int32)
     return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
-
-
-def where(condition, x1=None, x2=None):
-    if x1 is None or x2 is None:
-        if x1 is not x2:
-            raise ValueError("only one of `x1` and `x2` is given")
-        return nonzero(condition)
-    if not hasattr(x1, "dtype") and not hasattr(x2, "dtype"):
-        x1 = convert(x1)
-    return tf.where(tf.cast(condition, tf.bool), *promoted(x1, x2))
-
-
-def nonzero(x):
-    return tuple(tf.unstack(tf.where(tf.cast(x, tf.bool)), num=x.shape.rank, axis=1))

@@ -1,8 +1,8 @@
-"""TensorFlow kernels: reductions."""
+"""TensorFlow kernels: reductions, products, normalisation."""
 
 import tensorflow as tf
 
-from .base import axes_of, constant, existing, floats, of_order, tf_dtype
+from .base import axes_of, constant, existing, floats, in_single, native_dtype, of_order, promoted, together
 from .base import in_single as _summed  # TensorFlow adds half precision up in half: from 2048 on 1 adds nothing
 
 
@@ -74,9 +74,57 @@ def logsumexp(x, axis=None, keepdims=False):
 
 
 def cumsum(x, axis=None, dtype=None):
-    if dtype is not None and tf_dtype(dtype) == tf.bool:
+    if dtype is not None and native_dtype(dtype) == tf.bool:
         return tf.cast(cumsum(tf.cast(x, tf.bool), axis), tf.bool)
-    x = _widened(x) if dtype is None else tf.cast(x, tf_dtype(dtype))
+    x = _widened(x) if dtype is None else tf.cast(x, native_dtype(dtype))
     if axis is None:
         x, axis = tf.reshape(x, [-1]), 0
     return _summed(lambda x: tf.cumsum(x, axis))(x) if existing(x, axis) != [] else x
+
+
+def _in_int64(product):
+    """A product; of the integers and bools that TensorFlow does not multiply, by way of int64."""
+
+    def kernel(*xs):
+        dtype = xs[0].dtype
+        if dtype.is_floating or dtype.is_complex or dtype in (tf.int32, tf.int64):
+            return product(*xs)
+        return tf.cast(product(*(tf.cast(x, tf.int64) for x in xs)), dtype)
+
+    return kernel
+
+
+def matmul(x1, x2):
+    x1, x2 = promoted(x1, x2)
+    if x1.shape.rank == 0 or x2.shape.rank == 0:
+        raise ValueError("a 0-d tensor has no matrix product")
+    first, second = x1.shape.rank == 1, x2.shape.rank == 1
+    y = _in_int64(tf.linalg.matmul)(x1[None] if first else x1, x2[:, None] if second else x2)
+    if second:
+        y = tf.squeeze(y, -1)
+    return tf.squeeze(y, -1 if second else -2) if first else y
+
+
+def tensordot(x1, x2, axes=2):
+    return _in_int64(lambda x1, x2: tf.tensordot(x1, x2, axes))(*promoted(x1, x2))
+
+
+def einsum(subscripts, operands):
+    return in_single(_in_int64(lambda *xs: tf.einsum(subscripts, *xs)))(*together(operands))
+
+
+def sliding_product(x, window):
+    if x.dtype.is_complex:
+        parts = [tf.math.real(v) for v in (x, window)] + [tf.math.imag(v) for v in (x, window)]
+        a, b, c, d = parts
+        return tf.complex(_slide(a, b) - _slide(c, d), _slide(a, d) + _slide(c, b))
+    if x.dtype.is_integer:
+        width = window.shape[0]
+        places = tf.range(tf.size(x) - width + 1)[:, None] + tf.range(width)
+        products = tf.cast(tf.gather(x, places), tf.int64) * tf.cast(window, tf.int64)
+        return tf.cast(tf.reduce_sum(products, -1), x.dtype)
+    return _slide(x, window)
+
+
+def _slide(x, window):
+    return tf.nn.conv1d(x[None, :, None], window[:, None, None], 1, "VALID")[0, :, 0]

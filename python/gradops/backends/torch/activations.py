@@ -63,12 +63,3 @@ def leaky_relu(x, negative_slope=0.2):
 def gelu(x, approximate=True):
     x = floats(x)
     return torch.nn.functional.gelu(x, approximate="tanh") if approximate else x * normal_cdf(x)
-
-
-def sparsemax_support(x, axis):
-    ordered = torch.sort(x, axis, descending=True).values
-    excess = torch.cumsum(ordered, axis) - 1
-    count = torch.arange(1, x.shape[axis] + 1, dtype=x.dtype, device=x.device)
-    count = count.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    last = torch.sum(ordered * count > excess, axis, keepdim=True)
-    return x > torch.take_along_dim(excess, torch.clamp(last - 1, min=0), axis) / last

@@ -8,6 +8,8 @@ import torch
 from ... import defaults, dtypes
 from ...errors import BackendError, JitError
 from .. import interface
+from ..array.base import NUMBERS as NUMBERS
+from ..array.base import holds
 from ..numpy import base as _numpy
 from . import _private
 from .tracing import compiling, constant, read_as, reading
@@ -20,17 +22,17 @@ def is_tensor_type(kind: type) -> bool:
     return issubclass(kind, torch.Tensor)
 
 
-def torch_dtype(dtype) -> torch.dtype:
+def native_dtype(dtype) -> torch.dtype:
     return dtype if isinstance(dtype, torch.dtype) else DTYPES[dtypes.canonical(dtype)]
 
 
 def convert(value, dtype=None, like=None) -> torch.Tensor:
     """A tensor of ``value``, on the device of ``like``; arrays are copied."""
     if isinstance(value, torch.Tensor):
-        return value if dtype is None else value.to(torch_dtype(dtype))
-    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        return value if dtype is None else value.to(native_dtype(dtype))
+    if holds(value, torch.Tensor):
         stacked = torch.stack([convert(v) for v in value])
-        return stacked if dtype is None else stacked.to(torch_dtype(dtype))
+        return stacked if dtype is None else stacked.to(native_dtype(dtype))
     device = None if like is None else like.device
     if reading():
         return _in_trace(value, dtype, device)
@@ -46,12 +48,12 @@ def _in_trace(value, dtype, device) -> torch.Tensor:
     """What :func:`convert` makes, of what ``torch.compile`` knows: NumPy's arrays are tensors to it."""
     if isinstance(value, np.ndarray):
         tensor = torch.as_tensor(value, device=device)
-        return tensor if dtype is None else tensor.to(torch_dtype(dtype))
+        return tensor if dtype is None else tensor.to(native_dtype(dtype))
     if dtype is None:
         dtype = _dtype_of_number(type(value)) if isinstance(value, (int, float, complex)) else _dtype_of(value)
     if isinstance(value, (int, float, complex)):
-        return torch.full((), value, dtype=torch_dtype(dtype), device=device)
-    return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
+        return torch.full((), value, dtype=native_dtype(dtype), device=device)
+    return torch.tensor(value, dtype=native_dtype(dtype), device=device)
 
 
 def _dtype_of_number(kind: type) -> str:
@@ -63,12 +65,6 @@ def _dtype_of_number(kind: type) -> str:
 @constant
 def _dtype_of(value) -> str:
     return _numpy.dtype_name(_numpy.convert(value))
-
-
-def _holds_tensors(value) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, torch.Tensor)
 
 
 def dtype_name(x) -> str:
@@ -124,7 +120,7 @@ def has_values(x) -> bool:
 
 
 def cast(x, dtype):
-    target = torch_dtype(dtype)
+    target = native_dtype(dtype)
     if x.is_complex() and not target.is_complex:
         x = x.real if target is not torch.bool else x != 0
     return x.to(target)
@@ -142,8 +138,6 @@ _promoted_number = {
     for floatx in defaults.FLOATS
 }
 """Tables, as ``torch.compile`` looks into no cache: the promoted dtype of two tensors, or of one and a number."""
-NUMBERS = frozenset((bool, int, float, complex))
-"""Asked for by type: ``torch.compile`` cannot ask a number that it does not know, as a size may be, for a dtype."""
 
 
 def promoted(x1, x2):
@@ -182,7 +176,10 @@ def floating(function):
 
 
 def arithmetic(function, numbers: bool = False):
-    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers."""
+    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers.
+
+    Operands are asked for their type: ``torch.compile`` cannot ask a number that it does not know for a dtype.
+    """
 
     def kernel(x1, x2):
         d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
@@ -201,15 +198,15 @@ def arithmetic(function, numbers: bool = False):
     return kernel
 
 
-def counting(function):
-    """A binary function, for ``arithmetic``, that is no operation on truths: two bools are whole numbers."""
+def counting(function, numbers: bool = False):
+    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
 
     def counted(x1, x2):
         if _is_truth(x1) and _is_truth(x2):
             x1, x2 = (int(x) if type(x) in NUMBERS else x.to(torch.int64) for x in (x1, x2))
         return function(x1, x2)
 
-    return counted
+    return arithmetic(counted, numbers)
 
 
 def _is_truth(x) -> bool:
@@ -257,7 +254,17 @@ def floating_arithmetic(function, numbers: bool = False):
     return kernel
 
 
-predicate = arithmetic
+def is_bool(x) -> bool:
+    return x.dtype is torch.bool
+
+
+def sized(shape):
+    """A shape, as the library's functions take it."""
+    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+
+
+def nonzero(x):
+    return torch.nonzero(x, as_tuple=True)
 
 
 def axes_of(x, axis):

@@ -7,63 +7,23 @@ from functools import partial
 import torch
 
 from . import transforms
-from .base import arithmetic, counting, floating, floating_arithmetic, floats, has_values, predicate
+from .base import arithmetic, counting, floating, floating_arithmetic, floats, has_values
 
 add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
 multiply = arithmetic(operator.mul, numbers=True)
 divide = floating_arithmetic(operator.truediv)
-floor_divide = arithmetic(counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor")))  # has a gradient, of 0
-mod = arithmetic(counting(torch.remainder))
-arctan2 = floating_arithmetic(torch.arctan2)
-maximum = arithmetic(torch.maximum)
-minimum = arithmetic(torch.minimum)
-
-equal = predicate(torch.eq)
-not_equal = predicate(torch.ne)
-less = predicate(torch.lt)
-less_equal = predicate(torch.le)
-greater = predicate(torch.gt)
-greater_equal = predicate(torch.ge)
-
-exp = floating(torch.exp)
-exp2 = floating(torch.exp2)
-expm1 = floating(torch.expm1)
-log = floating(torch.log)
-log2 = floating(torch.log2)
-log10 = floating(torch.log10)
-log1p = floating(torch.log1p)
-sqrt = floating(torch.sqrt)
-sin = floating(torch.sin)
-cos = floating(torch.cos)
-tan = floating(torch.tan)
-arcsin = floating(torch.arcsin)
-arccos = floating(torch.arccos)
-arctan = floating(torch.arctan)
-sinh = floating(torch.sinh)
-cosh = floating(torch.cosh)
-tanh = floating(torch.tanh)
-arcsinh = floating(torch.arcsinh)
+floor_divide = counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # has a gradient, of 0
+equal = arithmetic(torch.eq)
 arccosh = floating(lambda x: torch.arccosh(x) if not x.is_complex() else _complex_arccosh(x))
-arctanh = floating(torch.arctanh)
 erf = floating(torch.erf)
-reciprocal = floating(torch.reciprocal)
 
 isnan = torch.isnan
 isfinite = torch.isfinite
 isinf = torch.isinf
-logical_not = torch.logical_not
-logical_and = torch.logical_and
-logical_or = torch.logical_or
-logical_xor = torch.logical_xor
 
 
-def square(x):
-    return torch.square(x) if x.dtype is not torch.bool else x.to(torch.int64)
-
-
-@partial(arithmetic, numbers=True)
-@counting
+@partial(counting, numbers=True)
 def power(x1, x2):
     if not isinstance(x2, torch.Tensor):
         return x1**x2
@@ -122,14 +82,6 @@ def _power_of_steps(x1, x2):
     return y * torch.exp((x2 - x2.detach()) * log)
 
 
-def abs(x):
-    return torch.abs(x) if x.dtype is not torch.bool else x
-
-
-def negative(x):
-    return torch.neg(x if x.dtype is not torch.bool else x.to(torch.int64))
-
-
 @floating
 def angle(x):
     if not x.is_complex():
@@ -140,14 +92,6 @@ def angle(x):
 
 def conj(x):
     return torch.conj(x).resolve_conj() if x.is_complex() else x
-
-
-def real(x):
-    return x.real
-
-
-def imag(x):
-    return x.imag if x.is_complex() else torch.zeros_like(x)
 
 
 def real_sign(x):
@@ -161,21 +105,42 @@ def _complex_arccosh(x):
     return torch.log(x + torch.sqrt(x - 1) * torch.sqrt(x + 1))
 
 
-def _whole(function):
-    def kernel(x):
-        return function(x) if x.is_floating_point() else x
-
-    return kernel
-
-
-floor = _whole(torch.floor)
-ceil = _whole(torch.ceil)
-trunc = _whole(torch.trunc)
-
-
 def round(x, decimals=0):
     if x.is_complex():
         return torch.complex(round(x.real, decimals), round(x.imag, decimals))
     if x.is_floating_point():
         return torch.round(x, decimals=decimals)
     return x if decimals >= 0 else torch.round(floats(x), decimals=decimals).to(x.dtype)
+
+
+gcd = arithmetic(lambda x1, x2: torch.abs(torch.gcd(x1, x2)))  # of the lowest number it is negative
+
+
+@arithmetic
+def lcm(x1, x2):
+    """By the divisor: PyTorch's own ends the process where one is the lowest number."""
+    divisor = gcd(x1, x2)
+    divisor = torch.where(divisor == 0, 1, divisor)
+    return torch.div(torch.abs(x1), divisor, rounding_mode="floor") * torch.abs(x2)
+
+
+@floating_arithmetic
+def nextafter(x1, x2):
+    y = torch.nextafter(x1.detach(), x2.detach())
+    return torch.where(torch.ones_like(y, dtype=torch.bool), y, x1 + x2)  # has a gradient, of 0
+
+
+def clip(x, x_min, x_max):
+    """By one kernel where nothing is differentiated: on a bound ``torch.clamp``'s derivative is another."""
+    if x.dtype in (torch.float32, torch.float64) and not transforms.records(x) and _small(x_min) and _small(x_max):
+        return x if x_min is x_max is None else torch.clamp(x, x_min, x_max)
+    x = x if x_min is None else _maximum(x, x_min)
+    return x if x_max is None else _minimum(x, x_max)
+
+
+_maximum, _minimum = arithmetic(torch.maximum), arithmetic(torch.minimum)
+
+
+def _small(bound) -> bool:
+    """Whether a bound is none, or a number of single precision."""
+    return bound is None or type(bound) in (int, float) and abs(bound) < 1e38

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from .._keys import dimensions, distinct, is_array, parts_of, separated
-from .base import NUMBERS, convert, has_values, promoted
+from .base import has_values
 
 
 def native_key(x, key):
@@ -126,17 +126,3 @@ def set_at(x, key, updates):
         last = last[last >= 0]
         flat, updates = flat[last], updates[last]
     return _own(x.reshape(-1)).index_copy(0, flat, updates).reshape(x.shape)
-
-
-def where(condition, x1=None, x2=None):
-    if x1 is None or x2 is None:
-        if x1 is not x2:
-            raise ValueError("only one of `x1` and `x2` is given")
-        return nonzero(condition)
-    if type(x1) in NUMBERS and type(x2) in NUMBERS:
-        x1 = convert(x1, like=condition)
-    return torch.where(condition.to(torch.bool), *promoted(x1, x2))
-
-
-def nonzero(x):
-    return torch.nonzero(x, as_tuple=True)

@@ -1,4 +1,4 @@
-"""PyTorch kernels: pooling, with channels first inside."""
+"""PyTorch kernels: windows: pooling, and blocks as columns."""
 
 import math
 
@@ -27,3 +27,11 @@ def window_spread(y, sizes, window, strides, padding, channels_first):
     channels = y.shape[1 if channels_first else -1]
     ones = torch.ones((*window, 1, channels), dtype=y.dtype, device=y.device)
     return conv_to_inputs(y, ones, sizes, strides, padding, (1,) * len(window), channels, channels_first)
+
+
+def window_columns(x, window, strides, padding, dilation):
+    return F.unfold(x, window, dilation, padding, strides)
+
+
+def column_sums(x, sizes, window, strides, padding, dilation):
+    return F.fold(x, sizes, window, dilation, padding, strides)

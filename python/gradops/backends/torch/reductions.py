@@ -1,9 +1,9 @@
-"""PyTorch kernels: reductions."""
+"""PyTorch kernels: reductions, products, normalisation."""
 
 import torch
 
 from . import transforms
-from .base import axes_of, floats, torch_dtype
+from .base import arithmetic, axes_of, floats, native_dtype, promoted, together
 
 
 def sum(x, axis=None, keepdims=False):
@@ -28,7 +28,7 @@ def mean(x, axis=None, keepdims=False):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    final = torch_dtype(dtype) if dtype is not None else torch.uint64 if x.dtype is torch.uint64 else None
+    final = native_dtype(dtype) if dtype is not None else torch.uint64 if x.dtype is torch.uint64 else None
     y = _widened(x if dtype is None else x.to(final))
     for a in sorted(axes_of(x, axis), reverse=True):
         y = product_by_halves(y, a, keepdims) if transforms.records(y) else torch.prod(y, dim=a, keepdim=keepdims)
@@ -105,7 +105,7 @@ def _running(function):
             return function(x.to(torch.int64), dim=axis).to(torch.uint64)
         if dtype is None:
             return function(x, dim=axis)
-        final = torch_dtype(dtype)
+        final = native_dtype(dtype)
         x = x.to(final)  # before, as torch differentiates no sum in whole numbers
         return function(x, dim=axis).to(final) if final is torch.bool else function(x, dim=axis, dtype=final)
 
@@ -127,3 +127,35 @@ def cumprod(x, dim, dtype=None):
         x = torch.cat([first, rest * x.narrow(dim, 0, size - step)], dim)
         step *= 2
     return x
+
+
+def _of_bools(product):
+    """A product; of bools, which PyTorch does not multiply, by way of whole numbers."""
+
+    def kernel(*xs):
+        if xs[0].dtype is not torch.bool:
+            return product(*xs)
+        return product(*(x.to(torch.int32) for x in xs)) != 0
+
+    return kernel
+
+
+matmul = arithmetic(_of_bools(torch.matmul))
+
+
+def tensordot(x1, x2, axes=2):
+    return _of_bools(lambda x1, x2: torch.tensordot(x1, x2, dims=axes))(*promoted(x1, x2))
+
+
+def einsum(subscripts, operands):
+    return _of_bools(lambda *xs: torch.einsum(subscripts, *xs))(*together(operands))
+
+
+def sliding_product(x, window):
+    if x.is_floating_point() or x.is_complex():
+        return torch.nn.functional.conv1d(x[None, None], window[None, None])[0, 0]
+    return (x.unfold(0, window.shape[0], 1) * window).sum(-1).to(x.dtype)
+
+
+def standardized(x, gamma, beta, rank, epsilon):
+    return torch.layer_norm(x, x.shape[x.ndim - rank :], gamma, beta, epsilon)

@@ -2,7 +2,8 @@
 
 import torch
 
-from .base import to_numpy
+from ..array.indexing import extreme
+from .base import dtype_name, to_numpy
 
 
 def _segments(reduce, smallest):
@@ -12,19 +13,11 @@ def _segments(reduce, smallest):
         inside = (segment_ids >= 0) & (segment_ids < num_segments)
         ids = torch.where(inside, segment_ids, num_segments).to(torch.int64)
         ids = ids.reshape(-1, *[1] * (data.ndim - 1)).expand(data.shape)
-        extreme = _extreme(data.dtype, smallest)
-        start = torch.full((num_segments + 1, *data.shape[1:]), extreme, dtype=data.dtype, device=data.device)
+        start = (num_segments + 1, *data.shape[1:])
+        start = torch.full(start, extreme(dtype_name(data), smallest), dtype=data.dtype, device=data.device)
         return start.scatter_reduce(0, ids, data, reduce)[:num_segments]
 
     return kernel
-
-
-def _extreme(dtype, smallest):
-    if dtype.is_floating_point:
-        return -torch.inf if smallest else torch.inf
-    if dtype is torch.bool:
-        return not smallest
-    return torch.iinfo(dtype).min if smallest else torch.iinfo(dtype).max
 
 
 segment_max = _segments("amax", True)

@@ -1,0 +1,29 @@
+"""Kernels over the array API's namespace: what backends share, and all that a library without a backend needs.
+
+A family's kernels are made by one function of a namespace ``xp`` and of ``base``, what the kernels need of the library
+(:mod:`.base`). Each is bound to them where it is made, so that a call of one goes through nothing else. A backend
+defines what its library does better; :func:`complete` adds the rest. One of nothing but the standard is
+:func:`..namespace.register_namespace`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..interface import Backend, members
+from . import elementwise, indexing, linalg, reductions, shaping
+from .base import with_defaults
+
+FAMILIES = tuple(family.kernels for family in (elementwise, shaping, indexing, reductions, linalg))
+
+
+def complete(namespace: dict, xp: Any, base: Any, families: Iterable[Callable] = FAMILIES) -> None:
+    """Add to a backend's namespace what it does not define itself: the members that ``base`` has, and the kernels."""
+    base = with_defaults(xp, base)
+    for name in (*members(Backend), "cast", "copy", "nonzero"):
+        if hasattr(base, name):
+            namespace.setdefault(name, getattr(base, name))
+    for family in families:
+        for name, kernel in family(xp, base).items():
+            namespace.setdefault(name, kernel)

@@ -1,0 +1,139 @@
+"""What kernels over the array API share, and what they need of a library: ``base``, a module or any namespace.
+
+It has the library's ``convert``, ``cast``, ``to_numpy``, ``native_dtype`` and ``dtype_name``, and its rule of dtypes:
+``promoted`` and ``together`` (:func:`dtype_rule`), and what makes a kernel of a binary function, ``arithmetic`` and
+``counting``. What else they need has the defaults of :func:`with_defaults`.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from types import SimpleNamespace
+
+from ... import defaults, dtypes
+
+NUMBERS = frozenset((bool, int, float, complex))
+
+
+def public(names: dict) -> dict:
+    """The functions of a family: the local names of the function that made them, but for its arguments."""
+    return {name: value for name, value in names.items() if name not in ("xp", "base") and name[0] != "_"}
+
+
+def find(xp, *names: str):
+    """The first of several names that a namespace has; None if it has none."""
+    return next((found for name in names if (found := getattr(xp, name, None)) is not None), None)
+
+
+def holds(value, kinds) -> bool:
+    """Whether a list's first element, however deep, is of some types."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, kinds)
+
+
+def axes_of(x, axis):
+    """The axes to reduce: of a tensor without dimensions none, where its only one is named.
+
+    Raises:
+        IndexError: an axis that it does not have.
+    """
+    if axis is None or x.ndim:
+        return axis
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if len(axes) > 1 or axes and axes[0] not in (0, -1):
+        raise IndexError(f"axis {axis} is out of range for 0 dimensions")
+    return ()
+
+
+def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
+    """``promoted`` and ``together`` of a library.
+
+    Args:
+        name_of: a function from the library's dtypes to their names.
+        cast: a function that gives a tensor one of the library's dtypes.
+        number: a function of a Python number, a dtype and a tensor, to the number as a tensor beside that.
+    """
+
+    def promoted(x1, x2):
+        """Both operands as tensors in their promoted dtype."""
+        if type(x1) in NUMBERS:
+            dtype = native_dtype(dtypes.promote_number(name_of(x2.dtype), type(x1), defaults.floatx()))
+            return number(x1, dtype, x2), cast(x2, dtype)
+        if type(x2) in NUMBERS:
+            dtype = native_dtype(dtypes.promote_number(name_of(x1.dtype), type(x2), defaults.floatx()))
+            return cast(x1, dtype), number(x2, dtype, x1)
+        if x1.dtype == x2.dtype:
+            return x1, x2
+        dtype = native_dtype(dtypes.promote(name_of(x1.dtype), name_of(x2.dtype)))
+        return cast(x1, dtype), cast(x2, dtype)
+
+    def together(xs):
+        """Tensors in their promoted dtype."""
+        dtype = native_dtype(reduce(dtypes.promote, [name_of(x.dtype) for x in xs]))
+        return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
+
+    return promoted, together
+
+
+def with_defaults(xp, base) -> SimpleNamespace:
+    """A library's ``base`` with the members that it leaves out."""
+
+    def is_bool(x) -> bool:
+        return made.dtype_name(x) == "bool"
+
+    def is_complex(x) -> bool:
+        return made.dtype_name(x) in dtypes.COMPLEX
+
+    def is_floating(x) -> bool:
+        return dtypes.is_floating(made.dtype_name(x))
+
+    def truths(x):
+        return x if made.is_bool(x) else made.cast(x, "bool")
+
+    def floats(x):
+        """``x`` if floating or complex, else cast to ``floatx``."""
+        return x if made.is_floating(x) else made.cast(x, defaults.floatx())
+
+    def floating(function):
+        """A unary function whose result is floating: integers and bools count as ``floatx``."""
+        return lambda x: function(made.floats(x))
+
+    def floating_arithmetic(function):
+        """As ``arithmetic``, of floats: two integers become ``floatx``."""
+
+        def kernel(x1, x2):
+            x1, x2 = made.promoted(x1, x2)
+            return function(made.floats(x1), made.floats(x2))
+
+        return kernel
+
+    def of_floats(function):
+        """A unary function of floats that leaves whole numbers as they are."""
+        return lambda x: function(x) if made.is_floating(x) else x
+
+    def of_numbers(function):
+        """A unary function that is no operation on truths: bools are whole numbers."""
+        return lambda x: function(made.cast(x, "int64") if made.is_bool(x) else x)
+
+    def logical(function):
+        """A function of truths, which takes numbers for them."""
+        return function
+
+    def dividing(function, op: str):
+        """As ``counting``, of a division, whose errors are the library's own."""
+        return made.counting(function)
+
+    def predicate(function):
+        return made.arithmetic(function)
+
+    def sized(shape):
+        """A shape, as the library's functions take it."""
+        return shape
+
+    made = SimpleNamespace(
+        **{"axes_of": axes_of, "nonzero": getattr(xp, "nonzero", None), **public(locals()), **vars(base)}
+    )
+    return made

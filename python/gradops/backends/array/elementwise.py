@@ -1,0 +1,124 @@
+"""Kernels over the array API: elementwise ops, whole numbers, special functions."""
+
+from __future__ import annotations
+
+import math
+
+from .base import find, public
+
+STANDARD = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "arctan2": "atan2", "power": "pow", "mod": "remainder", "real_sign": "sign",
+    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+}  # fmt: skip
+"""The standard's names where they are not the ops'."""
+
+TABLES = {
+    "floating": "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
+    "arccosh arctanh reciprocal",
+    "of_floats": "floor ceil trunc",
+    "of_numbers": "square negative real_sign",
+    "arithmetic": "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor gcd lcm",
+    "counting": "power left_shift right_shift",
+    "floating_arithmetic": "divide arctan2 nextafter hypot",
+    "predicate": "equal not_equal less less_equal greater greater_equal",
+    "logical": "logical_not logical_and logical_or logical_xor",
+}
+"""The adaptors of ``base`` and the ops whose kernels are a function of the library's in one of them."""
+
+
+def tables(xp, base) -> dict:
+    """The kernels of :data:`TABLES` whose functions the library has."""
+    found = {}
+    for adaptor, ops in TABLES.items():
+        for op in ops.split():
+            if (function := find(xp, op, STANDARD.get(op, op))) is not None:
+                found[op] = getattr(base, adaptor)(function)
+    for op in ("floor_divide", "mod"):
+        if (function := find(xp, op, STANDARD.get(op, op))) is not None:
+            found[op] = base.dividing(function, op)
+    return found
+
+
+def special(xp, base, functions) -> dict:
+    """The kernels that special functions by SciPy's names are."""
+    of = {"erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "i0": "i0", "i1": "i1", "normal_cdf": "ndtr"}
+    found = {op: base.floating(getattr(functions, name)) for op, name in of.items()}
+
+    def lgamma(x):
+        y = functions.gammaln(base.floats(x))
+        return xp.where(y == -math.inf, -y, y)  # SciPy has -inf at infinity
+
+    def polygamma(x, n):
+        x = base.floats(x)
+        return base.cast(functions.polygamma(n, x) if n else functions.digamma(x), base.dtype_name(x))
+
+    return {**found, "lgamma": lgamma, "polygamma": polygamma}
+
+
+def kernels(xp, base) -> dict:
+    """Those of the tables, and what the standard has in other words."""
+
+    def abs(x):
+        return x if base.is_bool(x) else xp.abs(x)
+
+    def conj(x):
+        return xp.conj(x) if base.is_complex(x) else x
+
+    def real(x):
+        return xp.real(x) if base.is_complex(x) else x
+
+    def imag(x):
+        return xp.imag(x) if base.is_complex(x) else xp.zeros_like(x)
+
+    def angle(x):
+        x = base.floats(x)
+        return xp.atan2(imag(x), real(x))
+
+    _inverted = find(xp, "bitwise_invert", "bitwise_not")
+
+    def bitwise_not(x):
+        return xp.logical_not(x) if base.is_bool(x) else _inverted(x)
+
+    def exp2(x):
+        x = base.floats(x)
+        return xp.pow(xp.full_like(x, 2), x)
+
+    def _remainder(x1, x2):
+        y = xp.remainder(xp.abs(x1), xp.abs(x2))
+        return xp.where(x1 < 0, -y, y)
+
+    fmod = base.dividing(find(xp, "fmod") or _remainder, "fmod")
+
+    def round(x, decimals=0):
+        if not base.is_floating(x):
+            return x if decimals >= 0 else base.cast(round(base.floats(x), decimals), base.dtype_name(x))
+        if decimals == 0:
+            return xp.round(x)
+        scale = 10.0 ** max(decimals, -decimals)
+        return xp.round(x * scale) / scale if decimals > 0 else xp.round(x / scale) * scale
+
+    def _class(function, default):
+        def kernel(x):
+            if base.is_floating(x):
+                return function(x)
+            return xp.full(x.shape, default, dtype=base.native_dtype("bool"))
+
+        return kernel
+
+    isnan, isinf, isfinite = (_class(f, d) for f, d in ((xp.isnan, False), (xp.isinf, False), (xp.isfinite, True)))
+
+    def signbit(x):
+        return xp.signbit(x) if base.is_floating(x) else x != x if base.is_bool(x) else x < 0
+
+    def relu(x):
+        return x if base.is_bool(x) else xp.maximum(x, xp.zeros_like(x))
+
+    def sigmoid(x):
+        return 1 / (1 + xp.exp(-base.floats(x)))
+
+    def softplus(x):
+        x = base.floats(x)
+        return xp.logaddexp(x, xp.zeros_like(x))
+
+    return {**public(locals()), **tables(xp, base)}

@@ -1,5 +1,0 @@
-"""PyTorch kernels: comparison of floating numbers."""
-
-import torch
-
-signbit = torch.signbit
