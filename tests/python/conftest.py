@@ -32,7 +32,7 @@ def pytest_sessionfinish():
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-OPTIONAL = "torch|tensorflow|keras|jax|jaxlib|llvmlite|hypothesis|pandas|sklearn|autograd|array_api_strict|rpy2"
+OPTIONAL = r"torch|tensorflow|keras|jax|jaxlib|llvmlite|hypothesis|pandas|sklearn|autograd|array_api_\w+|dask|rpy2"
 
 
 def absent(error: BaseException) -> str | None:

@@ -6,14 +6,13 @@ what is still to be computed.
 
 from __future__ import annotations
 
-from gradops import backends
-from gradops.backends.namespace import register_namespace
+from gradops import backends, extend
 
 
 def strict() -> backends.Backend:
     import array_api_strict as xp
 
-    return register_namespace("strict", xp, type(xp.asarray(0.0)))
+    return extend.backend("strict", xp, type(xp.asarray(0.0)))
 
 
 def dask() -> backends.Backend:
@@ -21,7 +20,7 @@ def dask() -> backends.Backend:
     import dask.array
     import scipy.special
 
-    return register_namespace("dask.array", xp, dask.array.Array, special=scipy.special)
+    return extend.backend("dask.array", xp, dask.array.Array, special=scipy.special)
 
 
 FIFTH = {"strict": strict, "dask.array": dask}

@@ -8,16 +8,18 @@ import re
 import fifth
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from parity import call, differentiated, flat, numpy, scalar_function, tape_gradient
-from test_parity import CASES, by_id, once
+from test_parity import CASES, by_id
+from test_parity import once as _once
 
 from gradops.errors import BackendError
 
+once = settings(_once, report_multiple_bugs=False)
 EACH = list({c.op: c for c in reversed(CASES)}.values())
 
 
-@pytest.fixture(scope="module", params=fifth.FIFTH)
+@pytest.fixture(scope="module", params=["strict", pytest.param("dask.array", marks=pytest.mark.slow)])
 def backend(request):
     return fifth.FIFTH[request.param]().name
 

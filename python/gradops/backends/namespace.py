@@ -14,18 +14,41 @@ from .interface import Backend, divided_by_0
 from .numpy import base as _numpy
 
 
-def register_namespace(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> Backend:
+def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> Backend:
     """Make a library with the array API's namespace a backend, whose derivatives are the tape's.
 
     Args:
         name: what errors and :func:`gradops.config.set_backend` call it.
-        xp: the namespace: the library's own, or its one in ``array_api_compat``.
+        xp: the namespace: the library's own, or its one in ``array_api_compat``. Its extensions for linear algebra and
+            Fourier transforms are used where it has them.
         kind: the type of its arrays.
-        special: a namespace of special functions by SciPy's names (``cupyx.scipy.special``), of which the standard has
-            none.
-        **own: kernels by the names of their ops, and members of :class:`.interface.Backend`: what the library does
-            better than in the standard's words, or what the standard lacks. An op without a kernel is an error where
-            it is used.
+        special: a namespace of special functions by SciPy's names, of which the standard has none: ``erf``, ``erfc``,
+            ``erfinv``, ``i0``, ``i1``, ``ndtr``, ``gammaln``, ``digamma``, ``polygamma``.
+        **own: kernels by the names of their ops, and ``convert``, ``to_numpy`` and other members of
+            ``gradops.backends.interface.Backend``: what the library does better than in the standard's words, or what
+            the standard lacks. An op without a kernel is an error where it is used.
+
+    Returns:
+        The backend. One of the same name is replaced.
+
+    Raises:
+        BackendError: from ops without a kernel. Positions that are arrays are read by NumPy; where the library's own
+            way is quicker, ``own`` has ``get_item``, ``add_at``, ``set_at``.
+
+    Gradient:
+        Of functions by :func:`gradops.grad`, and of variables, by gradops' rules, to any order. ``jit`` is an error.
+
+    Examples:
+        >>> import array_api_strict as xp
+        >>> import gradops
+        >>> from gradops import extend, ops
+        >>> extend.backend("strict", xp, type(xp.asarray(0.0)))
+        <gradops backend strict>
+        >>> print(ops.convert_to_numpy(gradops.grad(lambda x: ops.sum(ops.square(x)))(xp.asarray([1.0, 2.0]))))
+        [2. 4.]
+
+    See Also:
+        :func:`kernel`, for one op more.
     """
     base = with_defaults(xp, adaptors(xp, kind))
     vars(base).update((member, value) for member, value in own.items() if hasattr(base, member))

@@ -1,4 +1,4 @@
-"""Ops of your own: what gradops knows of its ops, said of another package's.
+"""Ops of your own: what gradops knows of its ops, said of another package's; and libraries of your own.
 
 An op made here is one of the kind that all ops are. It finds its kernel by the types of its arguments; ``jit``
 records it; batches, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
@@ -21,6 +21,7 @@ After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Prim
 
 from .._names import namespace
 from ..annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
+from ..backends.namespace import backend
 from ..ops._facts import Facts
 from .definition import derivative, kernel, op
 from .laws import check
@@ -38,6 +39,7 @@ __all__ = [
     "Shape",
     "Tensor",
     "Tensors",
+    "backend",
     "check",
     "derivative",
     "kernel",

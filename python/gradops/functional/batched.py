@@ -82,10 +82,10 @@ def to_numpy(x: Batched):
 def convert(value, dtype=None, like=None):
     """NumPy's; constants are the same for all members."""
     if isinstance(value, Batched):
-        return value if dtype is None else Batched(_kernels.cast(value.value, dtype))
+        return value if dtype is None else Batched(_kernels.base.cast(value.value, dtype))
     if isinstance(value, (list, tuple)) and any(isinstance(v, Batched) for v in value):
-        return _stack(_kernels.stack, [convert(v, dtype) for v in value])
-    return _kernels.convert(value, dtype)
+        return _stack(registry["stack"].native(backends.embedded()), [convert(v, dtype) for v in value])
+    return _kernels.base.convert(value, dtype)
 
 
 def __getattr__(name: str) -> Any:

@@ -66,12 +66,12 @@ def to_numpy(x: Traced):
 def convert(value, dtype=None, like=None):
     """A constant of the program being traced."""
     if isinstance(value, Traced):
-        return value if dtype is None else _recorded("cast", _kernels.cast)(value, dtype)
+        return value if dtype is None else _recorded("cast", _kernels.base.cast)(value, dtype)
     if isinstance(value, (list, tuple)):
         found = next((v for v in items(value) if isinstance(v, Traced)), None)
         if found is not None:
             return ops.stack([convert(v, dtype, found) for v in value])
-    array = _kernels.convert(value, dtype)
+    array = _kernels.base.convert(value, dtype)
     if like is None:
         return array
     program = like.program

@@ -89,9 +89,9 @@ def _algebra(xp, base) -> dict:
 
     @_matrix
     def svd(x, full_matrices=True, compute_uv=True):
-        if not compute_uv:
-            return _la.svdvals(_finite(x))
-        return tuple(_la.svd(_finite(x), full_matrices=full_matrices and x.shape[-2] != x.shape[-1]))
+        wider = full_matrices and compute_uv and x.shape[-2] != x.shape[-1]
+        u, y, vh = _la.svd(_finite(x), full_matrices=wider)
+        return (u, y, vh) if compute_uv else y
 
     return {name: kernel for name, kernel in public(locals()).items() if name not in _NAMES or hasattr(_la, name)}
 
