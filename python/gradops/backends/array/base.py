@@ -112,11 +112,13 @@ def with_defaults(xp, base) -> SimpleNamespace:
 
     def of_floats(function):
         """A unary function of floats that leaves whole numbers as they are."""
-        return lambda x: function(x) if made.is_floating(x) else x
+        is_floating = made.is_floating
+        return lambda x: function(x) if is_floating(x) else x
 
     def of_numbers(function):
         """A unary function that is no operation on truths: bools are whole numbers."""
-        return lambda x: function(made.cast(x, "int64") if made.is_bool(x) else x)
+        is_bool, cast = made.is_bool, made.cast
+        return lambda x: function(cast(x, "int64") if is_bool(x) else x)
 
     def logical(function):
         """A function of truths, which takes numbers for them."""

@@ -10,24 +10,28 @@ from .base import NUMBERS, find, public
 
 
 def constants(xp, base) -> dict:
+    _sized, _dtype = base.sized, base.native_dtype
+
     def zeros(shape, dtype=None):
-        return xp.zeros(base.sized(shape), dtype=base.native_dtype(dtype or defaults.floatx()))
+        return xp.zeros(_sized(shape), dtype=_dtype(dtype or defaults.floatx()))
 
     def ones(shape, dtype=None):
-        return xp.ones(base.sized(shape), dtype=base.native_dtype(dtype or defaults.floatx()))
+        return xp.ones(_sized(shape), dtype=_dtype(dtype or defaults.floatx()))
 
     def zeros_like(x, dtype=None):
-        return xp.zeros_like(x, dtype=x.dtype if dtype is None else base.native_dtype(dtype))
+        return xp.zeros_like(x, dtype=x.dtype if dtype is None else _dtype(dtype))
 
     def ones_like(x, dtype=None):
-        return xp.ones_like(x, dtype=x.dtype if dtype is None else base.native_dtype(dtype))
+        return xp.ones_like(x, dtype=x.dtype if dtype is None else _dtype(dtype))
 
     return public(locals())
 
 
 def kernels(xp, base) -> dict:
+    _sized, _dtype = base.sized, base.native_dtype
+
     def reshape(x, newshape):
-        return xp.reshape(x, base.sized(newshape))
+        return xp.reshape(x, _sized(newshape))
 
     _permuted, _concatenated = find(xp, "permute_dims", "permute"), find(xp, "concatenate", "concat")
 
@@ -44,7 +48,7 @@ def kernels(xp, base) -> dict:
         return xp.squeeze(x, axis=ones if axis is None else base.axes_of(x, axis))
 
     def broadcast_to(x, shape):
-        return xp.broadcast_to(x, base.sized(shape))
+        return xp.broadcast_to(x, _sized(shape))
 
     def flip(x, axis=None):
         return xp.flip(x, axis=base.axes_of(x, axis))
@@ -63,8 +67,8 @@ def kernels(xp, base) -> dict:
         return base.convert(np.arange(*values), dtype)
 
     def eye(N, M=None, k=0, dtype=None):
-        base.sized((N, N if M is None else M))
-        return xp.eye(N, M, k=k, dtype=base.native_dtype(dtype or defaults.floatx()))
+        _sized((N, N if M is None else M))
+        return xp.eye(N, M, k=k, dtype=_dtype(dtype or defaults.floatx()))
 
     def tril(x, k=0):
         return xp.tril(x, k=k)
