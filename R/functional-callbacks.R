@@ -4,6 +4,8 @@
 # one vector, and `here$rows` its names. `here$several` says whether it returned a list.
 differentiated <- function(f, here, joined = FALSE) {
   force(f)
+  force(here)
+  force(joined)
   if (inside() == 0) state$warned <- FALSE # once for all calls that one derivative makes
   function(...) {
     shared <- FALSE

@@ -20,6 +20,7 @@ from ...ops._checks import known
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))
 FLOAT = np.dtype("float64")
+_NUMBERS = frozenset((bool, int, float, complex, str, type(None)))  # and words: what is no tensor and holds none
 _NA_INTEGER = -(2**31)
 
 # From R ---------------------------------------------------------------------------------------------------------------
@@ -75,6 +76,8 @@ def _unmark(value, found: list, tensors: list):
 
 
 def _note(value, tensors: list) -> None:
+    if value.__class__ in _NUMBERS:
+        return
     owner = backends.of(value)
     if owner is None:
         value = value.data if isinstance(value, autodiff.Variable) else backends.held(value)
