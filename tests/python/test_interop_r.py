@@ -14,7 +14,8 @@ import gradops
 from gradops import errors
 from gradops.errors import ArgumentTypeError, AxisError
 from gradops.interop import r
-from gradops.interop.r import threads, wording
+from gradops.interop.r import errors as words
+from gradops.interop.r import threads
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -98,7 +99,7 @@ def test_an_exception_that_went_through_r_stays_itself():
 def test_errors_are_worded_in_r_from_their_fields():
     def said(template, **fields):
         error = gradops.errors.ArgumentError(template, **fields)
-        return wording.message(error, error.template)
+        return words.message(error, error.template)
 
     assert said("`pad`: dimension {axis} is empty.", axis=errors.Position(1)) == "dimension 2 is empty."
     assert said("axis {axis} of it", axis=errors.Position(-1)) == "axis -1 of it"

@@ -1,15 +1,25 @@
-"""What writes loops and branches down to a program, as they are, while a function is traced."""
+"""What records loops and branches of a traced function, as they are, and the steps that branches are."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from .. import backends
-from ..autodiff.variable import data_of
-from . import branches, loops
+from ..autodiff.graph import Rule, key
+from ..autodiff.modes import recording
+from ..autodiff.state import read
+from ..autodiff.variable import Variable, data_of, edges_of, wrap
+from ..errors import ArgumentError, JitError
+from ..ops import control, conversion, elementwise
+from . import loops, native
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
+from .subprograms import Body, call, is_absent, is_active, is_differentiable, recorded, zeros_for
 
 FEWEST = 4
 """Steps of a loop that is one; fewer are written down one after the other."""
@@ -38,7 +48,7 @@ class Recorder:
         if not all(map(_is_array, leaves)):
             return NotImplemented
         if not isinstance(lower, int) or not isinstance(upper, int):
-            return branches.fori_loop(self.program, step, leaves, lower, upper)
+            return fori_loop(self.program, step, leaves, lower, upper)
         if self.unrolled or upper - lower < FEWEST:
             return NotImplemented
         captured = Captured(step)
@@ -49,14 +59,208 @@ class Recorder:
             return NotImplemented
 
     def branch(self, op: str, index, functions: list[Callable]):
-        return branches.branch(self.program, op, index, functions) if _is_array(index) else NotImplemented
+        return branch(self.program, op, index, functions) if _is_array(index) else NotImplemented
 
     def while_loop(self, holds: Callable, step: Callable, leaves: list, bound: int | None):
         if not all(map(_is_array, leaves)):
             return NotImplemented
-        return branches.while_loop(self.program, holds, step, leaves, bound)
+        return while_loop(self.program, holds, step, leaves, bound)
 
 
 def _is_array(x) -> bool:
     data = data_of(x)
     return isinstance(data, Traced) or getattr(backends.of(data), "yields", False)
+
+
+# Branches and conditional loops in compiled functions: steps that run what the values at hand ask for.
+
+
+def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
+    """The leaves that one of several functions gives, by an index or truth value.
+
+    Raises:
+        ArgumentError: functions that give other shapes or dtypes.
+    """
+    at = outer.written(data_of(index))
+    captured = Captured(functools.partial(list, functions))
+    bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
+    captured.refuse_changes()
+    kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]
+    for other in kinds[1:]:
+        if other != kinds[0]:
+            raise ArgumentError(
+                f"`{op}`: all functions must give the same shapes and dtypes where the condition is traced; got "
+                f"{_described(kinds[0])} and {_described(other)}."
+            )
+    made = Branch(bodies)
+    held = tuple(tuple(body.held) for body in bodies)
+    values = (made, at.value, [[x.value for x in xs] for xs in held])
+    results = outer.call("cond", call, (made, at, held), values)
+    edges = list({key(edge): edge for body in bodies for edge in body.edges}.values())
+    if recording.get() and edges:
+        return _record(made, at, edges, results)
+    read(*edges)
+    return [wrap(x) for x in results] if isinstance(index, Variable) else results
+
+
+def _described(kinds: list) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
+
+
+class Branch:
+    """Several functions, of which one is called, as a kernel."""
+
+    def __init__(self, bodies: list[Body]):
+        self.bodies = bodies
+        self._functions = [body.emitted() for body in bodies]
+
+    def __call__(self, index, held) -> list:
+        i = max(0, min(int(index), len(self._functions) - 1))
+        return self._functions[i](*held[i])
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        for body in self.bodies:
+            body.forget()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            isinstance(other, Branch)
+            and len(self.bodies) == len(other.bodies)
+            and all(a.does_as(b) for a, b in zip(self.bodies, other.bodies))
+        )
+
+    __hash__ = object.__hash__
+
+
+def _record(made: Branch, index, edges: list, results: list) -> list:
+    """The results as variables on the tape: gradients go through the function that was called."""
+    bodies, of_results = made.bodies, [is_differentiable(x) for x in results]
+
+    def vjp(g, saved, node):
+        (at,) = saved
+        cotangents = [gi if on and not is_absent(gi) else None for gi, on in zip(g, of_results)]
+
+        def of(body: Body) -> Callable:
+            def of_edges() -> list:
+                found = dict(zip(map(key, body.edges), body.vjp([], [], [cotangents])[1]))
+                gradients = ((edge, found.get(key(edge))) for edge in edges)
+                return [zeros_for(edge, node) if g is None else g for edge, g in gradients]
+
+            return of_edges
+
+        return control.choose("cond", at, [of(body) for body in bodies])
+
+    return recorded(Rule("cond", vjp=vjp, slots=(None,)), edges, (index,), results)
+
+
+# Loops.
+
+
+class _GradientWithoutBound(JitError):
+    """A gradient that should go through a loop of any length."""
+
+
+def while_loop(outer: Program, holds: Callable, step: Callable, leaves: list, bound: int | None) -> list:
+    """``ops.while_loop()`` on leaves.
+
+    Raises:
+        JitError: a loop without a bound that a gradient should go through; functions that did something else the
+            second time.
+    """
+    state = [outer.written(data_of(x)) for x in leaves]
+    values = [x.value for x in state]
+    functions = (lambda state: [[holds(state)]]), (lambda state: [step(state)])
+    condition, body = (Body(outer, f, [values]) for f in functions)
+    after = body.values(0)
+    for first, f in zip((condition, body), functions):
+        first.check_again(f, [after])
+    if recording.get() and (body.edges or any(map(is_active, leaves))):
+        if bound is None:
+            raise _GradientWithoutBound(
+                "a compiled `while_loop()` has a gradient with a bound only.",
+                argument="maximum_iterations",
+                hint="pass `maximum_iterations`",
+            )
+        return control.bounded(holds, step, leaves, bound)
+    read(*condition.edges, *body.edges, *edges_of(leaves))
+    made = While(condition, body, bound)
+    held = tuple(condition.held), tuple(body.held)
+    given = (made, values, *([x.value for x in xs] for xs in held))
+    results: list = outer.call("while_loop", call, (made, tuple(state), *held), given)
+    return [wrap(x) for x in results] if any(isinstance(x, Variable) for x in leaves) else results
+
+
+def fori_loop(outer: Program, step: Callable, leaves: list, lower, upper) -> list:
+    """``ops.fori_loop()`` on leaves between bounds that depend on arguments.
+
+    Raises:
+        JitError: as of :func:`while_loop`.
+    """
+    first, end = (
+        conversion.cast(x, "int64") if isinstance(data_of(x), Traced) else np.asarray(x) for x in (lower, upper)
+    )
+
+    def holds(state: list):
+        return elementwise.less(state[0], end)
+
+    def counted(state: list) -> list:
+        number, *rest = state
+        return [elementwise.add(number, 1), *step(number, rest)]
+
+    try:
+        return while_loop(outer, holds, counted, [first, *leaves], None)[1:]
+    except _GradientWithoutBound:
+        raise JitError(
+            "a compiled `fori_loop()` has a gradient only where its bounds do not depend on arguments.",
+            hint="make them static, or write a `while_loop()` with `maximum_iterations`",
+        ) from None
+
+
+STRETCH = 100_000
+"""Steps of a loop without bound that run natively before an interrupt is seen."""
+
+
+class While:
+    """A loop for as long as a condition holds, as a kernel.
+
+    Attributes:
+        bound: how many steps at most.
+    """
+
+    def __init__(self, condition: Body, body: Body, bound: int | None):
+        self.condition, self.body, self.bound = condition, body, bound
+        self._alone: Any = None
+
+    def __call__(self, state, held_by_condition, held) -> list:
+        if self._alone is None:
+            within = While(self.condition, self.body, STRETCH) if self.bound is None else self
+            groups = state, held_by_condition, held
+            self._alone = native.alone("while_loop", within, groups, self.body.values(0)) or self._steps
+        state = self._alone(*state, *held_by_condition, *held)
+        while self.bound is None and self.condition.emitted()(*state, *held_by_condition)[0]:
+            state = self._alone(*state, *held_by_condition, *held)
+        return state
+
+    def _steps(self, *arrays) -> list:
+        n, m = len(self.body.outputs[0]), len(self.condition.held)
+        holds, step, state, steps = self.condition.emitted(), self.body.emitted(), list(arrays[:n]), 0
+        while (self.bound is None or steps < self.bound) and holds(*state, *arrays[n : n + m])[0]:
+            state = step(*state, *arrays[n + m :])
+            steps += 1
+        return state
+
+    def forget(self) -> None:
+        """Let go of what only compiling needs."""
+        self.condition.forget()
+        self.body.forget()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            isinstance(other, While)
+            and self.bound == other.bound
+            and self.condition.does_as(other.condition)
+            and self.body.does_as(other.body)
+        )
+
+    __hash__ = object.__hash__

@@ -12,8 +12,8 @@ import math
 from ..annotations import Axes, Axis, Tensor
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
+from ._compose import floats, in_single
 from ._dispatch import alias, op
-from ._precision import floats, in_single
 from .creation import ones_like
 from .elementwise import (
     abs,

@@ -14,8 +14,8 @@ from .. import dtypes as _dtypes
 from ..annotations import Tensor
 from ..errors import ShapeError
 from ._checks import broadcast_shapes, check_rank, check_real, describe
+from ._compose import floats, rounded, wide
 from ._dispatch import op
-from ._precision import floats, rounded, wide
 from .activations import softmax
 from .conversion import cast
 from .conversion import dtype as _dtype

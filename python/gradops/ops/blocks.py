@@ -12,8 +12,8 @@ from __future__ import annotations
 from ..annotations import Integer, Integers, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_rank, describe, integer
+from ._compose import floats
 from ._dispatch import op
-from ._precision import floats
 from ._spatial import by_parts, is_channels_first, per_dimension, positions
 from .properties import shape
 from .shaping import reshape, transpose

@@ -12,9 +12,8 @@ from ..backends import tracing
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
 from ._checks import check_held, check_pieces, check_rank, choice, integer
-from ._compose import promoted
+from ._compose import check_fits, promoted, rounded, wide
 from ._dispatch import op
-from ._precision import check_fits, rounded, wide
 from ._structures import as_tensor, owner_of
 from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of

@@ -13,8 +13,8 @@ import numpy as np
 from ..annotations import Index, Indices, Integer, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axis, check_rank, choice, describe, integer
+from ._compose import floats, rounded, wide
 from ._dispatch import op
-from ._precision import floats, rounded, wide
 from .activations import log_softmax
 from .control import scan
 from .conversion import cast, shape

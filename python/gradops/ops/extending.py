@@ -18,8 +18,8 @@ from ..backends import tracing
 from ..errors import ArgumentError, Position
 from . import _checks, elementwise, reductions
 from ._checks import check_axis, integer
+from ._compose import check_fits
 from ._dispatch import op
-from ._precision import check_fits
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .indexing import take

@@ -15,9 +15,8 @@ from ..annotations import Integer, Tensor, Tensors
 from ..dtypes import promote
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from . import _checks
-from ._compose import is_complex
+from ._compose import is_complex, rounded
 from ._dispatch import op
-from ._precision import rounded
 from .complex_numbers import to_complex
 from .conversion import dtype, shape
 from .elementwise import imag, real

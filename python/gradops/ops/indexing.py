@@ -12,8 +12,8 @@ from ..backends._keys import dimensions, distinct, expanded, is_array, is_mask, 
 from ..errors import ArgumentError, AxisError, ShapeError
 from . import _checks
 from ._checks import check_axis, check_positions, check_rank
+from ._compose import check_fits
 from ._dispatch import op
-from ._precision import check_fits
 from ._sizes import multiples
 from .conversion import cast, convert_to_tensor, shape, size
 from .conversion import dtype as dtype_of

@@ -15,8 +15,8 @@ from ..annotations import Axis, Indices, Tensor
 from ..dtypes import is_floating
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real, describe
+from ._compose import floats
 from ._dispatch import op
-from ._precision import floats
 from .activations import log_softmax, softplus
 from .conversion import cast, dtype
 from .elementwise import (

@@ -13,9 +13,8 @@ import math
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Tensor
 from ._checks import check_real
-from ._compose import is_complex
+from ._compose import is_complex, rounded, wide
 from ._dispatch import op
-from ._precision import rounded, wide
 from .conversion import dtype
 from .elementwise import abs, divide, equal, isnan, logical_not, logical_or, square, subtract
 from .indexing import where

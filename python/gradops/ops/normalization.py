@@ -12,9 +12,8 @@ from .. import config
 from ..annotations import Axes, Axis, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._checks import check_axes, check_axis, check_rank, describe, integer
-from ._compose import is_complex
+from ._compose import is_complex, rounded, wide
 from ._dispatch import op
-from ._precision import rounded, wide
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
 from .indexing import where
 from .norms import squared

@@ -13,10 +13,9 @@ import math
 from ..annotations import Axes, Tensor
 from ..errors import ArgumentError, Given, ShapeError
 from . import _checks
-from ._compose import is_complex, promoted
+from ._compose import in_single, is_complex, promoted, rounded, wide
 from ._dispatch import op
 from ._matrices import epsilon
-from ._precision import in_single, rounded, wide
 from .conversion import cast, dtype, shape
 from .decompositions import svd
 from .elementwise import (

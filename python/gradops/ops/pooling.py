@@ -15,8 +15,8 @@ import numpy as np
 from ..annotations import Integers, Tensor
 from ..backends import tracing
 from ._checks import check_real
+from ._compose import floats, in_single
 from ._dispatch import op
-from ._precision import floats, in_single
 from ._sizes import multiples
 from ._spatial import by_parts, is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and

@@ -16,9 +16,8 @@ import numpy as np
 from ..annotations import Axes, Operand, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_kind, check_real, choice, known
-from ._compose import NUMBERS, beside
+from ._compose import NUMBERS, beside, rounded, wide
 from ._dispatch import op
-from ._precision import rounded, wide
 from .conversion import cast, ndim, shape
 from .elementwise import (
     add,

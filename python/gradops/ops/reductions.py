@@ -8,9 +8,8 @@ from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ..errors import ArgumentError
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
-from ._compose import is_complex
+from ._compose import in_single, is_complex
 from ._dispatch import op
-from ._precision import in_single
 from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract

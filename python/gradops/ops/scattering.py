@@ -12,8 +12,8 @@ from ..annotations import Index, Indices, Integer, Shape, Tensor
 from ..errors import ArgumentError, AxisError, Position, ShapeError
 from . import _checks, reductions
 from ._checks import broadcast_shapes, check_kind, check_positions, check_rank, integer, known
+from ._compose import check_fits, counted
 from ._dispatch import op
-from ._precision import check_fits, counted
 from ._sizes import counting
 from .conversion import cast, dtype
 from .conversion import shape as shape_of

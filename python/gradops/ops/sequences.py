@@ -15,8 +15,8 @@ from ..annotations import Integer, Tensor, Tensors
 from ..backends import tracing
 from ..errors import ArgumentError, ShapeError
 from . import _checks
+from ._compose import rounded, wide
 from ._dispatch import op
-from ._precision import rounded, wide
 from .conversion import cast, dtype, is_tensor, shape
 from .elementwise import add, divide, greater, multiply, square
 from .extending import pad

@@ -9,9 +9,8 @@ from ..backends import tracing
 from ..dtypes import canonical
 from ..errors import ArgumentError
 from ._checks import integer, known
-from ._compose import promoted
+from ._compose import check_fits, promoted, wide
 from ._dispatch import op
-from ._precision import check_fits, wide
 from .conversion import cast, ndim
 from .conversion import dtype as dtype_of
 from .creation import linspace

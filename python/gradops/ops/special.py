@@ -8,9 +8,8 @@ from ..annotations import Operand, Tensor
 from ..backends._formulas import I1_OVER_X, power_series
 from ..errors import ArgumentError
 from ._checks import check_kind, check_real, integer
-from ._compose import as_float
+from ._compose import as_float, in_single
 from ._dispatch import op
-from ._precision import in_single
 from .elementwise import abs, divide, less, multiply, negative, power, reciprocal, sin, sqrt, square
 from .indexing import where
 

@@ -11,10 +11,9 @@ import numpy as np
 from ..annotations import Axes, Axis, Integer, Operand, Tensor
 from ..errors import ArgumentError, ShapeError
 from ._checks import check_axes, check_axis, check_kind, check_rank, check_real, choice, describe, integer, known
-from ._compose import as_float, beside, is_complex, promoted
+from ._compose import as_float, beside, is_complex, promoted, rounded
+from ._compose import wide as in_full
 from ._dispatch import op
-from ._precision import rounded
-from ._precision import wide as in_full
 from ._sizes import multiples
 from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape

@@ -15,9 +15,8 @@ from ..annotations import Operand, Tensor
 from ..backends import tracing
 from ..errors import ArgumentError
 from ._checks import describe, integer, known
-from ._compose import beside, promoted
+from ._compose import beside, promoted, wide
 from ._dispatch import op
-from ._precision import wide
 from ._structures import as_tensor, owner_of
 from .conversion import cast, dtype
 from .elementwise import divide, multiply

@@ -19,14 +19,19 @@ from ...ops import conversion
 from ...ops._checks import check_flags, describe
 from ...ops._structures import check_functions
 from ..variable import Variable, wrap
-from .jacobians import analytic_jacobian, compare, moved, numeric_jacobians, pull_back, puller
-from .tensors import (
+from .jacobians import (
     Kind,
+    analytic_jacobian,
     as_tuple,
     checked_places,
+    compare,
     evaluate,
     is_differentiable,
+    moved,
+    numeric_jacobians,
     overlaps,
+    pull_back,
+    puller,
     random_array,
     random_like,
     real_count,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from ... import dtypes, ops
 from ...errors import GradopsError, ShapeError
-from ...ops._precision import counted
-from ...ops._precision import floats as as_double
+from ...ops._compose import counted
+from ...ops._compose import floats as as_double
 from .errors import Failure
 from .indexing import column_major
 from .ops import find

@@ -1,4 +1,4 @@
-"""Errors as values: reticulate needs a millisecond to translate an exception, so failures are returned."""
+"""Errors in R's words, as values: reticulate takes a millisecond to translate an exception, so they are returned."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import itertools
 import re
 import traceback
 from collections import OrderedDict
+from types import BuiltinFunctionType, FunctionType, MethodType
 
-from ...errors import GradopsError, ModelError
-from . import wording
+import numpy as np
+
+from ...errors import LITERALS, Bounds, Code, Element, Field, Given, GradopsError, Item, ModelError, Position, TypeOf
 
 
 class CallbackError(Exception):
@@ -65,8 +67,90 @@ class Failure:
             hint = error.hint_template
             return {
                 "kind": error.kind,
-                "message": wording.message(error, error.template),
-                "argument": wording.argument(error.argument),
-                "hint": None if hint is None else wording.message(error, hint),
+                "message": message(error, error.template),
+                "argument": argument(error.argument),
+                "hint": None if hint is None else message(error, hint),
             }
-        return {"kind": "python", "message": wording.with_code(f"{type(error).__name__}: {error}")}
+        return {"kind": "python", "message": with_code(f"{type(error).__name__}: {error}")}
+
+
+# R's words: the fields of an error, and code as R writes it.
+
+_TYPES = {
+    type(None): "NULL",
+    str: "character",
+    float: "numeric",
+    int: "numeric",
+    bool: "logical",
+    list: "list",
+    tuple: "list",
+    dict: "list",
+    np.ndarray: "array",
+}
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+
+
+def message(error: GradopsError, template: str) -> str:
+    """``template`` of an error, its message or its hint, for R, which names the op itself."""
+    return error.worded(with_code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
+
+
+def with_code(text: str) -> str:
+    """``text`` with the code in its backticks, and shapes of one size, as R writes them."""
+    return re.sub(r"(\(\d+),\)", r"\1)", re.sub(r"`[^`]+`", lambda found: code(found[0]), text))
+
+
+def field(said: Field) -> str:
+    """A field in R's words: positions count from 1, types are R's."""
+    match said:
+        case Position():
+            return str(_from_one(said.place))
+        case Element():
+            return f"[{', '.join(str(_from_one(place)) for place in said.places)}]{said.part}"
+        case Bounds():
+            end = "" if said.low >= 0 else f", or from -1 to {said.low} counted from the end,"
+            return f"from {1 if said.low <= 0 else said.low + 1} to {said.size}{end}"
+        case Item():
+            return f"`{said.argument}[[{said.place + 1}]]`"
+        case TypeOf():
+            return _type(said.type)
+        case Given():
+            return _given(said)
+        case Code():
+            return said.r
+    return str(said)
+
+
+def argument(name: str | None) -> str | None:
+    """An argument's name in R, where ``function`` is a word of the language."""
+    return "f" if name == "function" else name
+
+
+def code(text: str) -> str:
+    """Code that names Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
+    text = re.sub(r"(?<![\w.])(gradops\.)?ops\.(?=[a-z])", "op_", text)
+    text = re.sub(r"gradops\.config\.(?=[a-z_])", "config_", text)
+    text = re.sub(r"gradops\.(functional\.|autodiff\.)?(?=[a-z])", "", text)
+    text = re.sub(r"(?<![\w.])(?=(stop|scaled|custom)_gradient\()", "op_", text)
+    text = text.replace("`function`", f"`{argument('function')}`")
+    return re.sub(r"\b(None|True|False)\b", lambda found: LITERALS[found[0]].r, text)
+
+
+def _from_one(place: int) -> int:
+    return place + 1 if place >= 0 else place
+
+
+def _type(kind: type) -> str:
+    return "function" if issubclass(kind, _FUNCTIONS) else _TYPES.get(kind, kind.__name__)
+
+
+def _given(said: Given) -> str:
+    if said.type is type(None):
+        return "NULL"
+    if said.value is None:
+        return "a function" if issubclass(said.type, _FUNCTIONS) else with_code(said.text)
+    if isinstance(said.value, bool):
+        return "a logical value"
+    if isinstance(said.value, str):
+        return '"' + said.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f"{said.value:g}" if isinstance(said.value, float) else str(said.value)

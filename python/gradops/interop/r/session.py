@@ -15,7 +15,7 @@ from typing import Any
 from numpy.exceptions import ComplexWarning
 
 from ... import _progress, backends, config
-from . import reticulate, threads, wording
+from . import errors, reticulate, threads
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done; where Python ignores
 # exceptions the interrupt would be lost; and compiled code that compares keys of its caches (JAX's) takes it for their
@@ -29,7 +29,7 @@ def set_warn(warn: Callable) -> None:
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and threading.current_thread() is threading.main_thread() and _in_gradops():
-            warn(wording.with_code(str(message)), category.__name__)
+            warn(errors.with_code(str(message)), category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
 

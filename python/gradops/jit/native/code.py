@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
+from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, named
 from .machine import Machine
-from .whole_numbers import WHOLES, named
 
 Cells = "int | np.ndarray"
 """The position of a number, or an array of the positions of an array's elements, of its shape."""

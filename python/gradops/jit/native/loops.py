@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .code import BOOL, FLOATS, Code, NotNative
+from .instructions import WHOLES
 from .lowering import Lowering
 from .peephole import tightened
 from .plan import Plan
 from .registry import rule
-from .whole_numbers import WHOLES
 
 LONGEST = 10_000_000
 """Steps of a loop that runs to its end, whatever a user presses."""

@@ -16,13 +16,13 @@ from ..program import Program
 from ..scalar_blocks import Block, Operation, among, expanded, names, steps_of
 from ..steps import Step
 from .code import BOOL, FLOATS, Code, NotNative
+from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
 from .registry import RULES
 from .run import Run
 from .scalar_blocks import Forms, Made, MadeIn
-from .whole_numbers import WHOLES, named
 
 
 def lowered(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, machine_parts, machine_source, whole_numbers
+from . import cache, instructions, machine_parts, machine_source
 from .instructions import FIRST_FUNCTION, FUNCTION_NUMBERS, FUNCTIONS
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
@@ -159,7 +159,7 @@ def _version(processor: str, features: str) -> str:
     import llvmlite
 
     known = hashlib.sha256()
-    for module in (instructions, machine_parts, machine_source, whole_numbers):
+    for module in (instructions, machine_parts, machine_source):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")

@@ -15,9 +15,8 @@ from ..program import Program
 from ..scalar_blocks import LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
-from .instructions import FUNCTIONS
+from .instructions import FUNCTIONS, WHOLES
 from .registry import LIMITS, LOOPS, MOVES, RULES
-from .whole_numbers import WHOLES
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over what they read."""

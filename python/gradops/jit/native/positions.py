@@ -15,9 +15,9 @@ import numpy as np
 from ...backends import _keys
 from ..array import Place
 from .code import FLOATS, NotNative
+from .instructions import WHOLES
 from .lowering import Lowering
 from .registry import move
-from .whole_numbers import WHOLES
 
 MOST = 4096
 """Rows that an op reads or writes by an instruction each."""

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from .code import BOOL, FLOATS
+from .instructions import WHOLES
 from .lowering import Lowering
 from .registry import RULES, limit, refuse_unless, rule
-from .whole_numbers import WHOLES
 
 
 def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, ...]]:

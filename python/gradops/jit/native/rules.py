@@ -11,9 +11,9 @@ import numpy as np
 from ... import backends
 from ...ops._dispatch import registry
 from .code import BOOL, FLOATS
+from .instructions import WHOLES
 from .lowering import Lowering
 from .registry import ELEMENTWISE, RULES, move, refuse_unless, rule
-from .whole_numbers import WHOLES
 
 
 def _elementwise(meaning: str):

@@ -32,9 +32,9 @@ from .instructions import (
     ROWS,
     SHORT,
     VECTOR,
+    WHOLES,
 )
 from .machine import exceptions
-from .whole_numbers import WHOLES
 
 _NAMES = list(NUMBERS)
 _FUNCTIONS = list(FUNCTIONS.values())
