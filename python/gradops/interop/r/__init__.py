@@ -44,6 +44,7 @@ from .calls import (
 )
 from .code_comparisons import decided, if_known, is_recorded, keeps, placed
 from .errors import CallbackError, Failure
+from .extend import check_extended_op, extended_op
 from .functional import curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .jit import direct, pair
@@ -71,6 +72,7 @@ __all__ = [
     "Functions",
     "add_hook",
     "backward_each",
+    "check_extended_op",
     "check_gradients",
     "choose_backend",
     "annotation",
@@ -93,6 +95,7 @@ __all__ = [
     "direct",
     "dim",
     "explain",
+    "extended_op",
     "fields",
     "fill",
     "filled",

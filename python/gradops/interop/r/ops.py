@@ -10,6 +10,7 @@ import gradops
 
 from ... import _source, ops
 from ...annotations import kind_of
+from ...ops._dispatch import registry
 from . import missing_values, values
 from .errors import Failure
 
@@ -44,6 +45,8 @@ _CONVERSIONS = {
 
 def find(name: str) -> Callable:
     """The public function of an op, or of the package."""
+    if name in registry:
+        return registry[name].call
     try:
         return operator.attrgetter(name)(ops)
     except AttributeError:

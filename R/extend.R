@@ -1,0 +1,127 @@
+#' Ops of your own
+#'
+#' `extend_op()` makes an op of R functions, of the kind that all of gradops' ops are: it takes tensors of every
+#' backend, variables and R numbers; [jit()] records it; batches, forward mode and sparsity follow from what it says of
+#' itself; its errors name it and its arguments. `check_op()` holds what it says against the op itself.
+#'
+#' A function that only needs a gradient of its own is simpler with [op_custom_gradient()]. An op belongs to the
+#' session, as a function of a package does: one of the same name takes its place.
+#' @param name What messages and programs call it: a name, in a package after that of the package.
+#' @param f The op, as a function of tensors: a value composed of other ops, for backends without a kernel, or
+#'   `function(x) NULL` where there are kernels alone. Arguments without a default are tensors, the others settings.
+#' @param derivative The rules, a list named by arguments: functions of `g`, the gradient of the op's result, and of
+#'   what they name: arguments by their names, the result `y`, the argument's `shape`. They are made of ops. An argument
+#'   without a rule has no gradient. `NULL`: the derivative is that of `f`, or the library's own of a kernel.
+#' @param kernels A list, named by backends, of functions that compute the op there: R functions of tensors, which may
+#'   use R's own functions on `as.array(x)`, or Python functions of the library's tensors. With `derivative` a kernel
+#'   may do anything, as the library's derivative of it is not asked for.
+#' @param ... Nothing: the arguments after it are named.
+#' @param elementwise `TRUE`: an element of the result depends on those at its place alone.
+#' @param moves `TRUE`: the elements of the result are elements of the first argument.
+#' @param reduces `TRUE`: each element of the result combines elements of the first argument along `axis`, its second.
+#' @param linear Names of the arguments in which the op is linear, all of them together.
+#' @param multilinear Names of the arguments in each of which alone it is linear.
+#' @returns `extend_op()`: a function with the arguments of `f`. `check_op()`: its `op`, invisibly.
+#' @section Gradient:
+#' The rules', on every backend and to any order: their own derivatives are those of higher order.
+#' @section Errors:
+#' - `gradops_error_type`: what is no function; a rule for what is no tensor argument, or that asks for what there is
+#'   not.
+#' - `gradops_error_argument`: a name that is none, or that gradops has; a fact that does not hold (`check_op()`).
+#' - `gradops_error_backend`: a backend's values that differ from NumPy's (`check_op()`).
+#' - `gradops_error_gradient`: gradients that differ between backends, or from finite differences (`check_op()`).
+#' - `gradops_error_callback`: an error in one of the functions, whose condition is the parent.
+#' @source `autograd.extend` and `jax.extend.core.Primitive`.
+#' @seealso [op_custom_gradient()], [autodiff_function()], [r_function()], [gradcheck()].
+#' @examplesIf gradops_available()
+#' soft_tanh <- extend_op(
+#'   "soft_tanh", function(x) x / (1 + abs(x)),
+#'   derivative = list(x = function(g, x) g / (1 + abs(x))^2), elementwise = TRUE
+#' )
+#' soft_tanh(c(-1, 3))
+#' gradient(function(x) sum(soft_tanh(x)), c(-1, 3))
+#' check_op(soft_tanh, c(-1, 0.5, 3))
+#'
+#' # a function of R's own, whose derivative R does not have
+#' bessel <- extend_op(
+#'   "bessel", function(x) NULL,
+#'   kernels = list(numpy = function(x) besselI(as.array(x), 0)),
+#'   derivative = list(x = function(g, x) g * besselI(x, 1)), elementwise = TRUE
+#' )
+#' gradient(bessel, 2)
+#' besselI(2, 1)
+#' @export
+extend_op <- function(name, f, derivative = NULL, kernels = NULL, ..., elementwise = FALSE, moves = FALSE,
+                      reduces = FALSE, linear = NULL, multilinear = NULL) {
+  rlang::check_dots_empty()
+  check_words(name)
+  check_function(f)
+  check_functions(derivative)
+  check_functions(kernels)
+  facts <- list(elementwise = flag(elementwise), moves = flag(moves), reduces = flag(reduces))
+  facts$linear <- as.list(linear)
+  facts$multilinear <- as.list(multilinear)
+  qualified <- op_name(name, parent.frame())
+  here <- environment()
+  form <- in_each_session(function() {
+    call_core(
+      "interop.r.extended_op", qualified, callback(f), !is.null(body(f)), lapply(kernels, callback),
+      lapply(derivative, callback), facts,
+      .call = here
+    )
+  })
+  called <- function(...) several(answer(py_call(form(), ...), users_call()))
+  arguments <- lapply(names(formals(f)), function(argument) rlang::expr(operand(!!rlang::sym(argument), !!argument)))
+  op <- rlang::new_function(formals(f), rlang::expr(called(!!!arguments)))
+  structure(op, op = qualified, class = c("gradops_op", "function"))
+}
+
+#' @export
+print.gradops_op <- function(x, ...) {
+  cli::cli_text("{.cls op} {.fn {attr(x, 'op')}} of {.arg {names(formals(x))}}")
+  invisible(x)
+}
+
+#' @param op A function of `extend_op()`.
+#' @param natural Whether the rules are the derivatives of the values; `FALSE` for rules that are meant to differ, of
+#'   which then only the backends' agreement is checked.
+#' @param tolerance How far values and gradients of backends may differ, relative and absolute.
+#' @rdname extend_op
+#' @export
+check_op <- function(op, ..., natural = TRUE, tolerance = 1e-6) {
+  if (is.null(attr(op, "op"))) {
+    abort(
+      c(
+        sprintf("`op` must be a function that extend_op() made; got %s.", friendly(op)),
+        i = "Check the derivatives of any function with gradcheck()."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = "op"
+    )
+  }
+  check_number(tolerance)
+  given <- as.list(match.call(op, rlang::call2("op", ...)))[-1]
+  arguments <- utils::modifyList(as.list(formals(op)), given, keep.null = TRUE)
+  call_core(
+    "interop.r.check_extended_op", attr(op, "op"), lapply(unname(arguments), operand, "..."), flag(natural), tolerance
+  )
+  invisible(op)
+}
+
+# The name of an op that a package, or a script, defines.
+op_name <- function(name, env) {
+  owner <- topenv(env)
+  package <- if (isNamespace(owner)) getNamespaceName(owner) else "r"
+  paste(gsub(".", "_", c(package, name), fixed = TRUE), collapse = ".")
+}
+
+check_functions <- function(functions, name = rlang::caller_arg(functions), call = caller_env()) {
+  wrong <- Filter(function(f) !is.function(f), functions)
+  named <- length(functions) == 0 || all(nzchar(rlang::names2(functions)))
+  if (!is.null(functions) && (!is.list(functions) || length(wrong) > 0 || !named)) {
+    came <- if (!is.list(functions) || length(wrong) == 0) functions else wrong[[1]]
+    abort(
+      sprintf("`%s` must be a list of functions with names; got %s.", name, friendly(came)),
+      class = c("gradops_error_type", "gradops_error"), argument = name, call = call
+    )
+  }
+}
