@@ -147,7 +147,7 @@ def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-
 
     Args:
         op: an op of :func:`op`.
-        *arguments, **settings: those of a call, tensors as NumPy arrays of several unequal elements.
+        arguments, settings: those of a call, tensors as NumPy arrays of several unequal elements.
         natural: the rules are the derivatives of the values. False for rules that are meant to differ, of which then
             only the libraries' agreement is checked.
         tolerance: how far values and gradients of libraries may differ, relative and absolute.

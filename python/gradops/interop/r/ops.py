@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import operator
 from collections.abc import Callable
@@ -45,12 +46,10 @@ _CONVERSIONS = {
 
 def find(name: str) -> Callable:
     """The public function of an op, or of the package."""
-    if name in registry:
-        return registry[name].call
-    try:
-        return operator.attrgetter(name)(ops)
-    except AttributeError:
-        return operator.attrgetter(name)(gradops)
+    for place in (ops, gradops):
+        with contextlib.suppress(AttributeError):
+            return operator.attrgetter(name)(place)
+    return registry[name].call  # of another package
 
 
 def annotation(parameter: inspect.Parameter) -> str:
