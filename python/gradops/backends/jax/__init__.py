@@ -4,19 +4,14 @@ import jax.numpy as jnp
 
 from ..array import complete
 from . import base, derivatives  # noqa: F401
-from .activations import *  # noqa: F403
 from .control import *  # noqa: F403
-from .convolution import *  # noqa: F403
-from .ctc import *  # noqa: F403
 from .elementwise import *  # noqa: F403
-from .fourier import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
-from .pooling import *  # noqa: F403
+from .nn import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reductions import *  # noqa: F403
-from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
-from .special import *  # noqa: F403
+from .signals import *  # noqa: F403
 
 complete(globals(), jnp, base)

@@ -3,13 +3,14 @@
 TensorFlow itself indexes by ints and slices. Integer arrays and masks are done here as NumPy defines
 them: the slices first, then one gather over the dimensions that arrays index, whose broadcast
 dimensions go where the arrays stood if those were side by side, and to the front otherwise.
+
 """
 
 import numpy as np
 import tensorflow as tf
 
 from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of, separated
-from .base import in_single
+from .base import in_single, of_order
 
 
 def static_value(x):
@@ -196,3 +197,30 @@ def set_at(x, key, updates):
     if not tf.executing_eagerly():  # of which `tf.vectorized_map` wants 32 bits
         flat = tf.cast(flat, tf.int32)
     return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
+
+
+# Scattering.
+
+
+def _segments(reduce, smallest):
+    def kernel(data, segment_ids, num_segments=None, sorted=False):
+        if num_segments is None:
+            num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.shape[0] else 0
+        inside = (segment_ids >= 0) & (segment_ids < num_segments)
+        ids = tf.where(inside, segment_ids, tf.constant(num_segments, segment_ids.dtype))
+        y = of_order(reduce)(data, ids, num_segments + 1)[:num_segments]
+        if not data.dtype.is_floating:
+            return y
+        end = data.dtype.min if smallest else data.dtype.max  # TensorFlow's empty segments are finite
+        none = tf.constant(float("-inf" if smallest else "inf"), data.dtype)
+        return tf.where(y <= end if smallest else y >= end, none, y)
+
+    return kernel
+
+
+segment_max = _segments(tf.math.unsorted_segment_max, True)
+segment_min = _segments(tf.math.unsorted_segment_min, False)
+
+
+def product_by_segment(data, ids, count):
+    return tf.math.unsorted_segment_prod(data, ids, count)

@@ -1,12 +1,15 @@
-"""TensorFlow kernels: convolution, with channels last inside.
+"""TensorFlow kernels: convolutions, pooling, Fourier transforms."""
 
-What TensorFlow does on every device and differentiates twice is convolution without groups and with
-either strides or dilation. The rest is made of it.
-"""
+import math
 
 import tensorflow as tf
 
 from .base import floats, promoted
+
+# Convolution, with channels last inside.
+#
+# What TensorFlow does on every device and differentiates twice is convolution without groups and with
+# either strides or dilation. The rest is made of it.
 
 _LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
@@ -135,3 +138,110 @@ def _transpose(linear, zero, y):
         tape.watch(zero)
         z = linear(zero)
     return tape.gradient(z, zero, y)
+
+
+# Windows: pooling, and blocks as columns.
+
+
+def _pooled(pool, x, window, strides):
+    """TensorFlow's pooling of 2 dimensions, for 1 to 3."""
+    if len(window) == 1:
+        return tf.squeeze(pool(tf.expand_dims(x, 1), (1, *window), (1, *strides), "VALID"), 1)
+    if len(window) == 2:
+        return pool(x, window, strides, "VALID")
+    planes = pool(tf.reshape(x, [-1, *x.shape[2:]]), window[1:], strides[1:], "VALID")
+    depth, height, width, channels = x.shape[1], *planes.shape[1:]
+    columns = tf.reshape(planes, [-1, depth, height * width, channels])
+    columns = pool(columns, (window[0], 1), (strides[0], 1), "VALID")
+    return tf.reshape(columns, [-1, columns.shape[1], height, width, channels])
+
+
+def window_max(x, window, strides, padding, channels_first):
+    x = padded(last(x, channels_first), padding, -math.inf)
+    y = _pooled(tf.nn.max_pool2d, x, window, strides)
+    # TensorFlow starts from the least finite number, not from -inf.
+    y = tf.where(tf.equal(y, x.dtype.min), tf.constant(-math.inf, x.dtype), y)
+    return first(y, channels_first)
+
+
+def window_sum(x, window, strides, padding, channels_first):
+    x = padded(last(x, channels_first), padding)
+    return first(_pooled(tf.nn.avg_pool2d, x, window, strides) * math.prod(window), channels_first)
+
+
+def window_spread(y, sizes, window, strides, padding, channels_first):
+    channels = y.shape[1 if channels_first else -1]
+    shape = [tf.shape(y)[0], channels, *sizes] if channels_first else [tf.shape(y)[0], *sizes, channels]
+    return _transpose(lambda x: window_sum(x, window, strides, padding, channels_first), tf.zeros(shape, y.dtype), y)
+
+
+def window_columns(x, window, strides, padding, dilation):
+    channels, *sizes = x.shape[1:]
+    x = tf.pad(x, [[0, 0], [0, 0], *([p, p] for p in padding)])
+    places = [
+        (n + 2 * p - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in zip(sizes, window, strides, padding, dilation)
+    ]
+    taps = []
+    for i in range(window[0]):
+        for j in range(window[1]):
+            start = (i * dilation[0], j * dilation[1])
+            key = [slice(t, t + (m - 1) * s + 1, s) for t, s, m in zip(start, strides, places)]
+            taps.append(x[(slice(None), slice(None), *key)])
+    return tf.reshape(tf.stack(taps, 2), [tf.shape(x)[0], channels * len(taps), places[0] * places[1]])
+
+
+def column_sums(x, sizes, window, strides, padding, dilation):
+    shape = [tf.shape(x)[0], x.shape[1] // (window[0] * window[1]), *sizes]
+
+    def columns(image):
+        return window_columns(tf.ensure_shape(image, [None, *shape[1:]]), window, strides, padding, dilation)
+
+    return _transpose(columns, tf.zeros(shape, x.dtype), x)
+
+
+# Fourier transforms and complex numbers.
+
+_TRANSFORMS = {
+    (1, False): tf.signal.fft,
+    (1, True): tf.signal.ifft,
+    (2, False): tf.signal.fft2d,
+    (2, True): tf.signal.ifft2d,
+}
+
+
+def _full(x):
+    x = floats(x)
+    return tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x
+
+
+def _complex(x):
+    x = _full(x)
+    return x if x.dtype.is_complex else tf.cast(x, tf.complex128 if x.dtype == tf.float64 else tf.complex64)
+
+
+def view_as_complex(x):
+    x = _full(x)
+    return tf.complex(x[..., 0], x[..., 1])
+
+
+def fft_complex(x, dimensions=1, inverse=False):
+    return _TRANSFORMS[dimensions, bool(inverse)](_complex(x))
+
+
+# What is cut is cut before: TensorFlow's gradient of cutting fails, as do those of transforms of nothing, which has
+# zeros put beside it; rows of them are taken off again.
+
+
+def rfft_complex(x, fft_length):
+    return _of_any(lambda x: tf.signal.rfft(x, [fft_length]), _full(x)[..., :fft_length])
+
+
+def irfft_complex(x, fft_length):
+    return _of_any(lambda x: tf.signal.irfft(x, [fft_length]), _complex(x)[..., : fft_length // 2 + 1])
+
+
+def _of_any(function, x):
+    if 0 not in x.shape:
+        return function(x)
+    y = function(tf.pad(x, [[0, int(n == 0)] for n in x.shape]))
+    return y[tuple(slice(0 if n == 0 else None) for n in x.shape[:-1])]

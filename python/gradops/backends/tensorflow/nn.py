@@ -1,10 +1,13 @@
-"""TensorFlow kernels: activations."""
+"""TensorFlow kernels: activations, attention, CTC."""
 
 import math
 
 import tensorflow as tf
 
+from ..numpy import nn as _numpy
 from .base import existing, floating, floats, in_single, of_order
+
+# Activations.
 
 sigmoid = floating(tf.math.sigmoid)
 relu = of_order(tf.nn.relu)
@@ -43,3 +46,17 @@ def leaky_relu(x, negative_slope=0.2):
     if x.dtype == tf.float64:  # TensorFlow's has the slope in single precision
         return tf.where(x > 0, x, x * negative_slope)
     return tf.nn.leaky_relu(x, negative_slope)
+
+
+# Connectionist temporal classification.
+
+
+def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
+    dtype = tf.float32 if inputs.dtype == tf.bfloat16 else inputs.dtype
+
+    def search(inputs, sequence_lengths):
+        return _numpy.ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index)
+
+    labels, scores = tf.numpy_function(search, [tf.cast(inputs, dtype), sequence_lengths], (tf.int64, dtype))
+    labels = tf.ensure_shape(labels, (top_paths, *inputs.shape[:2]))
+    return labels, tf.cast(tf.ensure_shape(scores, (inputs.shape[0], top_paths)), inputs.dtype)

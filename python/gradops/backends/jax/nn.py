@@ -1,10 +1,14 @@
-"""JAX kernels: activations."""
+"""JAX kernels: activations, attention, CTC."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..array.base import axes_of
-from .base import floating, floats
+from ..numpy import nn as _numpy
+from .base import floating, floats, native_dtype
+
+# Activations.
 
 sigmoid = floating(jax.nn.sigmoid)
 
@@ -48,3 +52,21 @@ def gelu(x, approximate=True):
     if x.dtype.itemsize < 4:  # in which the tail is lost
         return jax.nn.gelu(x.astype(jnp.float32), approximate).astype(x.dtype)
     return jax.nn.gelu(x, approximate)
+
+
+# Connectionist temporal classification.
+
+
+def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
+    batch, steps, _ = inputs.shape
+    positions = native_dtype("int64")
+    dtype = np.dtype("float32") if inputs.dtype == jnp.bfloat16 else inputs.dtype
+
+    def search(inputs, sequence_lengths):
+        inputs, sequence_lengths = np.asarray(inputs), np.asarray(sequence_lengths)
+        labels, scores = _numpy.ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index)
+        return labels.astype(positions), scores
+
+    shapes = jax.ShapeDtypeStruct((top_paths, batch, steps), positions), jax.ShapeDtypeStruct((batch, top_paths), dtype)
+    labels, scores = jax.pure_callback(search, shapes, inputs.astype(dtype), sequence_lengths)
+    return labels, scores.astype(inputs.dtype)

@@ -1,9 +1,76 @@
-"""PyTorch kernels: attention."""
+"""PyTorch kernels: activations, attention, CTC."""
+
+import math
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..numpy import nn as _numpy
 from . import _private, transforms
+from .base import axes_of, floating, floats, to_numpy
+
+# Activations.
+
+sigmoid = floating(torch.sigmoid)
+
+
+def relu(x):
+    return torch.relu(x) if x.dtype is not torch.bool else x
+
+
+@floating
+def normal_cdf(x):
+    if x.dtype.itemsize == 2:  # of which the argument's rounding is the tail's error
+        return normal_cdf(x.float()).to(x.dtype)
+    return 0.5 * torch.erfc(x * -math.sqrt(0.5))  # torch.special.ndtr is 0 far below 0
+
+
+def softplus(x):
+    return torch.nn.functional.softplus(floats(x), threshold=40)  # beyond, of float64 too, it is x
+
+
+def softmax(x, axis=-1):
+    x = floats(x)
+    if isinstance(axis, int):
+        return torch.softmax(x, axis)
+    axes = axes_of(x, axis)
+    return torch.exp(x - torch.logsumexp(x, axes, keepdim=True))
+
+
+def log_softmax(x, axis=-1):
+    x = floats(x)
+    if isinstance(axis, int):
+        return torch.log_softmax(x, axis)
+    axes = axes_of(x, axis)
+    return x - torch.logsumexp(x, axes, keepdim=True)
+
+
+# Native where the derivative at the kinks is the one that gradops documents.
+
+
+def relu6(x):
+    return torch.nn.functional.relu6(x if x.dtype is not torch.bool else x.to(torch.int64))
+
+
+log_sigmoid = floating(torch.nn.functional.logsigmoid)
+softsign = floating(torch.nn.functional.softsign)
+
+
+@floating
+def silu(x):
+    return x * torch.sigmoid(x) if x.is_complex() else torch.nn.functional.silu(x)
+
+
+def leaky_relu(x, negative_slope=0.2):
+    return torch.nn.functional.leaky_relu(floats(x), negative_slope)
+
+
+def gelu(x, approximate=True):
+    x = floats(x)
+    return torch.nn.functional.gelu(x, approximate="tanh") if approximate else x * normal_cdf(x)
+
+
+# Attention.
 
 _attention = torch.nn.functional.scaled_dot_product_attention
 
@@ -58,3 +125,12 @@ class _Fused(torch.autograd.Function):
         wanted = [x for x in inputs if x.requires_grad]
         found = iter(torch.autograd.grad(_by_formula(*inputs, ctx.options), wanted, upstream, create_graph=True))
         return *(next(found) if x.requires_grad else None for x in inputs), None
+
+
+# Connectionist temporal classification.
+
+
+def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
+    found = _numpy.ctc_beams(to_numpy(inputs), to_numpy(sequence_lengths), beam_width, top_paths, mask_index)
+    labels, scores = (torch.from_numpy(x).to(inputs.device) for x in found)
+    return labels, scores.to(inputs.dtype)

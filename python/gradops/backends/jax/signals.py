@@ -1,8 +1,54 @@
-"""JAX kernels: windows: pooling, and blocks as columns."""
+"""JAX kernels: convolutions, pooling, Fourier transforms."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from .base import floats, promoted
+
+# Convolution. The gradients are the transposes of the linear function that it is.
+
+
+def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
+    x, kernel = (floats(t) for t in promoted(inputs, kernel))
+    letters = "DHW"[5 - x.ndim :]
+    layout = "NC" + letters if channels_first else "N" + letters + "C"
+    return jax.lax.conv_general_dilated(
+        x,
+        kernel,
+        strides,
+        padding,
+        rhs_dilation=dilation,
+        dimension_numbers=(layout, letters + "IO", layout),
+        feature_group_count=groups,
+    )
+
+
+def conv_to_inputs(outputs, kernel, sizes, strides, padding, dilation, groups, channels_first):
+    y, kernel = (floats(t) for t in promoted(outputs, kernel))
+    channels = kernel.shape[-2] * groups
+    shape = (y.shape[0], channels, *sizes) if channels_first else (y.shape[0], *sizes, channels)
+
+    def forward(x):
+        return conv_to_output(x, kernel, strides, padding, dilation, groups, channels_first)
+
+    (x,) = jax.linear_transpose(forward, jax.ShapeDtypeStruct(shape, y.dtype))(y)
+    return x
+
+
+def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, channels_first):
+    x, y = (floats(t) for t in promoted(inputs, outputs))
+    axis = 1 if channels_first else -1
+
+    def forward(kernel):
+        return conv_to_output(x, kernel, strides, padding, dilation, groups, channels_first)
+
+    shape = (*sizes, x.shape[axis] // groups, y.shape[axis])
+    (kernel,) = jax.linear_transpose(forward, jax.ShapeDtypeStruct(shape, x.dtype))(y)
+    return kernel
+
+
+# Windows: pooling, and blocks as columns.
 
 
 def _full(values, one, channels_first):
@@ -61,3 +107,16 @@ def column_sums(x, sizes, window, strides, padding, dilation):
 
     (image,) = jax.linear_transpose(columns, jax.ShapeDtypeStruct(shape, x.dtype))(x)
     return image
+
+
+# Fourier transforms and complex numbers.
+
+
+def _not_half(x):
+    x = floats(x)
+    return x.astype(jnp.float32) if x.dtype.itemsize == 2 else x
+
+
+def view_as_complex(x):
+    x = _not_half(x)
+    return jax.lax.complex(x[..., 0], x[..., 1])
