@@ -21,6 +21,8 @@
 #' @param reduces `TRUE`: each element of the result combines elements of the first argument along `axis`, its second.
 #' @param linear Names of the arguments in which the op is linear, all of them together.
 #' @param multilinear Names of the arguments in each of which alone it is linear.
+#' @param domain Of an elementwise op of one tensor the least and the largest number for which it has a value; outside, it
+#'   is `NaN`.
 #' @returns `extend_op()`: a function with the arguments of `f`. `check_op()`: its `op`, invisibly.
 #' @section Gradient:
 #' The rules', on every backend and to any order: their own derivatives are those of higher order.
@@ -52,7 +54,7 @@
 #' besselI(2, 1)
 #' @export
 extend_op <- function(name, f, derivative = NULL, kernels = NULL, ..., elementwise = FALSE, moves = FALSE,
-                      reduces = FALSE, linear = NULL, multilinear = NULL) {
+                      reduces = FALSE, linear = NULL, multilinear = NULL, domain = NULL) {
   rlang::check_dots_empty()
   check_words(name)
   check_function(f)
@@ -61,6 +63,7 @@ extend_op <- function(name, f, derivative = NULL, kernels = NULL, ..., elementwi
   facts <- list(elementwise = flag(elementwise), moves = flag(moves), reduces = flag(reduces))
   facts$linear <- as.list(linear)
   facts$multilinear <- as.list(multilinear)
+  if (!is.null(domain)) facts$domain <- as.list(domain)
   qualified <- op_name(name, parent.frame())
   here <- environment()
   form <- in_each_session(function() {

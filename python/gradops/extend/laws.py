@@ -135,7 +135,24 @@ def linear_in(entry: Op, arguments: dict, names: tuple):
     return all(np.allclose(c, 1.25 * a - 0.5 * b, tolerance, tolerance) for a, b, c in zip(*ys))
 
 
-LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces}
+MAGNITUDES = [1e-300, 1e-160, 1e-30, 1e-8, 1e-3, 0.03, 0.5, 1.0, 2.0, 3.0, 6.0, 10.0, 30.0, 100.0, 700.0, 740.0]
+MAGNITUDES += [1e4, 1e9, 1e155, 1e300]
+REALS = np.array([0.0, *MAGNITUDES, *(-x for x in MAGNITUDES), -2.5, -8.6, -37.5])
+"""Where formulas go wrong: tiny, at the edge of a branch, where ``exp`` and squares overflow."""
+
+
+def domain(entry: Op, arguments: dict):
+    """NaN outside of the domain and nowhere in it."""
+    x = first(entry, arguments)
+    limits = entry.facts.domain
+    if x is None or len(entry.tensors) != 1 or x.dtype.kind != "f" or not entry.facts.elementwise or limits is None:
+        return None
+    (y,) = results(entry, {**arguments, entry.parameters[0]: REALS.astype(x.dtype)})
+    low, high = limits
+    return y.dtype.kind != "f" or bool((np.isnan(y) == (REALS < low) | (REALS > high)).all())
+
+
+LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces, "domain": domain}
 
 
 def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-6, **settings) -> None:
@@ -207,6 +224,9 @@ def _hold_facts(entry: Op, arguments: dict[str, Any]) -> None:
             broken.append(f"is not linear in {' and '.join(f'`{name}`' for name in names)}")
     if broken:
         raise ArgumentError(f"`{entry.name}` {broken[0]}.", argument="op", hint="leave the fact out of `extend.op()`")
+
+
+_BROKEN = {"domain": "is NaN at numbers of its domain, or is not outside of it"}
 
 
 def linear_claims(entry: Op) -> list[tuple[str, ...]]:

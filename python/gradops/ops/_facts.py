@@ -7,6 +7,7 @@ and what holds is declared.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 
@@ -22,6 +23,8 @@ class Facts:
         linear: the arguments in which the op is linear over the real numbers, all of them together: of ``add(x1, x2)``
             both, of ``divide(x1, x2)`` the first.
         multilinear: the arguments in each of which alone it is linear, as in both of ``matmul(x1, x2)``.
+        domain: of an elementwise op of one tensor the least and the largest real number for which it has a value;
+            outside, it is NaN. None where that is no interval.
 
     Examples:
         A product by elements is linear in each of its arguments, so that forward mode is the product rule:
@@ -42,6 +45,7 @@ class Facts:
     reduces: bool = False
     linear: tuple[str, ...] = ()
     multilinear: tuple[str, ...] = ()
+    domain: tuple[float, float] | None = (-math.inf, math.inf)
 
 
 FACTS = tuple(field.name for field in fields(Facts))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from ..annotations import Integer, Operand, Tensor
 from ._checks import check_real
 from ._dispatch import alias, op
@@ -174,7 +176,7 @@ def square(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(0, inf))
 def sqrt(x: Tensor) -> Tensor:
     """Square root of each element.
 
@@ -258,7 +260,7 @@ def expm1(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(0, inf))
 def log(x: Tensor) -> Tensor:
     """Natural logarithm of each element.
 
@@ -271,7 +273,7 @@ def log(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(0, inf))
 def log2(x: Tensor) -> Tensor:
     """Logarithm to base 2 of each element.
 
@@ -284,7 +286,7 @@ def log2(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(0, inf))
 def log10(x: Tensor) -> Tensor:
     """Logarithm to base 10 of each element.
 
@@ -297,7 +299,7 @@ def log10(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(-1, inf))
 def log1p(x: Tensor) -> Tensor:
     """``log(1 + x)``, accurate near 0, of each element.
 
@@ -359,7 +361,7 @@ def tan(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(-1, 1))
 def arcsin(x: Tensor) -> Tensor:
     """Inverse sine of each element.
 
@@ -372,7 +374,7 @@ def arcsin(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(-1, 1))
 def arccos(x: Tensor) -> Tensor:
     """Inverse cosine of each element.
 
@@ -476,7 +478,7 @@ def arcsinh(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(1, inf))
 def arccosh(x: Tensor) -> Tensor:
     """Inverse hyperbolic cosine of each element.
 
@@ -489,7 +491,7 @@ def arccosh(x: Tensor) -> Tensor:
     ...
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(-1, 1))
 def arctanh(x: Tensor) -> Tensor:
     """Inverse hyperbolic tangent of each element.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import inf
 
 from ..annotations import Operand, Tensor
 from ..backends._formulas import I1_OVER_X, power_series
@@ -35,7 +36,7 @@ def cbrt(x: Tensor) -> Tensor:
     return where(below, negative(root), root)
 
 
-@op(elementwise=True)
+@op(elementwise=True, domain=(0, inf))
 def rsqrt(x: Tensor) -> Tensor:
     """``1 / sqrt(x)`` of each element.
 
@@ -131,7 +132,7 @@ def erfc(x: Tensor) -> Tensor:
     ...
 
 
-@op(check=check_real, elementwise=True)
+@op(check=check_real, elementwise=True, domain=(-1, 1))
 def erfinv(x: Tensor) -> Tensor:
     """The inverse of :func:`erf` at each element.
 
@@ -202,7 +203,7 @@ def _check_order(op, x, n=0):
         raise ArgumentError(f"`{op.name}`: `n` must be at least 0; got {n}.", argument="n")
 
 
-@op(public=False, check=_check_order, elementwise=True)
+@op(public=False, check=_check_order, elementwise=True, domain=None)  # poles at 0, -1, -2, ...
 def polygamma(x: Tensor, n: int = 0) -> Tensor:
     """Derivative ``n`` of the digamma function, itself the derivative of ``lgamma``, at each element.
 
