@@ -3,8 +3,8 @@
 #' A variable is a tensor whose operations are recorded, so that [backward()] can compute gradients. On PyTorch it is a
 #' torch tensor, which PyTorch itself records.
 #' @param data A tensor, or R numbers, which go to the default backend; or a string, or several.
-#' @param requires_grad Whether `backward()` accumulates a gradient in `x$grad`.
-#' @param role What a text is for; goes into feedback on it.
+#' @param requires_grad If `TRUE`, `backward()` accumulates a gradient in `x$grad`.
+#' @param role The purpose of a text; goes into feedback on it.
 #' @returns A variable.
 #' @section Fields:
 #' - `x$grad`: the gradient that [backward()] has added up, or `NULL`; `x$grad <- NULL` forgets it. `x$data`,
@@ -60,10 +60,11 @@ parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
 #' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` is all.
 #' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; needed where one is no scalar.
 #'   Of a text what is said of it: one remark or several.
-#' @param retain_graph Whether the graph is kept for another pass; `NULL` is `create_graph`.
-#' @param create_graph Whether the gradients are recorded too, for higher derivatives.
-#' @param allow_unused Whether an input may have no part in the outputs; its gradient is then `NULL`.
-#' @param materialize_grads Whether such gradients are zeros instead.
+#' @param retain_graph If `TRUE`, the graph is kept for another pass; `NULL` is `create_graph`.
+#' @param create_graph If `TRUE`, the gradients are recorded too, for higher derivatives.
+#' @param allow_unused If `TRUE`, the outputs need not depend on every input; the gradient of one they do not depend on
+#'   is `NULL`.
+#' @param materialize_grads If `TRUE`, such gradients are zeros instead.
 #' @returns `backward()`: `NULL`, invisibly. `autodiff_grad()`: a list of gradients, one for each input.
 #' @section Errors:
 #' - `gradops_error_gradient`: a non-scalar without upstream gradient, a graph that is gone, an unused input.
@@ -165,8 +166,8 @@ local_scope <- function(.name, ..., .local_envir) {
 #' @param forward `function(ctx, ...)`, which returns a tensor or a list of them.
 #' @param backward `function(ctx, ...)`, which gets a gradient for each output and returns one for each input, as a list
 #'   if there are several; `NULL` for an input without gradient.
-#' @param evaluator Whether what `forward` says, a text, is an evaluation of its inputs: [backward()] then starts with
-#'   it by itself.
+#' @param evaluator If `TRUE`, the text that `forward` returns is an evaluation of its inputs, with which [backward()]
+#'   then starts by itself.
 #' @returns A function of `forward`'s arguments without `ctx`. Variables may also be inside of lists.
 #' @section Gradient:
 #' `backward`'s; differentiable again if `backward` is made of recorded operations.
@@ -220,7 +221,7 @@ context_field <- function(x, name) {
 #' that fails or is NaN is an error that names the forward call it belongs to. Forward and backward pass must both run
 #' there. For debugging: recording is slower.
 #' @inheritParams with_no_grad
-#' @param check_nan Whether a NaN stops the backward pass.
+#' @param check_nan If `TRUE`, a NaN stops the backward pass.
 #' @returns The value of `code`; of `local_detect_anomaly()` `NULL`, invisibly.
 #' @seealso [backward()], [with_profile()], [gradcheck()].
 #' @examplesIf gradops_available()

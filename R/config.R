@@ -113,7 +113,7 @@ config_set_epsilon <- function(epsilon) {
 
 #' Gradients that would be lost
 #'
-#' What is done where a function that is being differentiated would lose a gradient in Python: a number that Python code
+#' The action where a function that is being differentiated would lose a gradient in Python: a number that Python code
 #' makes of a tensor, as `reticulate::import("math")$exp(x)` does, has none, so the derivative would be 0 there.
 #' `"error"`, unless set: in every call. Outside of such functions it is a warning.
 #'
@@ -153,7 +153,7 @@ in_keras <- function(setter, value) {
 
 #' Is Python there?
 #'
-#' Whether gradops finds a Python with NumPy and SciPy, and with a backend's package if one is named. Starts Python.
+#' Looks for a Python with NumPy and SciPy, and with a backend's package if one is named. Starts Python.
 #' @param backend A backend, or `NULL`.
 #' @returns `TRUE` or `FALSE`.
 #' @seealso [config_backend()], [gradops-options].

@@ -124,7 +124,7 @@ is_r_function <- function(x) {
 #' scales and shifts it.
 #' @param variable,x A tensor, a variable or R numbers.
 #' @param scale A number or tensor; 0 makes the gradient 0, and `x` stays connected.
-#' @param shift What is added to the gradient: a number or tensor, or `NULL`.
+#' @param shift A number or tensor that is added to the gradient, or `NULL`.
 #' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute
 #'   gradient over it.
 #' @returns The tensor, unchanged.
@@ -182,8 +182,8 @@ set_requires_gradient <- function(x) {
 
 #' Code without gradients to what is outside
 #'
-#' What is made in the code of `with_stop_gradient()`, or after `local_stop_gradient()` until the calling function ends,
-#' has no gradient to what was made outside.
+#' Tensors made in the code of `with_stop_gradient()`, or after `local_stop_gradient()` until the calling function ends,
+#' pass no gradient to tensors made outside.
 #' @param code Code to run.
 #' @param .local_envir The frame at whose end the scope ends.
 #' @returns The value of `code`; of `local_stop_gradient()` `NULL`, invisibly.
@@ -203,9 +203,9 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 
 #' Compute again instead of storing
 #'
-#' What is made in the code of `with_gradient_checkpoint()`, or after `local_gradient_checkpoint()` until the calling
-#' function ends, is not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with nothing
-#' stored but its arguments.
+#' Results computed in the code of `with_gradient_checkpoint()`, or after `local_gradient_checkpoint()` until the
+#' calling function ends, are not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with
+#' nothing stored but its arguments.
 #' @inheritParams with_stop_gradient
 #' @param f A function of tensors. Random numbers, R's and those of the Python libraries, are the same when it is run
 #'   again, and go on afterwards as if it had run once.

@@ -11,12 +11,12 @@
 #' @param x R numbers, a tensor or a variable; or a list of these.
 #' @param v A vector of the form of `func`'s value (`vjp()`) or of `x` (the others).
 #' @param ... More arguments of `func`, passed on as they are.
-#' @param strict Whether it is an error that `func` does not depend on an input, instead of zeros.
+#' @param strict If `TRUE`, an input on which `func` does not depend is an error; otherwise its derivatives are zeros.
 #' @param strategy `"reverse-mode"`, by the elements of the value, or `"forward-mode"`, by those of `x`; `NULL` takes
 #'   the cheaper one (for `hessian()`, reverse mode).
-#' @param sparse Whether to give sparse matrices, of class `dgCMatrix` (package Matrix). Which elements can be other
-#'   than 0 is found from a recorded program of `func`; columns without an element in common share a pass, so that a
-#'   banded Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
+#' @param sparse If `TRUE`, matrices are sparse, of class `dgCMatrix` (package Matrix). Which elements can be other than
+#'   0 is found from a recorded program of `func`; columns without an element in common share a pass, so that a banded
+#'   Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
 #' @inheritParams grad
 #' @returns For R numbers: `jacobian()` gives a matrix with a row for each element of the value (in R's order) and a
 #'   column for each of `x`, with the names of both; `hessian()` a square matrix with the names of `x`; the products a

@@ -15,12 +15,12 @@
 #' numDeriv: the Jacobian times a vector of ones.
 #' @param f,func A function that returns one number (for `grad()`, or as many as `x` holds).
 #' @param argnums The arguments to differentiate by, from 1; for several, the gradient is a list.
-#' @param has_aux Whether `f` returns a list of its value and something else, which is passed through.
+#' @param has_aux If `TRUE`, `f` returns a list of its value and something else, which is passed through.
 #' @param f_or_y A function, or a tensor computed from `x`.
 #' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument.
 #' @param ... More arguments of the function, passed on as they are.
-#' @param method,side,method.args What numDeriv approximates by: checked, then ignored, as nothing is approximated. At a
-#'   kink the derivative is the op's own, whatever `side` says.
+#' @param method,side,method.args Settings of numDeriv's approximation: checked, then ignored, as nothing is
+#'   approximated. At a kink the derivative is the op's own, whatever `side` says.
 #' @returns `grad()`, `gradient()`: the gradient, in the form of `x`. `grad_fn()`: a function that returns it (with
 #'   `has_aux`, a list of it and `aux`). `value_and_grad_fn()`: a function that returns a list of `value` and `gradient`
 #'   (and `aux`). `hessian_fn()`: a function that returns what [hessian()] does. These functions take `f`'s arguments.

@@ -3,7 +3,7 @@
 #' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats where the function that they are
 #' given returns tensors, as it does where it closes over what is differentiated. What they find then has derivatives:
 #' of a root and of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds
-#' (Leibniz). Of R's own values each is R's.
+#' (Leibniz). For ordinary R vectors the stats function is called.
 #'
 #' R's solver finds the solution on numbers. It is then improved by Newton's method, and by three steps that are
 #' recorded: by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on
@@ -22,8 +22,9 @@
 #' @param typsize,fscale,print.level,ndigit,gradtol,stepmax,steptol,iterlim,check.analyticals,scale As in stats.
 #' @param subdivisions,rel.tol,abs.tol,stop.on.error,keep.xy,aux As in stats.
 #' @param ... More arguments of the function.
-#' @returns What stats returns, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`, `estimate`,
-#'   `gradient`, `value`, `hessian`. Where values are not known, counts of iterations and `abs.error` are `NA`.
+#' @returns The result of the function in stats, with tensors for `root`, `f.root`, `minimum`, `objective`, `par`,
+#'   `estimate`, `gradient`, `value`, `hessian`. Where values are not known, counts of iterations and `abs.error` are
+#'   `NA`.
 #' @section Gradient:
 #' To what the function closes over, to the third order; `integrate()` also to its bounds, to all orders. None to
 #' starting values and brackets, as the solution does not depend on them.

@@ -4,8 +4,8 @@
 #' @param inputs R numbers, a tensor or a variable, or a list of these: an unnamed list holds the arguments of `f`, a
 #'   named one is its one argument, as for [jacobian()]. Names stay.
 #' @param eps,atol,rtol The step and the tolerances; `NULL`: by the inputs' dtype.
-#' @param raise_exception Whether a difference is an error, or `FALSE` is returned.
-#' @param fast_mode Whether to check one random direction instead of each element.
+#' @param raise_exception If `TRUE`, a difference is an error; otherwise `FALSE` is returned.
+#' @param fast_mode If `TRUE`, one random direction is checked instead of each element.
 #' @returns `TRUE`; or `FALSE`.
 #' @section Errors:
 #' - `gradops_error_gradient`: a difference, with both values.

@@ -7,10 +7,10 @@
 #' A single integer is part of the signature, and `f` is traced again for another; so is a single double beside tensors
 #' that are not all of float64. What changes at each call, such as a step's number, is best a double or a tensor.
 #'
-#' What `f` finds outside, such as data, is part of what was traced. At each call the variables that `f` (and functions
-#' of yours that it calls, also rules of its gradients) closes over are compared with those, and so are the options and
-#' environment variables that it asked for; `f` is traced again if one is another, also in environments that they hold,
-#' such as objects of R6. Files are not compared, and what a package keeps for itself is not.
+#' Values that `f` finds outside, such as data, are part of the trace. At each call the variables that `f` (and
+#' functions of yours that it calls, also rules of its gradients) closes over are compared with these, and so are the
+#' options and environment variables that it asked for; `f` is traced again if one is another, also in environments that
+#' they hold, such as objects of R6. Files are not compared, and what a package keeps for itself is not.
 #'
 #' Where `f` changes what it closes over (`count <<- count + 1`, `state$n <- i`), it runs as it stands, as no program
 #' would change it: at the first call silently, as it may be for once (`if (is.null(data)) data <<- read()`), and from
@@ -18,11 +18,11 @@
 #' errors.
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
-#' `stopifnot()`, `identical()`, strings of them (`paste()`, `format()`) and warnings that `tryCatch()` hears.
-#' What was traced holds for values with which `f` would go the same way; each call sees whether it does,
-#' and for another way `f` is traced again: up to 32 of them, and as long as those that are there are gone again; else
-#' it runs uncompiled, with a warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error:
-#' use `ifelse()`, [op_cond()] or [op_while_loop()].
+#' `stopifnot()`, `identical()`, strings of them (`paste()`, `format()`) and warnings that `tryCatch()` hears. A trace
+#' is valid for values with which `f` would take the same branches. Each call checks this, and traces `f` again for
+#' other branches: up to 32 times, and as long as earlier traces are used again; otherwise `f` runs uncompiled, with a
+#' warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use `ifelse()`, [op_cond()]
+#' or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was

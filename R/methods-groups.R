@@ -2,7 +2,7 @@
 #'
 #' `tapply()`, `ave()`, `unsplit()`, `by()`, and base R's generics `split()`, `rowsum()` and `aggregate()` on tensors
 #' and variables, or with functions that return tensors. A factor as an index, `b[g]`, stands for its levels' numbers,
-#' as in R. Of R's own values each is R's.
+#' as in R. For ordinary R vectors the base R function is called.
 #'
 #' Where there is no data, `tapply()` gives NaN for R's `NA`. Its names are those of the levels where there is one
 #' factor; tables of several have none. Sums and means go to [op_segment_sum()], which takes no call for each group.

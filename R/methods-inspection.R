@@ -1,4 +1,4 @@
-#' What tensors are
+#' Inspect tensors
 #'
 #' `is.na()`, `is.nan()`, `is.finite()` and `is.infinite()` give tensors of booleans, also of a traced tensor, ready for
 #' `[`, `ifelse()` and `sum()`. `anyNA()`, `all.equal()`, `summary()`, `str()`, `as.data.frame()` look at values and

@@ -3,8 +3,8 @@
 #' `c()`, `unlist()`, `cbind()`, `rbind()`, `rep()`, `rev()`, `head()`, `tail()` and `diff()` on tensors and variables,
 #' with R's numbers among them: elements come by column, vectors are recycled to columns and rows. `cbind()`, `rbind()`,
 #' `rep()`, `rev()`, `head()`, `tail()`, `diff()` are generics in base R and have methods; the namesakes of `c()` and
-#' `unlist()` see a tensor at any place: `c(1, x)`, `unlist(lapply(1:3, \(i) x[i]))`. Of R's own values each is base
-#' R's.
+#' `unlist()` see a tensor at any place: `c(1, x)`, `unlist(lapply(1:3, \(i) x[i]))`. For ordinary R vectors the base R
+#' function is called.
 #' @param ... Tensors, R's vectors; for `c()` also lists, whose elements then stay elements of a list.
 #' @param x A list of tensors, or what base R takes.
 #' @param recursive,use.names As in base R.

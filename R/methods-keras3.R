@@ -1,6 +1,6 @@
 #' Idioms of keras3
 #'
-#' What scripts for keras3 write: `c(a, b) %<-% x` gives the parts of `x` names; `x@@r[...]` is an index by keras3's
+#' Notation of scripts for keras3: `c(a, b) %<-% x` gives the parts of `x` names; `x@@r[...]` is an index by keras3's
 #' rules; `array_reshape()` fills a shape by row.
 #'
 #' In `x@@r[...]` positions count from 1, and negative ones from the end, as in Python. A number drops its dimension,
@@ -12,7 +12,7 @@
 #' always.)
 #' @param x For `\%<-\%` names: `c(a, b)`, nested, with `.` for a part that is left out and `...rest` for all others. A
 #'   tensor, or what reticulate's `array_reshape()` takes.
-#' @param value What has parts: a list, a vector, or a tensor, whose rows they are.
+#' @param value A list, a vector, or a tensor, whose rows are then its parts.
 #' @param object,name A tensor, and `r`.
 #' @param dim Sizes; -1 is what is left.
 #' @param order `"C"` for by row, `"F"` for by column.

@@ -2,8 +2,9 @@
 #'
 #' Base R's linear algebra on tensors and variables, with base R's arguments and conventions, also `x %*% y`,
 #' `qr.Q(qr, complete = FALSE)` (square if `complete`) and `qr.R()`: `chol()` gives the upper factor, `eigen()` values
-#' in decreasing order, vectors count as columns where that fits. Of R's own values each function is base R's, and of S4
-#' matrices the S4 generic of that name. Packages that define these, such as Matrix, may be attached before or after.
+#' in decreasing order, vectors count as columns where that fits. For ordinary R vectors and matrices the base R
+#' function is called, for S4 matrices the S4 generic of that name. Packages that define these, such as Matrix, may be
+#' attached before or after.
 #'
 #' Matrices of Matrix stand beside tensors as constants: `M %*% p`, `crossprod(M, p)`, `solve(M, p)` and the like take
 #' and derive by what a sparse matrix holds alone; other operators, such as `M + p`, make it dense.
@@ -20,16 +21,17 @@
 #' @param names Ignored for tensors.
 #' @param value The new diagonal, of one element or as many as there are.
 #' @param nu,nv How many singular vectors; from 0 to the number of rows, and of columns.
-#' @param symmetric Whether the matrix counts as symmetric. Without it the values decide, which a traced tensor lacks.
-#' @param only.values Whether to leave out the vectors.
+#' @param symmetric If `TRUE`, the matrix counts as symmetric. Without it the values decide, which a traced tensor
+#'   lacks.
+#' @param only.values If `TRUE`, the vectors are left out.
 #' @param size,k How many columns and rows to use.
-#' @param upper.tri Whether the upper triangle is used.
-#' @param transpose Whether to solve with the transpose.
+#' @param upper.tri If `TRUE`, the upper triangle is used.
+#' @param transpose If `TRUE`, the system of the transpose is solved.
 #' @param LINPACK,EISPACK For R's values alone.
 #' @param ... Arguments of `FUN`, and of methods.
-#' @returns What base R's function returns, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` of `values`
-#'   and `vectors`, `qr()` an object for `qr.Q()`, `qr.R()` and `solve()`. `x %*% y`, `crossprod()` and `tcrossprod()`
-#'   are matrices, also of vectors; `solve(a, b)` of a vector is a vector.
+#' @returns The result of the base R function, made of tensors: `svd()` a list of `d`, `u` and `v`, `eigen()` of
+#'   `values` and `vectors`, `qr()` an object for `qr.Q()`, `qr.R()` and `solve()`. `x %*% y`, `crossprod()` and
+#'   `tcrossprod()` are matrices, also of vectors; `solve(a, b)` of a vector is a vector.
 #' @section Gradient:
 #' To all orders: as of [op_matmul()], [op_solve()], [op_cholesky()], [op_svd()], [op_eigh()], [op_qr()]. At repeated
 #' eigenvalues and singular values vectors have none; nor has `det()` at singular matrices, unlike [op_det()].

@@ -2,7 +2,7 @@
 #'
 #' `apply()`, `sapply()`, `vapply()`, `mapply()`, `sweep()` and `ifelse()` with tensors and variables, as what is gone
 #' through or as what the function returns. Tensors that a function returns are put together as base R puts numbers
-#' together: vectors of one length to the columns of a matrix. Of R's own values each is base R's.
+#' together: vectors of one length to the columns of a matrix. For ordinary R vectors the base R function is called.
 #'
 #' `lapply()`, `Map()`, `Filter()` and `Reduce()` are base R's own: a tensor counts as the list of its elements, by
 #' column. With `accumulate = TRUE`, `Reduce()` gives a list of tensors, which `unlist()` joins.
@@ -18,7 +18,7 @@
 #' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Vectors of tensors get the names
 #'   that base R gives, matrices none.
 #' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.
-#' @param STATS What to sweep out.
+#' @param STATS The values to sweep out.
 #' @param test Booleans: a tensor or R's logicals.
 #' @param yes,no Tensors or numbers, recycled to the shape of `test`.
 #' @returns A tensor where tensors come of it; else what base R gives. `ifelse()` has the shape of `test`.

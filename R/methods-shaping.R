@@ -1,10 +1,10 @@
 #' Shapes of tensors
 #'
 #' Base R's functions that give a shape, on tensors and variables: elements fill matrices and arrays by column and are
-#' recycled as in R. `dim(x) <- value` makes a new tensor. Of R's own values each function is base R's.
+#' recycled as in R. `dim(x) <- value` makes a new tensor. For ordinary R vectors the base R function is called.
 #' @param data A tensor or variable, or what base R takes. Its elements are recycled or cut to fit.
 #' @param nrow,ncol Rows and columns.
-#' @param byrow Whether to fill by row.
+#' @param byrow If `TRUE`, the matrix is filled by row.
 #' @param dimnames Names of the elements of an array of one dimension; ignored for others, which have none.
 #' @param dim Sizes of the dimensions.
 #' @param x A tensor, or what base R takes.

@@ -1,7 +1,7 @@
 #' Order in tensors
 #'
 #' `sort()`, `order()`, `which()`, `which.max()`, `which.min()`, `unique()` and `duplicated()` on tensors and variables.
-#' Of R's own values each is base R's.
+#' For ordinary R vectors the base R function is called.
 #'
 #' Positions are R's integers, ready for `[`. In a function that [jit()] compiles on NumPy the program holds for values
 #' in the same order; elsewhere values are not known while a function is traced: `which.max()` and `which.min()` then

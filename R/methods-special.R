@@ -2,10 +2,10 @@
 #'
 #' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `atan2()`, `complex()` and the Bessel functions on tensors and
 #' variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base
-#' R's generics and have methods. Of R's own values each is base R's.
+#' R's generics and have methods. For ordinary R vectors the base R function is called.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
 #' @param nu The order of a Bessel function, one R number.
-#' @param expon.scaled Whether `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
+#' @param expon.scaled If `TRUE`, `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
 #' @param length.out For R's values alone.
 #' @returns A tensor.

@@ -8,7 +8,7 @@
 #' other names of the old tensor keep it.
 #' @param x A tensor or variable.
 #' @param ... Indices: R's numbers and logicals, or tensors of whole numbers (from 1) or of booleans.
-#' @param drop Whether dimensions of size 1 are dropped. A single element has no dimensions.
+#' @param drop If `TRUE`, dimensions of size 1 are dropped. A single element has no dimensions.
 #' @param value A tensor or R numbers.
 #' @returns A tensor.
 #' @section Gradient:

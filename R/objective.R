@@ -1,4 +1,4 @@
-#' What optimisers want, from one evaluation
+#' Value, gradient and Hessian for optimisers, from one evaluation
 #'
 #' `objective(f)` is `f` with its derivatives in the forms that R's optimisers take. Value and gradient come from one
 #' evaluation: `gr(x)` after `fn(x)` only hands out what was found, and the other way round. Each is handed out once, so
@@ -16,13 +16,14 @@
 #' for `parallel::clusterExport()` to send, nor with Python objects. gradops has to be installed for them; they compute
 #' on the default backend of this session. They keep the shards until they stop.
 #'
-#' What Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references) is
-#' summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and there
-#' are no more arguments. Gradients are those of the sum in one process, but for the order in which numbers are added.
+#' Shards that Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references)
+#' are summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and
+#' there are no more arguments. Gradients are those of the sum in one process, but for the order in which numbers are
+#' added.
 #' @param f A function of parameters (R numbers or a list of them, the first argument), ordinary R code on tensors as
 #'   for [grad()].
-#' @param jit Whether `f` is compiled (see [jit()]): traced at the first call and then run without R.
-#' @param hessian Whether `nlm` also gives the Hessian.
+#' @param jit If `TRUE`, `f` is compiled (see [jit()]): traced at the first call and then run without R.
+#' @param hessian If `TRUE`, `nlm` also gives the Hessian.
 #' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
 #' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
 #' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:

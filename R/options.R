@@ -1,6 +1,6 @@
 #' Options
 #'
-#' What `options()` says to gradops. Those of the first group are read once, when Python starts (at the first use of
+#' Settings of gradops in `options()`. Those of the first group are read once, when Python starts (at the first use of
 #' gradops); later, the functions named beside them set the same. Those of the second are read at each use.
 #'
 #' - `gradops.backend`: the default backend, as [config_set_backend()]. Goes before the environment variable

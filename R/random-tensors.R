@@ -15,7 +15,7 @@
 #' @param counts,probabilities How many trials, and how likely each succeeds; numbers or tensors, as `alpha`.
 #' @param logits A matrix: the logarithms of each row's probabilities, up to a constant.
 #' @param num_samples How many of each row.
-#' @param zero_indexed Whether classes count from 0, rather than from 1.
+#' @param zero_indexed If `TRUE`, classes count from 0 rather than from 1.
 #' @param inputs,x A tensor or R numbers.
 #' @param rate The share of elements that become 0; the others are divided by what is left.
 #' @param noise_shape Sizes of what decides: 1 where elements share their fate. `NULL` for the shape of `inputs`.

@@ -1,12 +1,13 @@
 #' Norms and distances of tensors
 #'
-#' `norm()` of base R, `dist()` and `mahalanobis()` of stats on tensors and variables. Of R's own values each is R's.
+#' `norm()` of base R, `dist()` and `mahalanobis()` of stats on tensors and variables. For ordinary R vectors the
+#' function of base R or stats is called.
 #'
 #' `dist()` of a tensor is the vector of the lower triangle, by column; `as.matrix()` of it is the symmetric matrix.
 #' @param x A tensor, or what R takes; points are rows.
 #' @param type,method,diag,upper,p As in R.
 #' @param center,cov The centre, and the covariance matrix (its inverse, if `inverted`).
-#' @param inverted Whether `cov` is the inverse.
+#' @param inverted If `TRUE`, `cov` is the inverse.
 #' @param ... For R's values.
 #' @returns A tensor.
 #' @section Gradient:

@@ -2,14 +2,14 @@
 #'
 #' Densities, probabilities and quantiles of stats, with its names of arguments, on tensors and variables: any of the
 #' arguments but the logical ones may be a tensor, and the result can be differentiated by each. They are computed on
-#' the logarithmic scale, so `log = TRUE` neither overflows nor loses digits. Of R's own values each function is that
-#' of stats.
+#' the logarithmic scale, so `log = TRUE` neither overflows nor loses digits. For ordinary R vectors the function of
+#' stats is called.
 #' @param x,q,p Where: a tensor or numbers. Values out of the support have density 0, missing ones a missing one.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,size,prob,mu,lambda,df,df1,df2,min,max,m,n,k The
 #'   parameters, as in stats; tensors or numbers, recycled as by R's operators. Parameters out of their range give NaN.
 #' @param ncp For R's values alone: tensors have no noncentral distributions.
-#' @param log,log.p Whether the logarithm is given (of quantiles: is taken).
-#' @param lower.tail Whether probabilities are of what is below, else above.
+#' @param log,log.p If `TRUE`, densities and probabilities are logarithms: those returned, and of quantiles those given.
+#' @param lower.tail If `TRUE`, probabilities are those of values up to `q`, otherwise of values above it.
 #' @returns A tensor of the recycled shape.
 #' @section Gradient:
 #' By `x` and every parameter, to all orders; of log densities finite within the support. By `x` of a discrete

@@ -2,11 +2,11 @@
 #'
 #' `deriv()` and `deriv3()` of stats make functions that take tensors too: the value then has the attributes `gradient`
 #' (and `hessian`) as tensors, and derivatives of its own. So do the self-starting models of [stats::nls()], `SSlogis()`
-#' and the others, without the attribute. Of R's own values each is R's.
+#' and the others, without the attribute. For ordinary R vectors the stats function is called.
 #' @param expr,input,Asym,xmid,scal,R0,lrc,c0,A1,A2,lrc1,lrc2,Dose,lKe,lKa,lCl,A,B,b2,b3,Vm,K,x,Drop,pwr As in stats:
 #'   parameters and inputs may be tensors.
 #' @param ... As in stats.
-#' @returns What stats returns; of tensors, a tensor.
+#' @returns The result of the function in stats; for tensors, a tensor.
 #' @section Gradient:
 #' To all orders.
 #' @seealso [gradient()], [objective()].

@@ -1,8 +1,8 @@
 #' Interpolation with tensors
 #'
 #' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as what is interpolated,
-#' `y`, as the places, `xout` and the argument of the functions, and for `approx()` as `x`. Of R's own values each is
-#' R's, and the functions that they return take tensors too.
+#' `y`, as the places, `xout` and the argument of the functions, and for `approx()` as `x`. For ordinary R vectors the
+#' stats function is called; functions that it returns take tensors too.
 #'
 #' Where `y` is a tensor, `x` must have no ties, and splines one of the methods that are linear in `y`:
 #' `"fmm"`, `"natural"`, `"periodic"`.

@@ -1,8 +1,8 @@
 #' Least squares of tensors
 #'
-#' What base R and stats compute with a QR decomposition, with a tensor or variable as the matrix, as the response, or
-#' as both: coefficients, fitted values and residuals, by `qr()` or by `lm.fit()` and `lm.wfit()`. Of R's own values
-#' each function is R's.
+#' Coefficients, fitted values and residuals by a QR decomposition, from `qr()` or from `lm.fit()` and `lm.wfit()`, with
+#' a tensor or variable as the matrix, as the response, or as both. For ordinary R vectors and matrices the function of
+#' base R or stats is called.
 #'
 #' The matrix has at least as many rows as columns, and independent columns: `qr()` of a tensor finds no rank.
 #'

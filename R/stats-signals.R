@@ -2,16 +2,16 @@
 #'
 #' `fft()`, `mvfft()`, `convolve()`, `filter()`, `embed()` and `toeplitz()` of stats on tensors and variables, with
 #' their arguments: the inverse transform is not divided by the number of elements, an array is transformed along all of
-#' its dimensions. Of R's own values each is R's. (`filter()` of what is no tensor goes to the next `filter()` on the
-#' search path, so that dplyr's stays what it is.)
+#' its dimensions. For ordinary R vectors the stats function is called. (`filter()` of anything but tensors is the next
+#' `filter()` on the search path, so that dplyr's stays in use.)
 #'
 #' Time series, `ts`, are aligned by operators as in R, while a function is differentiated or compiled, and from R 4.3
 #' on anywhere: `y - phi * lag(y, -1)` is of the times that both have. Results keep the time of a series where they do
 #' in R: in operators, mathematics, `ifelse()`, `pmax()`, densities, `filter()`, `x[i] <- value`, `lag()`, `window()`,
 #' `diff()`. To the `op_*()` functions a series is its values.
 #' @param z,x,y Tensors, or what R takes.
-#' @param inverse Whether to transform back, unnormalized.
-#' @param conj Whether to take the complex conjugate of the transform of `y`.
+#' @param inverse If `TRUE`, the inverse transform, unnormalized.
+#' @param conj If `TRUE`, the complex conjugate of the transform of `y` is taken.
 #' @param type As in stats.
 #' @param dimension How many columns: `x` and its lags.
 #' @param ... As of [stats::filter()]: `x`, `filter`, `method`, `sides`, `circular`, `init`.

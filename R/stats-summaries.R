@@ -1,8 +1,8 @@
 #' Statistics of tensors
 #'
 #' Base R's and stats' summaries on tensors and variables, with their arguments: variances divide by n - 1, quantiles
-#' are of type 7 unless another of the nine is named. `mean()`, `median()`, `quantile()`, `range()` and
-#' `summary()` are generics and have methods; of R's own values each function is R's.
+#' are of type 7 unless another of the nine is named. `mean()`, `median()`, `quantile()`, `range()` and `summary()` are
+#' generics and have methods. For ordinary R vectors the function of base R or stats is called.
 #'
 #' Missing values are NaN in tensors. With `na.rm = FALSE` they make the result NaN (where base R stops, as in
 #' `quantile()`, too); with `na.rm = TRUE` they are left out, and get the gradient 0. `cov()` and `cor()` know Pearson's
@@ -18,11 +18,12 @@
 #' @param x,y Tensors, variables, R's vectors or matrices.
 #' @param w Weights, as many as elements.
 #' @param V A covariance matrix.
-#' @param na.rm Whether NaN are left out.
+#' @param na.rm If `TRUE`, NaN are left out.
 #' @param dims How many dimensions count as rows.
 #' @param use `"everything"` for tensors; others for R's values alone.
 #' @param method `"pearson"` for tensors.
-#' @param center,scale Whether to take the mean off and divide by the root mean square, or numbers, one for each column.
+#' @param center,scale If `TRUE`, the mean is subtracted, and columns are divided by their root mean square; or numbers,
+#'   one for each column.
 #' @param ... For `pmin()` and `pmax()`: tensors and numbers, recycled as by R's operators; else arguments of methods.
 #' @returns A tensor: a number, `var()`, `cov()` and `cor()` of matrices a matrix, `rowSums()` and the like a vector.
 #' @section Gradient:

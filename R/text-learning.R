@@ -7,24 +7,25 @@
 #' that weights and several critics are arithmetic and `backward()` starts by itself. `text_descent()` rewrites texts by
 #' the feedback on them. `text_each()` goes through a batch.
 #'
-#' What these say to models is short, and all of it is in one file,
+#' The prompts that these send to models are short, and all of them are in one file,
 #' `system.file("python/gradops/autodiff/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
-#' @param model,critic What [text_as_model()] takes; the critic, which is asked for feedback, is the model if `NULL`.
+#' @param model,critic Models, as for [text_as_model()]; the critic, which is asked for feedback, is the model if
+#'   `NULL`.
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
 #'   texts.
 #' @param system A text for the system prompt.
 #' @param ... For `text_call()` fields: what is filled in for `{name}` in the prompts, texts and numbers; only the names
 #'   that are given are places. For `text_each()` vectors or lists to go through, as for [Map()].
-#' @param role What the answer is for; goes into feedback on it.
+#' @param role The purpose of the answer; goes into feedback on it.
 #' @param prompts A list of other words for a request, `list(rewrite = "...")`: `"feedback"`, `"feedback_system"`,
 #'   `"rewrite"`, `"rewrite_system"`, `"memory"`, `"version"`, `"constraints"`.
 #' @param f For `text_judge()` a function of a text, and more if wanted, that returns one of: `NULL` for nothing to say
 #'   (the number is 0); remarks (1); `list(number, remarks)`; a number. For `text_each()` any function.
 #' @param params Text parameters, one or a list.
 #' @param memory How many of the earlier versions, each with its feedback, the model is shown.
-#' @param constraints What every new text must keep to, in words.
+#' @param constraints Rules that every new text must keep, in words.
 #' @param threads How many backward passes run at once.
-#' @param progress Whether to show how far it is.
+#' @param progress If `TRUE`, a progress bar is shown.
 #' @returns
 #' - `text_call()`: a text variable, or a text where no argument is a variable. Several texts (a variable of several, a
 #'   character vector) are as many calls, at once, and give several answers.

@@ -14,7 +14,7 @@
 #'   - a model.
 #' @param model The name of the client's model; for `text_remembered()` what `text_as_model()` takes, or `NULL` to
 #'   answer from the recording alone.
-#' @param ... What is sent with each call: `temperature = 0`.
+#' @param ... Settings sent with each call: `temperature = 0`.
 #' @param path A file of JSON lines, one a call, written as the call ends, so that an interrupt loses nothing; what is
 #'   there is never changed. A model remembers what a model of its name answered (an R function one of the same code);
 #'   without one what any did. `NULL`:

@@ -7,7 +7,7 @@
 #' but joining and splitting go elementwise on several texts. Write an operation of your own, such as a call of a
 #' language model that also writes the feedback, with [autodiff_function()] or [op_custom_gradient()].
 #' @param ... For `text_join()` texts: variables and strings. For `text_format()` what to fill in, by name or in order.
-#' @param separator What to put between them, or split at; `NULL`: white space.
+#' @param separator The text to put between them, or to split at; `NULL`: white space.
 #' @param x A text, or several.
 #' @param template A text with places in braces: `"{name} is {age:.1f}"`, as Python's `str.format()` has them; `{}` for
 #'   the next of the unnamed.

@@ -6,8 +6,8 @@
 #' `trimws()`, `substr()`, `substring()`, `strsplit()`, `toString()` and `format()` are base R's, and on text variables
 #' they are recorded: the result is a text variable. Of tensors of numbers they, `prettyNum()`, `formatC()` and `cat()`
 #' show the values, silently. `c()`, `rep()`, `rev()` and `[` pick and join several texts, `cat()` shows them;
-#' `nchar()`, `startsWith()`, `endsWith()` and `grepl()` look at them. Of R's own values each is base R's. Other
-#' functions of strings (`strtrim()`, `shQuote()`, `file.path()`) give R's strings, where feedback ends.
+#' `nchar()`, `startsWith()`, `endsWith()` and `grepl()` look at them. For ordinary R vectors the base R function is
+#' called. Other functions of strings (`strtrim()`, `shQuote()`, `file.path()`) give R's strings, where feedback ends.
 #' @param ...,fmt,sep,collapse,recycle0,pattern,replacement,x,ignore.case,perl,fixed,useBytes,which,whitespace As in
 #'   base R; texts may be text variables.
 #' @param text,old,new,upper,prefix,suffix,split As in base R; texts may be text variables.
