@@ -294,7 +294,7 @@ implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = pa
     if (!reached) {
       abort(
         c(
-          sprintf("What `%s` found has no derivative: %s, or it is not exact enough to go on from.", what, lacks),
+          sprintf("The result of `%s` has no derivative: %s, or it is not exact enough to go on from.", what, lacks),
           i = "`op_stop_gradient()` of what the function closes over says that none is wanted."
         ),
         class = c("gradops_error_gradient", "gradops_error"), call = call

@@ -129,8 +129,8 @@ warn_nan_gradient <- function(value) {
     c(
       "The value is a number, but its gradient has NaN.",
       i = paste(
-        "What becomes missing or infinite in between and is left out afterwards is NaN in the gradient (0 * NaN):",
-        "leave it out before, as `keep <- !is.na(y)`, `y[keep]`."
+        "Elements that become missing or infinite and are left out afterwards have the gradient NaN (0 * NaN):",
+        "leave them out before, as `keep <- !is.na(y)`, `y[keep]`."
       ),
       i = "`with_detect_anomaly(gradient(f, x))` names the operation."
     ),

@@ -6,6 +6,7 @@ library would accept although it is wrong is checked before, by the op's ``check
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -79,7 +80,8 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
     ) or _is_framework_error(error):
         kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
         kind = AxisError if isinstance(error, IndexError) else kind
-        tensors = ", ".join(f"`{name}` {describe(bound[name])}" for name in op.tensors if bound.get(name) is not None)
+        given = {name: bound[name] for name in op.tensors if bound.get(name) is not None}
+        tensors = ", ".join(f"`{name}` {of_shape(x) or describe(x)}" for name, x in given.items())
         said, fields = _positions(_first_line(error))
         reason = kind(f"`{op.name}`: {said}" + (f" (with {tensors})" if tensors else ""), **fields)
         reason.__cause__ = error
@@ -508,16 +510,22 @@ def ragged(op: str, name: str) -> ShapeError:
     return ShapeError(f"`{op}`: `{name}` must be a rectangular list; got elements that differ in shape.", argument=name)
 
 
+def of_shape(value) -> Given | None:
+    """The shape and dtype of a tensor, to go after its name; None of anything else."""
+    shape = getattr(value, "shape", None)
+    if shape is not None and not callable(shape):
+        with contextlib.suppress(Exception):
+            return Given(f"of shape {tuple(shape)} and dtype {dtype(value)}")
+    return None
+
+
 def describe(value) -> Given:
     """A value in a few words."""
     if has_own_arithmetic(value):
         return Given(f"a {type(value).__name__}")
-    shape = getattr(value, "shape", None)
-    if shape is not None and not callable(shape):
-        try:
-            return Given(f"of shape {tuple(shape)} and dtype {dtype(value)}")
-        except Exception:
-            pass
+    known = of_shape(value)
+    if known is not None:
+        return Given(f"a tensor {known}")
     if isinstance(value, (list, tuple)):
         return Given(f"a {type(value).__name__} of {len(value)}")
     text = repr(value)

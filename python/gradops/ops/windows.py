@@ -45,9 +45,7 @@ def _points(op: str, x) -> int:
         return integer(op, x, "x")
     values = known(x)
     if values is None or values.ndim:
-        raise ArgumentError(
-            f"`{op}`: `x` must be one known number; got a tensor {{given}}.", argument="x", given=describe(x)
-        )
+        raise ArgumentError(f"`{op}`: `x` must be one known number; got {{given}}.", argument="x", given=describe(x))
     return integer(op, values.item(), "x")
 
 

@@ -173,7 +173,7 @@ def ssim(
     (size,) = several(name, filter_size, 1, "filter_size")
     if any(shape(image1)[a] < size for a in axes):
         raise ShapeError(
-            f"`{name}`: a window of {size} does not fit into `image1` {{image1}}.",
+            f"`{name}`: a window of {size} does not fit into `image1`, {{image1}}.",
             argument="filter_size",
             image1=_checks.describe(image1),
         )

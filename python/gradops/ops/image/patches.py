@@ -226,7 +226,7 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
             x = padded(x, axis, max(short, 0) // 2, max(short, 0) - max(short, 0) // 2)
         elif reach > shape(x)[axis]:
             raise ShapeError(
-                f"`{op}`: a patch of {reach} does not fit into axis {{axis}} of `{name}` {{x}}.",
+                f"`{op}`: a patch of {reach} does not fit into axis {{axis}} of `{name}`, {{x}}.",
                 argument="size",
                 axis=Position(axis),
                 x=_checks.describe(x),

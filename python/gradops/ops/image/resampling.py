@@ -261,7 +261,7 @@ def scale_and_translate(
         if axis not in axes and not fits((sizes[axis],), (shape(images)[axis],)):
             raise ShapeError(
                 f"`{name}`: `output_shape` must keep axis {{axis}}, which is not in `spatial_dims`; "
-                f"got {sizes} for `images` {{images}}.",
+                f"got {sizes} for `images`, {{images}}.",
                 argument="output_shape",
                 axis=Position(axis),
                 images=_checks.describe(images),
