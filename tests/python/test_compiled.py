@@ -14,6 +14,7 @@ from test_parity import CASES, by_id
 
 import gradops
 from gradops import ops
+from gradops.interop.r.host import host_function
 from gradops.ops import _dispatch
 
 torch = pytest.importorskip("torch")
@@ -529,3 +530,17 @@ def test_torch_jit_trace_keeps_a_gradient_or_refuses():
         wanted = gradops.grad(f)(x)
         (found,) = torch.autograd.grad(torch.jit.trace(f, example)(z := x.clone().requires_grad_()), z)
         torch.testing.assert_close(found, wanted)
+
+
+def test_a_function_of_numpys_arrays_is_left_to_python():
+    """A host's, such as R's: it runs between two graphs, with values, and is not traced itself."""
+    traced = []
+
+    def double(x):
+        traced.append(torch.compiler.is_compiling())
+        return 2 * np.asarray(x)
+
+    double_it = host_function(double, lambda x, upstream: 2 * np.asarray(upstream), "double")
+    x = torch.ones(3, requires_grad=True)
+    torch.compile(lambda x: (double_it(x * 2) * 3).sum(), backend="eager")(x).backward()
+    assert x.grad.tolist() == [12.0] * 3 and traced == [False]

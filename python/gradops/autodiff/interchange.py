@@ -75,12 +75,12 @@ to.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGra
 def _moved_as_read(x, source, target):
     if target.derivatives.own_tape and isinstance(x, np.ndarray):  # read as a tensor
         return target.convert(x)
-    return tracing.untraced(_shared)(x, source, target)
+    return tracing.outside(_shared, x, source, target)
 
 
 @tracing.read_as(_moved_as_read)
 def _moved(x, source, target):
-    return _shared(x, source, target)
+    return tracing.outside(_shared, x, source, target)
 
 
 def _shared(x, source, target):

@@ -8,7 +8,7 @@ says at a function's definition what is to be read instead of it, and never asks
 - :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
 - :func:`read_as`: another function stands in its place;
 - :func:`left_out`: nothing does: checks of values, and what other tracers record;
-- :func:`untraced`: the graph ends before it and goes on after it.
+- :func:`untraced`, and :func:`outside` for one call: the graph ends before it and goes on after it.
 
 The mark is an attribute of the function, which costs no call anything and is there before PyTorch is.
 """
@@ -86,8 +86,19 @@ def _own(value):
 
 
 def untraced(function: Callable) -> Callable:
-    """``function``, left to Python; with ``fullgraph=True`` PyTorch names it in an error."""
+    """``function``, as PyTorch is there, left to Python; with ``fullgraph=True`` PyTorch names it in an error."""
     return sys.modules["torch"].compiler.disable(function)
+
+
+def outside(function: Callable, *arguments, **keywords) -> Any:
+    """``function(*arguments)``, left to Python where it is traced: the graph ends before it.
+
+    It asks, as after such an end PyTorch goes on from the functions that were called, not from what is read in their
+    place: a function that is left to Python must say so in its own body.
+    """
+    if compiling():
+        return untraced(function)(*arguments, **keywords)
+    return function(*arguments, **keywords)
 
 
 def stop(scope: Any):

@@ -73,9 +73,8 @@ class Outside:
         self.__signature__ = inspect.signature(function)
         self.__name__ = function.f.name  # type: ignore[attr-defined]
 
-    @tracing.read_as(lambda self, *args, **kwargs: tracing.untraced(self.function)(*args, **kwargs))
     def __call__(self, *args, **kwargs):
-        return self.function(*args, **kwargs)
+        return tracing.outside(self.function, *args, **kwargs)
 
     def keeping(self, held: Held) -> Callable:
         """The function, whose graphs have what R's two functions need."""
