@@ -89,6 +89,11 @@ class Plan:
                 "one of the variables needed for gradient computation has been modified by an inplace operation "
                 "in the checkpoint scope that made it."
             )
+        # The backward pass asks for one handle after another, from the scope's end to its beginning. To compute each
+        # when it is asked for would run the scope's first steps again for each of them, in all the square of its
+        # length. So the first that is asked fills in all that will be. What the pass then holds is what plain code
+        # would have stored of this scope: results of steps on the way go after their last use (`over`), and what is
+        # filled in goes with its handle, that is with the node that has taken its step.
         others = [h for h in list(self.handles.values()) if h not in values and not h.stale and h.living() is None]
         wanted: dict[Step, list[Handle]] = {}
         for handle in {asked, *others}:
@@ -124,6 +129,8 @@ def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
         last[step] = step
         for source in step.sources():
             last[source] = step
+    # A step that writes in place makes another value of an earlier result, which is to be taken once it has run
+    # (`Result.ready`): the result must be there until then, though no step reads it any more.
     for moment, handles in wanted.items():
         for handle in handles:
             step = handle.result.step

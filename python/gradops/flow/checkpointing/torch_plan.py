@@ -142,7 +142,7 @@ class TorchPlan(Plan):
         if made is None:
             if any(key_of(x) == key for x in arguments):
                 return  # a view of what came from outside
-            if key in storages:  # of one that is gone
+            if key in storages:  # of one that is gone: an address is soon given to another storage, also in one scope
                 storages[key].forget()
             made = storages[key] = Storage(self, key, out.untyped_storage(), blank)
         made.add(out, step, index)

@@ -50,6 +50,10 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
     Raises:
         IndexError: a position that is out of bounds.
     """
+    # The machine has gone through this memory already, to its end or to where it failed. That it can be gone through
+    # again is a property of all code: inputs and constants are written by no instruction, and each other cell is
+    # written before it is read, also the counter and the state of a loop, which begin as copies. Code that updated an
+    # input in place would be right here once, and wrong exactly where something is warned of.
     code, whole = words.tolist(), memory.view(np.int64)
     at = 0
     while code[at] != END:
@@ -161,6 +165,9 @@ class Run:
         return self._computed(arrays)
 
     def _computed(self, arrays) -> list:
+        # A call has a memory of its own: a program may be called by several threads at once, and the machine runs
+        # without Python's lock. `pop` and `append` of a list are one step each to other threads. Where a call raises
+        # its memory does not come back, which costs the next one a copy of the template.
         try:
             taken = self._free.pop()
         except IndexError:
