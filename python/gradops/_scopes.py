@@ -67,6 +67,21 @@ class _OfThread(threading.local):
         self.value = value
 
 
+class changed:
+    """A scope in which a setting of the thread or task has another value."""
+
+    __slots__ = ("_setting", "_value", "_token")
+
+    def __init__(self, setting: ContextVar, value: Any):
+        self._setting, self._value = setting, value
+
+    def __enter__(self) -> None:
+        self._token = self._setting.set(self._value)
+
+    def __exit__(self, *_) -> None:
+        self._setting.reset(self._token)
+
+
 class Scope:
     """A context manager that is a decorator too, with and without parentheses.
 

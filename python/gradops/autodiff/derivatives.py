@@ -19,7 +19,7 @@ from .modes import enable_grad, recording, with_own_gradient
 from .outer_derivatives import Others, reaches_others
 from .record import record
 from .state import moment, read
-from .variable import Variable, attach_new, data_of, edges_of, wrap
+from .variable import Variable, attach_new, data_of, edges_of, is_active, wrap
 
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
@@ -38,7 +38,7 @@ def custom(run, inputs: list) -> list:
     values = _of_their_own(values, inputs)
     if not recording.get():
         read(*edges_of(inputs))
-        return [wrap(v.data) if isinstance(v, Variable) and v.requires_grad else v for v in values]
+        return [wrap(v.data) if is_active(v) else v for v in values]
     edges = edges_of(inputs)
     _check_closure(values, edges, start)
     if not any(edge is not None for edge in edges):
@@ -78,7 +78,7 @@ def _of_their_own(values: list, inputs: list) -> list:
 def _check_closure(values: list, edges: tuple, start: int) -> None:
     """Refuse variables that need a gradient and came in through a closure, where it would be lost."""
     known = {id(edge) for edge in edges if edge is not None}
-    stack = [v._node or v for v in values if isinstance(v, Variable) and v.requires_grad]
+    stack = [v._node or v for v in values if is_active(v)]
     seen: set[int] = set()
     while stack:
         edge = stack.pop()
@@ -104,7 +104,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
     with enable_grad():
         inputs = []
         for x in leaves:
-            inputs.append(linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x))
+            inputs.append(linked(x) if is_active(x) else fresh(x))
         y = run(*inputs)
         nested = outside and any(x.requires_grad for x in tracked)
         if not nested:

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from .._scopes import changed
 from ..errors import GradientError
 from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
@@ -20,7 +21,7 @@ from .initial_gradients import NAMES, check, tensor
 from .interrupted_passes import Pass, broken_off
 from .modes import recording
 from .state import Packed, accumulating, bump, check_versions, hooks, observers, special, wanted, written
-from .variable import Variable, attach, attach_new, data_of, wrap
+from .variable import Variable, attach, attach_new, data_of, is_active, wrap
 
 FLOAT64 = np.dtype("float64")
 """The usual dtype, known at a glance."""
@@ -171,7 +172,7 @@ def _paths(roots, inputs) -> tuple[set[int], set[int]]:
             nodes[node.seq] = node
             stack.extend(edge for edge in node.edges if edge.__class__ is Node)
     onward: set[int] = set()
-    for seq in sorted(nodes):
+    for seq in sorted(nodes):  # the oldest first: what a node leads to is older, so that is known already
         for edge in nodes[seq].edges:
             if edge is not None and (key(edge) in aims or key(edge) in onward):
                 onward.add(seq)
@@ -281,17 +282,14 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         else:
             leaf._grad = wrap(elementwise.add(before.data, g))
     if leaf._after:
-        token = recording.set(bool(create_graph))
-        try:
+        with changed(recording, bool(create_graph)):
             for hook in list(leaf._after.values()):
                 hook(leaf)
-        finally:
-            recording.reset(token)
 
 
 def alias(x, data) -> Variable:
     """A variable of its own, on ``data``, with the gradient of ``x``."""
-    edge = x._node or x if isinstance(x, Variable) and x.requires_grad else None
+    edge = x._node or x if is_active(x) else None
     return wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ())
 
 

@@ -16,7 +16,7 @@ from .cotangents import fit, given_in, is_complex, sum_to, zeros
 from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
-from .variable import Variable, attach, attach_new, data_of, differentiable, wrap
+from .variable import Variable, attach, attach_new, data_of, differentiable, edges_of, is_active, wrap
 
 
 class Context:
@@ -201,7 +201,7 @@ def _runs(cls) -> Callable:
 
 
 def _apply(cls, args: tuple):
-    edges = tuple(a._node or a if isinstance(a, Variable) and a.requires_grad else None for a in args)
+    edges = edges_of(args)
     active = recording.get() and any(edge is not None for edge in edges)
     state.read(*edges)
     ctx = Context()
@@ -461,7 +461,7 @@ def once_differentiable(backward: Callable) -> Callable:
         with no_grad():
             result = backward(ctx, *gradients)
         inputs = (*gradients, *(ctx._saved or ()))
-        edges = tuple(g._node or g for g in inputs if isinstance(g, Variable) and g.requires_grad)
+        edges = tuple(g._node or g for g in inputs if is_active(g))
         if not recording.get() or not edges:
             return result
         rule = Rule("once_differentiable", vjp=_refuse)

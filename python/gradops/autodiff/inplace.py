@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .. import backends, dtypes
+from .._scopes import changed
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBackendsError, ShapeError
 from ..ops import conversion, indexing, shaping
 from ..ops._checks import check_held, has_own_arithmetic, is_numeric, not_a_tensor
@@ -35,7 +36,7 @@ from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
 from .modes import recording
 from .state import buffer, bump, clock, written
-from .variable import Variable, attach, data_of, method
+from .variable import Variable, attach, data_of, is_active, method
 
 WRITABLE = frozenset(
     {
@@ -56,6 +57,13 @@ class View(Variable):
     _rest: tuple
     _part: int | None
     _writable: bool
+
+    # A write through another view, or to the source, gives this one other values and another place in the graph. To
+    # tell all views at each write would cost a step of the graph for each, though hardly any is read again, and would
+    # keep them alive. So a view looks when its place is asked for: was its memory written since it last did (`_time`)?
+    # Then the op that made it is done once more on the source as it is now. That op asks the source for its place; the
+    # source may be a view itself, so a chain of views finds its places from its root on. Any code that reads the place
+    # of a variable otherwise, from `__dict__`, would have the old one: a gradient without the write, and no error.
 
     @property
     def _node(self):
@@ -86,11 +94,8 @@ class View(Variable):
         if entry is None or entry[2][-1] < self.__dict__["_time"]:
             return
         self.__dict__["_time"] = clock()
-        token = recording.set(True)
-        try:
+        with changed(recording, True):
             now = self._look(self._source)
-        finally:
-            recording.reset(token)
         before = self.__dict__.get("_node")
         self.__dict__["_node"] = now.__dict__.get("_node")
         self.__dict__["_active"] = now.__dict__.get("_active", False)
@@ -186,7 +191,7 @@ def assign(variable: Variable, key, value) -> None:
             raise not_a_tensor("set_item", "value", other)
     _check_dtype(data, other)
     check_held("set_item", "value", other, conversion.dtype(data))
-    tracked = recording.get() and (variable.requires_grad or isinstance(value, Variable) and value.requires_grad)
+    tracked = recording.get() and (variable.requires_grad or is_active(value))
     if isinstance(data, np.generic):
         data = variable._value = np.array(data)
     if not isinstance(data, np.ndarray):
@@ -197,9 +202,13 @@ def assign(variable: Variable, key, value) -> None:
             _become(variable, result._node)
         return
     data = _own(variable)
+    # First the places in the graph, then the write, then the variable's own new place, and last the note of the write.
+    # `value` may be a view of the memory that is written (`x[1:] = x[:-1]`): asked for its place after that note it
+    # would be a view of the result, not of what was read. The views of the variable look for their places from that
+    # note on, when the variable must have its own.
     edge_before = variable._node if tracked else None
     edge = None
-    if tracked and isinstance(value, Variable) and value.requires_grad:
+    if tracked and is_active(value):
         _refuse_unseen(variable)
         edge = value._node or value
     try:
@@ -290,7 +299,7 @@ _HAVE_NO_ANSWER = (np.floor_divide, np.mod, np.power)
 def operate(variable: Variable, op: Callable, ufunc, other):
     """``variable op= other``; returns the variable."""
     data = variable.data
-    tracked = recording.get() and (variable.requires_grad or isinstance(other, Variable) and other.requires_grad)
+    tracked = recording.get() and (variable.requires_grad or is_active(other))
     direct = ufunc is not None and isinstance(data, np.ndarray)
     if not tracked and direct and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu"):
         value = data_of(other)
@@ -314,6 +323,7 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     refuse_leaf(variable)
     first = variable
     if isinstance(data, np.ndarray) and op.__name__ not in ("add", "subtract"):
+        # `x *= y` saves x for y's gradient, and then writes to it: it would be stale at once. Sums save no operand.
         first = _before(variable)
         if other is variable:
             other = first
@@ -347,7 +357,7 @@ def copy_(variable: Variable, source) -> Variable:
         return variable
     refuse_leaf(variable)
     variable.data = source
-    from_source = isinstance(source, Variable) and source.requires_grad and recording.get()
+    from_source = is_active(source) and recording.get()
     if from_source:
         made = source + ""
         variable._node, variable._active = made._node, True
@@ -388,6 +398,10 @@ def _refuse_unseen(variable: Variable) -> None:
 def _own(variable: Variable):
     """The variable's array, in memory that may be written for it and for what it is a view of."""
     root = _root(variable)
+    # Ops that are none of `VIEWS` may return memory of their argument's, too, as may a view that cannot be written, a
+    # broadcast: a write there would change what nobody writes to, without a trace in the graph. So these move to memory
+    # of their own at their first write. Their views look at the old memory then, and are made again on the new one, in
+    # the order in which they were made, as one may be a view of another.
     if _shares(root):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
@@ -417,6 +431,9 @@ def _propagate(variable: Variable, node: Node | None) -> None:
 
     Before the write is noted: its views find their places afterwards.
     """
+    # From the view that was written up to the variable that has the memory, which alone moves on: each source is the
+    # result of "set this part of me to that", whose gradient is 0 in the part for what was there before. The views on
+    # the way, the written one too, are then found from that variable on, as views of its new value.
     while isinstance(variable, View) and variable._writable:
         source, look = variable._source, variable._look
         before = source._node if source.requires_grad else None

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 
 from .. import config
-from .._scopes import Ends, EndsOfThread, Scope
+from .._scopes import Ends, EndsOfThread, Scope, changed
 from ..backends import tracing
 from ..errors import GradientError, GradopsError
 from ..ops import _pandas
@@ -43,16 +43,14 @@ _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
 @tracing.read_as(lambda f, *args, **kwargs: f(*args, **kwargs))
 def differentiated(f: Callable, *args, **kwargs):
     """``f(*args, **kwargs)`` as a function of the user's that is being differentiated."""
-    token = _inside.set("differentiated")
-    try:
-        return f(*args, **kwargs)
-    except Exception as error:
-        hidden = _hidden(error)
-        if hidden is not None:
-            raise hidden from None
-        raise
-    finally:
-        _inside.reset(token)
+    with changed(_inside, "differentiated"):
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            hidden = _hidden(error)
+            if hidden is not None:
+                raise hidden from None
+            raise
 
 
 def _hidden(error: Exception) -> GradopsError | None:
@@ -77,11 +75,8 @@ def _hidden(error: Exception) -> GradopsError | None:
 
 def with_own_gradient(f: Callable, *args):
     """``f(*args)`` as a function whose gradient is its own, so that what leaves the graph in it loses nothing."""
-    token = _inside.set("own")
-    try:
+    with changed(_inside, "own"):
         return f(*args)
-    finally:
-        _inside.reset(token)
 
 
 def is_differentiated() -> bool:

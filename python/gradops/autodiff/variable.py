@@ -460,6 +460,11 @@ def edges_of(values) -> tuple:
     return tuple(x._node or x if isinstance(x, Variable) and x._active else None for x in values)
 
 
+def is_active(x) -> bool:
+    """Whether a value is a variable that has a gradient."""
+    return isinstance(x, Variable) and x._active
+
+
 def data_of(x):
     """A variable's data; anything else as it is."""
     return x.data if isinstance(x, Variable) else x

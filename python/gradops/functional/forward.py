@@ -11,11 +11,12 @@ from __future__ import annotations
 import functools
 
 from .. import backends, dtypes
+from .._scopes import changed
 from ..autodiff import cotangents, engine, gradients
 from ..autodiff.graph import PICK, Node, key
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed, read
-from ..autodiff.variable import Variable, data_of, differentiable, wrap
+from ..autodiff.variable import Variable, data_of, differentiable, is_active, wrap
 from ..errors import GradientError
 from ..ops import elementwise, shaping
 from ..ops._dispatch import registry
@@ -32,11 +33,8 @@ def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False
     for node in nodes_of(outputs, {x._node.seq for x in inputs if x._node is not None}):
         if node.seq not in known:
             found[node.seq] = _through(node, found, create_graph)
-    token = recording.set(create_graph)
-    try:
+    with changed(recording, create_graph):
         return [_match(found.get(key(y._node or y)), y) for y in outputs]
-    finally:
-        recording.reset(token)
 
 
 def _match(tangent, y):
@@ -151,12 +149,12 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
             if node.rule.holomorphic:
                 pulled = [None if p is None else elementwise.conj(p) for p in pulled]
         for p in pulled:
-            if isinstance(p, Variable) and p.requires_grad:
+            if is_active(p):
                 read(p._node or p)
         pairs = [
             (cotangents.fit(p, edge) if edge.__class__ is not Node or edge.shape is not None else p, t)
             for p, edge, t in zip(pulled, node.edges, incoming)
-            if t is not None and isinstance(p, Variable) and p.requires_grad
+            if t is not None and is_active(p)
         ]
         if not pairs:
             return None

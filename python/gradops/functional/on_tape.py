@@ -15,7 +15,7 @@ from ..autodiff.derivatives import fresh, linked
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
 from ..autodiff.outer_derivatives import Others
-from ..autodiff.variable import Variable, data_of, wrap
+from ..autodiff.variable import Variable, data_of, is_active, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position
 from ..ops import conversion, creation, joining, shaping
@@ -33,7 +33,7 @@ class Recording:
     def __init__(self, at: Point, create_graph: bool, v=None):
         self.at = at
         with enable_grad():
-            self.variables = [linked(x) if isinstance(x, Variable) and x.requires_grad else fresh(x) for x in at.leaves]
+            self.variables = [linked(x) if is_active(x) else fresh(x) for x in at.leaves]
             outputs = at.run(*self.variables)
         given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]
         given = [data_of(x) for x in given]
@@ -115,7 +115,7 @@ def finish(at: Point, value, keep: bool, taken: list | None = None):
         data = data.copy()
     if taken is not None:
         taken.append(data)
-    if isinstance(value, Variable) and value.requires_grad and (keep or _active(at.leaves)):
+    if is_active(value) and (keep or _active(at.leaves)):
         return engine.alias(value, data) if shared else value
     return wrap(data) if any(isinstance(x, Variable) for x in at.leaves) else data
 
@@ -128,7 +128,7 @@ def _share(x, y) -> bool:
 def _active(values) -> bool:
     """Whether a tensor, or one of several, is a variable that needs a gradient."""
     several = values if isinstance(values, (tuple, list)) else (values,)
-    return any(isinstance(x, Variable) and x.requires_grad for x in several)
+    return any(is_active(x) for x in several)
 
 
 @by_tape

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _scipy
 from ..autodiff import inplace, record, state
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, data_of
+from ..autodiff.variable import data_of, is_active
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..jit import sparsity
 from ..jit.compiled import Compiled
@@ -148,7 +148,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
             f"`{at.name}`: a sparse matrix has no gradient: `create_graph` does not go with `sparse`.",
             argument="create_graph",
         )
-    if recording.get() and any(isinstance(x, Variable) and x.requires_grad for x in at.leaves):
+    if recording.get() and any(is_active(x) for x in at.leaves):
         raise GradientError(
             f"`{at.name}`: a sparse matrix has no gradient, and an input requires one, which would be lost.",
             argument="inputs",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _html, _pickling, _tree, backends, config
+from .._scopes import changed
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
@@ -339,15 +340,13 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
     program = Program(in_blocks=True)
     guards = Guards()
     program.guards = guards if analyse is None else None
-    token = recorder.set(Recorder(program, unrolled=analyse is not None))
-    try:
-        result = f(*[program.input(np.asarray(x)) for x in tensors])
-    except (TypeError, ValueError) as error:
-        if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with a sequence"
-            raise error.__cause__ from None
-        raise
-    finally:
-        recorder.reset(token)
+    with changed(recorder, Recorder(program, unrolled=analyse is not None)):
+        try:
+            result = f(*[program.input(np.asarray(x)) for x in tensors])
+        except (TypeError, ValueError) as error:
+            if isinstance(error.__cause__, JitError):  # NumPy's words for it: "setting an array element with ..."
+                raise error.__cause__ from None
+            raise
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
     del result, leaves

@@ -12,14 +12,14 @@ from .. import backends
 from ..autodiff.graph import Rule, key
 from ..autodiff.modes import recording
 from ..autodiff.state import read
-from ..autodiff.variable import Variable, data_of, edges_of, wrap
+from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import loops, native
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
-from .subprograms import Body, call, is_absent, is_active, is_differentiable, recorded, zeros_for
+from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 FEWEST = 4
 """Steps of a loop that is one; fewer are written down one after the other."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from .. import _tree, backends
 from ..autodiff.graph import Node
-from ..autodiff.variable import Variable
+from ..autodiff.variable import Variable, is_active
 from ..errors import JitError
 
 _MISSING = object()
@@ -374,7 +374,7 @@ class Captured:
 
 def lost_gradient(result) -> bool:
     """Whether the result of a trace carries a gradient to a variable that holds numbers, so is no argument's."""
-    pending = [x._node or x for x in _tree.flatten(result)[0] if isinstance(x, Variable) and x.requires_grad]
+    pending = [x._node or x for x in _tree.flatten(result)[0] if is_active(x)]
     seen = set()
     while pending:
         at = pending.pop()

@@ -10,12 +10,12 @@ import numpy as np
 from ..autodiff.graph import RESULT, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import read
-from ..autodiff.variable import Variable, data_of, edges_of, wrap
+from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..ops import control, creation, elementwise
 from . import native
 from .array import Traced
 from .program import Program
-from .subprograms import Body, call, is_absent, is_active, is_differentiable, recorded, zeros_for
+from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
 
 
 def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, reverse: bool):

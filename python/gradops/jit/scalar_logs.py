@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from .._scopes import changed
 from ..autodiff.graph import Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import observers, packers, watchers
@@ -106,13 +107,10 @@ class Log:
             parts.append(block.result(number))
         if self.variables and not any(isinstance(x, Variable) for x in parts):
             parts[0] = wrap(parts[0])
-        before = recording.set(True)
-        try:
+        with changed(recording, True):
             found = ops.stack(parts)
             if len(shape) > 1:
                 found = ops.transpose(ops.reshape(found, shape[::-1]))
-        finally:
-            recording.reset(before)
         if not isinstance(found, Variable) or found._node is None:
             return found
         return attach(found._value, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _source
+from .._scopes import changed
 from ..autodiff import engine
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import key
@@ -52,13 +53,8 @@ def template(what: Operation, active: tuple[bool, ...], exponent: Any = None) ->
 @functools.cache
 def _template(what: Operation, active: tuple[bool, ...], exponent: str | None) -> Template:
     program = Program()
-    token = recorder.set(_Writing(program)), recording.set(True)
-    try:
-        with np.errstate(all="ignore"):
-            return _traced(program, what, active, exponent)
-    finally:
-        recorder.reset(token[0])
-        recording.reset(token[1])
+    with changed(recorder, _Writing(program)), changed(recording, True), np.errstate(all="ignore"):
+        return _traced(program, what, active, exponent)
 
 
 class _Writing(NamedTuple):

@@ -19,14 +19,13 @@ import numpy as np
 from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import clock, read
-from ..autodiff.variable import attach, data_of, wrap
+from ..autodiff.variable import attach, data_of, is_active, wrap
 from ..errors import JitError
 from ..ops._structures import recorder
 from .array import Place, Traced
 from .program import Program
 from .scalar_blocks import LONGEST, WIDTH, Operation, operation
 from .scalar_rules import template
-from .subprograms import is_active
 
 
 class Numbers:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from .._scopes import changed
 from ..autodiff import engine
 from ..autodiff.cotangents import zeros
 from ..autodiff.derivatives import fresh
 from ..autodiff.graph import ALIAS, Node, Rule, clock, key
 from ..autodiff.record import record
-from ..autodiff.variable import Variable, attach, data_of, differentiable, wrap
+from ..autodiff.variable import Variable, attach, data_of, differentiable, is_active, wrap
 from ..errors import GradientError, JitError
 from ..ops._structures import recorder
 from . import emission
@@ -111,13 +112,10 @@ class Body:
         for x in self._leaves():
             x.gradops_body = self  # type: ignore[attr-defined]
         self._in_use = 1
-        token = recorder.set(recorder.get().within(inner))
-        try:
-            with outer.inside(inner), np.errstate(all="ignore"):  # NumPy warns where it runs, and only if it does
+        with changed(recorder, recorder.get().within(inner)), outer.inside(inner):
+            with np.errstate(all="ignore"):  # NumPy warns where it runs, and only if it does
                 results = function(*arguments)
                 self.outputs = [[_place(x, inner) for x in group] for group in results]
-        finally:
-            recorder.reset(token)
         inner.finish()
         self.held = [x for x, _ in inner.held]
         inner.inputs += [own.place.index for _, own in inner.held]
@@ -282,10 +280,6 @@ class Body:
 
 def is_differentiable(x) -> bool:
     return differentiable(data_of(x))
-
-
-def is_active(x) -> bool:
-    return isinstance(x, Variable) and x._active
 
 
 def is_absent(g) -> bool:

@@ -9,6 +9,7 @@ from contextvars import copy_context
 from typing import Any
 
 from ..._progress import track
+from ..._scopes import changed
 from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf
 from .. import gradients
 from ..variable import Variable
@@ -78,11 +79,8 @@ def _passes(f: Callable, rows: list[tuple], threads: int, progress) -> list:
 
     def run(i: int) -> None:
         if not found[i]:
-            token = gradients.held_back.set(found[i])
-            try:
+            with changed(gradients.held_back, found[i]):
                 f(*rows[i])
-            finally:
-                gradients.held_back.reset(token)
 
     try:
         _shown(run, [(i,) for i in range(len(rows))], threads, progress)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _tree, backends
 from ..._pickling import Transformed
-from ..._scopes import Ends
+from ..._scopes import Ends, changed
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable, data_of
@@ -161,7 +161,7 @@ def _drawing_again(run: Callable) -> Callable:
 
     def repeated(*xs):
         if drawn:
-            with drawn[0].again(), _again(within):
+            with drawn[0].again(), changed(_part_of_a_scope, within):
                 return run(*xs)
         drawn.append(Drawn(generators))
         return run(*xs)
@@ -171,15 +171,6 @@ def _drawing_again(run: Callable) -> Callable:
 
 _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)
 """Whether a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
-
-
-@contextlib.contextmanager
-def _again(within: bool):
-    token = _part_of_a_scope.set(within)
-    try:
-        yield
-    finally:
-        _part_of_a_scope.reset(token)
 
 
 def _on_tape(run: Callable, inputs: list):

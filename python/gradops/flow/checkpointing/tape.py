@@ -13,6 +13,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from ... import backends
+from ..._scopes import changed
 from ..._tree import items, map_items
 from ...autodiff import state
 from ...backends import tracing
@@ -38,12 +39,8 @@ class TapePlan(Plan):
 
     @contextlib.contextmanager
     def recomputing(self):
-        token = current.set(None)
-        try:
-            with np.errstate(all="ignore"):
-                yield
-        finally:
-            current.reset(token)
+        with changed(current, None), np.errstate(all="ignore"):
+            yield
 
     def run(self, kernel, arguments: tuple):
         """The result of ``kernel(*arguments)``, noted."""

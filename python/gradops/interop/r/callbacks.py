@@ -10,6 +10,7 @@ from threading import get_ident
 from typing import Any
 
 from ... import backends
+from ..._scopes import changed
 from . import reticulate, threads
 from .errors import CallbackError
 from .session import into_r
@@ -69,11 +70,8 @@ def keeping(function: Callable, held: Held) -> Callable:
     """``function`` called where ``held`` is :data:`holding`."""
 
     def call(*arguments, **keywords):
-        token = holding.set(held)
-        try:
+        with changed(holding, held):
             return function(*arguments, **keywords)
-        finally:
-            holding.reset(token)
 
     call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     call.own_order = True  # type: ignore[attr-defined]
