@@ -48,7 +48,7 @@
 #' bessel <- extend_op(
 #'   "bessel", function(x) NULL,
 #'   kernels = list(numpy = function(x) besselI(as.array(x), 0)),
-#'   derivative = list(x = function(g, x) g * besselI(x, 1)), elementwise = TRUE
+#'   derivative = list(x = function(g, x) g * besselI(x, 1)), elementwise = TRUE, domain = c(0, Inf)
 #' )
 #' gradient(bessel, 2)
 #' besselI(2, 1)

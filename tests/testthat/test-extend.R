@@ -33,7 +33,7 @@ test_that("a kernel is a function of R's own", {
   bessel <- extend_op(
     "bessel", function(x) NULL,
     kernels = list(numpy = function(x) besselI(as.array(x), 0)),
-    derivative = list(x = function(g, x) g * besselI(x, 1)), elementwise = TRUE
+    derivative = list(x = function(g, x) g * besselI(x, 1)), elementwise = TRUE, domain = c(0, Inf)
   )
   expect_equal(as.numeric(bessel(c(1, 2))), besselI(c(1, 2), 0))
   expect_equal(as.numeric(gradient(bessel, 2)), besselI(2, 1))

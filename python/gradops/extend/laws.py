@@ -214,19 +214,18 @@ def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-
 
 
 def _hold_facts(entry: Op, arguments: dict[str, Any]) -> None:
-    broken = [
-        f"is not `{fact}`"
-        for fact, law in LAWS.items()
-        if getattr(entry.facts, fact) and law(entry, arguments) is False
-    ]
+    hint = "leave the fact out of `extend.op()`"
+    for fact, law in LAWS.items():
+        if getattr(entry.facts, fact) and law(entry, arguments) is False:
+            said = f"is not `{fact}`"
+            if fact == "domain":
+                said = f"is NaN at numbers of its domain, {entry.facts.domain}, or is not NaN outside of it"
+                hint = "say which it is: `domain=(low, high)`, or `domain=None` where it is no interval"
+            raise ArgumentError(f"`{entry.name}` {said}.", argument=fact, hint=hint)
     for names in linear_claims(entry):
         if linear_in(entry, arguments, names) is False:
-            broken.append(f"is not linear in {' and '.join(f'`{name}`' for name in names)}")
-    if broken:
-        raise ArgumentError(f"`{entry.name}` {broken[0]}.", argument="op", hint="leave the fact out of `extend.op()`")
-
-
-_BROKEN = {"domain": "is NaN at numbers of its domain, or is not outside of it"}
+            words = " and ".join(f"`{name}`" for name in names)
+            raise ArgumentError(f"`{entry.name}` is not linear in {words}.", argument="linear", hint=hint)
 
 
 def linear_claims(entry: Op) -> list[tuple[str, ...]]:
