@@ -9,7 +9,6 @@ from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .nn import *  # noqa: F403
-from .random import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .signals import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""JAX kernels: shape, creation, joining, sorting."""
+"""JAX kernels: shape, creation, joining, sorting, random numbers."""
 
 import jax
 import jax.numpy as jnp
@@ -6,6 +6,8 @@ import jax.numpy as jnp
 from ... import defaults
 from ..array.base import axes_of
 from .base import native_dtype, sized
+
+# Shape, creation, joining, sorting.
 
 transpose = jnp.transpose
 expand_dims = jnp.expand_dims
@@ -50,3 +52,23 @@ def argsort(x, axis=-1):
 def top_k(x, k, sorted=True):
     values, positions = jax.lax.top_k(x, int(k))
     return values, positions.astype(native_dtype("int64"))
+
+
+# Random numbers.
+
+
+def random_uniform(like, shape, seed):
+    return jax.random.uniform(jax.random.key(seed), tuple(shape), like.dtype)
+
+
+def random_normal(like, shape, seed):
+    return jax.random.normal(jax.random.key(seed), tuple(shape), like.dtype)
+
+
+def random_gamma(like, alpha, shape, seed):
+    return jax.random.gamma(jax.random.key(seed), alpha.astype(like.dtype), tuple(shape), like.dtype)
+
+
+def random_binomial(like, counts, probabilities, shape, seed):
+    counts, probabilities = counts.astype(like.dtype), probabilities.astype(like.dtype)
+    return jax.random.binomial(jax.random.key(seed), counts, probabilities, tuple(shape), like.dtype)

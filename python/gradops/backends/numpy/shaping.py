@@ -1,9 +1,11 @@
-"""NumPy kernels: shape, creation, joining, sorting."""
+"""NumPy kernels: shape, creation, joining, sorting, random numbers."""
 
 import numpy as np
 
 from ... import defaults, dtypes
 from .base import native_dtype
+
+# Shape, creation, joining, sorting.
 
 
 def reshape(x, newshape):
@@ -92,3 +94,22 @@ def sort(x, axis=-1):
 
 def argsort(x, axis=-1):
     return np.argsort(np.atleast_1d(x), axis, kind="stable").reshape(x.shape if axis is not None else -1)
+
+
+# Random numbers.
+
+
+def random_uniform(like, shape, seed):
+    return np.random.default_rng(seed).random(shape).astype(like.dtype)
+
+
+def random_normal(like, shape, seed):
+    return np.random.default_rng(seed).standard_normal(shape).astype(like.dtype)
+
+
+def random_gamma(like, alpha, shape, seed):
+    return np.random.default_rng(seed).standard_gamma(alpha, shape).astype(like.dtype)
+
+
+def random_binomial(like, counts, probabilities, shape, seed):
+    return np.random.default_rng(seed).binomial(counts.astype("int64"), probabilities, shape).astype(like.dtype)

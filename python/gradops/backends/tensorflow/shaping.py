@@ -1,4 +1,4 @@
-"""TensorFlow kernels: shape, creation, joining, sorting."""
+"""TensorFlow kernels: shape, creation, joining, sorting, random numbers."""
 
 import numpy as np
 import tensorflow as tf
@@ -6,6 +6,8 @@ import tensorflow as tf
 from ... import defaults
 from .._keys import cuts, inserted, turns
 from .base import axes_of, existing, native_dtype, promoted, sizes, together
+
+# Shape, creation, joining, sorting.
 
 
 def _sizes(shape):
@@ -173,3 +175,23 @@ def searchsorted(sorted_sequence, values, side="left"):
     if values.dtype.is_floating:
         at = tf.where(tf.math.is_nan(values), tf.size(sequence, tf.int64), at)
     return at
+
+
+# Random numbers.
+
+
+def random_uniform(like, shape, seed):
+    return tf.random.stateless_uniform(shape, (seed, 0), dtype=like.dtype)
+
+
+def random_normal(like, shape, seed):
+    return tf.random.stateless_normal(shape, (seed, 0), dtype=like.dtype)
+
+
+def random_gamma(like, alpha, shape, seed):
+    return tf.random.stateless_gamma(shape, (seed, 0), tf.cast(alpha, like.dtype), dtype=like.dtype)
+
+
+def random_binomial(like, counts, probabilities, shape, seed):
+    counts, probabilities = tf.cast(counts, tf.float64), tf.cast(probabilities, tf.float64)
+    return tf.random.stateless_binomial(shape, (seed, 0), counts, probabilities, output_dtype=like.dtype)

@@ -4,14 +4,13 @@ import torch
 
 from ..array import complete
 from . import base, derivatives  # noqa: F401
-from .control import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .nn import *  # noqa: F403
-from .random import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .signals import *  # noqa: F403
+from .transforms import unwinds, vectorized_map  # noqa: F401
 
 complete(globals(), torch, base)

@@ -222,3 +222,12 @@ class _Numbers:
                 return rule(xs, upstreams)
 
         return replaying
+
+
+# Rows at once; loops and branches are Python's.
+
+unwinds = (_private.end_of_recomputation,)
+
+
+def vectorized_map(function, rows):
+    return torch.vmap(lambda *leaves: tuple(function(*leaves)), randomness="different")(*rows)
