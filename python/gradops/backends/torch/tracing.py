@@ -3,7 +3,8 @@
 ``torch.compile`` and ``torch.export(strict=True)`` read Python line by line (Dynamo) where other compilers call it. To
 them NumPy's arrays are tensors without values; they follow neither ``inspect.signature`` nor a ``ContextVar``; and they
 check at each call whatever they looked at: a cache that has grown since is another program. So code outside this folder
-says at a function's definition what is to be read instead of it, and never asks whether it is being read:
+says at a function's definition what is to be read instead of it, and does not ask whether it is being read (but what
+checkpoints add to this backend, in ``flow/checkpointing/torch.py``):
 
 - :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
 - :func:`read_as`: another function stands in its place;
