@@ -259,7 +259,7 @@ described_calls <- function() {
   paste(lines, collapse = "\n")
 }
 
-# Whether a frame is of the user's code: of no package, or of one that knows gradops from outside.
+# TRUE for a frame of the user's code: of no package, or of one that knows gradops from outside.
 is_users <- function(i) {
   f <- sys.function(i)
   home <- topenv(if (is.primitive(f) || identical(f, base::eval)) sys.frame(i) else environment(f))

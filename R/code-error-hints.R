@@ -1,4 +1,5 @@
-# What base R says where it meets a tensor and does not dispatch helps nobody: what to write instead, by its message.
+# Base R's messages where it meets a tensor and does not dispatch help nobody. By each message: the code to write
+# instead.
 # A message that R has for other mistakes too gets its hint with an "if".
 
 growing <- paste(

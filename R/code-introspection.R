@@ -1,6 +1,6 @@
-# What code asks of a value instead of computing with it, in functions that are adapted (code-adapted.R). There a tensor
-# stands for the vector, matrix or array that R would have, and questions are answered as of that: what it is
-# (`typeof()`, `class()`, `dim()`, a method of a generic) by a value of its kind with zeros for numbers; what its
+# Questions that code asks of a value instead of computing with it, in functions that are adapted (code-adapted.R).
+# There a tensor stands for the vector, matrix or array that R would have, and questions are answered as of that: what
+# it is (`typeof()`, `class()`, `dim()`, a method of a generic) by a value of its kind with zeros for numbers; what its
 # numbers are (`identical()`, `paste()`, a warning that a handler hears) by the numbers, where they are known. In code
 # that `jit` traces those are looked at, as by `if`, or an error says so (code-comparisons.R).
 

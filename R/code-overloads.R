@@ -1,6 +1,6 @@
-# What base R's functions are in code that is adapted (code-adapted.R): gradops' namesakes, also where a package's code
-# would not find them; these here, which would slow R's own code if they were there for it too; and functions of base R
-# that only call others, adapted like the user's.
+# Functions that stand for base R's in code that is adapted (code-adapted.R): gradops' namesakes, also where a package's
+# code would not find them; these here, which would slow R's own code if they were there for it too; and functions of
+# base R that only call others, adapted like the user's.
 
 # In front of every function: what stands in code without a name of its own, and what rewritten code calls.
 overlay_functions <- function() {

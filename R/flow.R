@@ -58,7 +58,7 @@ op_custom_gradient <- function(f, gradient = NULL) {
   }
 }
 
-# What `f` returned to op_custom_gradient(), as a pair.
+# The result of `f` for op_custom_gradient(), as a pair.
 custom_result <- function(result, f) {
   functions <- if (is.list(result)) vapply(result, is.function, NA)
   if (length(result) == 2 && sum(functions) == 1) {
@@ -112,7 +112,7 @@ check_function_at <- function(f, x, instead = NULL, name = rlang::caller_arg(f),
   check_function(f, name, call)
 }
 
-# Whether it is a function of R's; Python's objects that can be called are functions too.
+# TRUE for a function of R's; Python's objects that can be called are functions too.
 is_r_function <- function(x) {
   is.function(x) && !inherits(x, "python.builtin.object")
 }

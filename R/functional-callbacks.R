@@ -75,7 +75,7 @@ explain_branch <- function(condition, class = "gradops_error_type") {
   explain_hint(condition, class, hints_of_own_code)
 }
 
-# What `stopifnot()` says of a tensor is not true: it takes R's logicals alone. Its frame is alive and tells.
+# The message of `stopifnot()` about a tensor is wrong: it takes R's logicals alone. Its frame is alive and tells.
 explain_stopifnot <- function(condition, class) {
   if (!inherits(condition, "simpleError") || !grepl(" not (all )?TRUE$", conditionMessage(condition))) {
     return()

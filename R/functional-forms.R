@@ -4,7 +4,7 @@ is_number <- function(x) {
   is.atomic(x) && (is.numeric(x) || is.complex(x))
 }
 
-# Whether derivatives at `x` are R numbers: not where they are part of another derivative.
+# TRUE if derivatives at `x` are R numbers: not where they are part of another derivative.
 gives_numbers <- function(x) {
   inside() == 0 && all_numbers(x)
 }

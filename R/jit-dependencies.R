@@ -1,4 +1,4 @@
-# What a compiled function depends on besides its arguments: variables, options, the environment of the process.
+# Dependencies of a compiled function besides its arguments: variables, options, the environment of the process.
 
 # What functions close over --------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ is_left <- function(f) {
   isNamespace(top) && getNamespaceName(top) %in% left_packages
 }
 
-# Whether something is not what it was, also as a nearer variable has its name now, or an environment other variables.
+# TRUE if something is not what it was, also as a nearer variable has its name now, or an environment other variables.
 changed <- function(watched) {
   for (item in watched) if (!is_as_it_was(item)) return(TRUE)
   FALSE
@@ -143,7 +143,7 @@ unless_it_changes <- function(call, trace) {
   )
 }
 
-# Whether what is traced has changed something: what was merely asked for the first time is no change.
+# TRUE if the traced function has changed something; a variable that it merely read for the first time is no change.
 any_changes <- function(before) {
   for (item in before) if (is_change(item)) return(TRUE)
   FALSE

@@ -106,7 +106,7 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
       call_python(compiled, arguments)
     }
   }
-  # Whether `f` has changed something, which is undone then.
+  # TRUE if `f` has changed something, which is undone then.
   has_changed <- function(done) {
     if (!any_changes(done$before)) {
       changes <<- character()
@@ -232,7 +232,7 @@ all_plain <- function(arguments) {
   TRUE
 }
 
-# Whether arguments are plain and have the attributes that others had.
+# TRUE if arguments are plain and have the attributes that others had.
 as_before <- function(arguments, attributes) {
   if (length(arguments) != length(attributes) || !is.null(names(arguments))) {
     return(FALSE)
@@ -244,7 +244,7 @@ as_before <- function(arguments, attributes) {
   TRUE
 }
 
-# Whether arguments have the names that others had.
+# TRUE if arguments have the names that others had.
 same_names <- function(arguments, others, plain) {
   if (!plain) {
     return(identical(lapply(arguments, names_within), others))

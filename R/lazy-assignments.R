@@ -34,7 +34,7 @@ assign_pending <- function(x, places, value) {
   handle
 }
 
-# What `x[...]` is, if an assignment that is pending, or the tensor before all of them, says it; else NULL.
+# The value of `x[...]`, if a pending assignment or the tensor before all of them has it; else NULL.
 read_pending <- function(x, places) {
   log <- own_log(x)
   if (is.null(log)) {

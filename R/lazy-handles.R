@@ -33,12 +33,12 @@ is_lazy <- function(x) {
   !is.null(.subset2(x, "gradops_log"))
 }
 
-# Whether it is of a log of assignments.
+# TRUE for a handle of a log of assignments.
 is_pending <- function(x) {
   !is.null(.subset2(.subset2(x, "gradops_log"), "entries"))
 }
 
-# Whether it is of a log of operations: a single number, or several.
+# TRUE for a handle of a log of operations: a single number, or several.
 is_logged <- function(x) {
   is_lazy(x) && !is_pending(x)
 }
@@ -69,7 +69,8 @@ lazy_whole <- function(x) {
   }
 }
 
-# What R code runs in now: a number for each scope that was entered, and each function that Python called.
+# The surroundings of the R code that runs: a number for each scope that was entered and each function that Python
+# called.
 surroundings <- function() {
   state$surroundings %||% 0
 }

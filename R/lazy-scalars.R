@@ -70,8 +70,8 @@ element_in_log <- function(x, place) {
   }
 }
 
-# Whether a value is one or several logged numbers, as many as `count`, that may stand among the assignments of a log
-# until it is read: where the tensor below them is one of numbers as these.
+# TRUE for one or several logged numbers, as many as `count`, that may stand among the assignments of a log until it is
+# read: the tensor below the assignments must hold such numbers too.
 is_scalar_for <- function(value, assignments, count) {
   log <- state$scalars
   if (!is.environment(log) || !has_log(value) || length(.subset2(value, "gradops_is")) != count) {

@@ -65,7 +65,7 @@ elements_in <- function(log, x) {
   known$elements
 }
 
-# Of R's own values.
+# The same for ordinary R values.
 is_small <- function(x) {
   size <- length(x)
   is.numeric(x) && !is.object(x) && size > 0L && size <= most_together && length(dim(x)) <= 2L && !anyNA(x)

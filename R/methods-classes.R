@@ -15,15 +15,15 @@ library_classes <- c(
   "jaxlib._jax.ArrayImpl", "jax.jaxlib._jax.Array", "jaxlib.xla_extension.ArrayImpl", "jax._src.core.Tracer"
 )
 
-# What a `Function`'s two R functions get as `ctx`.
+# The `ctx` of a `Function`'s two R functions.
 context_classes <- c("gradops.autodiff.function.Context", "torch.autograd.function.FunctionCtx")
 
-# Whether R's meaning is x's.
+# TRUE for a tensor whose operators and functions have R's meaning.
 is_tensor <- function(x) {
   inherits(x, tensor_classes)
 }
 
-# Whether x is a tensor of anyone's.
+# TRUE for a tensor of gradops or of any other package.
 is_any_tensor <- function(x) {
   inherits(x, c(tensor_classes, library_classes))
 }

@@ -1,4 +1,4 @@
-# What R shows of tensors: format, print, `$` and its completion, knit_print.
+# Tensors as R shows them: format, print, `$` and its completion, knit_print.
 
 # At load time, as the methods of register_tensor_methods(); knitr's when knitr is loaded.
 register_object_methods <- function() {

@@ -192,7 +192,7 @@ Summary_tensor <- function(..., na.rm = FALSE) {
     }
   }
   name <- paste0(if (na.rm) "nan", .Generic)
-  # What is empty adds nothing, as in R.
+  # Empty arguments add nothing, as in R.
   parts <- Filter(function(part) is.environment(part) || length(part) > 0, list(...))
   if (na.rm) parts <- without_na(parts)
   if (na.rm && .Generic %in% c("max", "min") && length(parts) > 1L) parts <- list(one_vector(parts))

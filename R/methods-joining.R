@@ -98,7 +98,7 @@ unlist <- function(x, recursive = TRUE, use.names = TRUE) {
   value
 }
 
-# Whether tensors are in a list, and beside them vectors alone.
+# TRUE for a list of tensors and vectors with a tensor among them.
 holds_tensors <- function(x) {
   found <- FALSE
   for (part in x) {

@@ -61,7 +61,7 @@ their_operator <- function(operator, x) {
   }
 }
 
-# What R would say.
+# The error that R would raise.
 incompatible <- function(operator, e1, e2) {
   names <- vapply(list(e1, e2), function(x) {
     known <- paste0(operator, ".", class(x))

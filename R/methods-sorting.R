@@ -98,7 +98,7 @@ sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALS
   if (is.na(na.last) || length(nan) == 0) sorted else if (na.last) c(sorted, missing) else c(missing, sorted)
 }
 
-# What `order()` orders by.
+# The keys of `order()`.
 xtfrm_tensor <- function(x) {
   as.vector(known_values(x) %||% looked_at(x, "order") %||%
     needs_values("`order()`", "Use `sort()` or `op_argsort()`."))

@@ -164,8 +164,8 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
   structure(evaluate, explain = attr(run, "explain"))
 }
 
-# What evaluates a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors have
-# the short way into Python; `general` does all else.
+# The evaluator of a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors
+# have the short way into Python; `general` does all else.
 of_lists <- function(f, general) {
   layout <- joined <- NULL
   several <- FALSE # values of `f`

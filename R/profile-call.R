@@ -172,8 +172,11 @@ print.gradops_call_profile <- function(x, n = 5, ...) {
   for (language in c("R", "Python")) {
     rows <- utils::head(x$functions[x$functions$language == language, ], n)
     cli::cat_line(cli::style_bold(sprintf("Most time in %s", language)))
-    if (nrow(rows) == 0L) cli::cat_line("  no samples: let `times` be larger")
-    cli::cat_line(sprintf("  %s  %s  %s", shown(rows$self), rows$name, cli::col_grey(rows$place)))
+    cli::cat_line(if (nrow(rows) > 0L) {
+      sprintf("  %s  %s  %s", shown(rows$self), rows$name, cli::col_grey(rows$place))
+    } else {
+      "  no samples: let `times` be larger"
+    })
   }
   invisible(x)
 }

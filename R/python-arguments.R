@@ -236,7 +236,7 @@ check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
   }
 }
 
-# What a value is, in a few words.
+# A value in a few words.
 friendly <- function(x) {
   if (is.null(x)) { # which cli cannot say
     return("NULL")
@@ -261,7 +261,7 @@ no_argument <- function(..., call = parent.frame()) {
   )
 }
 
-# What PyTorch calls the arguments that NumPy and gradops call otherwise.
+# PyTorch's names of arguments that NumPy and gradops call otherwise.
 other_names <- c(dim = "axis", keepdim = "keepdims")
 
 # The names among those known that one most likely meant.

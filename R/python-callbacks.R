@@ -4,9 +4,9 @@
 # objects, `finish(value)` or `finish(value, f)` what Python gets of what `f` returns. R's thread runs it, whichever
 # thread calls.
 #
-# What Python holds R never frees, also where it is R that holds Python's object: neither collector sees the other's
-# half of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as long:
-# Python then does not hold `f`, it finds it there.
+# R never frees an object that Python holds, also where it is R that holds Python's object: neither collector sees the
+# other's half of the circle. So what an R function keeps for later calls names an `owner`, an environment that lives as
+# long: Python then does not hold `f`, it finds it there.
 callback <- function(f, finish = returned, take = several, owner = NULL) {
   if (inherits(f, "python.builtin.object")) {
     return(f)
@@ -39,7 +39,7 @@ in_each_session <- function(make) {
   }
 }
 
-# What Python calls; `f` is a function or a weak reference to one.
+# The function that Python calls; `f` is a function or a weak reference to one.
 called_back <- function(f, finish, take) {
   force(f)
   force(take)
@@ -107,7 +107,7 @@ returned <- function(value) {
   as_python(value, callback_value)
 }
 
-# What Python is told of a formal's default.
+# The form in which Python knows a formal's default.
 formal_default <- function(default) {
   if (rlang::is_missing(default)) {
     "none"

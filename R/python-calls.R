@@ -24,7 +24,7 @@ users_call <- function(at = sys.parent()) {
   }
 }
 
-# What `f` calls its argument.
+# The name that `f` gives an argument.
 argument_name <- function(f, i) {
   name <- names(formals(args(f)))[i]
   if (is.null(name) || is.na(name) || name == "...") "x" else name

@@ -31,8 +31,8 @@ py_to_r <- function(x) {
   suspendInterrupts(if (is.null(state$clock)) reticulate_to_r(x) else out_of_r("conversions", reticulate_to_r(x)))
 }
 
-# Whether interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes
-# what was before.
+# TRUE if interrupts are suspended other than by `py_call_list()`. R tells only the functions that change it: each notes
+# the state before.
 interrupts_suspended <- function() {
   frame <- sys.nframe()
   while (frame > 0) {

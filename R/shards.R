@@ -54,7 +54,7 @@ cannot_travel <- function(message, hints, call) {
   )
 }
 
-# Whether Dask or Ray hold the shards.
+# TRUE if Dask or Ray hold the shards.
 held_by_engine <- function(data, call) {
   maybe <- is_python(data) || is.list(data) && any(vapply(data, is_python, NA))
   maybe && py_to_r(call_core("interop.r.on_engine", in_order(data), .call = call))

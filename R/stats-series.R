@@ -81,7 +81,7 @@ without_time <- function(x) {
   x
 }
 
-# What two series have in common.
+# The time that two series have in common.
 shared_time <- function(times, operator, call) {
   frequency <- times[[1L]][3L]
   if (abs(frequency - times[[2L]][3L]) > getOption("ts.eps")) not_in_time(operator, "their frequencies differ", call)

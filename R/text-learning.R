@@ -104,7 +104,7 @@ text_judge <- function(f) {
   }
 }
 
-# What a critic looks at: R's strings and numbers.
+# The arguments of a critic: R's strings and numbers.
 judged <- function(x) {
   x <- several(x)
   if (inherits(x, variable_class)) x else plain(x) %||% x
