@@ -525,7 +525,7 @@ def describe(value) -> Given:
         return Given(f"a {type(value).__name__}")
     known = of_shape(value)
     if known is not None:
-        return Given(f"a tensor {known}")
+        return Given("a tensor " + known.text)
     if isinstance(value, (list, tuple)):
         return Given(f"a {type(value).__name__} of {len(value)}")
     text = repr(value)
