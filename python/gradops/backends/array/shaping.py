@@ -94,7 +94,7 @@ def kernels(xp, base) -> dict:
         if isinstance(indices_or_sections, int):
             if indices_or_sections < 1 or size % indices_or_sections:
                 raise ValueError(f"{indices_or_sections} sections do not divide a dimension of {size}")
-            indices_or_sections = range(0, size, size // indices_or_sections or 1)[1:]
+            indices_or_sections = [size // indices_or_sections * i for i in range(1, indices_or_sections)]
         edges = [0, *cuts(indices_or_sections, size), size]
         before = (slice(None),) * (axis % x.ndim)
         return [x[(*before, slice(a, b), ...)] for a, b in zip(edges, edges[1:])]

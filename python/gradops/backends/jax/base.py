@@ -138,6 +138,10 @@ def is_floating(x) -> bool:
     return jnp.issubdtype(x.dtype, jnp.inexact)
 
 
+def is_bool(x) -> bool:
+    return x.dtype == bool  # whose name takes NumPy 2 us to make
+
+
 def is_real(x) -> bool:
     """Whether ``x`` has a real floating dtype; bfloat16 has a kind of its own."""
     return x.dtype.kind == "f" or x.dtype == jnp.bfloat16

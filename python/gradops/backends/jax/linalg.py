@@ -114,11 +114,6 @@ def lu_factor(x):
 
 
 @_matrix
-def qr(x, mode="reduced"):
-    return tuple(jnp.linalg.qr(x, mode))
-
-
-@_matrix
 def svd(x, full_matrices=True, compute_uv=True):
     y = jnp.linalg.svd(_finite(x), full_matrices, compute_uv)
     return tuple(y) if compute_uv else y

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from ... import defaults
+from .._keys import cuts
 from ..array.base import axes_of
 from .base import native_dtype, sized
 
@@ -52,6 +53,12 @@ def argsort(x, axis=-1):
 def top_k(x, k, sorted=True):
     values, positions = jax.lax.top_k(x, int(k))
     return values, positions.astype(native_dtype("int64"))
+
+
+def split(x, indices_or_sections, axis=0):
+    if not isinstance(indices_or_sections, int):
+        indices_or_sections = cuts(indices_or_sections, x.shape[axis])
+    return jnp.split(x, indices_or_sections, axis)  # one program, where a slice is one each
 
 
 # Random numbers.

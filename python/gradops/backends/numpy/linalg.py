@@ -65,11 +65,6 @@ def cholesky(x, upper=False):
 
 
 @_matrix
-def det(x):
-    return np.linalg.det(x)
-
-
-@_matrix
 def slogdet(x):
     return tuple(np.asarray(part) for part in np.linalg.slogdet(x))
 
@@ -154,11 +149,6 @@ def _lu(x):
         return x.copy(), np.empty(builtins.min(x.shape), np.int64)
     y, pivots, _ = _lapack("getrf", x.dtype)(x)
     return y, pivots.astype(np.int64)
-
-
-@_matrix
-def qr(x, mode="reduced"):
-    return tuple(np.linalg.qr(x, mode))
 
 
 @_matrix

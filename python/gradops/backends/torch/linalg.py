@@ -78,11 +78,6 @@ def _expanded_det(x):
 
 
 @_matrix
-def slogdet(x):
-    return tuple(torch.linalg.slogdet(x))
-
-
-@_matrix
 def inv(x):
     try:
         return torch.linalg.inv(x)
@@ -130,11 +125,6 @@ def eigh(x):
 def lu_factor(x):
     y, pivots, _ = torch.linalg.lu_factor_ex(x)
     return y, pivots.to(torch.int64) - 1
-
-
-@_matrix
-def qr(x, mode="reduced"):
-    return tuple(torch.linalg.qr(x, mode=mode))
 
 
 @_matrix
