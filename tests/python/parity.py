@@ -9,6 +9,7 @@ against JAX's (or PyTorch's) own.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,9 @@ import numpy as np
 
 from gradops import Variable, autodiff, backends, config, ops
 
-BACKENDS = tuple(filter(backends.installed, ("numpy", "torch", "jax", "tensorflow")))
+BACKENDS = tuple(
+    filter(backends.installed, os.environ.get("GRADOPS_TEST_BACKENDS", "numpy torch jax tensorflow").split())
+)
 SHAPES = ((2, 3), (), (4, 2, 3), (3,), (1, 3), (2, 1, 3), (1,), (3, 1))
 _salts = itertools.count()
 
@@ -166,6 +169,11 @@ def numpy(value):
 def call(case: Case, backend: str, arguments: dict):
     with config.use_backend(backend):
         return case.function()(**{k: tensors(v, backend) for k, v in arguments.items()})
+
+
+def is_own(entry) -> bool:
+    """Whether an op is gradops' own, and not one that a test has made by ``gradops.extend``."""
+    return not hasattr(entry.call, "extends")
 
 
 def flat(value) -> list:

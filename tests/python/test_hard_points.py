@@ -10,7 +10,7 @@ import math
 import flows
 import numpy as np
 import pytest
-from parity import BACKENDS, native_gradient, numpy, tape_gradient, tape_second, tensors
+from parity import BACKENDS, is_own, native_gradient, numpy, tape_gradient, tape_second, tensors
 
 import gradops
 from gradops import Variable, autodiff, ops
@@ -27,7 +27,13 @@ def of_tensors(count: int) -> dict:
     found = {}
     for name, entry in registry.items():
         needed = [p.name for p in entry.signature.parameters.values() if p.default is p.empty]
-        if entry.name == name and entry.facts.elementwise and needed == list(entry.tensors) and len(needed) == count:
+        if (
+            is_own(entry)
+            and entry.name == name
+            and entry.facts.elementwise
+            and needed == list(entry.tensors)
+            and len(needed) == count
+        ):
             with contextlib.suppress(gradops.errors.GradopsError, TypeError, ValueError):
                 if np.asarray(entry.call(*[np.array([0.5])] * count)).dtype == float:
                     found[name] = entry.call
