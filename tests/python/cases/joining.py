@@ -48,6 +48,7 @@ CASES = [
     shape("split", (4, 3), indices_or_sections=2),
     shape("split", (2, 6), indices_or_sections=3, axis=-1),
     shape("split", (5, 2), indices_or_sections=[1, 3, 7]),
+    shape("split", (0, 2), "nothing", indices_or_sections=3),
     shape("split", (5,), "from the end", indices_or_sections=[1, -3, -1]),
     shape("array_split", (7, 2), indices_or_sections=3),
     shape("array_split", (2, 3), indices_or_sections=5, axis=1),
