@@ -104,9 +104,9 @@ check_op <- function(op, ..., natural = TRUE, tolerance = 1e-6) {
   check_number(tolerance)
   given <- as.list(match.call(op, rlang::call2("op", ...)))[-1]
   arguments <- utils::modifyList(as.list(formals(op)), given, keep.null = TRUE)
-  call_core(
+  suppressWarnings(call_core( # of a kernel of R's at the edges of its domain
     "interop.r.check_extended_op", attr(op, "op"), lapply(unname(arguments), operand, "..."), flag(natural), tolerance
-  )
+  ))
   invisible(op)
 }
 
