@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ... import defaults
@@ -94,7 +96,9 @@ def kernels(xp, base) -> dict:
         if isinstance(indices_or_sections, int):
             if indices_or_sections < 1 or size % indices_or_sections:
                 raise ValueError(f"{indices_or_sections} sections do not divide a dimension of {size}")
-            indices_or_sections = [size // indices_or_sections * i for i in range(1, indices_or_sections)]
+            # a product of a list, as a number of pieces that memory does not hold is then an error at once
+            steps = [size // indices_or_sections] * (indices_or_sections - 1)
+            indices_or_sections = list(itertools.accumulate(steps))
         edges = [0, *cuts(indices_or_sections, size), size]
         before = (slice(None),) * (axis % x.ndim)
         return [x[(*before, slice(a, b), ...)] for a, b in zip(edges, edges[1:])]
