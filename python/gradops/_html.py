@@ -1,4 +1,4 @@
-"""What notebooks show of an object: HTML that takes nothing from elsewhere, no style, script or font."""
+"""Objects as notebooks show them: HTML that takes nothing from elsewhere, no style, script or font."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from html import escape
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LETTERS = 2000
-"""Of a longer text the beginning and the end are shown."""
+"""The most letters of a text that are shown; of a longer one, the beginning and the end."""
 
 
 def words(text: str) -> str:
-    """Text in HTML or SVG; what neither may hold (control characters, halves of a character) is replaced."""
+    """Text in HTML or SVG; characters that neither may hold (control characters, halves of one) are replaced."""
     return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def block(title: str, about: str, *parts: str) -> str:
-    """An object: its title, what is said beside it, and parts that are HTML already.
+    """An object: its title, the words beside it, and parts that are HTML already.
 
     Its texts are no mathematics: in Jupyter ``$`` would begin a formula.
     """

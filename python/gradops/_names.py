@@ -1,4 +1,4 @@
-"""What ``dir()`` of a module shows, and what is said of a name that is not there."""
+"""The names that ``dir()`` of a module shows, and the error for a name that is not there."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def public_modules() -> dict[str, ModuleType]:
 
 
 def _suggested(name: str, wanted: str) -> list[str]:
-    """Where a name is, else the module's own name that is most like it, else another module's."""
+    """The places of a name, else the module's own name that is most like it, else another module's."""
     modules = public_modules()
     there = [place for place, module in modules.items() if wanted in getattr(module, "__all__", ())]
     if there:

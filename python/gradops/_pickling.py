@@ -1,4 +1,4 @@
-"""How functions that gradops makes are pickled: by their name where that finds them, else by what they were made of."""
+"""How functions that gradops makes are pickled: by their name where that finds them, else by their parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import ArgumentTypeError, Given
 
 
 class Transformed:
-    """What a transformation makes of a function: it is called as ``call`` is, and is a method where the function is.
+    """The result of transforming a function: it is called as ``call`` is, and is a method where the function is.
 
     Args:
         call: the function with which the transformation would do without pickles.
@@ -47,7 +47,7 @@ class Transformed:
 
 
 def name_of(made, *functions) -> str | None:
-    """The name by which a pickle finds what was made of functions, to be called in ``__reduce__``.
+    """The name by which a pickle finds an object made of functions, to be called in ``__reduce__``.
 
     None where it has no such name; where it is of a script that is run, and cloudpickle or dill pickle it, as that
     script is another in the process that reads it.
@@ -71,7 +71,7 @@ def name_of(made, *functions) -> str | None:
 
 
 def _is_found(x) -> bool:
-    """Whether its module has it under its name."""
+    """True if the module of ``x`` has it under its name."""
     found = sys.modules.get(getattr(x, "__module__", None) or "")
     for part in getattr(x, "__qualname__", "").split("."):
         found = getattr(found, part, None)
@@ -79,6 +79,6 @@ def _is_found(x) -> bool:
 
 
 def _by_value(frame) -> bool:
-    """Whether it is a pickler's that pickles functions themselves."""
+    """True if the frame belongs to a pickler that pickles functions themselves."""
     name = frame.f_globals.get("__name__", "")
     return "cloudpickle" in name or name.partition(".")[0] == "dill"

@@ -11,7 +11,7 @@ from typing import Any
 _PATIENCE = 2.0
 
 host: Callable | None = None
-"""What makes a bar instead of rich, where another language shows it: R."""
+"""The function that makes a bar instead of rich, where another language shows it: R."""
 
 
 @contextlib.contextmanager

@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
         if not name.startswith("_"):
             module = globals()[name] = importlib.import_module(f"scipy.{name}")
             return module
-    except ModuleNotFoundError:  # what looks at modules, as PyTorch's compiler does, expects an AttributeError
+    except ModuleNotFoundError:  # code that looks at modules, as PyTorch's compiler does, expects an AttributeError
         pass
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -51,7 +51,7 @@ class Ends:
 
 
 class EndsOfThread(Ends):
-    """The same for what libraries hold by thread only, whichever of its tasks entered a scope."""
+    """The same for modes that libraries hold by thread only, whichever of its tasks entered a scope."""
 
     def __init__(self):
         self._open = _OfThread()  # type: ignore[assignment]
@@ -119,7 +119,7 @@ class Scope:
         return wrapped
 
     def _steps(self, running):
-        """The steps of a generator or of what a coroutine awaits, each in the scope."""
+        """The steps of a generator, or of a coroutine's ``__await__``, each in the scope."""
         send, value = running.send, None
         while True:
             try:

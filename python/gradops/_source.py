@@ -14,7 +14,7 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
     """The function ``name`` that ``source`` defines.
 
     Args:
-        place: what tracebacks call it; no two functions that live at once may share it.
+        place: its name in tracebacks; no two functions that live at once may share it.
         scope: the names that the source uses; they become the function's globals.
     """
     file = f"<gradops {place}>"

@@ -18,7 +18,7 @@ class Structure:
 
     Attributes:
         kind: ``"leaf"``, ``"none"``, ``"dict"`` or ``"sequence"``.
-        type: what tells sequences apart: ``list``, ``tuple`` or the named tuple's class.
+        type: the class of a sequence: ``list``, ``tuple`` or the named tuple's class.
         keys, order: a dict's keys, in its own order and sorted; otherwise ().
         parts: the structures of the parts; a dict's by sorted key.
         leaves: the number of leaves.
@@ -160,7 +160,7 @@ def leaves_of(value) -> list:
 
 
 def items(value) -> Iterator:
-    """What is in nested lists and tuples, None too; all else is an item."""
+    """The items of nested lists and tuples, None among them; all but a list or tuple is an item."""
     if isinstance(value, (list, tuple)):
         for part in value:
             yield from items(part)

@@ -1,7 +1,7 @@
 """The vocabulary of the ops' signatures.
 
-An annotation says what an argument is to gradops: dispatch looks at ``Tensor``, ``Operand``,
-``Tensors`` and ``Indices``; the R generator reads all of them to know what to convert.
+An annotation gives the role of an argument in gradops: dispatch looks at ``Tensor``, ``Operand``,
+``Tensors`` and ``Indices``; the R generator reads all of them to know which arguments to convert.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 Tensor = Annotated[Any, "Tensor"]
-"""A tensor or variable, or what converts to one: a number, a nested list, an array."""
+"""A tensor or variable, or a value that converts to one: a number, a nested list, an array."""
 Operand = Annotated[Any, "Operand"]
 """As ``Tensor``, but a Python number stays weak: it takes the dtype of the other operands."""
 Tensors = Annotated[Sequence[Any], "Tensors"]

@@ -1,4 +1,4 @@
-"""Settings: the default backend, the default float type, and what is done where a gradient would be lost.
+"""Settings: the default backend, the default float type, and the action where a gradient would be lost.
 
 The default backend serves only calls in which there is no tensor (numbers, lists, R vectors);
 wherever there is one, the tensor chooses. Settings made by a scope are local to the thread or task.
@@ -57,10 +57,10 @@ def set_backend(name: str) -> None:
     otherwise round every number to float32.
 
     Raises:
-        BackendError: an unknown or uninstalled backend; the setting stays what it was.
+        BackendError: an unknown or uninstalled backend; the setting stays as it was.
 
     Examples:
-        Numbers and lists go to it, tensors stay what they are:
+        Numbers and lists go to it, tensors stay as they are:
 
         >>> import gradops
         >>> gradops.config.set_backend("numpy")
@@ -79,7 +79,7 @@ class use_backend(Scope):
     """Scope in which ``name`` is the default backend, in this thread or task only.
 
     Use as ``with use_backend("torch"):`` or as decorator, on functions, coroutines and generators. For ``"jax"``
-    JAX's 64-bit mode is on inside where ``floatx()`` needs it, and afterwards what it was.
+    JAX's 64-bit mode is on inside where ``floatx()`` needs it, and afterwards as it was.
 
     Raises:
         BackendError: an unknown or uninstalled backend.
@@ -124,7 +124,7 @@ _ends_of_thread = EndsOfThread()
 
 
 def lost_gradients() -> str:
-    """What is done where a function that is being differentiated would lose a gradient: ``"error"`` unless set.
+    """The action where a function that is being differentiated would lose a gradient: ``"error"`` unless set.
 
     Examples:
         >>> from gradops import config
@@ -138,7 +138,7 @@ def lost_gradients() -> str:
 
 
 def set_lost_gradients(action: str) -> None:
-    """Choose what is done where a function that is being differentiated would lose a gradient.
+    """Choose the action where a function that is being differentiated would lose a gradient.
 
     ``float(x)`` of a variable that requires a gradient is a number without one, so the derivative would be 0 there. In
     a function that :func:`gradops.grad`, ``value_and_grad`` and :mod:`gradops.functional` differentiate this is an

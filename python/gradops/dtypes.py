@@ -26,7 +26,7 @@ def kind(name: str) -> int:
 
 
 def is_floating(name: str) -> bool:
-    """Whether the dtype is a real or complex floating one, and so differentiable."""
+    """True if the dtype is a real or complex floating one, and so differentiable."""
     return _KINDS.get(name, 0) >= 2
 
 

@@ -1,4 +1,4 @@
-"""The errors gradops raises. Each names the argument, says what was expected and what came."""
+"""The errors gradops raises. Each names the argument, the expected value and the one that came."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Field:
-    """What a message speaks of and a host language words in its own way; ``str()`` is Python's wording."""
+    """A part of a message that a host language words in its own way; ``str()`` is Python's wording."""
 
 
 class Position(Field):
@@ -193,7 +193,7 @@ class GradientError(GradopsError, RuntimeError):
 
 
 class PartialGradientError(GradientError):
-    """What was asked for is not all of a gradient; R's side then computes that result another way."""
+    """The gradient that was asked for is known in part only; R's side then computes that result another way."""
 
     kind = "partial_gradient"
 

@@ -10,7 +10,7 @@ Seven names on top of text variables (``Variable("Be brief.", role="instruction"
 - :func:`remembered`: a model with cache, retries, budget, recording and replay;
 - :func:`scripted`: a model for tests and documents, which calls nothing.
 
-Nothing is imported or sent before a model is passed. What the layer itself says to models is in
+Nothing is imported or sent before a model is passed. The layer's own prompts to models are in
 ``gradops.autodiff.text.prompts``.
 """
 

@@ -1,4 +1,4 @@
-"""The tape: ``backward``, modes and what torch.autograd has, on variables and on torch tensors."""
+"""The tape: ``backward``, modes and the functions of torch.autograd, on variables and on torch tensors."""
 
 from .._names import namespace
 from . import operators, profiler, record, rules, text  # noqa: F401

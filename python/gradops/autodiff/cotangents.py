@@ -1,4 +1,4 @@
-"""Gradients as values: in the shape and dtype of what they are of, and zeros where there is none."""
+"""Gradients as values: in the shape and dtype of their tensors, and zeros where there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .variable import data_of
 
 
 class _ComplexDtypes(dict):
-    """Whether a library's dtype is complex, found once for each."""
+    """A dict from a library's dtype to True if it is complex; each is looked at once."""
 
     def __missing__(self, dtype):
         self[dtype] = dtype is not None and dtype not in special and "complex" in dtypes.canonical(dtype)
@@ -26,11 +26,11 @@ class _ComplexDtypes(dict):
 
 
 is_complex = _ComplexDtypes().__getitem__
-"""Whether a library's dtype object is complex."""
+"""True if a library's dtype object is complex."""
 
 
 def fit(g, edge):
-    """``g`` summed over broadcast dimensions to the shape of what it is the gradient of, in its dtype.
+    """``g`` summed over broadcast dimensions to the shape of ``edge``, in its dtype.
 
     Raises:
         ShapeError: a shape that is not the result of broadcasting the edge's.
@@ -48,7 +48,7 @@ def fit(g, edge):
 
 
 def given_in(g, dtype: str, who: str):
-    """A gradient that the user's code gave, in the dtype of what it is of; says so where imaginary parts are lost."""
+    """A gradient that the user's code gave, in the dtype of its tensor; warns where imaginary parts are lost."""
     have = conversion.dtype(g)
     if have == dtype:
         return g
@@ -108,7 +108,7 @@ def zeros_of(g, shape: tuple):
 
 
 class Scattered:
-    """The gradient of a tensor that was read in parts: what belongs where, added up once all of it is there.
+    """The gradient of a tensor that was read in parts: a gradient for each place read, added up once all are there.
 
     As arrays of the tensor's shape a loop over its elements would add up in a time that grows with the square of their
     number.
@@ -119,7 +119,7 @@ class Scattered:
     def __init__(self, shape: tuple, key, g):
         self.shape, self.dtype = tuple(shape), g.dtype
         self.parts = [(key, g)]
-        self.rest = None  # what came for all of the tensor
+        self.rest = None  # the gradient that came for all of the tensor
 
     def __add__(self, other) -> Scattered:
         if other.__class__ is Scattered:

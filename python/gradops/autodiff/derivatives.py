@@ -98,7 +98,7 @@ def _check_closure(values: list, edges: tuple, start: int) -> None:
 
 @by_tape
 def value_and_grad(run: Callable, leaves: list) -> tuple:
-    """Fresh variables stand for the inputs, so that what ``f`` closes over counts as constant."""
+    """Fresh variables stand for the inputs, so that variables ``f`` closes over count as constants."""
     tracked = [x for x in leaves if isinstance(x, Variable)]
     outside = recording.get()
     with enable_grad():
@@ -124,7 +124,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
                 found = derive(y, inputs, retain_graph=watching, materialize_grads=True)
             if watching and others.active():
                 recorded = _recorded(y, inputs)
-            if not (recorded and Others(recorded, inputs).active()):  # what was read may have been made no use of
+            if not (recorded and Others(recorded, inputs).active()):  # the values read may have gone unused
                 (value,) = owned([y.data], {id(x.data) for x in inputs})
                 return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
         found = recorded or _recorded(y, inputs)
@@ -138,7 +138,7 @@ def _recorded(y: Variable, inputs: list) -> tuple:
 
 
 def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
-    """Take what ``f`` returned beside its value off the graph of this derivative, unless others are in it."""
+    """Take the output of ``f`` beside its value off the graph of this derivative, unless others are in it."""
 
     def detached(x):
         if not isinstance(x, Variable) or (x._node is not None and reaches_others(x, inputs)):
@@ -150,7 +150,7 @@ def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
 
 
 def linked(x: Variable) -> Variable:
-    """A variable of its own that is ``x``: a derivative for it counts what ``f`` closes over as constant."""
+    """A variable of its own that is ``x``: a derivative for it counts variables ``f`` closes over as constants."""
     out = attach_new(x.data, ALIAS, (x._node or x,), ())
     out._given = True
     return out

@@ -1,7 +1,8 @@
 """The backward pass: gradients go from results to leaves, youngest operation first.
 
-It starts from what ``seed`` gives for the results; takes one step for each node, and delivers the step's gradients
-to the nodes and leaves that they go on to; those that arrive at leaves ``accumulate`` adds to ``grad``.
+It starts from the gradients that ``seed`` gives for the results; takes one step for each node, and delivers the
+step's gradients to the nodes and leaves that they go on to; ``accumulate`` adds those that arrive at leaves to
+``grad``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
     """One backward pass, from ``seeds``, the gradients of ``roots``.
 
     Args:
-        retain: keep what nodes saved, for another pass.
+        retain: keep the values that nodes saved, for another pass.
         create_graph: record the pass; gradients are then variables, and raw data otherwise.
         inputs: the variables that it is for, leaves or results; all leaves if None.
 
@@ -72,12 +73,12 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
 
     Nodes are numbered as they are made, so nothing younger can add to the gradient of the youngest one that waits: it
     is whole, and each node's rule is called once. ``arrived`` has by place (a node's number; of a leaf its identity,
-    negated) what goes there and the sum of what came; ``waiting`` is a heap of the nodes among them.
+    negated) the node or leaf and the sum of the gradients that came; ``waiting`` is a heap of the nodes among them.
 
     A rule, or a hook of the user's, may raise. Until its step is done a node's gradient goes back to where it waited,
     so that the same pass, begun again, goes on there: nothing is delivered twice, no hook that ran runs again.
 
-    This is the hot loop: delivery stands in it, as a call for each node would cost as much as what it does.
+    This is the hot loop: delivery stands in it, as a call for each node would cost as much as the work in it.
     """
     start = (roots, seeds, retain, create_graph, inputs)
     before = broken_off(*start) if Pass.some else None
@@ -90,9 +91,9 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
         edges, gradients = (), ()
     everywhere = ways is None
     aims, onward = ways or (_NONE, _NONE)
-    recomputed: dict = {}  # what checkpoints made again for this pass
+    recomputed: dict = {}  # the values that checkpoints made again for this pass
     while True:
-        # Deliver what the last step, or the caller, gave for its edges.
+        # Deliver the gradients that the last step, or the caller, gave for its edges.
         for edge, g in zip(edges, gradients):
             if edge is None or g is None:
                 continue
@@ -172,7 +173,7 @@ def _paths(roots, inputs) -> tuple[set[int], set[int]]:
             nodes[node.seq] = node
             stack.extend(edge for edge in node.edges if edge.__class__ is Node)
     onward: set[int] = set()
-    for seq in sorted(nodes):  # the oldest first: what a node leads to is older, so that is known already
+    for seq in sorted(nodes):  # the oldest first: a node's edges lead to older ones, which are known already
         for edge in nodes[seq].edges:
             if edge is not None and (key(edge) in aims or key(edge) in onward):
                 onward.add(seq)
@@ -220,7 +221,7 @@ def pull(node: Node, g, saved) -> list:
 def rejoin(node: Node, saved: tuple) -> tuple:
     """The node's saved values as variables in the graph, for a pass that is itself recorded.
 
-    What has no slot stays as it is.
+    Values without a slot stay as they are.
     """
     values = []
     for value, slot in zip(saved, node.rule.slots):
@@ -306,7 +307,7 @@ def given(g):
 
 
 def lent(g):
-    """What a user's function returned as a gradient, which may be anything: a view, which is copied at the end."""
+    """A gradient that a user's function returned, which may be anybody's memory: a view, which is copied at the end."""
     data = data_of(g)
     if data.__class__ is not np.ndarray:
         return g

@@ -20,10 +20,10 @@ from .variable import Variable, attach, attach_new, data_of, differentiable, edg
 
 
 class Context:
-    """What ``forward`` hands to ``backward``; anything else may be stored on it as an attribute.
+    """The context that ``forward`` hands to ``backward``; anything else may be stored on it as an attribute.
 
     Attributes:
-        saved_tensors: what was saved, as variables.
+        saved_tensors: the saved values, as variables.
         needs_input_grad: for each argument of ``forward`` whether its gradient will be used.
     """
 
@@ -44,7 +44,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple:
-        """What :meth:`save_for_backward` was given, during ``backward``.
+        """The values that :meth:`save_for_backward` was given, during ``backward``.
 
         Raises:
             GradientError: outside a backward pass.
@@ -62,7 +62,7 @@ class Context:
         self._constants = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on.
+        """Choose whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on.
 
         Arrays of JAX and TensorFlow: always zeros, as the libraries hand them on.
         """
@@ -91,8 +91,9 @@ class Function:
 
     ``forward`` runs without recording. ``x`` may be a variable (over NumPy, JAX, TensorFlow or text), a torch
     tensor, for which the same definition becomes a ``torch.autograd.Function``, or an array of JAX or
-    TensorFlow, for which it becomes a custom gradient there. ``forward`` and ``backward`` see what the caller
-    has: variables for variables, torch tensors for torch tensors; they may return plain arrays for variables.
+    TensorFlow, for which it becomes a custom gradient there. ``forward`` and ``backward`` see the
+    caller's tensors: variables for variables, torch tensors for torch tensors; they may return plain arrays for
+    variables.
 
     Raises:
         GradientError: from ``apply``: an output that is marked dirty but was no input, or a dirty input that is a
@@ -127,7 +128,7 @@ class Function:
     """
 
     evaluator = False
-    """Whether what it says, a text, is an evaluation of its inputs: ``backward()`` then starts with it by itself."""
+    """True if its result, a text, is an evaluation of its inputs: ``backward()`` then starts with it by itself."""
 
     @staticmethod
     def forward(*args):
@@ -177,7 +178,7 @@ def _setup(cls) -> Callable | None:
 
 
 def _leaves_out(cls, args: tuple) -> bool:
-    """Whether a class whose ``setup_context`` gets all inputs is applied to fewer than ``forward`` may take."""
+    """True if a class whose ``setup_context`` gets all inputs is applied to fewer than ``forward`` may take."""
     code = getattr(cls.forward, "__code__", None)
     return _setup(cls) is not None and code is not None and code.co_argcount > len(args)
 
@@ -267,12 +268,12 @@ def _data(output):
 
 
 def _plain(output, data):
-    """An output without gradient: never an input itself, so that what happens to it leaves that alone."""
+    """An output without gradient: never an input itself, so that changes to it leave the input alone."""
     return wrap(data) if isinstance(output, Variable) or backends.of(data) is not None else output
 
 
 class _Application:
-    """One application of a ``Function`` in the graph: what its node needs to run ``backward``, and no more."""
+    """One application of a ``Function`` in the graph: all that its node needs to run ``backward``, and no more."""
 
     def __init__(self, cls, ctx, args, edges, outputs, data, dirty, places: list[int]):
         self.cls, self.ctx, self.places, self.count = cls, ctx, places, len(outputs)
@@ -294,7 +295,7 @@ class _Application:
             state.moment.reset(token)
 
     def _given(self, g) -> list:
-        """What arrived for each output."""
+        """The gradient that arrived for each output."""
         given: list = [None] * self.count
         if type(g) is Cotangents:
             for position, part in g.items():
@@ -347,7 +348,7 @@ def _result(output, value, node: Node, i: int, single: bool, dirty):
 
 
 def _source(tensor, args, edges, outputs, dirty):
-    """Where a saved tensor comes from: ``("input", i)``, ``("output", i)`` or None for a constant."""
+    """The source of a saved tensor: ``("input", i)``, ``("output", i)`` or None for a constant."""
     if tensor is None:
         return None
     for i, a in enumerate(args):
@@ -377,7 +378,7 @@ def _rejoined(value, source, node: Node, single: bool):
 
 
 def _gradients(cls, result, about, edges) -> list:
-    """What ``backward`` returned, checked, as raw data or as variables in a pass that is recorded."""
+    """The gradients that ``backward`` returned, checked: raw data, or variables in a pass that is recorded."""
     gradients = list(result) if isinstance(result, (tuple, list)) else [result]
     while len(gradients) > len(about) and gradients[-1] is None:
         gradients.pop()
@@ -511,7 +512,7 @@ def _native(cls, owner, args: tuple):
         of_results = [results.get(id(tensor)) for tensor in saved]
 
         def linked() -> tuple:
-            """What was saved; a result, whose derivative is `backward`'s too, as one of the inputs by that."""
+            """The saved values; a result is computed again from the inputs, so that its derivative is `backward`'s."""
             if all(i is None for i in of_results) or not any(map(owner.derivatives.records, inputs)):
                 return tuple(saved)
             again = list(args)

@@ -22,7 +22,7 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
         variables: a variable or several (or torch tensors, for which torch's own engine runs).
         grad_variables: for each the gradient to start from, of its shape; may be left out for
             scalars (then 1), and None for those.
-        retain_graph: keep the graph for another pass; by default what ``create_graph`` is.
+        retain_graph: keep the graph for another pass; by default the value of ``create_graph``.
         create_graph: record the pass, so that gradients can be differentiated.
         inputs: add to the ``grad`` of these leaves only, and go through the graph no further than they need.
 
@@ -71,11 +71,11 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
 
 
 held_back: ContextVar[list | None] = ContextVar("gradops_held_back", default=None)
-"""Where passes that run at once leave their gradients, to be added in order."""
+"""The list in which passes that run at once leave their gradients, to be added in order."""
 
 
 def deliver(gradients: dict[int, list], create_graph: bool) -> None:
-    """Add what a pass found to the ``grad`` of its leaves."""
+    """Add the gradients of a pass to the ``grad`` of its leaves."""
     for leaf, g in gradients.values():
         engine.accumulate(leaf, g, create_graph)
 
@@ -99,8 +99,8 @@ def grad(
     """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
 
     Args:
-        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be what
-            :func:`get_gradient_edge` gives.
+        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
+            results of :func:`get_gradient_edge`.
         grad_outputs, retain_graph, create_graph: as of :func:`backward`.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
         materialize_grads: give zeros instead of None.
@@ -233,8 +233,8 @@ def get_gradient_edge(variable):
         A ``GradientEdge`` with ``node`` and ``output_nr``; of a torch tensor PyTorch's own.
 
     Raises:
-        GradientError: what requires no gradient.
-        ArgumentTypeError: what is neither variable nor torch tensor.
+        GradientError: a variable that requires no gradient.
+        ArgumentTypeError: a value that is neither variable nor torch tensor.
 
     Examples:
         >>> import gradops

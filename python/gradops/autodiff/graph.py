@@ -4,7 +4,7 @@ A node knows where gradients go on (``edges``: nodes, or leaf variables) and the
 derivative needs (``saved``), and never its own result's variable, so a graph is a chain of references
 from results to leaves without cycles: dropping the result frees it.
 
-``seq`` is a clock: a node is always younger than what it was made from, so going through nodes from
+``seq`` is a clock: a node is always younger than the nodes it was made from, so going through nodes from
 the youngest to the oldest is a topological order. It is also how in-place writes are found: a buffer
 written at a later time than a node's is stale for that node.
 """
@@ -59,7 +59,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        """Where gradients go on: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
+        """The next places of gradients: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
         return tuple((e if isinstance(e, Node) or e is None else AccumulateGrad(e), 0) for e in self.edges)
 
     def __repr__(self) -> str:
@@ -67,12 +67,12 @@ class Node:
 
 
 def key(edge) -> int:
-    """What tells edges apart: of a node its ``seq``, of a leaf its identity, negative."""
+    """The number that identifies an edge: a node's ``seq``, a leaf's identity, negative."""
     return edge.seq if edge.__class__ is Node else -id(edge)
 
 
 class GradientEdge:
-    """A place in a graph to which a gradient goes: what :func:`gradops.autodiff.get_gradient_edge` gives.
+    """A place in a graph to which a gradient goes, as :func:`gradops.autodiff.get_gradient_edge` returns it.
 
     Attributes:
         node: the operation, or :class:`AccumulateGrad` of a leaf.
@@ -101,7 +101,7 @@ def asked(target):
     """The edge of a variable, or of a :class:`GradientEdge`, whose own gradient is asked for.
 
     Raises:
-        PartialGradientError: one whose gradient is not all of it.
+        PartialGradientError: an edge at which only a part of the gradient arrives.
     """
     if target.__class__ is GradientEdge:
         node = target.node
@@ -128,7 +128,7 @@ class AccumulateGrad:
 
 
 class Call:
-    """A call that can be done again, of what other records than a graph hold: a function, and what it was given.
+    """A repeatable call, as records other than a graph hold it: a function, and its arguments.
 
     Attributes:
         function: such as a kernel.
@@ -144,7 +144,7 @@ class Call:
         self.arguments = arguments
 
     def given(self, of: Callable) -> tuple:
-        """The arguments with ``of`` of what is in the place of an array."""
+        """The arguments with ``of(x)`` for each ``x`` that stands in the place of an array."""
         return map_items(lambda x: of(x) if isinstance(x, self.kind) else x, self.arguments)
 
 
@@ -153,13 +153,13 @@ class Rule:
 
     Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
     gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to
-    the gradients for all edges. ``pull`` is what ``vjps`` are together, ``(g, saved, edges)`` to all gradients.
+    the gradients for all edges. ``pull`` is all of ``vjps`` as one function, ``(g, saved, edges)`` to all gradients.
     ``slots`` says which graph value each of ``saved`` is: an edge's
     position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
     conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
     ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
-    ``partial`` says why the gradient of such a result is not all of it, as what depends on it may do so by another way.
+    ``partial`` says why the gradient that arrives at such a result is only a part: others may depend on it another way.
     """
 
     __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial")

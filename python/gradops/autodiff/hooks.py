@@ -1,7 +1,7 @@
 """Hooks: functions that see a gradient during the backward pass, and may replace it.
 
 A leaf keeps its hooks itself; a result's hooks are kept by the node of the operation that made it, and go with it.
-No hook keeps a graph alive: one that refers to what it is a hook of is a cycle, which Python collects.
+No hook keeps a graph alive: one that refers to its own variable is a cycle, which Python collects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ids = count()
 
 
 class Handle:
-    """What registering a hook gives: ``remove()`` takes the hook away; also a scope that ends with it."""
+    """The handle of a registered hook: ``remove()`` takes the hook away; also a scope that ends with it."""
 
     def __init__(self, registered: dict, key: int):
         self._registered = registered
@@ -56,7 +56,7 @@ def register(variable: Variable, hook: Callable) -> Handle:
         ArgumentTypeError: a hook that cannot be called.
 
     Gradient:
-        What the hook returns, if anything; as ``torch.Tensor.register_hook``.
+        The value that the hook returns, if any; as ``torch.Tensor.register_hook``.
     """
     _check(variable, hook)
     shape = variable.shape

@@ -1,4 +1,4 @@
-"""What a backward pass may start from, the tape's and torch's: results, and for each its gradient, or None."""
+"""The starting points of a backward pass, the tape's or torch's: results, and for each its gradient, or None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> lis
     """A gradient, or None, for each of ``roots``: variables or torch tensors.
 
     Args:
-        names: what the caller's arguments are called.
+        names: the names of the caller's arguments.
 
     Raises:
         ArgumentError: no roots, or another number of gradients.
@@ -37,10 +37,10 @@ def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> lis
 
 
 def tensor(data, given, names: tuple[str, str] = NAMES):
-    """A gradient as a tensor of the library and dtype of ``data``, which it is for; what is a tensor as it is.
+    """A gradient as a tensor of the library and dtype of ``data``, which it is for; a tensor stays as it is.
 
     Raises:
-        ArgumentTypeError: what is neither tensor nor number.
+        ArgumentTypeError: a gradient that is neither tensor nor number.
     """
     owner = backends.of(data)
     if hasattr(given, "requires_grad") or backends.of(given) is not None or owner is None:
@@ -52,7 +52,7 @@ def tensor(data, given, names: tuple[str, str] = NAMES):
 
 
 def no_gradient(name: str, given) -> ArgumentTypeError:
-    """The error for what was given as a gradient and is neither tensor nor number."""
+    """The error for an argument given as a gradient that is neither tensor nor number."""
     return ArgumentTypeError(
         f"`{name}` must be tensors or numbers; got {{given}}.",
         argument=name,

@@ -4,14 +4,14 @@ A NumPy array is written where it is, as NumPy users expect; arrays of JAX and T
 and texts cannot be written, so there the variable gets a new one. Either way the variable moves on in the
 graph: it becomes the result of the write.
 
-- What a recorded operation saved for its gradient must not change before the backward pass. Each write to
+- The values that a recorded operation saved must not change before the backward pass. Each write to
   a buffer is noted with its time (:func:`.state.bump`) and compared with the time of the node.
 - An operation that returns a view (``v[0:2]``, ``reshape``, ``transpose``) gives a :class:`View`, which
-  knows what it is a view of. A write to it is also a write to its source; after a write to the source,
+  knows its source. A write to it is also a write to its source; after a write to the source,
   the view finds its new place in the graph by itself, when it is next used. As in PyTorch.
 - Other results that happen to share memory are copied before they are written.
 
-Not seen: what is written to ``v.data`` by NumPy itself, or to an array beside its variable.
+Not seen: writes to ``v.data`` by NumPy itself, or to an array beside its variable.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def assign(variable: Variable, key, value) -> None:
 
     Gradient:
         To ``value`` the upstream gradient at ``key`` (summed where it was broadcast; of a position set
-        twice only to the value that stayed), to what was there before 0 at ``key``. As in PyTorch.
+        twice only to the value that stayed), to the earlier values 0 at ``key``. As in PyTorch.
     """
     data = variable.data
     if getattr(data, "dtype", None) is str:
@@ -204,8 +204,8 @@ def assign(variable: Variable, key, value) -> None:
     data = _own(variable)
     # First the places in the graph, then the write, then the variable's own new place, and last the note of the write.
     # `value` may be a view of the memory that is written (`x[1:] = x[:-1]`): asked for its place after that note it
-    # would be a view of the result, not of what was read. The views of the variable look for their places from that
-    # note on, when the variable must have its own.
+    # would be a view of the result, not of the values that were read. The views of the variable look for their places
+    # from that note on, when the variable must have its own.
     edge_before = variable._node if tracked else None
     edge = None
     if tracked and is_active(value):
@@ -245,7 +245,7 @@ def _set_item_gradient(key, value_shape: tuple, shape: tuple) -> Callable:
 
 
 def replace(variable: Variable, result) -> None:
-    """Give ``variable`` the value of ``result`` and its place in the graph: what ``+=`` and ``out=`` do.
+    """Give ``variable`` the value of ``result`` and its place in the graph, as ``+=`` and ``out=`` do.
 
     Raises:
         GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``.
@@ -253,7 +253,7 @@ def replace(variable: Variable, result) -> None:
         ArgumentTypeError: a result of a wider kind of dtype, such as complex for real.
 
     Gradient:
-        That of ``result``; none to what was there before.
+        That of ``result``; none to the earlier value.
     """
     refuse_leaf(variable)
     data = variable.data
@@ -286,14 +286,14 @@ def replace(variable: Variable, result) -> None:
 
 
 def _supersede(data, value) -> None:
-    """Tell an array that is being compiled that its variable has another: what shares its memory would change."""
+    """Tell an array that is being compiled that its variable has another: arrays that share its memory would change."""
     superseded = getattr(data, "_superseded", None)
     if superseded is not None:
         superseded(value)
 
 
 _HAVE_NO_ANSWER = (np.floor_divide, np.mod, np.power)
-"""What whole numbers may have no result of: the ops say so, NumPy gives 0."""
+"""Functions that have no result for some whole numbers: the ops raise an error there, NumPy gives 0."""
 
 
 def operate(variable: Variable, op: Callable, ufunc, other):
@@ -350,7 +350,7 @@ def copy_(variable: Variable, source) -> Variable:
         ArgumentTypeError: numbers for a text, or a text for numbers.
 
     Gradient:
-        To ``source`` the upstream gradient, to what was there before 0. As ``torch.Tensor.copy_``.
+        To ``source`` the upstream gradient, to the earlier value 0. As ``torch.Tensor.copy_``.
     """
     if variable.dtype is not str:
         assign(variable, ..., source)
@@ -367,7 +367,7 @@ def copy_(variable: Variable, source) -> Variable:
 
 
 def refuse_leaf(variable: Variable) -> None:
-    """Raise for what must not be changed in place: a leaf that requires a gradient, where that is recorded.
+    """Raise for a variable that must not be changed in place: a leaf that requires a gradient, where that is recorded.
 
     Raises:
         GradientError: such a leaf, or a view of one.
@@ -396,17 +396,17 @@ def _refuse_unseen(variable: Variable) -> None:
 
 
 def _own(variable: Variable):
-    """The variable's array, in memory that may be written for it and for what it is a view of."""
+    """The variable's array, in memory that may be written for it and for its source."""
     root = _root(variable)
     # Ops that are none of `VIEWS` may return memory of their argument's, too, as may a view that cannot be written, a
-    # broadcast: a write there would change what nobody writes to, without a trace in the graph. So these move to memory
-    # of their own at their first write. Their views look at the old memory then, and are made again on the new one, in
-    # the order in which they were made, as one may be a view of another.
+    # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So these move to
+    # memory of their own at their first write. Their views look at the old memory then, and are made again on the new
+    # one, in the order in which they were made, as one may be a view of another.
     if _shares(root):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
         root._value = root.data.copy(order="K")
-        for view in root.__dict__.pop("_views", {}).values():  # each after what it is a view of
+        for view in root.__dict__.pop("_views", {}).values():  # each after its source
             view._value = view._look(view._source.data)
     if not isinstance(root, View):
         root.__dict__["_wrote"] = True
@@ -414,12 +414,12 @@ def _own(variable: Variable):
 
 
 def _root(variable: Variable) -> Variable:
-    """What a write to a variable is a write to as well."""
+    """The variable whose memory a write to this one changes: the origin of a writable view, else itself."""
     return variable._origin if isinstance(variable, View) and variable._writable else variable
 
 
 def _shares(variable: Variable) -> bool:
-    """Whether its memory may be another's, so that it is copied before it is written."""
+    """True if its memory may be another's, so that it is copied before it is written."""
     if isinstance(variable, View):
         return not variable._writable
     shared = getattr(variable._value, "base", None) is not None
@@ -427,12 +427,12 @@ def _shares(variable: Variable) -> bool:
 
 
 def _propagate(variable: Variable, node: Node | None) -> None:
-    """Move a written variable on to ``node``, and what it is a view of to the node of the write.
+    """Move a written variable on to ``node``, and the source that it views to the node of the write.
 
     Before the write is noted: its views find their places afterwards.
     """
     # From the view that was written up to the variable that has the memory, which alone moves on: each source is the
-    # result of "set this part of me to that", whose gradient is 0 in the part for what was there before. The views on
+    # result of "set this part of me to that", whose gradient is 0 in the part for the earlier values. The views on
     # the way, the written one too, are then found from that variable on, as views of its new value.
     while isinstance(variable, View) and variable._writable:
         source, look = variable._source, variable._look

@@ -30,7 +30,8 @@ def to(x, backend: str, device=None):
     Raises:
         GradientError: a tensor or variable whose gradient is being recorded: it cannot follow to another library.
         BackendError: an unknown or uninstalled backend, or a device that it does not have.
-        ArgumentTypeError: what the other library lacks: texts, sparse tensors, 8-bit floats, rows of a `vmap`.
+        ArgumentTypeError: a kind of value that the other library lacks: texts, sparse tensors, 8-bit floats, rows of
+            a `vmap`.
         JitError: a tensor of a compiled function, whose values are not known.
 
     Gradient:
@@ -90,7 +91,7 @@ def _shared(x, source, target):
         found = target.from_dlpack(x)
         if found is not None and target.dtype_name(found) == source.dtype_name(x):
             return found
-    except Exception:  # each library has errors of its own for what it cannot share
+    except Exception:  # each library has errors of its own for arrays it cannot share
         pass
     return _converted(x, target, source)
 
@@ -125,7 +126,7 @@ def _said(error: Exception) -> str:
 
 
 def _traced(x, source) -> JitError | None:
-    """The reason where ``x`` has no values as it is traced."""
+    """The error for ``x`` without values, as it is traced; None where it has them."""
     try:
         source.to_numpy(x)
     except JitError as error:
@@ -148,7 +149,7 @@ def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, co
     """The data's DLPack capsule, as other libraries' ``from_dlpack(v)`` ask for it; they share its memory.
 
     Args:
-        stream, max_version, dl_device, copy: as the array API standard has them; what the data's own library is given.
+        stream, max_version, dl_device, copy: as in the array API standard; passed to the data's own library.
 
     Raises:
         GradientError: a variable that requires a gradient, as PyTorch's tensors do.

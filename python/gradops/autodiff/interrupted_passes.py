@@ -12,7 +12,7 @@ class Pass:
     """A backward pass that was broken off, which stays with the graph to be taken up by the same one.
 
     Attributes:
-        start: what it was called with: roots, seeds, ``retain``, ``create_graph`` and inputs.
+        start: its arguments: roots, seeds, ``retain``, ``create_graph`` and inputs.
         arrived: nodes and leaves, each with the sum of its gradients so far, by :func:`.graph.key`.
         waiting: the nodes among them, as a heap whose first is the youngest.
         ends: the inputs that are results, with their gradients.
@@ -21,7 +21,7 @@ class Pass:
     """
 
     some = False
-    """Whether there was ever one."""
+    """True once a pass has been broken off."""
 
     def __init__(self, start: tuple, arrived: dict, waiting: list, ends: dict, seen: int | None, hooked: set):
         roots, seeds, *rest = start
@@ -35,7 +35,7 @@ class Pass:
                 root._node.broken_off = self
 
     def same(self, roots, seeds, retain, create_graph, inputs) -> bool:
-        """Whether a pass that starts is this one, once more."""
+        """True if a pass that starts is this one, once more."""
         own = self.start
         return (
             [id(root._node or root) for root in roots] == [id(root._node or root) for root in own[0]]
@@ -58,7 +58,7 @@ def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
 
 
 def _equal(first, second) -> bool:
-    """Whether two passes start from the same gradient."""
+    """True if two passes start from the same gradient."""
     first, second = (data_of(x) for x in (first, second))
     if type(first) is not type(second):  # of one pass for many gradients, say, each of which is then tried alone
         return False

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: one flag, local to the thread or asyncio task; and what a loss of a gradient is."""
+"""The recording mode: one flag, local to the thread or asyncio task; and the error or warning for a lost gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ recording: ContextVar[bool] = ContextVar("gradops_recording", default=True)
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on variables (and on torch tensors) are recorded for differentiation.
+    """True if operations on variables (and on torch tensors) are recorded for differentiation.
 
     Examples:
         >>> from gradops import autodiff
@@ -37,7 +37,7 @@ def is_grad_enabled() -> bool:
 
 
 _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
-"""What the innermost function of the user's is that runs: "differentiated", one whose gradient is its "own", or ""."""
+"""The kind of the user's innermost running function: "differentiated", "own" for a gradient of its own, or ""."""
 
 
 @tracing.read_as(lambda f, *args, **kwargs: f(*args, **kwargs))
@@ -74,13 +74,13 @@ def _hidden(error: Exception) -> GradopsError | None:
 
 
 def with_own_gradient(f: Callable, *args):
-    """``f(*args)`` as a function whose gradient is its own, so that what leaves the graph in it loses nothing."""
+    """``f(*args)`` as a function whose gradient is its own, so that values which leave the graph in it lose nothing."""
     with changed(_inside, "own"):
         return f(*args)
 
 
 def is_differentiated() -> bool:
-    """Whether this runs in a function that is being differentiated."""
+    """True if this runs in a function that is being differentiated."""
     return _inside.get() == "differentiated"
 
 
@@ -88,9 +88,9 @@ def lose_gradient(what: str, hint: str, level: int, inside: bool = False) -> Non
     """Say that a gradient would be lost silently: an error in a function that is differentiated, else a warning.
 
     Args:
-        what, hint: what loses it, and what keeps it.
+        what, hint: the cause of the loss, and a way to keep the gradient.
         level: of the warning: 1 is the caller.
-        inside: that it is the result of such a function.
+        inside: True if the result of such a function is meant.
 
     Raises:
         GradientError: there, unless ``config.set_lost_gradients("warn")`` has it otherwise.
@@ -104,14 +104,14 @@ def lose_gradient(what: str, hint: str, level: int, inside: bool = False) -> Non
 
 
 _inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)
-"""Whether an :class:`inference_mode` holds, in which ``enable_grad`` records nothing."""
+"""True inside an :class:`inference_mode`, in which ``enable_grad`` records nothing."""
 
 ends = Ends("gradops_modes")
 """The scopes that set ``recording``."""
 
 
 class _OfThread(threading.local):
-    """Torch's mode is the thread's, not the task's: who set it last, and what it was before all scopes."""
+    """Torch's mode is the thread's, not the task's: who set it last, and its value before all scopes."""
 
     last: tuple = ()
     outside: bool = True

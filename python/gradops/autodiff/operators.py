@@ -40,7 +40,7 @@ def _get_item(self, key):
 
 
 def _constant(self, losing: str | None = None):
-    """The array itself, for what is not recorded; ``losing`` is what would lose its gradient.
+    """The array itself, for uses that are not recorded; ``losing`` names the use that would lose its gradient.
 
     Raises:
         GradientError: a variable whose gradient would be lost.
@@ -63,7 +63,7 @@ def _write(self, result) -> None:
 
 
 def _protect(node, data) -> None:
-    """Copy what a new operation saved of the memory that its own result will be written to."""
+    """Copy the values a new operation saved in the memory that its own result will be written to."""
     owner = state.buffer(data)
     node.saved = type(node.saved)(
         v.copy() if isinstance(v, np.ndarray) and state.buffer(v) is owner else v for v in node.saved

@@ -1,8 +1,8 @@
-"""Whether a derivative is inside another one: whether it depends on variables beside its inputs.
+"""The test for a derivative inside another one: it depends on variables beside its inputs.
 
-A value shows by its graph what it depends on. A gradient function or a hook may read what the value does not depend
-on, as ``lambda u: u * cos(y)`` reads ``y``. A pass inside no other derivative is not recorded, so what such functions
-read is watched while it runs; where it was a variable from outside, the pass runs again, recorded.
+The graph of a value shows the variables it depends on. A gradient function or a hook may read others, as
+``lambda u: u * cos(y)`` reads ``y``. A pass inside no other derivative is not recorded, so the variables that such
+functions read are watched while it runs; where one of them was from outside, the pass runs again, recorded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .variable import Variable
 
 
 class Others:
-    """What values, and the gradient functions behind them, depend on beside some inputs.
+    """The variables, beside some inputs, on which values and the gradient functions behind them depend.
 
     Attributes:
         found: the leaves.
@@ -27,7 +27,7 @@ class Others:
 
     def __init__(self, values: Iterable[Variable], inputs: list):
         self._seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
-        self._kept: list = []  # as what is seen goes by identity
+        self._kept: list = []  # as `_seen` goes by identity
         self.found: list = []
         self.watched = bool(hooks) or any(x._hooks for x in inputs)
         self._follow(tuple([y._node or y for y in values if y.requires_grad]))
@@ -50,17 +50,17 @@ class Others:
                     self.found.append(edge)
 
     def active(self) -> bool:
-        """Whether there is one that is no constant of a derivative that is over."""
+        """True if one of the leaves is no constant of a derivative that is over."""
         return any(not hasattr(x, "gradops_done") for x in self.found)
 
     def read(self, edges: tuple) -> None:
-        """Count what was read, too."""
+        """Count the edges that were read, too."""
         self._kept.append(edges)
         self._follow(edges)
 
     @contextlib.contextmanager
     def watching(self):
-        """A scope in which what is read without being recorded counts: that of a backward pass."""
+        """A scope in which edges read without being recorded count: that of a backward pass."""
         readers.append(self.read)
         try:
             yield
@@ -69,5 +69,5 @@ class Others:
 
 
 def reaches_others(y: Variable, inputs: list) -> bool:
-    """Whether ``y`` also depends on variables that are not among ``inputs``."""
+    """True if ``y`` also depends on variables that are not among ``inputs``."""
     return Others([y], inputs).active()

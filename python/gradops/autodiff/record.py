@@ -1,7 +1,7 @@
-"""Recording: what an op does when one of its arguments is a variable.
+"""Recording: the path of an op when one of its arguments is a variable.
 
 ``derivative`` registers rules as data, one function for each differentiable argument of an op. A rule's
-parameters say what it needs, and only that is saved for the backward pass:
+parameters name the values it needs, and only those are saved for the backward pass:
 
 - ``g``, first: the gradient of the op's result;
 - an argument's name: its value; ``y``: the op's result (a list for several), unless an argument is so named;
@@ -66,12 +66,12 @@ def forget(op: str) -> None:
 
 
 def has_derivative(op: str) -> bool:
-    """Whether an op has rules of its own; without, it is differentiated through what it is composed of."""
+    """True if an op has rules of its own; any other is differentiated through the ops that it is composed of."""
     return _dispatch.registry[op].name in _derivatives
 
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
-    """What ``op`` does for arguments of types ``kinds``, at least one of them a variable."""
+    """The function that runs ``op`` on arguments of types ``kinds``, at least one of them a variable."""
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
@@ -81,7 +81,7 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:
-    """Whether an argument of a kind, or something in it, is a list, a number that is no operand, or like an array."""
+    """True if an argument of a kind, or something in it, is a list, a number that is no operand, or like an array."""
     if name in op.many:
         return type(kind) is frozenset and any(map(_is_like_tensors, kind))
     return _is_like_tensors(kind) or kind in _dispatch.NUMBERS and name not in op.weak
@@ -125,7 +125,7 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 class _Vjp(NamedTuple):
-    """The rule of an argument: as a function of ``(g, saved, edge)``, as what that function calls, and what it reads.
+    """The rule of an argument: a function of ``(g, saved, edge)``, the call in it, and the values that it reads.
 
     Attributes:
         call: the call in Python, with the names of the rule and the edge left open.
@@ -157,7 +157,7 @@ def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
 
 
 _OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
-"""What parameters of rules are that stand for no saved value."""
+"""The expressions for parameters of rules that stand for no saved value."""
 
 
 @cache
@@ -171,7 +171,7 @@ _numbers = itertools.count(1)
 
 
 def _together(vjps: list[_Vjp]) -> Callable:
-    """What ``pull`` of a :class:`.graph.Rule` is for these rules of its edges; without one None goes back."""
+    """The ``pull`` of a :class:`.graph.Rule` from the rules of its edges; an edge without a rule gets None."""
     calls = "".join(vjp.call.format(rule=f"rule{i}", edge=f"edges[{i}]") + ", " for i, vjp in enumerate(vjps))
     names = tuple(f"rule{i}" for i in range(len(vjps)))
     return _calling(names, "edges", f"({calls})")(*[vjp.rule for vjp in vjps])
@@ -328,7 +328,7 @@ def _of_any(op, rules, holomorphic):
         edges: list = []
         counts: list = []
         active: list = []
-        shapes: list = []  # of what is in each list
+        shapes: list = []  # of the items of each list
         for position, has_rule, many in tensors:
             value, edge = arguments[position], None
             if many and isinstance(value, (list, tuple)):

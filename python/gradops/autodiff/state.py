@@ -1,10 +1,10 @@
-"""What attaches itself to graphs and to passes over them: here it is looked up, by whom it is put is not known here.
+"""Attachments to graphs and to passes over them: looked up here, put here by modules that this one does not know.
 
 - ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
 - ``watchers``: functions that see each node as it is made (anomaly mode);
-- ``readers``: functions that see what is read of variables without being recorded (:mod:`.outer_derivatives`);
-- ``packers``: what saves handles in place of arrays that are to be recomputed (checkpoints);
+- ``readers``: functions that see reads of variables that are not recorded (:mod:`.outer_derivatives`);
+- ``packers``: functions that save handles in place of arrays that are to be recomputed (checkpoints);
 - ``special``: dtypes whose gradients are no arrays (text);
 - versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
 
@@ -44,7 +44,7 @@ readers: list[Callable] = []
 
 
 def read(*edges) -> None:
-    """Show the ``readers`` what an operation reads without being recorded: nodes and leaves; None stands for others."""
+    """Show the ``readers`` the edges an operation reads unrecorded: nodes and leaves; None stands for others."""
     for see in readers:
         see(edges)
 
@@ -56,11 +56,11 @@ watchers: list[Callable] = []
 """Functions that see each node as it is made."""
 
 packers: list[Callable] = []
-"""At most one function: what a node saves to what it keeps, while arrays live that are to be recomputed."""
+"""At most one function: from the values a node saves to those it keeps, while arrays to be recomputed live."""
 
 
 class Recomputed:
-    """Stands for a value that is computed again when needed: ``get(done)``; ``done`` is what the pass has so far."""
+    """A value that is computed again when needed: ``get(done)``; ``done`` holds the values of the pass so far."""
 
     __slots__ = ()
 
@@ -84,11 +84,11 @@ def _unpack(value, done: dict):
 
 
 class Special(NamedTuple):
-    """How gradients go that are no arrays, such as feedback on text.
+    """The handling of gradients that are no arrays, such as feedback on text.
 
     Attributes:
         seed: ``(root, given)`` to the gradient that a pass starts from.
-        convert: ``(value, role)`` to a gradient, of what a hook or a user's rule gave.
+        convert: ``(value, role)`` to a gradient, for a value that a hook or a user's rule gave.
         accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
         fit: ``(gradient, like)`` to the gradient of a leaf's data, or of a node.
     """
@@ -100,11 +100,11 @@ class Special(NamedTuple):
 
 
 moment: ContextVar[int | None] = ContextVar("gradops_moment", default=None)
-"""In a user's gradient function the time of the operation it is of: what is said there counts as said then."""
+"""In a user's gradient function the time of its operation: remarks made there count as made then."""
 
 wanted: ContextVar[tuple | None] = ContextVar("gradops_wanted", default=None)
 """In a pass for some inputs the :func:`.graph.key` of these, and of the nodes that lead to them: rules whose gradients
-cost something leave out what goes nowhere."""
+cost something leave out those that go nowhere."""
 
 special: dict[Any, Special] = {}
 """The dtypes whose gradients are no arrays."""
@@ -116,9 +116,9 @@ special: dict[Any, Special] = {}
 written: dict[int, tuple] = {}
 """Buffers that were written in place, by ``id`` of the owning array: a reference, the count, the latest times."""
 _latest = [0]
-"""When the last write to any buffer was: nothing younger needs to be checked."""
+"""The time of the last write to any buffer: nothing younger needs to be checked."""
 _REMEMBERED = 64
-"""How many times of writes to a buffer are remembered, to tell which version a node saved."""
+"""The number of times of writes that are remembered for a buffer, to tell which version a node saved."""
 
 
 def bump(array) -> None:
@@ -135,7 +135,7 @@ def bump(array) -> None:
 
 
 def version(data) -> int:
-    """How often the memory of ``data`` was written by recorded operations; 0 for what is never written."""
+    """How often the memory of ``data`` was written by recorded operations; 0 for data that are never written."""
     if not isinstance(data, np.ndarray):
         return 0
     entry = written.get(id(buffer(data)))
@@ -143,13 +143,13 @@ def version(data) -> int:
 
 
 def written_since(array, seq: int) -> bool:
-    """Whether the memory of ``array`` was written after the time ``seq``."""
+    """True if the memory of ``array`` was written after the time ``seq``."""
     entry = written.get(id(buffer(array)))
     return entry is not None and entry[2][-1] > seq
 
 
 def check_versions(node) -> None:
-    """Raise if what a node saved for its gradient was written after the operation.
+    """Raise if a value that a node saved for its gradient was written after the operation.
 
     Raises:
         GradientError: naming the operation, the version it saved and the version now.

@@ -12,7 +12,7 @@ from .variable import Variable
 
 
 def holds_variables(value) -> bool:
-    """Whether there are variables inside of a list, tuple or dict."""
+    """True if a value is a variable, or a list, tuple or dict with a variable inside."""
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, (list, tuple)):
@@ -21,7 +21,7 @@ def holds_variables(value) -> bool:
 
 
 def _records_itself(value) -> bool:
-    """Whether a value is a tensor whose library differentiates it."""
+    """True if a value is a tensor whose library differentiates it."""
     owner = None if isinstance(value, Variable) else backends.of(value)
     return owner is not None and owner.derivatives.native
 
@@ -97,7 +97,7 @@ def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
 
 
 def _is_row(result, argument) -> bool:
-    """Of one argument: whether a sequence is a row of one gradient, and not that gradient, nested as the argument."""
+    """True if a sequence, for one argument, is a row of one gradient, and not that gradient, nested as the argument."""
     return (
         isinstance(result, (tuple, list))
         and len(result) == 1
@@ -110,7 +110,7 @@ def _is_row(result, argument) -> bool:
 
 
 def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) -> None:
-    """Put each gradient to its variable's."""
+    """Add each gradient to the list of its variable."""
     if gradient is None:
         return
     if isinstance(value, Variable):

@@ -1,4 +1,4 @@
-"""What goes to torch's own autograd: passes from torch tensors, and functions as ``torch.autograd.Function``."""
+"""The bridge to torch's own autograd: passes from torch tensors, and functions as ``torch.autograd.Function``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_
     """For each tensor the gradient that a pass starts from, or None; torch takes tensors and nothing else.
 
     Raises:
-        ArgumentTypeError: what is neither tensor nor number.
+        ArgumentTypeError: a gradient that is neither tensor nor number.
     """
     import torch
 
@@ -64,7 +64,7 @@ def loaded() -> Any:
 
 
 def _run(step: Callable, *arguments, **keywords) -> Any:
-    """A step of torch's engine; in anomaly mode what torch warns of, the forward call, is part of the error.
+    """A step of torch's engine; in anomaly mode torch's warning, the forward call, is part of the error.
 
     Raises:
         GradientError: in anomaly mode, for a gradient that failed or is NaN.

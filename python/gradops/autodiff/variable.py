@@ -31,13 +31,13 @@ class Variable:
         data: an array of NumPy, JAX or TensorFlow, a number, a nested list, a string or a list of
             strings. Numbers and lists go to the default backend. Arrays are not copied.
         requires_grad: whether ``backward`` accumulates into ``grad``. Needs a floating or complex dtype, or text.
-        role: what a text is for; goes into feedback on it.
+        role: the purpose of a text; goes into feedback on it.
 
     Attributes:
-        data: the array or string itself. Writing to it is not recorded: what an optimiser does. The new value may be
-            what the constructor takes, or a variable; a text keeps its role.
+        data: the array or string itself. Writing to it, as an optimiser does, is not recorded. The new value may be
+            any that the constructor takes, or a variable; a text keeps its role.
         grad: the accumulated gradient, a variable, or None; on a text the feedback that was given.
-        role: what it is for; of what was made from others their roles together.
+        role: its purpose; the result of an operation has the roles of its arguments together.
 
     Raises:
         ArgumentTypeError: data that is no array, number, list or string, or of a dtype without gradients.
@@ -76,7 +76,7 @@ class Variable:
     _node: Node | None = None
     _hooks: dict | None = None
     _after: dict | None = None
-    _given: bool = False  # whether it stands for an argument of a function that is being differentiated
+    _given: bool = False  # True if it stands for an argument of a function that is being differentiated
 
     # Methods of the floors above, which put them here with :func:`method`.
     backward: Callable[..., None]
@@ -121,8 +121,8 @@ class Variable:
         """The accumulated gradient of a leaf, or of a result that :meth:`retain_grad` was called on.
 
         Assigning an array makes it a variable; it must have the data's shape and dtype, keeps its strides, and is
-        added to in place by later backward passes. Numbers and lists take the data's dtype. On a text what is assigned
-        are remarks: a string, or a list of them.
+        added to in place by later backward passes. Numbers and lists take the data's dtype. On a text, remarks are
+        assigned: a string, or a list of them.
         """
         if self._grad is None and self._node is not None and not self.retains_grad:
             warnings.warn("`grad` of the result of an operation is not kept; call `retain_grad()`.", stacklevel=2)
@@ -156,7 +156,7 @@ class Variable:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a gradient goes to or through it; setting it is :meth:`requires_grad_`."""
+        """True if a gradient goes to or through it; :meth:`requires_grad_` sets it."""
         return self._active
 
     @requires_grad.setter
@@ -184,7 +184,7 @@ class Variable:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it, rather than a recorded operation."""
+        """True if the user made it, rather than a recorded operation."""
         return self._node is None
 
     @property
@@ -424,7 +424,7 @@ def _rebuild(kind: type, state: dict) -> Variable:
 
 
 def method(name: str) -> Callable:
-    """Make a function a method of variables: how the floors above reach down."""
+    """Make a function a method of variables: the way in which modules above this one add to them."""
 
     def put(function: Callable) -> Callable:
         function.__name__, function.__qualname__ = name, f"Variable.{name}"
@@ -435,7 +435,7 @@ def method(name: str) -> Callable:
 
 
 class Parameter(Variable):
-    """A :class:`Variable` that requires a gradient unless told otherwise: what a model learns.
+    """A :class:`Variable` that requires a gradient unless told otherwise: a value that a model learns.
 
     Examples:
         >>> import gradops
@@ -456,12 +456,12 @@ _new = object.__new__
 
 
 def edges_of(values) -> tuple:
-    """Where gradients for values go: nodes and leaves; None for those that have none."""
+    """The nodes and leaves to which gradients for values go; None for values without."""
     return tuple(x._node or x if isinstance(x, Variable) and x._active else None for x in values)
 
 
 def is_active(x) -> bool:
-    """Whether a value is a variable that has a gradient."""
+    """True if a value is a variable that has a gradient."""
     return isinstance(x, Variable) and x._active
 
 
@@ -523,7 +523,7 @@ def _as_data(data) -> Any:
 
 
 def as_words(data) -> Any:
-    """The text, or the several texts, that ``data`` is; None where it is none.
+    """``data`` as a text or several texts; None if it is no text.
 
     Raises:
         ArgumentTypeError: as :func:`check_words`.
@@ -541,7 +541,7 @@ def as_array(data, backend: backends.Backend) -> Any:
     """An array of ``backend``.
 
     Raises:
-        ArgumentTypeError: what is none.
+        ArgumentTypeError: data that are not convertible.
     """
     try:
         return backend.convert(data)
@@ -557,10 +557,10 @@ def as_array(data, backend: backends.Backend) -> Any:
 
 
 def check_words(data) -> None:
-    """Refuse what is missing, and lists of texts that are nested or mixed.
+    """Refuse None, and lists of texts that are nested or mixed.
 
     Raises:
-        ArgumentTypeError: None, or one of these.
+        ArgumentTypeError: one of these.
     """
     if data is None:
         raise ArgumentTypeError("`data` is {None}: there is no value.", argument="data", hint='`""` is the empty text')
@@ -620,7 +620,7 @@ def _words(roles) -> str | None:
 
 
 def differentiable(data) -> bool:
-    """Whether data of its dtype has gradients: floating and complex numbers, and text."""
+    """True if data of its dtype has gradients: floating and complex numbers, and text."""
     dtype = getattr(data, "dtype", None)
     return dtype is _FLOAT64 or dtype in state.special or dtypes.is_floating(conversion.dtype(data))
 
@@ -629,7 +629,7 @@ _FLOAT64 = np.dtype("float64")
 
 
 def _shown(data):
-    """The values of a tensor as NumPy's, for Python or a reader; what compiles the function holds for these alone."""
+    """The values of a tensor as NumPy's, for Python or a reader; the compiled function then holds for these alone."""
     owner = _owner(data)
     return (owner.kernel("shown") or owner.to_numpy)(data)
 
@@ -651,7 +651,7 @@ def array_text(data, prefix: str = "Variable(") -> str:
 
 
 def without_gradients(dtype) -> ArgumentTypeError:
-    """The error for a tensor of a dtype that has no gradients, of which they are asked."""
+    """The error for a request for gradients of a tensor whose dtype has none."""
     return ArgumentTypeError(
         f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {dtype}.",
         argument="requires_grad",

@@ -30,7 +30,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
             An op of the same name is replaced, so that a cell of a notebook may run again.
         differentiable: False for an op whose derivative is 0 wherever there is one: on variables it runs on their
             values and gives no gradient.
-        **facts: what is true of it, from which the rest follows, see :class:`Facts`: ``elementwise=True``,
+        **facts: its properties, from which the rest follows, see :class:`Facts`: ``elementwise=True``,
             ``moves=True``, ``reduces=True``, ``linear=("x",)``, ``multilinear=("x1", "x2")``. Nothing that is not
             so may be said: :func:`check` has each fact as a law.
 
@@ -146,23 +146,24 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
 
 
 def derivative(op: Callable, *, several: bool = False, complex_aware: bool = False, **rules: Callable) -> None:
-    """Say what an op's derivative is, by each of its tensor arguments: on every library, to any order.
+    """Define an op's derivative by each of its tensor arguments: on every library, to any order.
 
     Args:
         op: an op of :func:`op`.
         several: the op gives a tuple of results: ``g`` and ``y`` are then lists, and the rule minds conjugates itself.
         complex_aware: the rule minds conjugates itself; otherwise it is that of a holomorphic function.
         **rules: for an argument's name the gradient by it: a function of ``g``, the gradient of the op's result, and
-            of what it names: arguments by their names, the result as ``y``, the argument's ``shape``; ``shapes`` for
-            ``Tensors``, whose rule gives a list. It is made of ops, so that it serves all libraries and has derivatives
-            itself. It need not sum over dimensions that were broadcast. An argument without a rule has no gradient.
+            of the values it names: arguments by their names, the result as ``y``, the argument's ``shape``; ``shapes``
+            for ``Tensors``, whose rule gives a list. It is made of ops, so that it serves all libraries and has
+            derivatives itself. It need not sum over dimensions that were broadcast. An argument without a rule has no
+            gradient.
 
     Raises:
-        ArgumentTypeError: a rule for what is no tensor argument; one that is no function; one that asks for what there
-            is not.
+        ArgumentTypeError: a rule for a name that is no tensor argument; one that is no function; one that asks for a
+            value that is not there.
 
     Gradient:
-        The rules'; their own derivatives are those of higher order. Saved values are what the rules name, no more.
+        The rules'; their own derivatives are those of higher order. Only the values that the rules name are saved.
         Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
 
     Examples:
@@ -205,7 +206,7 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
 
 
 class _Ruled:
-    """Of a kernel the same with the rules of its op as its derivative, whatever the library would make of it."""
+    """A decorator of kernels that gives them the rules of their op as derivative, in place of the library's own."""
 
     def __init__(self, entry: Op, rules: dict[str, Callable], minds_conjugates: bool):
         self.entry = entry
@@ -227,7 +228,7 @@ class _Ruled:
 
         def pair(*arguments):
             def gradient(upstream):
-                # computed again, as the op: what the kernel gave has the kernel's derivative where there is one
+                # computed again, as the op: the kernel's result has the kernel's derivative where there is one
                 y = entry.call(*entry._as_called(arguments)[0]) if self.reads_result else None
                 return tuple(self._gradients(upstream, y, arguments))
 
@@ -298,7 +299,7 @@ def _either(derivatives, own: Callable, general: Callable) -> Callable:
 
 
 def _one_by_one(arguments, counts=None) -> tuple[tuple, list]:
-    """How many are in each argument that is a list, None for what is none; and all arguments in one list."""
+    """The length of each argument that is a list, None for others; and all arguments in one list."""
     if counts is None:
         counts = tuple([len(a) if isinstance(a, (list, tuple)) else None for a in arguments])
     flat: list = []
@@ -314,7 +315,7 @@ def _in_lists(counts, flat) -> list:
 
 
 def _annotated(function: Callable) -> Callable:
-    """``function`` with what its parameters without annotation and default are: tensors."""
+    """``function`` with its parameters without annotation and default annotated as tensors."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.annotation is parameter.empty and parameter.default is parameter.empty:
             function.__annotations__[parameter.name] = "Tensor"

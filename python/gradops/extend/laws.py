@@ -1,4 +1,4 @@
-"""The facts of an op as laws, which tell of a call of the op on arrays whether they hold.
+"""The facts of an op as laws, which hold or do not hold for a call of the op on arrays.
 
 A law gives True or False, and None where a call cannot tell: one of a single element, or of whole numbers where it asks
 whether the op is linear.
@@ -39,11 +39,11 @@ def first(entry: Op, arguments: dict):
     return x if entry.parameters[0] in entry.tensors and isinstance(x, np.ndarray) else None
 
 
-# Each law gives what holds: True or False, or the arguments in which an op is linear; None where it cannot tell.
+# Each law gives its finding: True or False, or the arguments in which an op is linear; None where it cannot tell.
 
 
 def elementwise(entry: Op, arguments: dict):
-    """Where all elements are those of one place, so are all results."""
+    """If every element of the arguments is the one at some place, every result is the one at that place."""
     given, ys = tensors(entry, arguments), results(entry, arguments)
     if (
         not given
@@ -68,7 +68,7 @@ def elementwise(entry: Op, arguments: dict):
 
 
 def moves(entry: Op, arguments: dict):
-    """Positions in the place of the first argument's elements come out where the elements do."""
+    """If positions replace the first argument's elements, they come out where the elements do."""
     x = first(entry, arguments)
     if x is None or not x.size:
         return None
@@ -103,7 +103,7 @@ def reduces(entry: Op, arguments: dict):
 
 
 def linear_in(entry: Op, arguments: dict, names: tuple):
-    """Whether ``op(a x + b z) == a op(x) + b op(z)``, for all of ``names`` together."""
+    """True if ``op(a x + b z) == a op(x) + b op(z)``, for all of ``names`` together; None where it cannot tell."""
     x: dict[str, Any] = {name: arguments.get(name) for name in names}
     parts = [v for value in x.values() for v in (value if isinstance(value, (list, tuple)) else [value])]
     if not parts or any(np.asarray(v).dtype.kind not in "fc" for v in parts) or not sum(map(np.size, parts)):
@@ -156,9 +156,9 @@ LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces, "domain"
 
 
 def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-6, **settings) -> None:
-    """Hold what an op declares against the op itself, at some arguments: facts, rules, kernels.
+    """Check an op's declarations against the op itself, at some arguments: facts, rules, kernels.
 
-    Each fact is a law (``elementwise``: where all elements are those of one place, so are the results). The values and
+    Each fact is a law (``elementwise``: if every element is the one at some place, so is every result). The values and
     the gradients of each library that is loaded are compared with those on NumPy's arrays, and the rules, to second
     order, with finite differences.
 

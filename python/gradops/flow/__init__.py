@@ -1,4 +1,4 @@
-"""What changes how gradients flow: stop, scale, custom, checkpoint."""
+"""Functions and scopes that change how gradients flow: stop, scale, custom, checkpoint."""
 
 from .checkpointing import checkpoint, checkpoint_policy, gradient_checkpoint_scope
 from .custom import custom_gradient

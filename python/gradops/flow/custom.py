@@ -1,6 +1,6 @@
 """``custom_gradient``: a function with its own derivative, native on every backend.
 
-The function runs with recording on, so what its gradient function closes over (``e = exp(x)``) stays
+The function runs with recording on, so values its gradient function closes over (``e = exp(x)``) stay
 connected to the inputs; its result is then cut off and given the custom derivative. First order comes
 from the gradient function, higher orders from differentiating the gradient function itself, as in
 ``tf.custom_gradient`` and ``jax.custom_gradient``.
@@ -78,7 +78,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
 
     See Also:
         :class:`gradops.autodiff.Function`, the same in PyTorch's form; :func:`scaled_gradient` and
-        :func:`stop_gradient` for what is asked for most; :func:`gradops.autodiff.gradcheck` to check it.
+        :func:`stop_gradient` for the usual cases; :func:`gradops.autodiff.gradcheck` to check it.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
@@ -105,7 +105,7 @@ class _Custom:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """As others ask for it who follow no ``__wrapped__``, such as Keras' `Lambda`."""
+        """The signature, for callers that do not follow ``__wrapped__``, such as Keras' `Lambda`."""
         return inspect.signature(self.f)
 
     def __get__(self, instance, owner=None):
@@ -218,7 +218,7 @@ class _Custom:
         return pull
 
     def _by_leaf(self, gradient, result, args, kwargs) -> list:
-        """What a gradient function returned, for each leaf of the arguments; R's lists go by their own order."""
+        """A gradient function's gradients, one for each leaf of the arguments; R's lists go by their own order."""
         return by_leaf(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
 
     def _parts(self, args, kwargs):
@@ -226,7 +226,7 @@ class _Custom:
         return self._pair(self.f(*args, **kwargs) if kwargs else self.f(*args))
 
     def _pair(self, result):
-        """The value and the gradient function, of what ``f`` returned."""
+        """The value and the gradient function, from the result of ``f``."""
         if self.gradient is not None:
             return result, self.gradient
         if type(result) is tuple and len(result) == 2 and callable(result[1]):
@@ -244,7 +244,7 @@ class _Custom:
         return result
 
     @property
-    @tracing.read_as(lambda self: Arguments(self.f))  # what is read must not change, or it is read again
+    @tracing.read_as(lambda self: Arguments(self.f))  # the attributes read must not change, or they are read again
     def arguments(self) -> Arguments:
         """The parameters of ``f``."""
         if self._arguments is None:
@@ -253,7 +253,7 @@ class _Custom:
 
     @tracing.read_as(lambda self, gradient: Form(gradient, False, self.arguments))
     def _form_of(self, gradient: Callable) -> Form:
-        """How a gradient function that ``f`` returned wants its arguments; the same for all of one definition."""
+        """The form in which a gradient function from ``f`` takes its arguments; the same for all of one definition."""
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
         form = self._forms.get(code)
         if form is None:
@@ -294,7 +294,7 @@ def _owner(args: tuple) -> tuple[Any, Any] | None:
 
 
 def _is_constant(x, backend) -> bool:
-    """Whether a tensor is a NumPy array beside those of another library."""
+    """True if a tensor is a NumPy array beside tensors of another library."""
     owner = backends.of(x)
     return owner is not backend and owner is not None and owner.yields
 
@@ -308,7 +308,7 @@ def _filled(leaves, places, xs) -> list:
 
 
 def _output(backend, value):
-    """What is no tensor in a function's value as one."""
+    """A part of a function's value that is no tensor, converted to one."""
     try:
         if not callable(value) and value is not None:
             return backend.convert(value)
@@ -322,7 +322,7 @@ def _output(backend, value):
 
 
 def _read(value):
-    """A ``tf.Variable``, or what holds a tensor, as a tensor, whose gradient goes on to it; all else as it is."""
+    """A ``tf.Variable``, or another holder of a tensor, as a tensor whose gradient goes on to it; all else as it is."""
     value = backends.held(value)
     owner = backends.of(value)
     return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)

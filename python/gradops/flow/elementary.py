@@ -23,7 +23,7 @@ def stop_gradient(variable):
         variable: a tensor, a variable, or a nested structure of them.
 
     Returns:
-        The same values: on variables a new one, on NumPy arrays and numbers what came.
+        The same values: on variables a new one, on NumPy arrays and numbers the argument itself.
 
     Gradient:
         None.
@@ -83,7 +83,7 @@ def scaled_gradient(x, scale):
         ``g * scale``; after RETURNN's ``scaled_gradient``.
 
     Examples:
-        Gradient reversal: what is before learns to make the loss worse (Ganin & Lempitsky 2015):
+        Gradient reversal: the layers before learn to make the loss worse (Ganin & Lempitsky 2015):
 
         >>> import numpy as np
         >>> import gradops
@@ -210,7 +210,7 @@ def _is_zero(scale) -> bool:
 
 
 def _nothing_of(upstream):
-    """Zeros, also of what is infinite, that stay connected: a gradient of theirs is zero, not missing."""
+    """Zeros, also for infinite values, that stay connected: a gradient of theirs is zero, not missing."""
     return indexing.where(creation.zeros_like(upstream, "bool"), upstream, 0)
 
 
@@ -260,7 +260,7 @@ def gradient(y, x):
         x: a variable or tensor that ``y`` was computed from, or a nested structure of them.
 
     Returns:
-        Gradients in the structure of ``x``; None for what ``y`` does not depend on. The graph is kept.
+        Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is kept.
 
     Raises:
         GradientError: a ``y`` that is not scalar or was not recorded; arrays of NumPy and JAX record nothing

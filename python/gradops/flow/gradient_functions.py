@@ -1,4 +1,4 @@
-"""Gradient functions: which gradient each tensor gets of their results, and writes in place to what they read."""
+"""Gradient functions: the gradient each tensor gets of their results, and writes in place to tensors they read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_tensor(value) -> bool:
 
 
 def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool = False) -> list:
-    """What a gradient function returned, for each leaf of the arguments in order; None for no gradient.
+    """The gradients that a gradient function returned, for each leaf of the arguments in order; None for no gradient.
 
     Args:
         names: the names of the positional parameters.
@@ -103,7 +103,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bo
 
 
 def _may_be(part, value) -> bool:
-    """Whether a gradient may be that of an argument: a dict's is a dict."""
+    """True if a gradient may belong to an argument: the gradient of a dict is a dict."""
     return not isinstance(value, dict) or part is None or isinstance(part, dict)
 
 
@@ -141,7 +141,7 @@ def _align(value, part, found: list) -> None:
 
 
 def _is_void(part) -> bool:
-    """Whether a gradient is an array of nothing, which is JAX's for an argument of integers."""
+    """True if a gradient is an array of elements without data, JAX's gradient for an argument of integers."""
     dtype = getattr(part, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind == "V" and not dtype.itemsize
 
@@ -192,9 +192,9 @@ def _like(value, data):
 
 @tracing.read_as(lambda *_: ())
 def read_by(gradient: Callable, inputs=()) -> list[tuple]:
-    """The tensors whose values a gradient function reads: its inputs, and what it closes over.
+    """The tensors whose values a gradient function reads: its inputs, and those it closes over.
 
-    Each with what tells whether it was written in place, the answer now, and the memory that the answer is about.
+    Each with a function to detect writes in place, its answer now, and the memory that the answer is about.
     """
     read: list[tuple] = []
     cells = getattr(gradient, "__closure__", None) or ()
@@ -217,7 +217,7 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
 
 
 def _state_of(kind: type) -> Callable | None:
-    """What tells whether a tensor of a type was written in place; None where it cannot be, or is no tensor."""
+    """A function to detect writes in place to a tensor of a type; None for immutable tensors, and for other values."""
     if issubclass(kind, (np.ndarray, Variable)):
         return _written
     return _torch_version if backends.owner(kind) is not None and hasattr(kind, "_version") else None
@@ -228,7 +228,7 @@ _torch_version = attrgetter("_version")
 
 
 def _written(x) -> tuple[int, int]:
-    """What changes where a tensor is written in place: its memory, and how often that was written."""
+    """The state that a write in place to a tensor changes: its memory, and how often that was written."""
     data = data_of(x)
     return id(data), version(data)
 

@@ -1,4 +1,4 @@
-"""``stop_gradient_scope``: what is made inside has no gradient to what is outside."""
+"""``stop_gradient_scope``: values made inside have no gradient to values outside."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class _Scope(Scope):
 
 
 class stop_gradient_scope(_Scope):
-    """Scope in which what is made has no gradient to what is outside.
+    """Scope whose results have no gradient to values from outside.
 
     Use as ``with stop_gradient_scope():`` or as decorator, with or without parentheses, on functions,
     coroutines and generators. Scopes nest, are local to the thread or task, and end on errors. As
     decorator of a generator the scope holds while the generator runs, not between its values; a ``with``
     in a generator holds until the block is left, also for the caller, as ``torch.no_grad`` does.
 
-    What is covered:
+    Coverage:
 
     - variables and PyTorch: every operation, forward-mode derivatives of PyTorch included;
     - TensorFlow: every operation, for the tapes and forward accumulators that are active when the scope
       is entered, eager and in ``tf.function`` (there also for derivatives taken through the function).
-      Tapes that are opened inside record what is inside;
+      Tapes that are opened inside record the operations inside;
     - JAX: every operation of gradops and of ``jax.numpy``, under ``jax.grad``, ``jit``, ``vmap`` and
       ``scan``. Derivatives taken inside the scope by ``jax.grad`` work and are constants outside.
 

@@ -1,4 +1,4 @@
-"""What a gradient function's signature says about how it wants its arguments: understood once, when it is made."""
+"""The form in which a gradient function takes its arguments: read from its signature once, when it is made."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _positional_of(signature: inspect.Signature | None) -> tuple[list[str], list
 
 
 class Given(NamedTuple):
-    """What a gradient function is given."""
+    """The arguments that a gradient function is given."""
 
     inputs: bool = False
     each: bool = False
@@ -82,13 +82,13 @@ class Given(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What decides between the forms: how many parameters have no default, and what there is to give."""
+    """The facts that decide between the forms: parameters without a default, and the arguments there are to give."""
 
     parameters: int
     inputs: int
     outputs: int
     after_inputs: bool
-    """Whether the function takes the inputs in any case: it is the second of two."""
+    """True if the function takes the inputs in any case: it was given as the second of two functions."""
     named: bool
     variadic: bool
 
@@ -108,7 +108,7 @@ _FORMS: tuple[tuple[Callable[[Counts], bool], Given], ...] = (
 
 
 class Form:
-    """How a gradient function wants its arguments.
+    """The form in which a gradient function takes its arguments.
 
     A parameter with a default keeps it, unless it has the name of an argument of ``f`` and the function takes the
     inputs: then it is that argument.
@@ -157,13 +157,13 @@ class Form:
         self.optional = [name for name in optional if name in arguments.names]
 
     def takes_inputs(self, outputs: int) -> bool:
-        """Whether the inputs may be among what the gradient function is given."""
+        """True if the inputs may be among the arguments of the gradient function."""
         if self.needed is None or self.after_inputs:
             return self.after_inputs
         return self.named and len(self.needed) > 0 or len(self.needed) > outputs
 
     def call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
-        """What ``gradient`` gives for the upstream gradient, of the structure of the value, and the inputs."""
+        """The result of ``gradient`` for the upstream gradient, of the structure of the value, and the inputs."""
         if isinstance(upstream, dict):
             ups = list(upstream.values())
         else:
@@ -195,7 +195,7 @@ class Form:
         return found
 
     def _choose(self, inputs: int, outputs: int, *given_by_name: str) -> tuple:
-        """The form for so many inputs and outputs: what is given, the defaults that fill up the inputs, and which
+        """The form for so many inputs and outputs: its arguments, the defaults that fill up the inputs, and which
         inputs go by position (None for all), which by name, and which of those given by name."""
         assert self.needed is not None
         by_name = self._taken_by_name(given_by_name)
@@ -215,7 +215,7 @@ class Form:
         return given, filled, None if places == list(range(count)) else places, by_position, by_name
 
     def _taken_by_name(self, given_by_name: tuple[str, ...]) -> list[str]:
-        """Which arguments that ``f`` was given by name the gradient function has a parameter for."""
+        """The arguments given to ``f`` by name for which the gradient function has a parameter."""
         if self.keywords is None:  # `**`
             return list(given_by_name)
         names = [*(self.needed or ()), *self.optional, *self.keywords]
@@ -265,7 +265,7 @@ class Form:
 
 
 def _parameters(function: Callable) -> tuple | None:
-    """Names of a function's parameters: positional without default, with one, by name only; whether ``*`` and ``**``.
+    """Names of a function's parameters: positional without default, with one, by name only; True for ``*``, for ``**``.
 
     None where they cannot be known.
     """

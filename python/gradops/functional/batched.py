@@ -1,6 +1,6 @@
 """A batch of arrays that looks like one: a backend of its own, whose kernels run NumPy's on the whole batch.
 
-A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in what comes from above:
+A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in the upstream gradient:
 given a ``Batched`` of all unit vectors it moves them together, written as if there were one. Elementwise kernels
 broadcast over the batch, those in ``RULES`` know where its dimension goes, and any other runs once for each member.
 Whoever looks at values (a branch, NumPy's own functions) gets a :class:`Refused`, and the caller takes the rows one
@@ -25,7 +25,7 @@ from ..ops._dispatch import Op, registry
 
 
 class Refused(Exception):
-    """What was asked of a batch cannot be told for all its members."""
+    """A question about a batch that has no one answer for all its members."""
 
     def __init__(self, *_, **__):
         super().__init__()
@@ -59,7 +59,7 @@ class Batched:
 
 
 def members(x, count: int) -> np.ndarray:
-    """The arrays of a batch; of what is no batch, the same ``count`` times."""
+    """The arrays of a batch; any other value, the same ``count`` times."""
     return x.value if isinstance(x, Batched) else np.broadcast_to(x, (count, *np.shape(x)))
 
 
@@ -110,7 +110,7 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
 
 
 def _count(arguments) -> Any:
-    """How many members the batches among (lists of) arguments have; None without a batch."""
+    """The number of members of the batches among (lists of) arguments; None without a batch."""
     for x in arguments:
         if isinstance(x, Batched):
             return len(x.value)
@@ -140,7 +140,7 @@ def _member(value, i: int):
 
 
 def _of_facts(entry: Op | None) -> Callable | None:
-    """The rule that follows from what an op declares."""
+    """The rule that follows from an op's facts."""
     if entry is None:
         return None
     if entry.facts.elementwise and not entry.many:
@@ -250,7 +250,7 @@ def _parts(key) -> tuple:
 
 
 def _stays(key) -> bool:
-    """Whether a key means the same with the batch's dimension before: at most one array, without numbers beside it."""
+    """True if a key means the same with the batch's dimension before: at most one array, without numbers beside it."""
     arrays = [part for part in _parts(key) if isinstance(part, (list, np.ndarray))]
     others = [part for part in _parts(key) if not isinstance(part, (list, np.ndarray))]
     beside = (slice, type(Ellipsis)) if arrays else (int, slice, type(None), type(Ellipsis))

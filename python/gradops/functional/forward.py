@@ -97,13 +97,13 @@ def _linear_in(name: str, slots: tuple) -> tuple[int, ...] | None:
 
 
 def _linear(node: Node, places: tuple, saved: tuple, incoming: list, create_graph: bool):
-    """The sum of what the op makes of each tangent in its argument's place; None where the rule keeps too little."""
+    """The sum of the op's results for each tangent in its argument's place; None where the rule keeps too little."""
     entry, total = registry[node.rule.name], None
     for place, t in zip(places, incoming):
         if t is None:
             continue
         arguments = [t if p == place else value for p, value in enumerate(saved[: len(entry.parameters)])]
-        if any(arguments[p] is None for p in entry.positions):  # what the rule for the gradient does not read
+        if any(arguments[p] is None for p in entry.positions):  # an argument that the gradient's rule does not read
             return None
         moved = _recorded(create_graph, entry.call, *arguments)
         total = moved if total is None else _recorded(create_graph, elementwise.add, total, moved)

@@ -1,4 +1,4 @@
-"""Differentiating what is defined by an equation, by the implicit function theorem."""
+"""Derivatives of the solution of an equation, by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     Raises:
         GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
             the last iterate is given instead, as its values are not known).
-            Also an ``f`` that closes over what needs a gradient: pass it in ``theta``; for a PyTorch module
+            Also an ``f`` that closes over a tensor with a gradient: pass that in ``theta``; for a PyTorch module
             ``f = lambda x, p: torch.func.functional_call(module, p, x)`` with ``dict(module.named_parameters())``.
         ShapeError: an ``f`` that changes the shape.
 
@@ -135,7 +135,7 @@ def _implicit(name: str, residual: Callable, step: Callable, x0, theta: tuple, t
 
     def solve(start, *parameters):
         x = _iterate(lambda x: step(x, _tree.unflatten(structure, parameters)), start, parameters, tol, max_iterations)
-        rest = at(x, parameters)  # connects the solution to what `f` closes over: custom_gradient() refuses that
+        rest = at(x, parameters)  # connects the solution to tensors `f` closes over: custom_gradient() refuses that
         return elementwise.add(x, elementwise.subtract(rest, stop_gradient(rest)))
 
     def gradient(start, *parameters, upstream):

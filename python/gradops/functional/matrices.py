@@ -2,7 +2,7 @@
 
 ``inputs`` is a tensor (variable, number, list) or a tuple of them; ``func`` gives a tensor or a tuple.
 Where both are single, so is the result; several give tuples, outputs before inputs. An input, or the output, may be a
-dict of tensors, as parameters are; what has their form is then one too. PyTorch, JAX and
+dict of tensors, as parameters are; results of that form are then dicts too. PyTorch, JAX and
 TensorFlow tensors go to the library's own machinery, NumPy arrays and variables to the tape.
 """
 
@@ -65,7 +65,7 @@ def jacobian(
             that requires a gradient.
         ArgumentTypeError: an input of an integer or bool dtype; with ``sparse`` of another library, or complex.
         ArgumentError: an unknown ``strategy``; ``create_graph`` with ``sparse``.
-        JitError: with ``sparse``, what :func:`gradops.jit` cannot trace.
+        JitError: with ``sparse``, a function that :func:`gradops.jit` cannot trace.
 
     Gradient:
         Differentiable as said at ``create_graph``.

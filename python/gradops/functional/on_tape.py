@@ -24,7 +24,7 @@ from .point import Point
 
 
 class Recording:
-    """What a function computes from variables that stand for its inputs.
+    """The run of a function, recorded on variables that stand for its inputs.
 
     Attributes:
         keep: whether the derivative must itself be recorded.
@@ -43,7 +43,7 @@ class Recording:
         self.keep = create_graph or _active(at.leaves) or _active(v) or self._others.active()
 
     def derive(self, compute: Callable):
-        """What ``compute()`` gives; it runs again, recorded, where a gradient function read variables from outside."""
+        """The result of ``compute()``, run again, recorded, where a gradient function read variables from outside."""
         if self.keep or not self._others.watched:
             return compute()
         with self._others.watching():
@@ -103,9 +103,9 @@ def _edges(node) -> set[int]:
 
 
 def finish(at: Point, value, keep: bool, taken: list | None = None):
-    """A result as a variable for those who gave variables or want a graph, as an array for the others.
+    """A result as a variable for callers that gave variables or want a graph, as an array for others.
 
-    It shares no memory with what is ``taken``, and is then.
+    It shares no memory with the arrays in ``taken``, and is then one of them.
     """
     if isinstance(value, (tuple, list)):
         return type(value)(finish(at, v, keep, taken) for v in value)
@@ -126,7 +126,7 @@ def _share(x, y) -> bool:
 
 
 def _active(values) -> bool:
-    """Whether a tensor, or one of several, is a variable that needs a gradient."""
+    """True if a tensor, or one of several, is a variable that needs a gradient."""
     several = values if isinstance(values, (tuple, list)) else (values,)
     return any(is_active(x) for x in several)
 
@@ -181,25 +181,25 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
 
 
 _TOGETHER = 2**22
-"""How many numbers the largest array of a batch may hold: 32 MB."""
+"""The most numbers that the largest array of a batch may hold: 32 MB."""
 
 
 def _batchable(nodes: list, variables: list) -> bool:
-    """Whether unit vectors may pass together: every rule is gradops' own, and nobody watches."""
+    """True if unit vectors may pass together: every rule is gradops' own, and no hook or observer watches."""
     if state.hooks or state.observers or any(type(x.data) is not np.ndarray for x in variables):
         return False
     return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
 
 
 def _by_element(source, others: list, move: Callable, chunk: int, advance: Callable) -> list:
-    """For each of ``others``, what ``move`` makes of a unit vector for each element of ``source``, stacked."""
+    """For each of ``others``, the stacked results of ``move`` for unit vectors, one for each element of ``source``."""
     count = conversion.size(source)
     if not count:
         return [creation.zeros((0, *x.shape), conversion.dtype(x.data)) for x in others]
     if chunk > 1 and count > 1:
         try:
             return _together(source, move, min(chunk, count), advance)
-        except Exception:  # what a batch cannot do is done one by one, or raises its own error
+        except Exception:  # products a batch cannot do are done one by one, or raise their own error
             pass
     parts = []
     for k in range(count):

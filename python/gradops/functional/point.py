@@ -1,4 +1,4 @@
-"""A function at the inputs where it is differentiated: what each library's derivatives of it are made from."""
+"""A function at the inputs where it is differentiated: the basis of each library's derivatives of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reverse import _prepare, _scalar, no_slope, warn_of_numpy
 
 
 class EmptyOutput(Exception):
-    """A function that is differentiated where every output must have elements has one without."""
+    """An output without elements, in a derivative for which every output must have some."""
 
 
 def is_empty(x) -> bool:
@@ -46,10 +46,10 @@ class Point:
         self.given: Any = func
 
     def func(self, *xs):
-        """What the function gives, as tensors.
+        """The value of the function, as tensors.
 
         Raises:
-            GradientError: what is no tensor, or one of integers or bools.
+            GradientError: a value that is no tensor, or a tensor of integers or bools.
         """
         y = differentiated(self.given, *xs)
         if isinstance(y, (tuple, list)):
@@ -91,7 +91,7 @@ class Point:
         """The value, of a function whose second derivatives are wanted.
 
         Raises:
-            GradientError: what is no real floating scalar.
+            GradientError: a value that is no real floating scalar.
         """
         return _scalar(self.func(*xs))
 

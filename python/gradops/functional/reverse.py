@@ -27,15 +27,15 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
 
     Returns:
         A function of ``f``'s arguments to ``(value, gradient)``, or ``((value, aux), gradient)``; the
-        gradient has the structure of the argument, and is a tuple for several ``argnums``. What the
-        value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
+        gradient has the structure of the argument, and is a tuple for several ``argnums``. A leaf
+        that the value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
 
     Raises:
         GradientError: a value that is not a scalar.
         ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
 
     Gradient:
-        Differentiable again, to any order, also for what ``f`` closes over. NumPy arrays and variables
+        Differentiable again, to any order, also for tensors ``f`` closes over. NumPy arrays and variables
         by the tape, torch tensors by torch's autograd, JAX by ``jax.vjp``, TensorFlow by ``GradientTape``.
 
     Examples:
@@ -140,7 +140,7 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
 
     See Also:
         :func:`value_and_grad`, :func:`gradops.functional.jacobian` where the result is no scalar,
-        :func:`gradops.gradient` of what has been computed already.
+        :func:`gradops.gradient` of a value that has been computed already.
     """
     both = value_and_grad(f, argnums, has_aux)._call  # type: ignore[attr-defined]
 
@@ -210,7 +210,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
 
 
 def _where(leaf: int, positions: tuple, form) -> tuple[Position, str]:
-    """The argument that a leaf is in, and where in it."""
+    """The argument that holds a leaf, and the leaf's place in it."""
     if form is None:
         return Position(positions[leaf]), ""
     places = [(p, path) for p, part in zip(positions, form.parts) for path in _tree.paths(part)]

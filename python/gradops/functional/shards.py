@@ -1,7 +1,7 @@
 """Objectives that are a sum over shards of the data: a log-likelihood's terms, each evaluated where its data are.
 
 The map and the reduction are the engine's own: Dask's bags with their ``fold``, Ray's tasks, or a loop in this process.
-What travels is the function, the parameters and the sums.
+Only the function, the parameters and the sums travel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .reverse import _scalar, value_and_grad
 class Objective:
     """The sum of ``f(x, shard)`` over shards. Each method evaluates it once, on all of them.
 
-    ``x`` is a tensor or a nested structure of tensors, of any backend, and what comes back is of that backend.
+    ``x`` is a tensor or a nested structure of tensors, of any backend, and the results are of that backend.
     SciPy's optimisers take the methods as they are: ``minimize(total.value_and_grad, x, jac=True)``.
 
     Raises:
@@ -82,7 +82,7 @@ def objective(f: Callable, data) -> Objective:
 
     Args:
         f: a function of the parameters and a shard to a real scalar tensor. Dask and Ray send it to their workers by
-            cloudpickle, so it may close over what can be pickled; gradops must be installed there.
+            cloudpickle, so it may close over objects that can be pickled; gradops must be installed there.
         data: the shards, each of them whatever ``f`` takes:
 
             - a list or tuple: one after the other, in this process;
@@ -127,7 +127,7 @@ def objective(f: Callable, data) -> Objective:
     return Objective(f, data)
 
 
-# What is found of a shard, and added ----------------------------------------------------------------------------------
+# The results of a shard, and their sum --------------------------------------------------------------------------------
 
 
 class Part:
@@ -198,7 +198,7 @@ def _not_from_outside() -> GradientError:
     )
 
 
-# Where: a map of the part over the shards, and the sum of what it gives -----------------------------------------------
+# Where: a map of the part over the shards, and the sum of its results -------------------------------------------------
 
 
 def in_process(part: Part, shards, arguments: tuple):
@@ -256,7 +256,7 @@ def on_ray(part: Part, shards, arguments: tuple):
 
 
 def _raise_of(place: int, found) -> None:
-    """Raise what Ray raises of a shard, with its name."""
+    """Raise the error that Ray raises for a shard, with the shard's name."""
     import ray
 
     try:
@@ -298,7 +298,7 @@ def _engine(data) -> Callable:
 
 
 def held(data) -> bool:
-    """Whether ``data`` are, or hold, shards of an engine's."""
+    """True if ``data`` are, or hold, shards of an engine."""
     return _is_bag(data) or isinstance(data, (list, tuple)) and any(_library(shard) in _ENGINES for shard in data)
 
 

@@ -1,8 +1,9 @@
 """Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
 
-The product with a vector is recorded as a program. What its result depends on of the vector is where the matrix can be
-other than 0: it follows the derivative rules, so also those of a custom gradient. Columns are coloured, and the
-program runs once for each colour: one product finds the columns of one colour (Curtis, Powell & Reid 1974).
+The product with a vector is recorded as a program. The matrix can be other than 0 where the result depends on an
+element of the vector: the pattern follows the derivative rules, so also those of a custom gradient. Columns are
+coloured, and the program runs once for each colour: one product finds the columns of one colour (Curtis, Powell &
+Reid 1974).
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
 
 
 class Plan:
-    """Which unit vectors share a product, and where in the products each element is read.
+    """The unit vectors that share a product, and the place in the products where each element is read.
 
     Args:
         colors: for each unit vector its colour.
@@ -177,7 +178,7 @@ class Plan:
 
 
 class Found:
-    """What tracing a product has found.
+    """The findings of tracing a product.
 
     Attributes:
         pattern: a CSC matrix of True where the matrix may be other than 0.
@@ -206,7 +207,7 @@ class Found:
 
     @functools.cached_property
     def by_star(self) -> Plan:
-        """Of a symmetric matrix: an element is read where it stands alone in its row and colour, as is its twin."""
+        """For a symmetric matrix: an element is read where it, or its twin, stands alone in its row and colour."""
         pattern = (self.pattern + self.pattern.T).tocsc()
         pattern.sort_indices()
         rows, columns = positions(pattern)
@@ -232,7 +233,7 @@ def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
 
 
 def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
-    """The compiled product ``(*xs, *vs)`` to the list of its parts, with what was :class:`Found`.
+    """The compiled product ``(*xs, *vs)`` to the list of its parts, with a :class:`Found`.
 
     Of a function that ``jit`` made it is compiled once and for all, as the function itself.
     """

@@ -18,7 +18,7 @@ def takes_structures(form: str, v: str | None = None) -> Callable:
         form: the result: ``"rows"``, for each output a derivative in the form of the inputs; ``"squares"``, a
             derivative in their form, each leaf of it again; ``"pulled"``, the value and a derivative in their form;
             ``"pushed"``, the value and a derivative in the form of the outputs.
-        v: what ``v`` has the form of: ``"inputs"`` or ``"outputs"``.
+        v: the form of ``v``: that of the ``"inputs"`` or the ``"outputs"``.
     """
 
     def decorated(transform: Callable) -> Callable:
@@ -65,7 +65,7 @@ class Flat:
             self.inputs = tuple(leaves)
 
     def owner(self, kind: type) -> Any:
-        """The function itself, of a ``kind`` that keeps what is derived from it; None where it gets other inputs."""
+        """The function itself, of a ``kind`` that keeps its derived programs; None where it gets other inputs."""
         return self.func if isinstance(self.func, kind) and self.structure is None and not self.has_aux else None
 
     def __call__(self, *xs):
@@ -84,7 +84,7 @@ class Flat:
         return y
 
     def gave(self, structure, several: bool) -> None:
-        """Note the structure of the outputs, None for tensors alone, and whether there are several."""
+        """Note the structure of the outputs, None for tensors alone, and ``several``: True if there are several."""
         self._structure, self._several = structure, several
 
     def leaves_of_vector(self, v):
@@ -121,7 +121,7 @@ class Flat:
 
 
 def tensors_of(y) -> tuple:
-    """What a function gave as a tensor or a tuple of them, and its structure where it is another one.
+    """The value of a function as a tensor or a tuple of them, and its structure where it is another one.
 
     Raises:
         GradientError: a structure without tensors.
@@ -135,7 +135,7 @@ def tensors_of(y) -> tuple:
 
 
 def _holds_structure(values, kinds) -> bool:
-    """Whether values are more than a tensor or a tuple of them: a dict, or something of such ``kinds`` inside."""
+    """True if values are more than a tensor or a tuple of them: a dict, or something of such ``kinds`` inside."""
     return isinstance(values, dict) or isinstance(values, (tuple, list)) and any(isinstance(x, kinds) for x in values)
 
 
@@ -146,7 +146,7 @@ def _pair(y) -> Any:
 
 
 def _aux(func: Callable, inputs):
-    """What a function gives beside its value, at the inputs themselves: a derivative may run it traced, or in rows."""
+    """A function's output beside its value, at the inputs themselves: a derivative may run it traced, or in rows."""
     return _pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
 
 

@@ -88,7 +88,7 @@ class detect_anomaly:
 
     Raises:
         GradientError: (a RuntimeError) in a backward pass inside: a gradient that is NaN, with the operation's name,
-            the number of its input and the forward call. Other errors in a gradient stay what they are,
+            the number of its input and the forward call. Other errors in a gradient stay as they are,
             with a warning that shows the forward call.
 
     After ``torch.autograd.detect_anomaly``, whose own mode it turns on too.
@@ -133,12 +133,12 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """True if anomaly mode is on."""
     return _settings["on"]
 
 
 def forward_call(node) -> str | None:
-    """Where a node's operation was called, if anomaly mode was on."""
+    """The place where a node's operation was called, if anomaly mode was on."""
     found = _calls.get(node)
     if found is None or isinstance(found, str):
         return found

@@ -70,15 +70,15 @@ def gradcheck(
         func: a function of tensors to a tensor or a tuple of them. An output that is a number, or an array beside
             variables, counts as having gradient 0.
         inputs: a tensor or a tuple: variables or torch tensors, of which those are checked that require a
-            gradient; or arrays of NumPy, JAX or TensorFlow, of which all floating ones are. What is no
-            tensor is passed on.
+            gradient; or arrays of NumPy, JAX or TensorFlow, of which all floating ones are. Other
+            values are passed on.
         eps: the step; by default by the inputs' dtype, as are ``atol`` and ``rtol``.
         atol, rtol: how far analytic and numeric may differ: ``atol + rtol * abs(numeric)``.
         raise_exception: raise, or return False.
         nondet_tol: how far two evaluations of the same may differ.
         check_undefined_grad: also check that of several outputs some may have no gradient.
         check_grad_dtypes: also check that gradients have their inputs' dtypes.
-        fast_mode: one random direction instead of each element: quick, and blind to what cancels out.
+        fast_mode: one random direction instead of each element: quick, and blind to errors that cancel out.
         progress: show how far it is (with rich, if installed); by default on large inputs in a terminal.
 
     Returns:
@@ -309,7 +309,7 @@ def _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol) -> No
 
 
 def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> None:
-    """Of several outputs each may be without gradient, which must count as zero."""
+    """Check that a missing gradient of one of several outputs counts as zero."""
     rng = np.random.default_rng(0)
     pull = puller(func, values, places, kind)
     upstream = [random_array(rng, y.shape, np.iscomplexobj(y)) if k in wanted else None for k, y in enumerate(flat)]

@@ -40,7 +40,7 @@ class Box:
         kind: ``"operation"``, ``"result"`` or ``"leaf"``.
         level: 0 for results; each box is below all that use it.
         x, width: its middle and width, in widths of a letter. Levels lie below each other.
-        below: the keys of what it was made from.
+        below: the keys of the boxes that it was made from.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Box:
 
 
 def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
-    """What a picture of the graph of ``y`` shows, by keys ``"n1"``, ``"n2"``, ..., results first.
+    """The boxes in a picture of the graph of ``y``, by keys ``"n1"``, ``"n2"``, ..., results first.
 
     Args:
         y: a variable or torch tensor, or several.
@@ -357,7 +357,7 @@ def _below(place) -> list:
 
 
 def _shown(place):
-    """What stands for a place: of torch's ``AccumulateGrad`` its leaf, of one of several results their operation."""
+    """The object shown for a place: the leaf of torch's ``AccumulateGrad``, the operation of one of several results."""
     if isinstance(place, Node):
         return place.edges[0] if place.rule is PICK else place
     return place if isinstance(place, Variable) else getattr(place, "variable", place)
@@ -368,7 +368,7 @@ def _is_leaf(place) -> bool:
 
 
 def _words(place, names: dict[int, str]) -> tuple[str, str]:
-    """What a box says: a name, and dtype and shape."""
+    """The text of a box: a name, and dtype and shape."""
     if _is_leaf(place):
         name = names.get(id(place)) or getattr(place, "role", None) or type(place).__name__
         return name, _about(place)

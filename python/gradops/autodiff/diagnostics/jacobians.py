@@ -1,4 +1,4 @@
-"""Jacobians for gradcheck: by finite differences, by backward passes, and whether they are equal; of any library."""
+"""Jacobians for gradcheck: by finite differences, by backward passes, and their comparison; of any library."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..gradients import grad
 from ..modes import enable_grad, no_grad
 from ..variable import Variable, data_of, wrap
 
-# What gradcheck does to tensors of any library: reading, moving, counting their real elements.
+# Operations of gradcheck on tensors of any library: reading, moving, counting their real elements.
 
 
 class Kind:
-    """What inputs are differentiated by: their library, ``derivatives``, or the tape.
+    """The means by which inputs are differentiated: their library, ``derivatives``, or the tape.
 
     Attributes:
         says: whether the inputs say themselves which of them require a gradient.
@@ -135,7 +135,7 @@ def as_tuple(value) -> tuple:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-# Jacobians by finite differences and by backward passes, and whether they are equal.
+# Jacobians by finite differences and by backward passes, and their comparison.
 
 
 def numeric_jacobians(func, values, places, flat, eps, advance) -> list[list[np.ndarray]]:
@@ -235,7 +235,7 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
 
 
 def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
-    """By a library's own derivatives, of the real product of the outputs with what arrives for them."""
+    """By a library's own derivatives, of the real product of the outputs with the gradients that arrive for them."""
 
     def product(*xs):
         filled = list(values)
@@ -282,7 +282,7 @@ def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -
 
 
 def _hint(analytic, numeric) -> str | None:
-    """What may be the reason for a wrong gradient."""
+    """A possible reason for a wrong gradient, or None."""
     if np.isnan(analytic).any() or np.isnan(numeric).any():
         return "NaN is no gradient: take inputs from where the function is defined and smooth"
     if not analytic.any():

@@ -95,7 +95,7 @@ class Event:
 
 @dataclass
 class Row:
-    """What the calls of one operation amount to; times in seconds.
+    """The totals of the calls of one operation; times in seconds.
 
     Examples:
         >>> import gradops
@@ -148,7 +148,7 @@ class profile:
     After ``torch.autograd.profiler.profile``.
 
     Examples:
-        What a backward pass consists of, and how often:
+        The operations of a backward pass, and their counts:
 
         >>> import gradops
         >>> from gradops.autodiff import profiler
@@ -273,7 +273,7 @@ class profile:
         return "\n".join([*lines, *rest])
 
     def _cells(self, sort_by: str | None, row_limit: int, by_shape: bool) -> tuple[list[list[str]], list[str]]:
-        """A table's cells, its head first, and what is said below it."""
+        """A table's cells, its head first, and the lines below it."""
         rows = self.rows(sort_by, by_shape)
         whole = sum(r.self for r in rows if r.source == "tape") or 1.0
         cells = [["name", "self %", "self", "total", "mean", "calls", "bytes"] + (["shapes"] if by_shape else [])]
@@ -392,7 +392,7 @@ class record_function:
 
 
 def running() -> bool:
-    """Whether a profile measures what is called now."""
+    """True while a profile measures calls."""
     return bool(_active)
 
 

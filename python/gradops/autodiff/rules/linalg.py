@@ -1,7 +1,7 @@
 """Derivatives of factorisations, determinants, systems of equations and inverses, exponentials.
 
 Rules of ops of several results, and of Cholesky's, mind conjugates themselves: ``g`` is dL/dRe + i dL/dIm.
-What is undefined, between repeated eigenvalues or singular values and for singular values of 0, counts as 0;
+Undefined terms, between repeated eigenvalues or singular values and for singular values of 0, count as 0;
 "repeated" is: equal up to ten roundings of the largest. Systems: Giles 2008; Golub & Pereyra 1973.
 """
 
@@ -104,7 +104,7 @@ def _det(g, x, y):
 
 
 def _known(condition) -> bool:
-    """Whether a condition holds and that is known: inside a trace it is not."""
+    """True if a condition is known to hold: inside a trace it is not known."""
     try:
         return bool(condition)
     except Exception:
@@ -222,7 +222,7 @@ def _svd(g, x, y, full_matrices, compute_uv):
 
 
 def _own_span(q, g, rank):
-    """The first ``rank`` columns, with what the gradient of the others says of their span."""
+    """The first ``rank`` columns, with the contribution of the others' gradient to their span."""
     if q.shape[-1] == rank:
         return q, g
     first, rest = q[..., :rank], q[..., rank:]

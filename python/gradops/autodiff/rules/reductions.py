@@ -95,7 +95,7 @@ derivative("sort", x=_sort)
 
 
 def _under_window(g, window):
-    """The gradient of what a window slides over: the padded ``g`` under the reversed window."""
+    """The gradient of the data that a window slides over: the padded ``g`` under the reversed window."""
     zero = broadcast_to(split(multiply(g, 0), [1], 0)[0], (window.shape[0] - 1,))
     padded = concatenate([zero, g, zero], 0) if window.shape[0] > 1 else g
     return sliding_product(padded, flip(window))

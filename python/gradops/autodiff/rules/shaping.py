@@ -111,7 +111,7 @@ derivative(
 )
 
 
-# Scattering; what is not here is composed.
+# Scattering; the ops that are not here are composed.
 
 
 def _extreme(g, data, segment_ids, y):

@@ -2,7 +2,7 @@
 
 A text variable is ``Variable("abc", role="greeting", requires_grad=True)``. ``+``, :func:`join`,
 :func:`split`, :func:`format` and the like are recorded as operations on numbers are, and
-``result.backward("too long")`` brings what was said to every leaf it was made from. ``Function`` and
+``result.backward("too long")`` brings the remark to every leaf it was made from. ``Function`` and
 ``custom_gradient`` define further operations, so a language model, or any callable, can make a text and
 write the feedback on its inputs. Text and numbers may stand in one graph. After afnio's autodiff, in
 this process: none of these operations calls anything. The layer that calls models is in the same folder;
@@ -11,8 +11,8 @@ this process: none of these operations calls anything. The layer that calls mode
 To ``gradops.ops`` text is one more backend, "text", with kernels under the ops' own names:
 
 - :class:`Text` and :class:`Texts` (several, elementwise) are the arrays; a text knows the roles it is made of;
-- :class:`Feedback` is the gradient: all that was said, each a :class:`Said`, which knows of which role. Adding
-  two is having both, and the shape operations leave it as it is, so that the rules of ops serve text too.
+- :class:`Feedback` is the gradient: remarks, each a :class:`Said`, which knows the role that it is on. The sum
+  of two has both, and the shape operations leave it as it is, so that the rules of ops serve text too.
 """
 
 from ..._names import namespace

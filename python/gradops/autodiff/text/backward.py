@@ -1,4 +1,4 @@
-"""Feedback in the engine: what a pass starts from, and what a leaf keeps of it."""
+"""Feedback in the engine: the start of a pass, and the part that a leaf keeps."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def first_feedback(root: Variable, value) -> Feedback:
 
 
 def merge(leaf: Variable, value) -> Variable | None:
-    """``leaf.grad`` with the feedback of a further pass: all of it, also what an earlier pass said in the same words.
+    """``leaf.grad`` with the feedback of a further pass: all of it, also remarks that an earlier pass made in
+    the same words.
 
-    Where nothing was said it stays as it was.
+    Without a remark it stays as it was.
     """
     said = feedback(value, leaf.role)
     if not leaf.shape:

@@ -16,7 +16,7 @@ from ..variable import Variable
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
-    """``[f(x, ...) for x, ... in zip(...)]``, at once on threads: for what waits for models.
+    """``[f(x, ...) for x, ... in zip(...)]``, at once on threads: for functions that wait for models.
 
     Modes (``no_grad`` and the like) hold in the threads as they do here. ``each(Variable.backward, losses)`` runs
     backward passes; the feedback arrives in the order of the batch, whichever pass was the first to end.
@@ -32,11 +32,11 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
 
     Raises:
         ArgumentError: iterables of different lengths.
-        Exception: the error of the first item that failed, after those that run have ended; what did not run yet is
-            left out. Backward passes then have added to no ``grad``, and the same call takes up where they stopped.
+        Exception: the error of the first item that failed, after those that run have ended; items that did not run yet
+            are left out. Backward passes then have added to no ``grad``, and the same call takes up where they stopped.
 
     Gradient:
-        What ``f`` records.
+        That of the operations in ``f``.
 
     Examples:
         Two losses at once; their gradients arrive in order:
@@ -100,7 +100,7 @@ def _node(row: tuple):
 
 
 _ended: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-"""What passes found that ended beside one that failed, by the nodes that they started from."""
+"""The gradients of passes that ended beside one that failed, by the nodes that they started from."""
 
 
 def _shown(f: Callable, rows: list[tuple], threads: int, progress) -> list:

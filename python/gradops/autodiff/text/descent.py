@@ -18,11 +18,11 @@ class Descent:
 
     Args:
         params: text variables that require feedback, one or several.
-        model: what :func:`as_model` takes.
+        model: a model, or a value that :func:`as_model` takes.
         memory: how many of the earlier versions, each with the feedback it got, the model is shown.
-        constraints: what every new text must keep to, in words.
+        constraints: rules that every new text must keep to, in words.
         prompts: other words for the request: ``{"rewrite": ..., "rewrite_system": ...}``; see ``prompts.PROMPTS``. The
-            new text is what stands between <text> and </text> in the answer; all of it, if "rewrite" names no </text>.
+            new text stands between <text> and </text> in the answer; all of it, if "rewrite" names no </text>.
 
     Raises:
         ArgumentTypeError: parameters that are no text, or require no feedback; constraints that are no texts.
@@ -105,8 +105,8 @@ class Descent:
 
         Raises:
             ModelError: the model failed; or gave no text, none between tags, or one that has lost a ``{place}`` of the
-                old one, also when told so. No parameter has changed then; ``step()`` once more asks only for what was
-                not answered.
+                old one, also when told so. No parameter has changed then; ``step()`` once more repeats only the
+                requests that were not answered.
         """
         requests = []
         for i, param in enumerate(self.params):
@@ -131,7 +131,7 @@ class Descent:
         return self._answered[key]
 
     def _ask(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> str:
-        """The new text. What was wrong with an answer is said in the next request, which so is another one."""
+        """The new text. The next request names the fault of an answer, and so is another one."""
         what = f"the request to rewrite {self.params[i].role or 'text'!r}"
         for _ in range(2):
             messages = self._request(i, place, text, said, refused)
@@ -179,11 +179,11 @@ class Descent:
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers, as lists and strings: ``{"past": [[(text, remarks), ...] of each parameter]}``."""
+        """The memory of its steps, as lists and strings: ``{"past": [[(text, remarks), ...] of each parameter]}``."""
         return {"past": [[[text, list(remarks)] for text, remarks in rows] for rows in self._past]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Remember what :meth:`state_dict` gave.
+        """Restore a memory that :meth:`state_dict` gave.
 
         Raises:
             ArgumentError: the state of other parameters.

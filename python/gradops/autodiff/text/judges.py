@@ -18,7 +18,7 @@ from .values import Feedback, Said, Texts, aligned
 
 
 def judge(f: Callable) -> Callable:
-    """Make ``f`` an evaluator of texts: a number that says how bad, with a remark that says what.
+    """Make ``f`` an evaluator of texts: a number for how bad they are, with a remark that says why.
 
     Args:
         f: ``f(text, ...)``, a function of strings (of the values, for variables) that returns one of
@@ -39,7 +39,7 @@ def judge(f: Callable) -> Callable:
 
     Gradient:
         The remark, to every text argument that requires it, with the size of the upstream number as its ``weight``;
-        none where that is 0, nor where ``f`` had nothing to say: what came before is then not asked for anything.
+        none where that is 0, nor where ``f`` had nothing to say: the operations before are then not asked for feedback.
         ``f`` runs without recording.
 
     Examples:
@@ -101,13 +101,13 @@ def _stacked(x):
 
 
 def _plain(x):
-    """What ``f`` sees: strings for texts; several texts stay together."""
+    """The value that ``f`` sees: a string for a text; several texts stay together."""
     value = x.data if isinstance(x, Variable) and x.dtype is str else x
     return str(value) if isinstance(value, str) else value
 
 
 def _column(name: str, x, count: int) -> list:
-    """What each of several texts is judged with: its own of a list or an array, all else for each of them."""
+    """The values that texts are judged with: of a list or an array one for each text, all else for every one."""
     if isinstance(x, Texts) and len(x) == 1:
         return list(map(str, x)) * count
     if not isinstance(x, (Texts, list, tuple)) and not getattr(x, "shape", ()):

@@ -19,7 +19,7 @@ _split_numbers: Any = getattr(Variable, "split", None)
 
 
 def _split(self, *arguments, **keywords):
-    """Of a text its parts, as ``str.split``; of numbers :func:`gradops.ops.split`."""
+    """The parts of a text, as ``str.split``; for numbers, :func:`gradops.ops.split`."""
     method = operations.split if self.dtype is str else _split_numbers
     return method(self, *arguments, **keywords)
 
@@ -30,17 +30,17 @@ def _join(self, texts):
 
 
 def _startswith(self, *arguments) -> bool:
-    """Whether the text begins so, as ``str.startswith``: a plain bool."""
+    """True if the text begins with a prefix, as ``str.startswith``: a plain bool."""
     return str(self.data).startswith(*arguments)
 
 
 def _endswith(self, *arguments) -> bool:
-    """Whether the text ends so, as ``str.endswith``: a plain bool."""
+    """True if the text ends with a suffix, as ``str.endswith``: a plain bool."""
     return str(self.data).endswith(*arguments)
 
 
 def _contains(self, part) -> bool:
-    """Whether a text has that part, or several texts that text; of numbers whether one is equal."""
+    """True if a text has that part, or several texts have that text among them; of numbers, if one is equal."""
     if self.dtype is str:
         part = data_of(part)
         return part in str(self.data) if isinstance(self.data, str) else part in map(str, self.data)
@@ -75,7 +75,7 @@ _FORMATTING = ("BINARY_OP", "BINARY_MODULO", "FORMAT_VALUE", "CONVERT_VALUE")
 
 
 def _in_percent() -> bool:
-    """Whether the caller's caller is at ``"..." % x``, not at ``str(x)`` or ``print(x)``, which show it on purpose."""
+    """True if the caller's caller is at ``"..." % x``, not at ``str(x)`` or ``print(x)``, which show it on purpose."""
     frame = sys._getframe(2)
     return opname[frame.f_code.co_code[frame.f_lasti]] in _FORMATTING
 

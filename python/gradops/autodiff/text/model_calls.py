@@ -32,14 +32,14 @@ def call(
     """A model's answer to ``prompt``, as an operation: feedback on the answer becomes feedback on the inputs.
 
     Args:
-        model: what :func:`as_model` takes.
+        model: a model, or a value that :func:`as_model` takes.
         prompt: a text, or messages: ``[{"role": "user", "content": text}, ...]``, whose content may be a list of texts.
         system: a text for the system prompt.
-        role: what the answer is for; "answer" by default.
+        role: the purpose of the answer; "answer" by default.
         critic: the model that is asked for feedback; ``model`` by default.
         prompts: other words for the request: ``{"feedback": ..., "feedback_system": ...}``; see ``prompts.PROMPTS``.
-        fields: what is filled into ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
-            the names that are given are places, and what is filled in is not looked at again. Without fields texts go
+        fields: the values for ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
+            the names that are given are places, and a value filled in is not looked at again. Without fields texts go
             as they are.
 
     Texts may be variables, strings, or several texts: then there is a call for each, at once, and several answers.
@@ -55,8 +55,8 @@ def call(
         ModelError: the model failed or gave no text, with the answer's role and the inputs' roles.
 
     Gradient:
-        For each input that requires feedback one request to ``critic``, with the call, the answer, and what was said
-        of it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
+        For each input that requires feedback one request to ``critic``, with the call, the answer, and the remarks
+        on it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
         request that failed the pass can be taken up again, and does not repeat those that were answered.
 
     Examples:
@@ -132,7 +132,7 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
 
 
 def _field(name: str, value):
-    """What is filled in for a name: a list of texts as several, as in a ``Variable``."""
+    """The value that is filled in for a name: a list of texts as several, as in a ``Variable``."""
     if is_list_of_texts(value):
         return several(value)
     if not is_text(value) and not isinstance(value, Number) and not _is_scalar(value):
@@ -149,7 +149,7 @@ def _is_scalar(value) -> bool:
 
 
 class _Call:
-    """One operation: what was asked, and what is needed to ask for feedback."""
+    """One operation: the request, and the data needed to ask for feedback."""
 
     def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
         self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
@@ -157,7 +157,7 @@ class _Call:
         self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
-        self.values = {id(part): _now(part) for _, part in self.inputs}  # what was asked, also if it changes then
+        self.values = {id(part): _now(part) for _, part in self.inputs}  # as in the request, also if they change then
         lists = [value for value in self.values.values() if isinstance(value, Texts)]
         self.count = len(aligned("call", *lists)) if lists else None
         self._check_places()
@@ -257,7 +257,7 @@ class _Call:
 
 
 def _is_wanted(edge) -> bool:
-    """Whether feedback there goes on to what the pass is for."""
+    """True if feedback at an edge goes on to the variables that the pass is for."""
     ways = wanted.get()
     return ways is None or any(key(edge) in way for way in ways)
 

@@ -18,7 +18,7 @@ Messages = list[dict[str, str]]
 
 
 class Reply(str):
-    """An answer; ``tokens`` is what the call took, where the model says so."""
+    """An answer; ``tokens`` is the number that the call took, where the model gives it."""
 
     tokens: int | None = None
 
@@ -60,7 +60,7 @@ _SECRET = re.compile(
 
 
 def _of_environment() -> list[str]:
-    """Where clients and litellm look for keys."""
+    """The keys in the environment, where clients and litellm look for them."""
     return [v for name, v in os.environ.items() if len(v) > 7 and name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
 
 
@@ -68,7 +68,7 @@ def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
     """A prompt, or messages, as messages.
 
     Raises:
-        ArgumentTypeError: what is neither.
+        ArgumentTypeError: a prompt that is neither.
     """
     if system is not None and not isinstance(system, str):
         raise _no_text("system", "a text", system)
@@ -129,7 +129,7 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         cause = error if shown == said else None
         failure = ModelError("{call}: the model failed. {said}", hint=hint, call=Given(what), said=Given(shown))
     if failure is not None:
-        raise failure from cause  # out here, so that what it hides is not its context either
+        raise failure from cause  # out here, so that the hidden error is not its context either
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
@@ -160,13 +160,13 @@ def as_model(x, model: str | None = None, **options) -> Model:
             - the name of a model, which ``litellm`` calls: ``"anthropic/claude-..."``;
             - a model already.
         model: the name of the client's model.
-        options: what is sent with each call: ``temperature=0``, ``max_tokens=200``.
+        options: settings sent with each call: ``temperature=0``, ``max_tokens=200``.
 
     The model's name, by which :func:`remembered` knows it, is the function's or the client's model's; a lambda's
     says where it stands, so that two have recordings of their own, but not those that one place makes again.
 
     Raises:
-        ArgumentTypeError: what is none of these, a client without ``model``, or options for a plain function.
+        ArgumentTypeError: a value that is none of these, a client without ``model``, or options for a plain function.
         BackendError: a name, without litellm.
 
     Gradient:
@@ -303,8 +303,8 @@ def scripted(answers: Mapping[str, Any]) -> Model:
     """A model for tests and documents: it answers by pattern, and calls nothing.
 
     Args:
-        answers: regular expressions and what is answered where the first of them that is found in the prompt (the
-            system prompt before it) matches: a text; a list of texts, one for each call, the last from then on; or a
+        answers: answers by regular expression, of which the first that matches in the prompt (with the system prompt
+            before it) counts. An answer is a text; a list of texts, one for each call, the last from then on; or a
             function, as for :func:`as_model`. Patterns are searched for with ``.`` matching newlines too.
 
     Returns:

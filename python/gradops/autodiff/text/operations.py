@@ -1,4 +1,4 @@
-"""What is done with texts, recorded as operations on numbers are."""
+"""Operations on texts, recorded as operations on numbers are."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def join(texts, separator: str = "") -> Any:
         A text variable whose roles are those of its parts; a ``Text`` where there is no variable.
 
     Raises:
-        ArgumentTypeError: what is not text.
+        ArgumentTypeError: a value that is not text.
 
     Gradient:
         The feedback, to every part that requires it and to the separator.
@@ -64,7 +64,7 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
     """The parts of a text, as ``str.split``: a list of text variables.
 
     Raises:
-        ArgumentTypeError: what is not text.
+        ArgumentTypeError: a value that is not text.
         ArgumentError: a separator without a character.
 
     Gradient:
@@ -115,13 +115,13 @@ def splitlines(text, keepends: bool = False) -> list:
 
 
 def format(template, *arguments, **named) -> Any:
-    """``template.format(...)`` with text variables, strings, numbers, and what lists and dicts of these hold.
+    """``template.format(...)`` with text variables, strings, numbers, and the items of lists and dicts of these.
 
     ``{}``, ``{0}``, ``{name}``, ``{name[key]}``, with conversions and format specs; no attributes, so that a template
-    that a model wrote reaches nothing but what it is given. Several texts, in the template or filled in, give several.
+    that a model wrote reaches nothing but its arguments. Several texts, in the template or filled in, give several.
 
     Returns:
-        A text variable whose roles are those of the template and of what was filled in.
+        A text variable whose roles are those of the template and of the texts filled in.
 
     Raises:
         ArgumentTypeError: a template that is not text, a name in it that is not given, or an attribute.
@@ -178,7 +178,7 @@ class _Formatter(string.Formatter):
 
 
 def _at(value, place: int, used: list):
-    """What is filled in for a value: of several texts one, of number variables the number."""
+    """The data that is filled in for a value: one of several texts, the number of a number variable."""
     data = data_of(value)
     if isinstance(data, Texts):
         data = data[place if len(data) > 1 else 0]
@@ -280,7 +280,7 @@ removesuffix = _mapped("removesuffix", "A text without its end", "ice.", ".")
 def made(name: str, inputs: Sequence, result) -> Any:
     """``result``, one text, several, or a list of texts, as recorded: ``name`` made it of ``inputs``.
 
-    For operations whose feedback goes to all they were made of; what is no variable is passed over.
+    For operations whose feedback goes to all their inputs; inputs that are no variables are passed over.
     """
     variables = [x for x in inputs if isinstance(x, Variable)]
     if not variables:
@@ -347,7 +347,7 @@ _EACH = Code("`for text in texts`", "`lapply(texts, ...)`")
 
 
 def is_text(x) -> bool:
-    """Whether ``x`` is a text or several, variable or not; a list is none yet."""
+    """True if ``x`` is one text or several, variable or not; False for a list of texts."""
     return isinstance(x, (str, Texts)) or isinstance(x, Variable) and x.dtype is str
 
 

@@ -1,7 +1,7 @@
-"""What the layer itself says to models, all of it. ``call(..., prompts=)`` and ``Descent(..., prompts=)`` replace it.
+"""All prompts that the layer itself sends. ``call(..., prompts=)`` and ``Descent(..., prompts=)`` replace them.
 
-``{name}`` marks a place. Places are filled in one pass, so that braces in what is filled in stay as they are. What
-stands between tags cannot end them: see :class:`Quotes`.
+``{name}`` marks a place. Places are filled in one pass, so that braces in the values filled in stay as they are. A
+text between tags cannot end them: see :class:`Quotes`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def listed(remarks: Iterable[str]) -> str:
 
 
 class Quotes:
-    """What is quoted between tags, and what a model answers between them.
+    """Quotations between tags, and a model's answers between them.
 
     In a quoted text the angle bracket of a tag that the layer uses is ``&lt;`` (and ``&lt;`` before its name
     ``&amp;lt;``), so that the text cannot end its quotation or begin another; all else stays as it is.
@@ -153,7 +153,7 @@ _TEXT = re.compile(r"<(/?)text(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
 def between_tags(answer: str) -> str | None:
-    """What is between <text> and </text> in an answer; None unless each of the two is there once, in this order."""
+    """The text between <text> and </text> in an answer; None unless each of the two is there once, in this order."""
     marks = list(_TEXT.finditer(answer))
     if [mark[1] for mark in marks] != ["", "/"]:
         return None

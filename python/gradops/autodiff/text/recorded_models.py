@@ -24,15 +24,16 @@ def remembered(
     retries: int = 5,
     wait: float = 1.0,
 ) -> Model:
-    """A model that remembers: what it was asked once it answers from memory, and from ``path`` in later sessions.
+    """A model that remembers: it answers a repeated request from memory, and from ``path`` in later sessions.
 
     Args:
-        model: what :func:`as_model` takes; None to answer from the recording alone, and ask nothing.
+        model: a model, or a value that :func:`as_model` takes; None to answer from the recording alone, without
+            requests.
         path: a file of JSON lines, ``{"model": "...", "messages": [...], "answer": "...", "tokens": n}``, one a call,
-            written as the call ends, so that an interrupt loses nothing; what is there is never changed. A model
-            remembers what a model of its name answered; without one what any did. None: memory alone.
-        calls, tokens: the most calls of ``model`` and the most tokens of them, over the life of this object; what
-            memory answers is free. Tokens are as the model says, else one for four characters.
+            written as the call ends, so that an interrupt loses nothing; existing lines are never changed. A model
+            remembers the answers of a model of its name; without one those of any. None: memory alone.
+        calls, tokens: the most calls of ``model`` and the most tokens of them, over the life of this object;
+            answers from memory are free. Tokens are as the model says, else one for four characters.
         retries: how often a call is repeated that failed for the moment: a rate limit, a timeout, a lost connection,
             a server's error 5xx.
         wait: the seconds before the first repetition, doubled for each further one; where the server says how long,
@@ -46,7 +47,7 @@ def remembered(
         ArgumentError: ``retries`` or ``wait`` below 0; a file that is no recording (a line that an interrupt broke off
             is passed over), is not there for a replay, or cannot be written.
         BudgetError: when called, for a call that would go over the budget; it is not made.
-        ModelError: when called without ``model``, for what was not recorded.
+        ModelError: when called without ``model``, for a request that was not recorded.
 
     Calls at once from several threads are made once for each text. A record holds texts and counts, never keys.
 
@@ -114,7 +115,7 @@ def _given(path) -> Given | TypeOf:
 
 
 def _check(name: str, value, kind: type = float) -> None:
-    """Refuse what is no number of at least 0; for ``kind`` int, of a whole one."""
+    """Refuse all but numbers of at least 0; for ``kind`` int, all but whole ones."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not value >= 0 or kind is int and value % 1:
         raise ArgumentError(
@@ -184,7 +185,7 @@ class _Memory:
         self._lock = threading.Lock()
         self._answers: dict[str, Reply] = {}
         self._pending: dict[str, _Pending] = {}
-        self._ending = b""  # what is missing at the end of the file, before which nothing can be added
+        self._ending = b""  # bytes missing at the end of the file, before which nothing can be added
         if path is not None and path.exists():
             self._load(path.read_bytes())
         if path is not None and model is not None:
@@ -255,7 +256,7 @@ class _Memory:
 
 
 _START = b'{"m'
-"""How lines begin, those of earlier versions too."""
+"""The beginning of every line, in earlier versions too."""
 
 
 def _key(messages) -> str:
@@ -278,7 +279,7 @@ _PASSING = ("ratelimit", "timeout", "connection", "overloaded", "unavailable", "
 
 
 def _passing(error: Exception) -> bool:
-    """Whether a failure is of the moment."""
+    """True if a failure is temporary."""
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(status, int):
         return status in (408, 409, 425, 429) or status >= 500

@@ -59,18 +59,18 @@ class Text(str):
 
 
 class Verdict(Text):
-    """What an evaluator says of its inputs: a backward pass starts with it by itself."""
+    """The text in which an evaluator judges its inputs: a backward pass starts with it by itself."""
 
 
 class Said(Text):
     """One remark.
 
     Attributes:
-        role: that of the text it was said of.
+        role: that of the text it is on.
         places: which of several texts it is of; None for all of them, or for one text.
         weight: how much it matters: the size of the number that a critic's remark came with.
         order: when it was said; remarks are listed in this order.
-        source: what makes it one remark: the same by whichever paths it comes.
+        source: the identity of the remark: the same by whichever paths it comes.
 
     Examples:
         >>> from gradops import Variable
@@ -102,7 +102,7 @@ class Said(Text):
         return self
 
     def at(self, places: tuple[int, ...] | None) -> Said:
-        """The same remark, of others of several texts."""
+        """The same remark, on other places among several texts."""
         if places == self.places:
             return self
         said = _again(str(self), self.__dict__)
@@ -181,9 +181,9 @@ class Texts(Sequence):
 
 
 class Feedback(Texts):
-    """All that was said of a text: its gradient, remarks in order.
+    """All remarks on a text: its gradient, in order.
 
-    Adding two of one pass is having both; what comes by two paths was said once, of the places of both.
+    The sum of two of one pass has the remarks of both; one that comes by two paths counts once, with both their places.
 
     Examples:
         >>> from gradops import Variable
@@ -198,18 +198,18 @@ class Feedback(Texts):
     """
 
     size: int | None = None
-    """Of the zeros of several texts: how many there are."""
+    """The number of texts, in the zeros of several."""
 
     @property
     def shape(self) -> tuple:
-        """That of one text, where nothing is said of one of several."""
+        """The shape of one text, unless a remark is on some of several texts."""
         return () if all(said.places is None for said in self) else (len(self),)
 
     def __add__(self, other):
         return both(self, other)
 
     def of(self, place: int) -> Feedback:
-        """What concerns one of several texts."""
+        """The feedback that concerns one of several texts."""
         return Feedback(said.at(None) for said in self if said.places is None or place in said.places)
 
     def at(self, where: Callable[[tuple[int, ...] | None], tuple[int, ...] | None]) -> Feedback:
@@ -226,7 +226,7 @@ class Feedback(Texts):
 
 
 def both(first, second) -> Feedback:
-    """What was said in one and the other."""
+    """The remarks of two feedbacks, each remark once."""
     if not len(first) or not len(second):
         return first if len(first) else second
     found: dict[int, Any] = {}
@@ -241,11 +241,11 @@ def both(first, second) -> Feedback:
 
 
 def feedback(value, role: str | None = None, order: int | None = None) -> Feedback:
-    """What was said, as a gradient: from a string, a text variable, a feedback, or a list of these.
+    """Remarks as a gradient: from a string, a text variable, a feedback, or a list of these.
 
     Args:
-        role: the role of the text it is said of, for what does not say so itself.
-        order: when it was said; now by default.
+        role: the role of the text that is remarked on, for remarks that do not name it themselves.
+        order: the time of the remarks; now by default.
 
     Raises:
         ArgumentTypeError: anything else.

@@ -1,4 +1,4 @@
-"""Trading time for memory: what is made in a scope, or by a function, is computed again when it is needed."""
+"""Trading time for memory: results of a scope, or of a function, are computed again when they are needed."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class gradient_checkpoint_scope(_Scope):
         y = x * c
 
     Neither the scope nor its consumers outside store ``x``: it is freed when the caller drops it and computed
-    again, once a backward pass, for the gradient to ``c``. What the scope takes from outside is stored, also
-    if another scope made it. A scope in a scope is a part of it. Random operations give the same values again
+    again, once a backward pass, for the gradient to ``c``. A value that the scope takes from outside is stored,
+    also if another scope made it. A scope in a scope is a part of it. Random operations give the same values again
     and leave the generators as they are.
 
-    What is covered:
+    Coverage:
 
     - PyTorch: every operation, below autograd and autocast. Consumers in the scope's thread; under the
       caller's own ``saved_tensors_hooks`` that were entered before, consumers inside the scope only;
     - variables over NumPy, JAX and TensorFlow arrays: every operation of gradops;
     - JAX: every operation, under ``gradops.grad``, which then traces the function, or under
       ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Without one of them nothing changes;
-    - TensorFlow's tape stores what it records, so under it a TensorFlow operation in the scope is an error.
+    - TensorFlow's tape stores the values it records, so under it a TensorFlow operation in the scope is an error.
 
-    A gradient function's closure in :func:`custom_gradient` keeps what it closes over.
+    A gradient function's closure in :func:`custom_gradient` keeps the values it closes over.
 
     Raises:
         BackendError: a TensorFlow operation under an active ``tf.GradientTape`` or in a graph: use :func:`checkpoint`.
@@ -98,7 +98,7 @@ def checkpoint(f: Callable) -> Callable:
 
     Args:
         f: a function of tensors, variables, nested structures of them, and anything else, to tensors.
-            It may close over what needs a gradient. On PyTorch, TensorFlow and JAX its code runs twice; on
+            It may close over tensors that need a gradient. On PyTorch, TensorFlow and JAX its code runs twice; on
             variables its operations do, as in :func:`gradient_checkpoint_scope`. JAX traces it.
 
     Returns:
@@ -107,13 +107,13 @@ def checkpoint(f: Callable) -> Callable:
 
     Raises:
         GradientError: (a RuntimeError) in the backward pass, where a torch tensor or a variable that ``f`` used was
-            written in place since. What TensorFlow's variables were assigned since is used as it is then.
+            written in place since. Of a TensorFlow variable that was assigned since, the new value is used.
 
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
 
     Examples:
-        The gradient is the same; of what the function computes nothing is kept for it:
+        The gradient is the same; no intermediate value of the function is kept for it:
 
         >>> import numpy as np
         >>> import gradops
@@ -170,7 +170,7 @@ def _drawing_again(run: Callable) -> Callable:
 
 
 _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)
-"""Whether a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
+"""True while a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
 
 
 def _on_tape(run: Callable, inputs: list):

@@ -1,4 +1,4 @@
-"""Checkpointing on JAX: a scope names its operations for the policy that says what is not saved."""
+"""Checkpointing on JAX: a scope names its operations for the policy that says which results are not saved."""
 
 from __future__ import annotations
 

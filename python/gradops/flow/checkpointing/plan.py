@@ -1,15 +1,15 @@
-"""The plan of recomputation: how what a checkpoint scope made is made again, whatever the library.
+"""The plan of recomputation: how the results of a checkpoint scope are made again, whatever the library.
 
 While a scope is open each operation is noted as a ``Step``: the function, its constants, and a ``Source`` for each
 array: an earlier step's ``Result``, or an ``Input`` from outside, which is stored. Whoever would store a result keeps
 a ``Handle`` instead, and the array is freed when the user drops it. The backward pass asks the handles; the first
-that is asked recomputes, once and in order, what all living handles of its plan need.
+that is asked recomputes, once and in order, the values that all living handles of its plan need.
 
-Who owns what is what frees memory: a handle owns its step and a step its sources, nobody else does; what was
-recomputed belongs to the backward pass and goes with the handle that it is for. So a step goes with the last graph
+Ownership frees memory: a handle owns its step and a step its sources, nobody else does; a recomputed value
+belongs to the backward pass and goes with the handle that it is for. So a step goes with the last graph
 node that may ask for it, and a value as soon as the pass is through with it.
 
-A library says by a subclass of ``Plan`` what a version and a view of its arrays are.
+A library defines the version and the view of its arrays in a subclass of ``Plan``.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from ...errors import GradientError
 
 
 class Plan:
-    """What one scope made: the handles that may ask for it."""
+    """The results of one scope, and the handles that may ask for them."""
 
     def __init__(self):
         self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
         self.lock = threading.RLock()
         self.clock = itertools.count(1).__next__
 
-    # What a library knows of its arrays
+    # A library's knowledge of its arrays
 
     @staticmethod
     def version(array) -> Any:
-        """What tells later whether ``array`` was written since."""
+        """The version of ``array``, by which :meth:`changed` finds later whether it was written since."""
         raise NotImplementedError
 
     @staticmethod
     def changed(array, version) -> bool:
-        """Whether ``array`` was written since it had that version."""
+        """True if ``array`` was written since it had that version."""
         raise NotImplementedError
 
     @staticmethod
@@ -56,10 +56,10 @@ class Plan:
         """A scope in which operations are not noted."""
         return contextlib.nullcontext()
 
-    # What is the same for all
+    # The same for all libraries
 
     def handle(self, result: Result, origin: Origin | None) -> Handle:
-        """What stands for ``result``: one handle, whoever would store it."""
+        """The handle that stands for ``result``: the same for all that would store it."""
         key = (result.step, result.index, result.layout, result.after)
         handle = self.handles.get(key)
         if handle is None:
@@ -67,7 +67,7 @@ class Plan:
         return handle
 
     def value(self, asked: Handle, done: dict) -> Any:
-        """What ``asked`` stands for; ``done`` is what the backward pass has, by plan and handle."""
+        """The value that ``asked`` stands for; ``done`` holds the values of the backward pass, by plan and handle."""
         value = asked.living()
         if value is not None:
             return value
@@ -78,7 +78,7 @@ class Plan:
             return values[asked]
 
     def values(self, done: dict) -> weakref.WeakKeyDictionary:
-        """What a backward pass has recomputed of this plan."""
+        """The values of this plan that a backward pass has recomputed."""
         values = done.get(self)
         return done.setdefault(self, weakref.WeakKeyDictionary()) if values is None else values
 
@@ -91,8 +91,8 @@ class Plan:
             )
         # The backward pass asks for one handle after another, from the scope's end to its beginning. To compute each
         # when it is asked for would run the scope's first steps again for each of them, in all the square of its
-        # length. So the first that is asked fills in all that will be. What the pass then holds is what plain code
-        # would have stored of this scope: results of steps on the way go after their last use (`over`), and what is
+        # length. So the first that is asked fills in all that will be. The pass then holds the values that plain code
+        # would have stored of this scope: results of steps on the way go after their last use (`over`), and a value
         # filled in goes with its handle, that is with the node that has taken its step.
         others = [h for h in list(self.handles.values()) if h not in values and not h.stale and h.living() is None]
         wanted: dict[Step, list[Handle]] = {}
@@ -123,7 +123,7 @@ def _in_order(wanted) -> list[Step]:
 
 
 def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
-    """For each step those whose results nobody needs after it."""
+    """For each step the steps whose results are not needed after it."""
     last: dict[Step, Step] = {}
     for step in ordered:
         last[step] = step
@@ -156,7 +156,7 @@ class Source:
 
 
 class Step(Call):
-    """One operation: what to run again, on constants and on what its sources give."""
+    """One operation to run again, on constants and on the values of its sources."""
 
     __slots__ = ("plan", "drawn", "seq", "__weakref__")
     kind = Source
@@ -172,7 +172,7 @@ class Step(Call):
         return [s for x in items(self.arguments) if isinstance(x, Source) for s in x.steps()]
 
     def run(self, results: dict) -> list:
-        """Its results, from those of earlier steps."""
+        """The results of the step, from those of earlier steps."""
         arguments = self.given(lambda source: source.value(results))
         with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
             return list(items(self.function(*arguments)))
@@ -237,7 +237,7 @@ class Origin:
 
 
 class Handle(state.Recomputed):
-    """Stands for an array that was not stored.
+    """A stand-in for an array that was not stored.
 
     ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it.
     """

@@ -1,7 +1,7 @@
 """Checkpointing on the tape: kernels are noted, and nodes save handles in place of arrays.
 
 Arrays are known by ``id`` while they live, and NumPy's views by the array they are a view of. An array that another
-scope made is an input, and stays: what a scope stores is its inputs.
+scope made is an input, and stays: a scope stores its inputs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def forget(arrays) -> None:
 
 
 def _find(array) -> tuple[Result, weakref.ref, int] | None:
-    """How an array was made, also a NumPy view of what was made; None if it was not, or was written since."""
+    """How an array was made, also a NumPy view of one that was made; None if it was not, or was written since."""
     known = _made.get(id(array))
     if known is not None:
         return known if known[1]() is array and not TapePlan.changed(array, known[2]) else None
@@ -110,7 +110,7 @@ def _find(array) -> tuple[Result, weakref.ref, int] | None:
 
 
 def pack(saved: tuple) -> tuple:
-    """What a node saves: handles in place of the arrays that a scope made."""
+    """The values that a node saves: handles in place of the arrays that a scope made."""
     if not any(type(v) is list or id(v) in _made or getattr(v, "base", None) is not None for v in saved):
         return saved
     packed = [_packed(v) for v in saved]

@@ -1,4 +1,4 @@
-"""Checkpointing on TensorFlow: its tape stores what it records, so a scope refuses what the tape would see."""
+"""Checkpointing on TensorFlow: its tape stores values, so a scope refuses operations that the tape would record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def checkpoint(run, inputs: list):
 
 
 def _checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs, what it closes over, and its random numbers."""
+    """``run(*inputs)``, stored as its inputs, the values it closes over, and its random numbers."""
     if tapes.forward_mode():
         return run(*inputs)
     drawn: list = []

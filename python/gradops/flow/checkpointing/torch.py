@@ -1,6 +1,6 @@
 """Checkpointing on PyTorch: hooks save handles in place of the tensors that a scope made.
 
-One pair of saved-tensor hooks is the same for all scopes. The hooks stay after the scope while what it made lives, so
+One pair of saved-tensor hooks is the same for all scopes. The hooks stay after the scope while its results live, so
 that later consumers do not store it either, unless the caller's own hooks were on the stack before: then theirs hold
 again after the scope.
 """
@@ -120,14 +120,14 @@ def _is_view(func) -> bool:
 
 
 def _overwrites(func) -> bool:
-    """Whether what an operation writes to does not depend on what was there: in place, or as ``out``."""
+    """True if the result that an operation writes, in place or as ``out``, does not depend on the values before."""
     return func.overloadpacket.__name__ in _OVERWRITES or any(
         a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in _private.schema(func).arguments
     )
 
 
 _UNCOUNTED = {*_RUNNING, "rrelu_with_noise", "rrelu_with_noise_"}
-"""Operations whose writes torch does not count: what was saved just before is what they write."""
+"""Operations whose writes torch does not count: they write the tensor that was saved just before."""
 
 
 def _written_by(func, args, kwargs) -> list:
@@ -144,7 +144,7 @@ def _written_by(func, args, kwargs) -> list:
 
 
 def _generator(args, kwargs) -> tuple:
-    """How to get and set the state of the generator that a random operation draws from."""
+    """The functions that get and set the state of the generator that a random operation draws from."""
     given = list(items((args, *kwargs.values())))
     own = [x for x in given if isinstance(x, torch.Generator)]
     places = [
@@ -188,13 +188,13 @@ class _Local(threading.local):
 
 _local = _Local()
 _passes: dict[int, dict] = {}
-"""What the running backward passes have recomputed, by torch's number for the pass."""
+"""The values that the running backward passes have recomputed, by torch's number for the pass."""
 
 
 class _Stored:
     """A tensor stored as it is, with the check for writes in place that torch leaves to hooks.
 
-    ``handles`` of other scopes stand for the same tensor: what is stored need not be computed again for them.
+    ``handles`` of other scopes stand for the same tensor: a stored one need not be computed again for them.
     """
 
     __slots__ = ("tensor", "version", "handles")
@@ -256,7 +256,7 @@ def _unpack(stored):
 
 
 def _pass() -> dict:
-    """What the running backward pass has recomputed; outside of one somebody looks at a node."""
+    """The values that the running backward pass has recomputed; none outside of one, where somebody looks at a node."""
     task = _private.backward_number()
     if task == -1:
         return {}

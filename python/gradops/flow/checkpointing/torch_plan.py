@@ -1,4 +1,4 @@
-"""What a scope on PyTorch made, and what it read and wrote outside.
+"""The tensors that a scope on PyTorch made, and those outside that it read and wrote.
 
 Tensors are known by their storage, so views and results saved under other names are found too. Writes to tensors from
 outside (running statistics) are recomputed on copies.
@@ -40,12 +40,12 @@ busy = _Busy()
 
 
 class TorchPlan(Plan):
-    """What one scope made, and what it wrote to outside."""
+    """The tensors that one scope made, and those outside that it wrote to."""
 
     def __init__(self, living: set[TorchPlan], over: Callable):
         super().__init__()
         self.open = True
-        self.living = living  # the plans of this thread of which something lives
+        self.living = living  # the plans of this thread with living parts
         self.living.add(self)
         self.over = over  # called when nothing of this plan lives any more
         self.storages: set[Storage] = set()
@@ -53,7 +53,7 @@ class TorchPlan(Plan):
         self.written: dict[int | None, _Written] = {}
 
     def close(self) -> None:
-        """Leave the scope: what lives has the versions of now, and what the user dropped is forgotten."""
+        """Leave the scope: living tensors have the versions of now, and those that the user dropped are forgotten."""
         self.open = False
         self.written.clear()
         for made in list(self.storages):
@@ -83,15 +83,15 @@ class TorchPlan(Plan):
 
     @contextlib.contextmanager
     def recomputing(self):
-        # some kernels (of LSTMs) give what a backward pass needs in grad mode alone; nothing here requires a gradient
+        # some kernels (of LSTMs) give a backward pass's values in grad mode alone; nothing here requires a gradient
         with torch.enable_grad(), contextlib.ExitStack() as stack:
             for kind in ("cpu", "cuda", "xpu"):
-                if torch.is_autocast_enabled(kind):  # what was noted is already cast
+                if torch.is_autocast_enabled(kind):  # the noted arguments are already cast
                     stack.enter_context(torch.amp.autocast(kind, enabled=False))
             yield
 
     def source(self, t, reads: bool) -> Source:
-        """Where an argument comes from, of which an operation reads the values or does not."""
+        """The source of an argument; ``reads`` is True if the operation reads its values."""
         key = key_of(t)
         made = self.made(key)
         if made is not None and made.filled_unseen and reads:
@@ -111,7 +111,7 @@ class TorchPlan(Plan):
         return made if made is not None and made.plan is self and made.alive() else None
 
     def before_write(self, t, counted: bool) -> None:
-        """``counted`` says whether torch's check of saved tensors sees the write; if not, they are what is written."""
+        """``counted`` is True if torch's check of saved tensors sees the write; else they have the values after it."""
         key = key_of(t)
         made = self.made(key)
         if made is not None:
@@ -122,7 +122,7 @@ class TorchPlan(Plan):
                     del made.handles[handle]
         elif key not in self.written or self.written[key].ref.expired():
             written = self.written[key] = _Written(t.untyped_storage())
-            for source in self.outside.pop(key, ()):  # what was read before is on the copy, too
+            for source in self.outside.pop(key, ()):  # earlier reads are on the copy, too
                 source.move(written, None)
 
     def after_write(self, t, step: Step, counted: bool) -> None:
@@ -141,7 +141,7 @@ class TorchPlan(Plan):
         made = self.made(key)
         if made is None:
             if any(key_of(x) == key for x in arguments):
-                return  # a view of what came from outside
+                return  # a view of a tensor from outside
             if key in storages:  # of one that is gone: an address is soon given to another storage, also in one scope
                 storages[key].forget()
             made = storages[key] = Storage(self, key, out.untyped_storage(), blank)
@@ -155,7 +155,7 @@ class Storage:
         self.key = key
         self.ref = StorageWeakRef(storage)
         self.plan = plan
-        self.blank = blank  # whether it was made without values
+        self.blank = blank  # True if it was made without values
         self.outputs: list[Output] = []
         self.held: set[int] = set()  # which references to the outputs' tensors live, by their identity
         self.writer: Step | None = None
@@ -177,7 +177,7 @@ class Storage:
             self.plan.over()
 
     def forget_if_dropped(self) -> bool:
-        """Forget this where all tensors on it are gone, and say whether they are."""
+        """Forget this where all tensors on it are gone; True if they are."""
         if self.held:
             return False
         self.forget()
@@ -191,7 +191,7 @@ class Storage:
 
     @property
     def filled_unseen(self) -> bool:
-        """Whether the values, if any, were written by no operation, as those of ``at::tensor`` in C++ and of NumPy."""
+        """True if the values, if any, were written by no operation, as those of ``at::tensor`` in C++ and of NumPy."""
         return self.blank and self.writer is None
 
 
@@ -263,7 +263,7 @@ def layout_of(t) -> tuple:
 
 
 def overlap(one: tuple, other: tuple) -> bool:
-    """Whether two tensors on a storage share elements; the parts of a split share none, though they interleave."""
+    """True if two tensors on a storage share elements; the parts of a split share none, though they interleave."""
     first, second = _box(one), _box(other)
     if first is None or second is None or first[0] != second[0]:
         first, second = ((), [_range(one)]), ((), [_range(other)])
