@@ -39,7 +39,7 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
 
     Args:
         root: the module, or top package, of its tensor types.
-        partial: whether it may lack kernels; an op that it lacks is an error where it is used.
+        partial: True if it may lack kernels; an op that it lacks is an error where it is used.
 
     Raises:
         BackendError: a member or kernel that every backend needs is not there; names all of them.
@@ -71,7 +71,7 @@ _extending: dict[str, dict[str, Any]] = {}
 
 
 def add_kernel(name: str, op: str, kernel: Any) -> None:
-    """Make ``kernel`` what a backend has for an op, also a backend that is not loaded yet."""
+    """Make ``kernel`` a backend's kernel of an op, also for a backend that is not loaded yet."""
     _extending.setdefault(name, {})[op] = kernel
     if name in _loaded:
         _loaded[name].add_kernel(op, kernel)
@@ -103,7 +103,7 @@ def by_name(name: str) -> Backend:
 
 @tracing.constant
 def _load_for_reading() -> None:
-    """Load what may be met before the table is read, which stays then as it was."""
+    """Load the backends that may be met before the table is read, which stays then as it was."""
     for name in ("numpy", "torch"):
         _load(name)
 
@@ -145,17 +145,17 @@ def _numbers(version: str) -> list[int]:
 
 
 def embedded() -> Backend:
-    """The backend that is always there, NumPy: what a library without something of its own falls back on."""
+    """The backend that is always there, NumPy: the fallback of libraries without something of their own."""
     return by_name("numpy")
 
 
 def installed(name: str) -> bool:
-    """Whether a backend's library can be imported; does not import it."""
+    """True if a backend's library can be imported; does not import it."""
     return name in _loaded or importlib.util.find_spec(name) is not None
 
 
 def in_use() -> list[Backend]:
-    """The backends whose libraries are loaded to the end: tensors of no other can exist."""
+    """The backends whose libraries are loaded completely: tensors of no other can exist."""
     for name in NAMES:
         if name not in _loaded and loaded(name):
             by_name(name)
@@ -163,7 +163,7 @@ def in_use() -> list[Backend]:
 
 
 def loaded(name: str) -> bool:
-    """Whether a library is loaded to the end."""
+    """True if a library is loaded completely."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     return spec is not None and not getattr(spec, "_initializing", False)
 
@@ -185,13 +185,13 @@ def owner_as_read(kinds) -> Backend | None:
 
 
 def kernels_as_read() -> Any:
-    """Where the kernels of that backend are."""
+    """The module with the kernels of that backend."""
     _load_for_reading()
     return _loaded["torch"]._kernels
 
 
 def count() -> int:
-    """How many backends have been registered."""
+    """The number of backends that have been registered."""
     return len(_loaded)
 
 
@@ -223,25 +223,26 @@ def _owner_of(kind: type) -> str | None:
 
 
 def of(value: Any) -> Any:
-    """The backend that owns a tensor, or None where ``value`` is no tensor."""
+    """The backend that owns a tensor, or None if ``value`` is not a tensor."""
     return owner(type(value))
 
 
 def may_hold(kind: type) -> bool:
-    """Whether values of a type that is no backend's may hold a tensor."""
+    """True if values of a type that no backend owns may hold a tensor."""
     return owner(kind) is None and kind not in _PLAIN and kind.__module__.partition(".")[0] != "gradops"
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether ``value`` is a KerasTensor, a place in a model of Keras's, of which only shape and dtype are known."""
+    """True if ``value`` is a KerasTensor, a place in a Keras model, of which only shape and dtype are known."""
     kind = type(value)
     return kind.__name__ == "KerasTensor" and kind.__module__.partition(".")[0] == "keras"
 
 
 def held(value: Any) -> Any:
-    """The tensor that ``value`` is a name of; else itself.
+    """The tensor that ``value`` stands for; otherwise ``value`` itself.
 
-    A Keras variable, flax's ``nnx.Param``, what has ``__jax_array__`` or a tensor as ``value``, a ``np.memmap``.
+    Such are a Keras variable, flax's ``nnx.Param``, an object with ``__jax_array__`` or with a tensor as its
+    ``value``, and a ``np.memmap``.
     """
     if not may_hold(type(value)) or is_symbolic(value):
         return value
@@ -256,7 +257,7 @@ def held(value: Any) -> Any:
 
 
 def beside_text(kinds, op: str) -> Backend | None:
-    """As :func:`common`, of what may be in one graph: text stands beside tensors of any one library without a tape.
+    """As :func:`common`, of types for one graph: text stands beside tensors of any one library without a tape.
 
     Raises:
         MixedBackendsError: types of two libraries, or text beside tensors whose own tape holds nothing else.

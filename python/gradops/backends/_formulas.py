@@ -10,7 +10,7 @@ I1_OVER_X = [1 / 2, 1 / 16, 1 / 384, 1 / 18432, 1 / 1474560]
 
 
 def is_small_whole(x) -> bool:
-    """Whether an exponent is a Python number for which multiplying is as exact as a power."""
+    """True if an exponent is a Python number for which multiplying is as exact as a power."""
     return isinstance(x, (int, float)) and x in range(1, 9)
 
 

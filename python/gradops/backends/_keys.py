@@ -1,4 +1,4 @@
-"""NumPy's keys taken apart: what ``x[key]`` says about each dimension of ``x``.
+"""NumPy's keys taken apart: the part of ``x[key]`` for each dimension of ``x``.
 
 Ints, slices, None, ``...``, integer arrays and bool masks, alone or in a tuple. Arrays may be of any
 library; the values of ``Variable``s are read.
@@ -38,7 +38,7 @@ def plain(key):
 
 
 def is_array(part) -> bool:
-    """Whether a part is an array or a truth value: what makes indexing "advanced"."""
+    """True if a part is an array or a truth value, which makes indexing "advanced"."""
     return isinstance(part, bool) or not isinstance(part, _SCALARS)
 
 
@@ -47,14 +47,14 @@ def is_mask(part) -> bool:
 
 
 def dimensions(part) -> int:
-    """How many dimensions of the tensor a part speaks of."""
+    """The number of dimensions of the tensor that a part covers."""
     if part is None or isinstance(part, bool):
         return 0
     return len(part.shape) if is_mask(part) else 1
 
 
 def expanded(parts: list, rank: int) -> list:
-    """The parts with ``...`` and what is missing at the end written out as full slices.
+    """The parts with ``...`` and the missing parts at the end written out as full slices.
 
     Raises:
         IndexError: more parts than dimensions.
@@ -84,13 +84,13 @@ def inserted(axis, rank: int) -> list[int]:
 
 
 def separated(parts: list) -> bool:
-    """Whether arrays, and ints beside them, are apart in a key, by ``...`` of no dimensions too: theirs go first."""
+    """True if a key's arrays and ints are not adjacent, be it by an empty ``...``: their dimensions come first."""
     at = [i for i, p in enumerate(parts) if type(p) is int or is_array(p)]
     return bool(at) and at[-1] - at[0] >= len(at)
 
 
 def distinct(key) -> bool:
-    """Whether a key cannot choose a position twice: no integer arrays in it."""
+    """True if a key cannot choose a position twice: it has no integer arrays."""
     return all(not is_array(p) or is_mask(p) for p in parts_of(key))
 
 

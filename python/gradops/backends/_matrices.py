@@ -1,4 +1,4 @@
-"""What the backends' matrix kernels share: what is said of matrices that cannot be worked on, and precision."""
+"""The shared part of the backends' matrix kernels: errors about unsuitable matrices, and precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASYMMETRY = 1e-3
 
 
 def is_vector(a, b) -> bool:
-    """Whether the right side of a system is a vector, or one for each matrix."""
+    """True if the right side of a system is a vector, or one for each matrix."""
     return len(b.shape) == 1 or len(b.shape) == len(a.shape) - 1 and tuple(b.shape) == tuple(a.shape[:-1])
 
 

@@ -1,4 +1,4 @@
-"""Names of a library that are not public, found once: what a version lacks is an error where it is needed.
+"""Names of a library that are not public, found once: a name that a version lacks is an error where it is needed.
 
 Each library's ``_private.py`` has all of its private names that gradops uses, by feature, and is the only file that
 touches them; tests/python/test_private.py fails on a version that lacks one.
@@ -29,14 +29,14 @@ class PrivateNames:
         self.lacking: dict[str, list[str]] = {}
 
     def supported(self, feature: str) -> bool:
-        """Whether this version has all names that a feature needs."""
+        """True if this version has all names that a feature needs."""
         return not self.lacking.get(feature)
 
     def find(self, feature: str, path: str, otherwise: Any = None) -> Any:
-        """What is at a dotted path.
+        """The object at a dotted path.
 
         Args:
-            otherwise: in place of what is not there; by default a function that raises a BackendError.
+            otherwise: the result if there is none; by default a function that raises a BackendError.
         """
         self.names.setdefault(feature, []).append(path)
         found = at(path)
@@ -49,7 +49,7 @@ class PrivateNames:
         """Raise where this version lacks something for a feature.
 
         Raises:
-            BackendError: names the version and what it lacks.
+            BackendError: names the version and the names that it lacks.
         """
         if not self.supported(feature):
             lacks = ", ".join(self.lacking[feature])
@@ -61,7 +61,7 @@ class PrivateNames:
         """A function that reads the attribute at the end of a path ``module.Class.attribute``.
 
         Args:
-            of_objects: whether only objects have it, so that the class cannot tell; asked for where it is read.
+            of_objects: True if only objects have it, so that the class cannot tell; asked for where it is read.
         """
         name = path.rpartition(".")[2]
         if not of_objects:
@@ -86,7 +86,7 @@ class PrivateNames:
 
 
 def at(path: str) -> Any:
-    """What is at a dotted path ``module.name``; None where there is nothing."""
+    """The object at a dotted path ``module.name``; None if there is none."""
     module, _, rest = path.partition(".")
     try:
         found = importlib.import_module(module)

@@ -1,13 +1,13 @@
-"""What gradops asks of an array library: two contracts, checked when a backend registers.
+"""The requirements of gradops on an array library: two contracts, checked when a backend registers.
 
 A backend is any namespace, usually a package of this folder, with the members of :class:`Backend` and the kernels of
 :data:`required_kernels`. A library that differentiates by itself has the members of :class:`Derivatives` in
-``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here. What a floor
-above has for one library it adds to that library's members with :func:`gradops.backends.joins`.
+``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here. A floor above
+adds its code for one library to that library's members with :func:`gradops.backends.joins`.
 
 Members marked :func:`required` must be there; the others have the default that stands here. Nothing outside this
-folder asks a backend for its name, but for messages: what differs between libraries is a member of a contract. What
-a compiler that reads Python line by line cannot follow is marked where it is defined, see ``backends.tracing``.
+folder asks a backend for its name, but for messages: differences between libraries are members of a contract. Code
+that a compiler reading Python line by line cannot follow is marked where it is defined, see ``backends.tracing``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def required(member: Callable) -> Callable:
 
 
 class _Contract:
-    """The members of a namespace, and for what it leaves out the defaults that the class has."""
+    """The members of a namespace, with the defaults of the class for those that it leaves out."""
 
     def __init__(self, name: str, given: Any):
         self.name = name
@@ -68,7 +68,7 @@ def check(name: str, given: Any, partial: bool) -> None:
     """Raise for a namespace that breaks the contract.
 
     Args:
-        partial: whether kernels may be lacking; their ops are then errors where they are used.
+        partial: True if kernels may be lacking; their ops are then errors where they are used.
 
     Raises:
         BackendError: a required member or kernel that is not there; names them all.
@@ -106,7 +106,7 @@ class Backend(_Contract):
     """One array library: how it converts, its kernels by op name, and its derivatives."""
 
     yields: bool = False
-    """Whether its tensors give way: beside another library's they are constants of that one."""
+    """True if its tensors give way: beside another library's they are constants of that one."""
 
     no_value: tuple = ()
     """The library's errors for asking a tensor that is being traced for its value."""
@@ -115,7 +115,7 @@ class Backend(_Contract):
     """The library's exceptions that end a function whose values it has: they pass through whoever calls it."""
 
     calls_from_threads: bool = False
-    """Whether its compiled programs call Python back from threads of their own."""
+    """True if its compiled programs call Python back from threads of their own."""
 
     derivatives: Derivatives
     """How gradients flow through its tensors: the library's own way, or the tape's."""
@@ -134,10 +134,10 @@ class Backend(_Contract):
 
     @required
     def is_tensor_type(self, kind: type) -> bool:
-        """Whether kernels take values of type ``kind`` as tensors."""
+        """True if kernels take values of type ``kind`` as tensors."""
 
     def owns(self, kind: type) -> bool:
-        """Whether values of type ``kind`` are the library's; those that are no tensors go through ``convert``."""
+        """True if values of type ``kind`` are the library's; those that are not tensors go through ``convert``."""
         return self.is_tensor_type(kind)
 
     @required
@@ -150,7 +150,7 @@ class Backend(_Contract):
             like: a tensor whose device the result goes to.
 
         Raises:
-            TypeError, ValueError: what is no tensor, or a dtype that the library lacks.
+            TypeError, ValueError: ``value`` cannot be a tensor, or the library lacks the dtype.
         """
 
     @required
@@ -192,14 +192,14 @@ class Backend(_Contract):
         return tuple(x.shape)
 
     def static_value(self, x):
-        """As ``to_numpy``, of what is known also while a program is traced; any error where it is not."""
+        """As ``to_numpy``, for values that are known also while a program is traced; any error where they are not."""
         return self.to_numpy(x)
 
     def prepare(self, floatx: str) -> Callable[[], None] | None:
         """Set the library up for numbers of dtype ``floatx``; called when it is chosen.
 
         Returns:
-            What sets it up as before; None where nothing had to be changed.
+            A function that sets it up as before; None where nothing had to be changed.
         """
         return None
 
@@ -209,7 +209,7 @@ class Backend(_Contract):
         return contextlib.nullcontext()
 
     def call_back(self, program, tensors: list) -> list | None:
-        """Where tensors are being traced, a call of ``program`` on their arrays as an operation of what is traced.
+        """Where tensors are being traced, a call of ``program`` on their arrays as an operation of the trace.
 
         Args:
             program: a function of NumPy arrays to a list of them, a ``gradops.interop.r.host._Program``.
@@ -233,13 +233,13 @@ class Derivatives(_Contract):
     """
 
     native: bool = True
-    """Whether this is the library's own way."""
+    """True if this is the library's own way, not the tape's."""
 
     own_tape: bool = False
-    """Whether its tensors record themselves and have ``backward()``, so that none is ever made a ``Variable``."""
+    """True if its tensors record themselves and have ``backward()``, so that none ever becomes a ``Variable``."""
 
     cuts_results: bool = False
-    """Whether ``stopped`` cannot see operations, so that of a decorated function only the results can be cut."""
+    """True if ``stopped`` cannot see operations, so that only the results of a decorated function can be cut."""
 
     @required
     def stop(self, x):
@@ -247,7 +247,7 @@ class Derivatives(_Contract):
 
     @required
     def stopped(self):
-        """A scope whose operations give no gradient to what is outside."""
+        """A scope whose operations give no gradient to tensors outside."""
 
     @required
     def custom(self, run: Callable, inputs: list) -> list:
@@ -260,7 +260,7 @@ class Derivatives(_Contract):
         """
 
     def eager(self) -> bool:
-        """Whether what runs now is recorded as it runs, and by nothing else, so that ``attach`` does for ``custom``."""
+        """True if the running code is recorded as it runs, and in no other way, so that ``attach`` suffices."""
         return False
 
     def attach(self, values: list, pull: Callable, inputs) -> list:
@@ -275,7 +275,7 @@ class Derivatives(_Contract):
         """``function.apply(*args)`` of the library's own class of functions, where it has one.
 
         Raises:
-            GradientError: what traces it would lose its derivative.
+            GradientError: a tracer would lose its derivative.
         """
         raise NotImplementedError
 
@@ -283,8 +283,8 @@ class Derivatives(_Contract):
     def value_and_grad(self, run: Callable, leaves: list) -> tuple:
         """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.
 
-        Both are differentiable again, by derivatives around this one, also for what ``run`` closes over. What ``run``
-        puts in its attribute ``box`` under ``"aux"`` is no part of the derivative's graph.
+        Both are differentiable again, by derivatives around this one, also for tensors that ``run`` closes over. The
+        item ``"aux"`` that ``run`` puts in its attribute ``box`` is not part of the derivative's graph.
         """
 
     @required
@@ -332,7 +332,7 @@ class Derivatives(_Contract):
         return contextlib.nullcontext()
 
     def gradient(self, y, xs: list) -> list:
-        """Gradients of a tensor that knows what it was computed from; None for what it does not depend on."""
+        """Gradients of a tensor that knows its origin; None for inputs that it does not depend on."""
         raise GradientError(
             f"`y` is a {self.name} array, which does not know what it was computed from.",
             argument="y",
@@ -359,16 +359,16 @@ class Derivatives(_Contract):
         """Have the backward passes that this thread starts run on it alone."""
 
     def results_of(self, node) -> tuple:
-        """Of a node of the library's own tape what is known of its results: objects with their shapes and dtypes."""
+        """Objects with the known shapes and dtypes of the results of a node on the library's own tape."""
         return ()
 
     def records(self, x) -> bool:
-        """Whether a derivative is being recorded for ``x``, so that its bare values would lose it."""
+        """True if a derivative is being recorded for ``x``, so that its bare values would lose it."""
         return False
 
 
 class OnTape(Derivatives):
-    """The tape's derivatives: what a library without its own has, and what variables have over any library."""
+    """The tape's derivatives: those of a library without its own, and those of variables over any library."""
 
     native = False
 

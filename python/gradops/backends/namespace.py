@@ -58,7 +58,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
 
 
 def adaptors(xp: Any, kind: type) -> SimpleNamespace:
-    """What the kernels of :mod:`.array` need of a library, in the standard's words."""
+    """The functions that the kernels of :mod:`.array` need of a library, in the standard's words."""
     kinds = {name: xp.zeros((), dtype=d).dtype for name in dtypes.ALL if (d := getattr(xp, name, None)) is not None}
     names = {dtype: name for name, dtype in kinds.items()}
 
@@ -114,7 +114,7 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
         return cast(function(cast(x1, "int8"), cast(x2, "int8")), "bool")
 
     def counting(function):
-        """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+        """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
         return arithmetic(function, lambda function, x1, x2: function(cast(x1, "int64"), cast(x2, "int64")))
 
     def dividing(function, op: str):

@@ -1,6 +1,6 @@
 """``Traced``: an array of a function being traced, with the value that it has for the arguments at hand.
 
-``Memories`` says which of them share memory, as what they stand for does outside of a trace: writes in place ask it.
+``Memories`` says which of them share memory, as their values do outside of a trace: writes in place ask it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Place(int):
 
 
 class Tracing(Protocol):
-    """What arrays ask of the program to which their operations are written down: see :class:`.program.Program`."""
+    """The members that arrays need of the program that records their operations: see :class:`.program.Program`."""
 
     constants: dict[int, Any]
     memories: Memories
@@ -106,11 +106,11 @@ class Traced:
         return _TEXTS[form](self.value, spec)
 
     def _says(self, form: str, spec: str = "") -> None:
-        """Let the program hold for arguments alone for which a text of the value is what it is now."""
+        """Let the program hold only for arguments for which the text of the value is the same as now."""
         if not self.program.may_look:
             self.refuse()
         if self.place not in self.program.constants:
-            text = _TEXTS[form](_as_number(self.value), spec)  # raises for what has none
+            text = _TEXTS[form](_as_number(self.value), spec)  # raises where there is none
             arguments = self, form, spec, text
             self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)))
 
@@ -176,9 +176,9 @@ class Traced:
         return int(self._looked(ops.ceil))
 
     def _looked(self, op):
-        """The value of what an op makes of the array; NumPy's error where it is no whole number."""
+        """The value of an op's result for the array; NumPy's error if it is not a whole number."""
         whole = self if op is None or self.dtype.kind in "iub" else op(self)
-        int(whole.value)  # raises for what is none
+        int(whole.value)  # raises where it is not one
         return self.program.look(whole)
 
     def _described(self):
@@ -191,7 +191,7 @@ class Traced:
         """Become ``result``, as by a write in place.
 
         Raises:
-            JitError: an argument, or an array that was closed over: a program does not write to what is not its own.
+            JitError: an argument, or an array that was closed over: a program writes to its own arrays only.
         """
         if self.program.memories.is_given(self):
             raise JitError(
@@ -215,7 +215,7 @@ class Traced:
         self.memory = 0
 
     def _superseded(self, result) -> None:
-        """Let nobody read what shares memory with this array, as a program does not write to it: ``result`` is new."""
+        """Let nobody read arrays that share this one's memory, as a program does not write to it: ``result`` is new."""
         for other in self.program.memories.sharing(self):
             other.stale = (result.place, self.key)
 
@@ -260,7 +260,7 @@ class Memories:
         self._given.add(self._number(traced))
 
     def is_given(self, traced: Traced) -> bool:
-        """Whether the memory is an argument's or a constant's."""
+        """True if the memory is an argument's or a constant's."""
         return traced.memory in self._given
 
     def sharing(self, traced: Traced) -> list[Traced]:
@@ -274,7 +274,7 @@ class Memories:
 
 
 def _may_be_view(value: np.ndarray, arguments) -> bool:
-    """Whether an array may share an argument's memory; most results do not, and then there is nothing to look for."""
+    """True if an array may share an argument's memory; most results do not, and then there is nothing to look for."""
     if value.base is not None:
         return True
     for x in arguments:
@@ -293,7 +293,7 @@ _TEXTS = {
 
 
 def says(value, form: str, spec: str, text: str):
-    """Whether a value has a text: a step of programs that asked for it."""
+    """True if a value has the given text: a step of programs that asked for it."""
     return np.bool_(_TEXTS[form](_as_number(value), spec) == text)
 
 
@@ -303,7 +303,7 @@ def _as_number(value):
 
 
 def frozen(spec):
-    """A part of a call as what can be compared and hashed; a place is its number, anything else a tuple."""
+    """A part of a call in a form to compare and hash; a place is its number, anything else a tuple."""
     if spec.__class__ is Place:
         return spec
     if isinstance(spec, (list, tuple)):

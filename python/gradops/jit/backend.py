@@ -1,8 +1,9 @@
-"""The array of a function being traced: a backend of its own, whose kernels run NumPy's and write down what ran.
+"""The array of a function being traced: a backend of its own, whose kernels run NumPy's and write down the calls.
 
 A ``Traced`` holds the value it has for the arguments at hand, so shapes and dtypes are known, and the
-place of that value in the program being written. What looks at the value itself (a branch, ``x.item()``, a text)
-is guarded (:mod:`.guards`); what would take it out of the program (``float()``, conversion to NumPy) is an error.
+place of that value in the program being written. Code that looks at the value itself (a branch, ``x.item()``, a
+text) is guarded (:mod:`.guards`); code that would take it out of the program (``float()``, conversion to NumPy) is an
+error.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def static_value(x: Traced):
 
 
 _OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
-"""Kernels that need no more than the shape, which is known: what they give is the same for all arguments."""
+"""Kernels that need no more than the shape, which is known: their results are the same for all arguments."""
 
 
 @functools.cache
@@ -165,12 +166,12 @@ def _recorded(name: str, kernel):
 
 
 _PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
-"""What holds no traced array and cannot be written."""
+"""The types of values that hold no traced array and cannot be written."""
 _ASK_FOR_VALUES = frozenset(("get_item", "nonzero", "where"))
 
 
 def _has_unknown_shape(name: str, arguments) -> bool:
-    """Whether a result has as many elements as a traced array has true ones."""
+    """True if a result has as many elements as a traced array has true ones."""
     if name == "get_item":
         return any(isinstance(x, Traced) and x.dtype == bool for x in items(arguments[1:]))
     positions = name == "nonzero" or name == "where" and len([x for x in arguments if x is not None]) == 1

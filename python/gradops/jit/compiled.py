@@ -27,13 +27,13 @@ from .program import Program
 
 _NUMBERS = (bool, int, float, complex)
 MOST = 256
-"""How many programs a function holds; a number or a shape that is another at each call would make ever more."""
+"""The largest number of programs of a function; a number or shape that changes at each call would make ever more."""
 
 
 class Programs(dict):
-    """What a function compiled, by signature: the last ``MOST / 2`` that were used, and at most as many before.
+    """The programs of a function by signature: the last ``MOST / 2`` that were used, and at most as many before.
 
-    Those used of late are found without noting that they were used, as each call looks here.
+    Recently used ones are found without a note of the use, as each call looks here.
     """
 
     def __init__(self) -> None:
@@ -66,11 +66,11 @@ class Compiled:
     """A function that is traced once for each signature of its arguments.
 
     Args:
-        analyse: on NumPy a function of a :class:`.Program` and its outputs; what it gives is the ``analysis`` of the
+        analyse: on NumPy a function of a :class:`.Program` and its outputs; its result is the ``analysis`` of the
             function made of the program.
 
     Attributes:
-        programs: what was compiled, each a function of a list of tensors, by signature.
+        programs: the compiled programs by signature, each a function of a list of tensors.
         derived: compiled functions made from this one, by name, for those who make them.
     """
 
@@ -89,7 +89,7 @@ class Compiled:
         return self._called(Signature(args, kwargs, self.static)) if program is None else program(args)
 
     def known(self, arrays: tuple) -> Any:
-        """What runs for NumPy's arrays, where they are such and it is there already; else None."""
+        """The program for these arguments if all are NumPy's arrays and it is there already; else None."""
         self._forget_changed()
         return self._known(arrays)
 
@@ -139,7 +139,7 @@ class Compiled:
         return self._program(signature)(signature.tensors)
 
     def program(self, *args) -> Any:
-        """What runs for these arguments: a function of a list of the tensors among them, traced if need be."""
+        """The program for these arguments: a function of a list of the tensors among them, traced if need be."""
         self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
@@ -171,12 +171,12 @@ class Compiled:
     def _traced(self, backend, args: list, kwargs: dict):
         """``f``, which is called to be traced only.
 
-        Where that changed what the function reads it is called again, as what is made once is there by then (a cached
-        value, an imported module).
+        If the call changed something that the function reads, it is called again, as things made once (a cached value,
+        an imported module) are there by then.
 
         Raises:
-            JitError: random numbers were drawn, or the result carries a gradient to what is no argument; the second
-                call changed what the function reads, too.
+            JitError: random numbers were drawn, or the result carries a gradient to a tensor that is not an argument;
+                the second call changed something that the function reads, too.
         """
         captured = Captured(self.f)
         random_state = functools.partial(captured.random_state, backend)
@@ -202,7 +202,7 @@ class Compiled:
 
 
 def _by_library(backend, f: Callable) -> Callable:
-    """What a library's own compiler makes of ``f``."""
+    """The program that a library's own compiler makes of ``f``."""
     compiled = backend.derivatives.compile(f)
 
     def program(tensors):
@@ -227,12 +227,12 @@ def _title(f: Callable) -> str:
 
 
 class Signature:
-    """What tells a call from others: its backend, structure, shapes and dtypes, numbers and static arguments.
+    """The key of a call: its backend, structure, shapes and dtypes, numbers and static arguments.
 
-    Python's numbers are part of it, as they take the dtype of the tensors beside them and so are none of the tensors.
+    Python's numbers are part of it, as they take the dtype of the tensors beside them and so are not tensors.
 
     Raises:
-        ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared.
+        ArgumentTypeError: an argument that is neither a tensor nor static; a static one that cannot be compared.
         ArgumentError: a negative position of a static argument that is before the first.
     """
 
@@ -293,7 +293,7 @@ def _as_tensor(value, backend):
 
 
 def _compared(value, position: int):
-    """A static argument as what tells it from others."""
+    """The key of a static argument."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("array", value.shape, value.dtype, value.tobytes())
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What records loops and branches of a traced function, as they are, and the steps that branches are."""
+"""The recorder of a traced function's loops and branches, as they are, and the steps that branches are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recorder:
     """Loops and branches of a program; each is NotImplemented where Python should do it.
 
     Args:
-        unrolled: whether loops over rows are to be written down step by step, for what looks at each of them.
+        unrolled: True if loops over rows are to be written down step by step, for code that looks at each of them.
     """
 
     def __init__(self, program: Program, unrolled: bool = False):
@@ -54,7 +54,7 @@ class Recorder:
         captured = Captured(step)
         try:
             return loops.fori_loop(self.program, step, leaves, lower, upper)
-        except Exception:  # what looks at the number, or changes what it closes over in R, is written out
+        except Exception:  # code that looks at the number, or changes its closure in R, is written out
             captured.refuse_changes()  # which it did while that was tried
             return NotImplemented
 
@@ -72,7 +72,7 @@ def _is_array(x) -> bool:
     return isinstance(data, Traced) or getattr(backends.of(data), "yields", False)
 
 
-# Branches and conditional loops in compiled functions: steps that run what the values at hand ask for.
+# Branches and conditional loops in compiled functions: steps that run the functions that the values at hand ask for.
 
 
 def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
@@ -119,7 +119,7 @@ class Branch:
         return self._functions[i](*held[i])
 
     def forget(self) -> None:
-        """Let go of what only compiling needs."""
+        """Let go of everything that only compiling needs."""
         for body in self.bodies:
             body.forget()
 
@@ -225,7 +225,7 @@ class While:
     """A loop for as long as a condition holds, as a kernel.
 
     Attributes:
-        bound: how many steps at most.
+        bound: the largest number of steps.
     """
 
     def __init__(self, condition: Body, body: Body, bound: int | None):
@@ -251,7 +251,7 @@ class While:
         return state
 
     def forget(self) -> None:
-        """Let go of what only compiling needs."""
+        """Let go of everything that only compiling needs."""
         self.condition.forget()
         self.body.forget()
 

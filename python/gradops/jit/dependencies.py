@@ -1,9 +1,9 @@
-"""What a function reads from outside, and whether it has changed since the function was traced.
+"""The things that a function reads from outside, and a test for changes since the function was traced.
 
-A trace holds what the function found in closures, global variables and objects: by reference where an array went
-straight into an operation, by value where something was computed from it first, or a branch looked at it. Which, cannot
-be told; so all of it is compared at each call, bindings and items by identity and arrays with a copy. Arrays that
-cannot be written (``x.flags.writeable = False``, and what they are views of) and JAX's need no copy.
+A trace holds the values that the function found in closures, global variables and objects: by reference if an array
+went straight into an operation, by value if something was computed from it first, or a branch looked at it. The two
+cannot be told apart; so all values are compared at each call, bindings and items by identity and arrays with a copy.
+Arrays that cannot be written (``x.flags.writeable = False``, also of the arrays they view) and JAX's need no copy.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _PARTS: dict[type, Callable[[Any], Iterable]] = {
     operator.methodcaller: lambda x: x.__reduce__()[1],
     weakref.ref: lambda x: [x()],
 }
-"""What objects of Python's own that are called, or stand for another, consist of."""
+"""The parts of Python's own objects that are called, or stand for another, by type."""
 _ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"))
 """Functions that read attributes which code does not name."""
 _MAKING = frozenset(("type", "__class__", "copy", "deepcopy", "replace"))
-"""What makes objects of a class that code does not name."""
+"""Names that make objects of a class that code does not name."""
 _OF_ENVIRONMENT = frozenset(("environ", "getenv"))
 _IMPORTING = frozenset(("import_module", "__import__", "modules"))
 _IMPORTS = dis.opmap["IMPORT_NAME"]
@@ -76,9 +76,9 @@ _OF_TORCH_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_
 
 
 class Captured:
-    """What ``f`` and the functions it calls close over: their bindings, arrays and random generators.
+    """The bindings, arrays and random generators that ``f`` and the functions it calls close over.
 
-    What is noted comes with its name, by which :meth:`changes` speaks of it.
+    Each is noted with its name, by which :meth:`changes` speaks of it.
     """
 
     def __init__(self, f: Callable):
@@ -91,9 +91,9 @@ class Captured:
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
         self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
-        self._names: set[str] = set()  # what all functions call attributes and variables
+        self._names: set[str] = set()  # of attributes and variables in all functions
         self._asked: set[str] = set()  # attributes that may be absent
-        self._by_any_name = False  # whether one asks for attributes by names that it computes
+        self._by_any_name = False  # True if one asks for attributes by names that it computes
         self._objects: list[tuple[Any, set]] = []  # with the names of attributes noted
         self._made: set[type] = set()  # classes of which objects may be made inside
         self._to_import: set[str] = set()  # modules that are imported inside, and not there yet
@@ -102,7 +102,7 @@ class Captured:
                 self._visit(*self._queue.pop())
 
     def changed(self) -> bool:
-        """Whether a binding, an item, an array or a tensor is another than it was."""
+        """True if a binding, an item, an array or a tensor has changed."""
         missing = _MISSING
         for names, name, value, _ in self.lookups:
             if names.get(name, missing) is not value:
@@ -125,7 +125,7 @@ class Captured:
         return False
 
     def changes(self) -> list[str]:
-        """The names of what :meth:`changed`."""
+        """The names of the things that have changed, see :meth:`changed`."""
         return [
             *[where for names, name, value, where in self.lookups if names.get(name, _MISSING) is not value],
             *[where for cell, value, where in self.cells if _contents(cell) is not value],
@@ -146,13 +146,13 @@ class Captured:
             )
 
     def imported(self) -> bool:
-        """Whether a module that is imported inside is there now, and was not."""
+        """True if a module that is imported inside is there now, and was not."""
         return not self._to_import.isdisjoint(sys.modules)
 
     def random_state(self, backend) -> list:
-        """The states of global random generators, and of those found, but of those of the backend that compiles.
+        """The states of the global random generators and of those found, except those of the backend that compiles.
 
-        Those are drawn from at each call.
+        The latter are drawn from at each call.
         """
         states = [_comparable(np.random.get_state()), random.getstate()]
         generators, torch = self.generators, sys.modules.get("torch")
@@ -163,7 +163,7 @@ class Captured:
         return [*states, *map(_state, generators)]
 
     def _visit(self, value, where: str) -> None:
-        """Note what is in ``value``; objects' attributes come last, when all names are known."""
+        """Note the contents of ``value``; objects' attributes come last, when all names are known."""
         if id(value) in self._seen:
             return
         kind = type(value)
@@ -280,10 +280,10 @@ class Captured:
         self._visit_methods(type(value), made=False)
 
     def _visit_methods(self, kind: type, made: bool) -> None:
-        """Note what Python calls of a class, and what a library's base class may call.
+        """Note the methods of a class that Python calls, and those that a library's base class may call.
 
         Args:
-            made: whether objects of it may be made inside.
+            made: True if objects of it may be made inside.
         """
         if made:
             self._made.add(kind)
@@ -311,7 +311,7 @@ class Captured:
             self._visit_object(module)
 
     def _more_attributes(self) -> bool:
-        """Note attributes that functions name, of the user's objects and modules; whether there were new ones."""
+        """Note attributes that functions name, of the user's objects and modules; True if there were new ones."""
         found = False
         for value, noted in list(self._objects):
             kinds = self._users_classes(value if isinstance(value, type) else type(value))
@@ -335,7 +335,7 @@ class Captured:
         return {n for n in attributes if not n.startswith("__")} | named if self._is_opened(value) else named
 
     def _is_opened(self, value) -> bool:
-        """Whether all attributes are noted, named or not: the user's own alone: others lead to all that is loaded."""
+        """True if all attributes of a value are noted, named or not: only of the user's own; others lead everywhere."""
         return self._by_any_name and (self._is_users(_module_of(value)) or type(value).__module__ in _OF_NAMESPACES)
 
     def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
@@ -373,7 +373,7 @@ class Captured:
 
 
 def lost_gradient(result) -> bool:
-    """Whether the result of a trace carries a gradient to a variable that holds numbers, so is no argument's."""
+    """True if the result of a trace carries a gradient to a variable that holds numbers, so is not an argument."""
     pending = [x._node or x for x in _tree.flatten(result)[0] if is_active(x)]
     seen = set()
     while pending:
@@ -391,7 +391,7 @@ def lost_gradient(result) -> bool:
 def _has_numbers(data) -> bool:
     try:
         np.asarray(data)
-    except Exception:  # each library has its own for what is being traced
+    except Exception:  # each library has its own for tensors being traced
         return False
     return True
 
@@ -415,7 +415,7 @@ def _module_of(value) -> str:
 
 
 def _is_of_fields(kind: type, method) -> bool:
-    """Whether ``dataclasses`` made a method, as of comparisons, which names all fields."""
+    """True if ``dataclasses`` made a method, such as a comparison, which names all fields."""
     code = getattr(method, "__code__", None)
     return "__dataclass_fields__" in vars(kind) and code is not None and code.co_filename == "<string>"
 
@@ -433,7 +433,7 @@ def _differs_in_items(container, then: list) -> bool:
 
 
 def _may_change(x: np.ndarray) -> bool:
-    """Whether an array, or what it is a view of, can be written."""
+    """True if an array, or the object that it is a view of, can be written."""
     at: Any = x
     while isinstance(at, np.ndarray):
         if at.flags.writeable:
@@ -464,7 +464,7 @@ def _texts(constants) -> Iterator[str]:
 
 
 def _computes_names(code: types.CodeType) -> bool:
-    """Whether code uses ``getattr`` or ``hasattr`` but to call it with a name that is written there."""
+    """True if code uses ``getattr`` or ``hasattr`` other than in a call with a name that is written there."""
     if {"getattr", "hasattr"}.isdisjoint(code.co_names):
         return False
     since: list[dis.Instruction] | None = None  # the instructions since one of them was taken
@@ -513,7 +513,7 @@ def _of_python(module: str | None) -> bool:
 
 
 def _is_library(value) -> bool:
-    """Whether it is a module, a class or an object that stays as it is; Python's plain namespaces do not."""
+    """True if a value is a library's module, class or object, which stays as it is; plain namespaces do not."""
     if isinstance(value, types.ModuleType):
         return _in_library(value.__name__)
     if isinstance(value, type):
@@ -527,7 +527,7 @@ def _installed(module: str) -> bool:
 
 
 def _is_torch(value, name: str) -> bool:
-    """Whether it is of a class of PyTorch, which is not imported for that."""
+    """True if a value is of a class of PyTorch, which is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, name))
 
@@ -542,13 +542,13 @@ def _is_torch_module(value) -> bool:
 
 
 def _holds_tensor(value) -> bool:
-    """Whether it is a name of a tensor, as Keras's variables and flax's ``nnx.Param`` are."""
+    """True if a value stands for a tensor, as Keras's variables and flax's ``nnx.Param`` do."""
     like = hasattr(type(value), "__array__") or hasattr(type(value), "__jax_array__")
     return like and not isinstance(value, type) and backends.held(value) is not value
 
 
 def _is_table(value) -> bool:
-    """Whether an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
+    """True if an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
     kind = type(value)
     if isinstance(value, type) or _root(kind.__module__) in _WITHOUT_TABLES:
         return False
@@ -563,14 +563,14 @@ def _is_sparse(value) -> bool:
 
 
 class _Pickled:
-    """What an object holds, labels and all: its pickle, and the memory that it shows beside it."""
+    """The contents of an object, labels and all: its pickle, and the memory that it shows beside it."""
 
     def __init__(self, value):
         shown: list[pickle.PickleBuffer] = []
         try:
             self.text = pickle.dumps(value, protocol=5, buffer_callback=shown.append)
             self.memory = [np.frombuffer(part.raw(), np.uint8) for part in shown]
-        except Exception:  # each class has its own for what it cannot
+        except Exception:  # each class has its own
             self.text, self.memory = b"", _numbers(value)
 
     def kept(self) -> _Pickled:
@@ -590,12 +590,12 @@ def _differs_pickled(table, then: _Pickled) -> bool:
 def _numbers(value) -> list[np.ndarray]:
     try:
         return [np.asarray(value)]
-    except Exception:  # also for what is being traced
+    except Exception:  # also for tensors being traced
         return []
 
 
 def _version(tensor) -> tuple:
-    """What is another after a write in place, or after ``tensor.data = ...``."""
+    """A key that changes with a write in place, and with ``tensor.data = ...``."""
     try:
         return tensor._version, tensor.data_ptr()
     except RuntimeError:  # without one storage, as sparse ones
@@ -607,7 +607,7 @@ def _is_other_version(tensor, then: tuple) -> bool:
 
 
 def _differs(now: np.ndarray, then: np.ndarray) -> bool:
-    """Whether an array has other bits than its copy, in whatever order in memory."""
+    """True if an array has other bits than its copy, in whatever order in memory."""
     if now.shape != then.shape or now.dtype != then.dtype:
         return True
     if now.dtype.kind in "fiu" and now.itemsize in (1, 2, 4, 8):

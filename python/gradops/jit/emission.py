@@ -27,7 +27,7 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
         holds: of a truth value; where it is false the function gives None.
 
     Returns:
-        A function with its ``source``, its number of ``steps`` and what is ``native`` of it.
+        A function with its ``source``, its number of ``steps`` and the ``native`` ones.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     needed = needed_steps(program, wanted)
@@ -94,7 +94,7 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
 
 
 def _fits(operand, result) -> bool:
-    """Whether the one can be written over the other; single numbers have no memory."""
+    """True if the result can be written over the operand; single numbers have no memory."""
     return (
         isinstance(result, np.ndarray)
         and result.ndim > 0
@@ -118,7 +118,7 @@ def emit(
     """The source, and the values that it names: kernels, constants, arguments that are no places."""
     scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
-    held = {*wanted, *program.constants, *program.inputs}  # what stays: arguments are their caller's, too
+    held = {*wanted, *program.constants, *program.inputs}  # those that stay: arguments are their caller's, too
     lines = []
     for i, step in enumerate(steps):
         call = [_source_of(a, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
@@ -150,7 +150,7 @@ def emit(
 
 
 def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> bool:
-    """Whether an output may be an argument, a constant or another output, or share memory with one."""
+    """True if an output may be an argument, a constant or another output, or share memory with one."""
     indices = [o.index for o in outputs if isinstance(o, Place)]
     arrays = [p for p in indices if isinstance(program.value(p), np.ndarray)]
     constants = any(isinstance(o, np.ndarray) for o in outputs)
@@ -158,14 +158,14 @@ def _may_be_others(program: Program, outputs: list, own: Collection[int]) -> boo
 
 
 def _of_numbers(program: Program, step: Step) -> bool:
-    """Whether a step is of single float64 numbers; two numbers of Python's own would do without NumPy's rules."""
+    """True if a step is of single float64 numbers; two numbers of Python's own would do without NumPy's rules."""
     operands = [program.value(x.index) if isinstance(x, Place) else x for x in step.arguments]
     of_numpy = [x for x in (*operands, program.value(step.places[0])) if isinstance(x, (np.ndarray, np.generic))]
     return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
 
 
 def _source_of(value, scope: dict, name: str) -> str:
-    """An argument as source; what cannot be written goes into the scope under ``name``."""
+    """An argument as source; values that cannot be written go into the scope under ``name``."""
     if isinstance(value, Place):
         return f"v{value.index}"
     if isinstance(value, (list, tuple)) and places(value):

@@ -12,17 +12,17 @@ from .. import _tree
 from ..autodiff.variable import data_of
 
 MOST = 32
-"""How many ways of the branches of one function are compiled; in others it runs as it would without ``jit``."""
+"""The number of ways of a function's branches to compile; in others it runs as it would without ``jit``."""
 FEW = 4
-"""How many are compiled before any has come again. Where each call goes another way compiling only costs."""
+"""The number of ways to compile before any has come again. Where each call goes another way compiling only costs."""
 
 
 class Guarded:
     """A program that holds for the way that the branches of its function went.
 
     Args:
-        function: what :func:`.emission.function` made of it.
-        count: how many values the function looks at.
+        function: the result of :func:`.emission.function` for it.
+        count: the number of values that the function looks at.
     """
 
     def __init__(self, function: Any, count: int):
@@ -32,7 +32,7 @@ class Guarded:
     def __call__(self, *values) -> list | None:
         """The outputs; None where the branches go another way.
 
-        There an error is none of the function's, nor a warning: it is raised by what would not have been reached.
+        Errors and warnings are then not the function's own: they come from steps that it would not have reached.
         """
         warned = _Warned()
         handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
@@ -40,7 +40,7 @@ class Guarded:
             with np.errstate(call=warned, **handled):
                 found = self._function(*values)
         except Exception:
-            return None  # what is an error in the way that they go is raised by the function itself
+            return None  # an error in the way that they go is raised by the function itself
         return self._function(*values) if warned.was and found is not None else found
 
 
@@ -57,7 +57,7 @@ class Branching:
     Args:
         program: the first, as :func:`.compiled.trace` gives it.
         trace: gives that of other tensors.
-        function: what is compiled, of the tensors.
+        function: the function being compiled, of the tensors.
     """
 
     def __init__(self, program: Any, trace: Callable, function: Callable):

@@ -1,4 +1,4 @@
-"""What a compiled function branches on, while it is traced.
+"""The values that a compiled function branches on, while it is traced.
 
 While a function is traced its values are known for the arguments at hand. Where it looks at one, as ``if x > 0`` does,
 the program that is written holds for arguments with which it would have seen the same; it says so with its results.
@@ -17,11 +17,11 @@ from .steps import Step
 
 
 class Guards:
-    """What a function has looked at while it was traced.
+    """The values that a function has looked at while it was traced.
 
     Attributes:
-        hold: a traced truth value, whether all of that is again what it was; None of a function that has not looked.
-        count: how many values it has looked at.
+        hold: a traced truth value, True if all these values are the same again; None if the function has not looked.
+        count: the number of these values.
     """
 
     def __init__(self) -> None:

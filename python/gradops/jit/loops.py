@@ -71,10 +71,10 @@ class Loop:
 
     Attributes:
         carries: of how many arrays the state is.
-        stacked: how many results each row has.
+        stacked: the number of results of each row.
         order: the numbers of the rows, as they are gone through.
         of_row: shapes and dtypes of the results that each row has.
-        kept: whether the states before each row are results too, for the derivative.
+        kept: True if the states before each row are results too, for the derivative.
     """
 
     def __init__(self, body: Body, carries: int, count: int, reverse: bool, kept: bool):
@@ -117,7 +117,7 @@ class Loop:
         return native.alone("scan", self, (state, rows, held), examples) or False
 
     def forget(self) -> None:
-        """Let go of what only compiling needs."""
+        """Let go of everything that only compiling needs."""
         self.body.forget()
 
     def __eq__(self, other) -> bool:

@@ -1,6 +1,6 @@
 """A recorded program: NumPy calls in order, without dispatch, tape or the user's function.
 
-Written down while tracing, where what was computed before is not computed again; :mod:`.emission` makes a Python
+Written down while tracing, where no result is computed twice; :mod:`.emission` makes a Python
 function of it.
 """
 
@@ -24,26 +24,26 @@ class Program:
 
     Args:
         parent: the program of the function in which this one is called, whose arrays it may use.
-        in_blocks: whether operations on single numbers go into blocks, as those of long loops.
+        in_blocks: True if operations on single numbers go into blocks, as those of long loops.
 
     Attributes:
-        steps: what ran, in order.
+        steps: the calls that ran, in order.
         inputs: the places of the arguments.
-        constants: arrays that the function closed over, read anew at each call, and what is the same for all
-            arguments, by place.
-        values: what stands at each place for the arguments that the function was traced with.
+        constants: arrays that the function closed over, read anew at each call, and results that are the same for
+            all arguments, by place.
+        values: the value at each place for the arguments that the function was traced with.
         root: the program of the function that is compiled.
         bodies: of that one all the functions that were traced within it.
-        lifted: the arrays of ``parent`` that it uses, by their place there, and what they are here.
-        replayed: programs that were done here, and what stands at each of their places here.
+        lifted: the arrays of ``parent`` that it uses, by their place there, each with its counterpart here.
+        replayed: programs that were done here, and the value here at each of their places.
         passed: of functions whose derivatives are taken here the leaves and nodes by their keys, with the function and
-            what stands for each.
-        operations: operations on single numbers; of blocks what is in none yet.
-        logs: what the tape has of these.
+            the edge that stands for each.
+        operations: operations on single numbers; if they go into blocks, those in none yet.
+        logs: the tape's records of these.
         memories: which of its arrays share memory.
-        guards: what the function has looked at; None where it must not look.
-        current: the program to which what runs is written down: this one, or one whose ``parent`` it is; None of one
-            that is done.
+        guards: the values that the function has looked at; None where it must not look.
+        current: the program to which calls are written down: this one, or one whose ``parent`` it is; None for one that
+            is done.
     """
 
     def __init__(self, parent: Program | None = None, in_blocks: bool = False) -> None:
@@ -122,7 +122,7 @@ class Program:
         return self.lifted[place][1]
 
     def replay(self, program: Program, inputs: list) -> None:
-        """Do here what a program of a function does, for other arguments, so that its arrays may be used here."""
+        """Do the steps of a function's program here, for other arguments, so that its arrays may be used here."""
         table: dict[int, Any] = dict(zip(program.inputs, inputs))
         for place, value in program.constants.items():
             table[place] = self.fold(value) if place in program._folded else self.constant(value)
@@ -142,12 +142,12 @@ class Program:
 
     @property
     def held(self) -> list[tuple[Any, Any]]:
-        """The arrays of ``parent`` that it uses and that depend on arguments, and what they are here."""
+        """The arrays of ``parent`` that it uses and that depend on arguments, each with its counterpart here."""
         return [(outer, own) for outer, own in self.lifted.values() if own.place not in self.constants]
 
     @contextlib.contextmanager
     def inside(self, inner: Program):
-        """A scope in which what runs is written down to ``inner``, also where it is of this program's arrays alone."""
+        """A scope in which calls are written down to ``inner``, also those on this program's arrays alone."""
         programs = []
         at: Program | None = self
         while at is not None:
@@ -165,7 +165,7 @@ class Program:
         """The values of an array, truth values or whole numbers, with which alone the program holds from here on.
 
         Raises:
-            JitError: in a function that a loop or branch calls, or what is compiled is analysed.
+            JitError: in a function that a loop or branch calls, or one that is compiled to be analysed.
         """
         if not self.may_look:
             x.refuse()
@@ -173,7 +173,7 @@ class Program:
 
     @property
     def may_look(self) -> bool:
-        """Whether a function may look at values, as what it does is written down here for these alone."""
+        """True if a function may look at values, as its steps are written down here for these values alone."""
         return self.guards is not None and self.current is self
 
     def constant(self, array: np.ndarray):
@@ -196,7 +196,7 @@ class Program:
         return place
 
     def fold(self, result, arguments=()):
-        """What is the same for all arguments, as zeros of a shape, and is computed while tracing."""
+        """A result that is the same for all arguments, as zeros of a shape, and is computed while tracing."""
         if isinstance(result, (bool, int, float, tuple)) and not holds_arrays(result):
             return result
         if isinstance(result, (list, tuple)):
@@ -207,7 +207,7 @@ class Program:
         return traced
 
     def is_folded(self, traced) -> bool:
-        """Whether its value is the same for all arguments."""
+        """True if its value is the same for all arguments."""
         return traced.place in self._folded
 
     def _traced(self, value, place: Place, arguments=()):
@@ -285,11 +285,11 @@ class Program:
         return 0
 
     def _close(self) -> None:
-        """Let what was done on single numbers come before the steps that are written from here on."""
+        """Let the operations on single numbers come before the steps that are written from here on."""
         self.steps += self.operations.blocks()
 
     def _results(self, step: Step, arguments):
-        """What a step gives: each time arrays of their own, as a write to the one is none to the other."""
+        """The results of a step: each time new arrays, as a write to one is not a write to the other."""
         if step.several:
             return step.several([self._traced(self.values[p], p, arguments) for p in step.places])
         (place,) = step.places
@@ -322,14 +322,14 @@ class Program:
         return self.lift(x)
 
     def finish(self) -> None:
-        """Let go of what tracing alone needs."""
+        """Let go of everything that tracing alone needs."""
         self._close()
         self.operations.finish()
         for table in (self._known, self.memories, self._taken, self._written, self._literals):
             table.clear()
 
     def forget(self) -> None:
-        """Let go of what emission needs too, and of circles, which would wait for the search for them."""
+        """Let go of everything that emission needs too, and of circles, which would wait for the search for them."""
         self.values.clear()
         self.bodies.clear()
         for step in self.steps:
@@ -357,11 +357,11 @@ _EXACT = 2**53
 """Smaller whole numbers are floats."""
 
 _FEW = 16
-"""How many bytes a constant may have to be found again by them; a larger one is found by its identity."""
+"""The largest size in bytes of a constant that is found again by its bits; a larger one is found by its identity."""
 
 
 def _bits(array: np.ndarray):
-    """What tells a constant from others."""
+    """The key of a constant."""
     if array.nbytes > _FEW:
         return id(array)
     return array.shape, array.dtype, array.tobytes()

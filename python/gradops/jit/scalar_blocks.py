@@ -53,7 +53,7 @@ class Values:
         return len(self.numbers)
 
     def is_number(self, place: int) -> bool:
-        """Whether it is a float64 number."""
+        """True if the value at a place is a float64 number."""
         return place not in self.others
 
     def clear(self) -> None:
@@ -66,7 +66,7 @@ WIDTH = 5
 """Words of an operation: its number, the place of its result, and those of up to three operands, 0 for none."""
 
 LONGEST = 1 << 16
-"""Operations of a block: what is done with all of a block at once takes so much memory and no more."""
+"""The largest number of operations of a block, which bounds the memory for work on all of a block at once."""
 
 
 class Operation:
@@ -76,9 +76,9 @@ class Operation:
         name: the op's.
         pattern: its arguments: None for each number, and settings.
         kernel: NumPy's function of these.
-        is_plain: whether there are no settings.
-        operands: how many numbers it takes.
-        number: what it is called in the words of a block.
+        is_plain: True if there are no settings.
+        operands: the number of its operands.
+        number: its number in the words of a block.
         compute: the kernel as a function of the numbers alone, NumPy's or Python's; where it is an operator, Python's,
             which does it to the same bits.
     """
@@ -132,7 +132,7 @@ def operation(name: str, pattern: tuple, kernel: Callable) -> Operation:
 
 @functools.cache
 def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
-    """What an op does with single numbers; None where it takes anything else, or gives it."""
+    """An op as an operation on single numbers; None if it takes or gives anything else."""
     entry = registry.get(name)
     if entry is None or not entry.facts.elementwise or entry.tensors != entry.parameters or count > WIDTH - 2:
         return None
@@ -146,7 +146,7 @@ def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
 
 
 def is_number(value) -> bool:
-    """Whether a value is a single float64 number or truth value."""
+    """True if a value is a single float64 number or truth value."""
     return isinstance(value, (np.generic, np.ndarray)) and not value.ndim and value.dtype in (np.float64, np.bool_)
 
 
@@ -173,12 +173,12 @@ class Block:
 
     @property
     def places(self) -> np.ndarray:
-        """Where the results go, in rising order."""
+        """The places of the results, in rising order."""
         return self.rows[:, 1]
 
     @functools.cached_property
     def uses(self) -> tuple[Place, ...]:
-        """The places of what it takes from outside of it."""
+        """The places of the values that it takes from outside."""
         operands = np.unique(self.rows[:, 2:])
         _, is_own = among(operands, self.places)
         return tuple(map(Place, operands[(operands > 0) & ~is_own].tolist()))
@@ -200,7 +200,7 @@ class Block:
         """Those of its operations that are needed, None for none.
 
         Args:
-            is_needed: of each place whether what follows needs it; what the operations need is added.
+            is_needed: by place, True if later steps need it; the places that the operations need are added.
         """
         rows = self.rows
         _, places, *operands = rows.T.tolist()
@@ -214,7 +214,7 @@ class Block:
 
 
 def among(places: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At which of a block's results places are, and whether they are among them."""
+    """The positions of places among a block's results, and True for those that are among them."""
     first = results[0]
     position = np.full(results[-1] - first + 1, -1, np.intc)
     position[results - first] = np.arange(len(results))
@@ -247,7 +247,7 @@ class Operations:
         self._older: dict[tuple, int] = {}
 
     def place(self, call: tuple) -> int:
-        """Where the result of an operation is; ``call`` has it and the places of its operands."""
+        """The place of an operation's result; ``call`` has the operation and the places of its operands."""
         recent, older = self._recent, self._older
         known = recent.get(call)
         if known is None and older:
@@ -282,7 +282,7 @@ class Operations:
         return found if found and found[1] == place else None
 
     def are_used_by(self, places: tuple) -> bool:
-        """Whether there may be results among some places of what is in no block yet."""
+        """True if some of the places may be results of operations that are in no block yet."""
         first, others = self._first, self._values.others
         for place in places:
             if place >= first and (place not in others or not np.ndim(others[place])):
@@ -290,23 +290,23 @@ class Operations:
         return False
 
     def blocks(self) -> list[Block]:
-        """What is in no block yet."""
+        """New blocks of the operations that are in no block yet."""
         start, self._begun = self._begun, len(self._words) // WIDTH
         self._first = len(self._values)
         return [Block(self._words, i, min(i + LONGEST, self._begun)) for i in range(start, self._begun, LONGEST)]
 
     def finish(self) -> None:
-        """Let go of what finds an operation again."""
+        """Let go of the tables by which an operation is found again."""
         self._recent.clear()
         self._older.clear()
 
 
 _RECENT = 1 << 15
-"""How many operations are recent; those before them are found again while as many follow."""
+"""The number of recent operations; those before them are found again while as many follow."""
 
 
 def count(steps: list) -> int:
-    """How many steps there are, with those of blocks."""
+    """The number of steps, with those of blocks."""
     return sum(len(step) if step.__class__ is Block else 1 for step in steps)
 
 

@@ -44,7 +44,7 @@ class Log:
         program.logs.append(self)
 
     def forget(self) -> None:
-        """Let go of what was written down: R may hold this for long."""
+        """Let go of the records: R may hold this for long."""
         for table in (self._inputs, self._starts, self._parts, self._seen):
             table.clear()
 
@@ -94,7 +94,7 @@ class Log:
         """The elements that operations read of each input, in their order; of many by one step for all of them."""
         places: dict[float, list[int]] = {}
         for word, x, place in zip(words[::3], words[1::3], words[2::3]):
-            if word < 16:  # times 16 it is the number of what reads an element
+            if word < 16:  # times 16 it is the number of the operation that reads an element
                 places.setdefault(x, []).append(int(place))
         return {x: iter(_elements(self._inputs[int(x)], of_x)) for x, of_x in places.items()}
 
@@ -121,7 +121,7 @@ class Log:
             raise JitError("a number of a function that is no more traced was used.")
 
     def _found(self, index: int) -> tuple[Scalars, int]:
-        """What a result is a number of, and which."""
+        """The block of a result, and the result's number in it."""
         at = bisect_right(self._starts, index) - 1
         block, numbers = self._parts[at]
         return block, numbers[index - self._starts[at]]
@@ -132,13 +132,13 @@ class Log:
         return block.places[number], block.edge(number)
 
     def takes(self, x) -> int:
-        """The size of an array whose elements are taken, 0 of a number that is; -1 of anything else."""
+        """The size of an array whose elements are taken, 0 for a number that is taken; -1 for anything else."""
         if not self.has_floats(x) or data_of(x).stale or 0 in x.shape:
             return -1
         return math.prod(x.shape) if x.ndim else 0
 
     def has_floats(self, x) -> bool:
-        """Whether ``x`` is a tensor of the same function whose elements are such numbers."""
+        """True if ``x`` is a tensor of the same function whose elements are such numbers."""
         data = data_of(x)
         mine = isinstance(x, Variable) == self.variables and isinstance(data, Traced) and data.program is self.program
         return mine and data.dtype == np.float64
@@ -233,7 +233,7 @@ OPERATIONS: list[Operation | None] = [
     *(_operation(name, 2) for name in _BINARY),
     *(_operation(_OF_REALS.get(name, name)) for name in _UNARY),
 ]
-"""What a log takes, by number; None: to read an element of an array."""
+"""The operations that a log takes, by number; None: to read an element of an array."""
 
 NAMES = [*_BINARY, *_UNARY]
 """The names of those after the first."""

@@ -1,4 +1,4 @@
-"""What an op's rule does with single numbers: traced once for each op, to be repeated for other numbers."""
+"""The rule of an op on single numbers: traced once for each op, to be repeated for other numbers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Template(NamedTuple):
 
     Attributes:
         play: does them for some numbers, ``play(add, number, operands, g, constants)``, and gives of each operand the
-            gradient or None: ``add(call)`` is the result of an operation, and ``number(operand)`` what stands for one
-            of the op's operands or, the last of these, its result.
+            gradient or None: ``add(call)`` is the result of an operation, and ``number(operand)`` the number that
+            stands for one of the op's operands or, the last of these, its result.
         constants: numbers that it takes.
     """
 
@@ -58,7 +58,7 @@ def _template(what: Operation, active: tuple[bool, ...], exponent: str | None) -
 
 
 class _Writing(NamedTuple):
-    """What is being written, as ops ask for it."""
+    """The program being written, in the form in which ops ask for it."""
 
     program: Program
 

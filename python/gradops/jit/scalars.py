@@ -3,7 +3,7 @@
 A loop over observations is thousands of operations on single float64 numbers. One by one each would go through an op,
 the tape and the program. A caller that has them all beforehand, as R's side does, which logs them, writes them down at
 once: as one :class:`Block` among a program's steps, and as one node of the tape. The rule of that node is again such
-operations: what an op's own rule does with one number is traced once (:mod:`.scalar_rules`), and repeated for each.
+operations: an op's own rule is traced once for one number (:mod:`.scalar_rules`), and repeated for each.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Numbers:
         return self.take(self.program.written(data_of(x)).place.index, (x._node or x) if is_active(x) else None)
 
     def take(self, place: int, edge) -> int:
-        """What stands at a place, and where its gradient goes."""
+        """The number of the value at a place, whose gradient goes on to ``edge``."""
         return place
 
     def add(self, call: tuple) -> int:
@@ -59,14 +59,14 @@ class Numbers:
 
 
 class Scalars(Numbers):
-    """The same with what the tape needs to go back through them.
+    """The same with the records that the tape needs to go back through them.
 
-    Each number has a number of its own here: literals, what comes from outside, and results, in the order in which they
+    Each number has a number of its own here: literals, numbers from outside, and results, in the order in which they
     came. One place of the program may have several, as the same value may have different gradients.
 
     Attributes:
         places: of each the place in the program.
-        active: of each whether it has a gradient.
+        active: for each, True if it has a gradient.
         literals: the values of those that are the same at each call.
     """
 
@@ -77,14 +77,14 @@ class Scalars(Numbers):
         self.active = bytearray()
         self.literals: dict[int, Any] = {}
         self._of_literals: dict[bytes, int] = {}
-        self._edges: dict[int, Any] = {}  # of what comes from outside
+        self._edges: dict[int, Any] = {}  # of numbers from outside
         self._picks: dict[int, Node] = {}  # of results that something outside uses
         self._pieces: list[Piece] = []
         self._first = 0
         # Those that a gradient goes through: the operation, its result, and its operands.
         self._operations = array("i")
 
-    # What there is.
+    # Numbers and their edges.
 
     def literal(self, value) -> int:
         key = value.tobytes()
@@ -158,7 +158,7 @@ class Scalars(Numbers):
         """A number as a traced one, or as the variable of one where it has a gradient.
 
         Args:
-            seen: whether a caller gets hold of it, who may ask for its own gradient; all of that then comes to it.
+            seen: True if a caller gets hold of it, who may ask for its own gradient; all of that then comes to it.
         """
         traced = super().result(self.places[number])
         edge = self.edge(number)
@@ -187,7 +187,7 @@ class Scalars(Numbers):
     # Derivatives.
 
     def vjp(self, piece: Piece, g: Cotangents) -> list:
-        """The gradients of what a piece takes from outside of it."""
+        """The gradients of the numbers that a piece takes from outside."""
         made = Derivative(self)
         out = made.out
         cotangents = {i: out.input(ct) for i, ct in g.items()}
@@ -205,7 +205,7 @@ class Scalars(Numbers):
         return [made.tensor(cotangents.get(i)) for i in piece.takes]
 
     def jvp(self, piece: Piece, tangents: list) -> Tangents:
-        """The tangents of a piece's results, for those of what it takes; the rules of single numbers are symmetric."""
+        """The tangents of a piece's results, for those of its inputs; the rules of single numbers are symmetric."""
         made = Derivative(self)
         out = made.out
         found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
@@ -226,7 +226,7 @@ class Scalars(Numbers):
         return self._operations[WIDTH * at + 1]
 
     def _rows(self) -> np.ndarray:
-        """A row of each operation that a gradient goes through; for what is no operand 0, which is no result."""
+        """A row of each operation that a gradient goes through; a missing operand is 0, which is not a result."""
         return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
 
     def _piece_of(self, number: int) -> Piece:
@@ -241,11 +241,10 @@ class Scalars(Numbers):
         """
         # A piece is one node of the tape, and gradients between its operations never leave its rule. A caller that
         # holds a result in the middle may ask for its gradient, put a hook on it, or stop there: the node of this
-        # result alone would see what comes to it from outside of the piece, and miss what the later operations of the
-        # piece send to it. After a split all of it arrives there. Edges to the piece exist by then: so the later half
-        # keeps the piece and its node, as its results are used through it, and earlier results that are in use move to
-        # the new node. Each half has a later time than what it takes (`time_of`), as the engine takes the youngest
-        # node first.
+        # result alone would see the gradient from outside of the piece, and miss that from the later operations of the
+        # piece. After a split all of it arrives there. Edges to the piece exist by then: so the later half keeps the
+        # piece and its node, as its results are used through it, and earlier results that are in use move to the new
+        # node. Each half has a later time than its inputs (`time_of`), as the engine takes the youngest node first.
         piece, rows = self._piece_of(number), self._rows()
         middle = bisect_right(range(self._count()), number, key=self._result_of)
         if self._last_uses[number] < middle:
@@ -314,7 +313,7 @@ class Derivative:
         self._rules: dict[tuple, tuple[Callable, list[int]]] = {}
 
     def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> Sequence:
-        """What an operation's rule gives for the operands that have a flag; None for one without a gradient."""
+        """The results of an operation's rule for the operands that have a flag; None for one without a gradient."""
         exponent = self.of.literals.get(operands[1]) if what.name == "power" else None
         known = self._rules.get((what, flags, exponent))
         if known is None:

@@ -1,10 +1,10 @@
 """Which elements of a program's results depend on which elements of some of its arguments.
 
 Each step says what its result's elements take from its arguments' elements. A value is here an array of its shape
-whose elements are the sets of the arguments' elements that it depends on: what moves elements moves sets, by the same
-NumPy function, and what combines elements unites sets. Positions and conditions that are the same for all arguments
-are looked at, so that a pattern holds for all values of the arguments; of a step that is not known here every element
-depends on all that its arguments depend on.
+whose elements are the sets of the arguments' elements that it depends on: a step that moves elements moves sets, by
+the same NumPy function, and one that combines elements unites sets. Positions and conditions that are the same for
+all arguments are looked at, so that a pattern holds for all values of the arguments; each element of an unknown
+step's result depends on all elements that its arguments depend on.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _singles(start: int, size: int) -> np.ndarray:
 
 
 class Analysis:
-    """What is known of the places of a program so far; a place that is not in ``found`` depends on nothing."""
+    """The dependences of a program's places, as known so far; a place that is not in ``found`` depends on nothing."""
 
     def __init__(self, program: Program):
         self.program = program
@@ -113,7 +113,7 @@ class Analysis:
         return found
 
     def moves(self, x) -> bool:
-        """Whether an argument depends on the sources."""
+        """True if an argument depends on the sources."""
         return x.__class__ is Place and x.index in self.found
 
     def known(self, x) -> Any:
@@ -125,7 +125,7 @@ class Analysis:
         return x
 
     def take(self, step: Step) -> None:
-        """Note what a step's results depend on."""
+        """Note the dependences of a step's results."""
         if not any(place in self.found for place in step.uses):
             return
         rule = RULES.get(step.name) or _of_facts(step.name)
@@ -147,7 +147,7 @@ class Analysis:
 
 
 def _array(sets) -> np.ndarray:
-    """What NumPy gives of arrays without dimensions may be a set itself."""
+    """Sets as an array: NumPy's result for arrays without dimensions may be a set itself."""
     if isinstance(sets, np.ndarray):
         return sets
     found = np.empty((), object)
@@ -156,7 +156,7 @@ def _array(sets) -> np.ndarray:
 
 
 def _of_facts(name: str) -> Callable | None:
-    """The rule that follows from what an op declares."""
+    """The rule that follows from an op's declared facts."""
     facts = facts_of(name)
     if facts.elementwise:
         return _elementwise
@@ -199,7 +199,7 @@ def _where(analysis: Analysis, step: Step, condition, x1=None, x2=None):
 
 
 def _moved(analysis: Analysis, step: Step, x, *settings):
-    """What moves elements moves sets: NumPy's own function does it."""
+    """A step that moves elements moves sets: NumPy's own function does it."""
     settings = tuple(map(analysis.known, settings))
     if any(s is None and given is not None for s, given in zip(settings, step.arguments[1:])):
         return NotImplemented  # positions that depend on the arguments
@@ -310,7 +310,7 @@ def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
 
 
 def _by_constant(analysis: Analysis, first, second, a, b):
-    """A product with a matrix that is always the same and has zeros: only what is not 0 counts."""
+    """A product with a matrix that is always the same and has zeros: only elements other than 0 count."""
     value = b if a is None else a
     if value is None or np.ndim(value) != 2 or np.count_nonzero(value) == np.size(value):
         return None
@@ -351,4 +351,4 @@ RULES: dict[str, Callable] = {
     "multiply": _product,
     "where": _where,
 }
-"""What a step's results depend on: ``rule(analysis, step, *arguments)``, or NotImplemented for all on all."""
+"""The dependences of a step's results: ``rule(analysis, step, *arguments)``, or NotImplemented for all on all."""

@@ -1,4 +1,4 @@
-"""Calls of a recorded program: what their arguments are, which results they use, and what tells one from another."""
+"""Calls of a recorded program: their arguments, the results that they use, and their keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Step(Call):
 
     @property
     def places(self) -> tuple[Any, ...]:
-        """Where its results go."""
+        """The places of its results."""
         places = self._places
         return places if places.__class__ is tuple else (places,)
 
@@ -61,7 +61,7 @@ def places(spec) -> list[Place]:
 
 
 def distinct(arguments: tuple) -> tuple[int, ...]:
-    """The places among arguments, each once; where that is what they are, the arguments themselves, to save memory."""
+    """The places among arguments, each once; the arguments themselves if they are just that, to save memory."""
     found: dict[int, None] = {}
     others = 0
     for x in arguments:
@@ -75,14 +75,14 @@ def distinct(arguments: tuple) -> tuple[int, ...]:
 
 
 def holds_arrays(value) -> bool:
-    """Whether a value is an array, or a tuple with one."""
+    """True if a value is an array, or a tuple with one."""
     if isinstance(value, tuple):
         return any(map(holds_arrays, value))
     return isinstance(value, (np.ndarray, np.generic))
 
 
 def key_of(name: str, spec: tuple):
-    """What tells a call from others, or None where an argument cannot be compared."""
+    """The key of a call; None if an argument cannot be compared."""
     try:
         key = (name, *[x if x.__class__ is Place else frozen(x) for x in spec])
         hash(key)
@@ -110,7 +110,7 @@ def direct(kernel, values):
 
 
 def same(a, b) -> bool:
-    """Whether parts of calls are equal, arrays and numbers to the bit."""
+    """True if parts of calls are equal, arrays and numbers to the bit."""
     if a is b:
         return True
     if type(a) is not type(b):

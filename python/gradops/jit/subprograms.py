@@ -1,8 +1,8 @@
 """Functions that the loops and branches of a compiled function call, each traced to a program within its program.
 
-Such a function may use what it closes over: arrays of the programs around it come in as further arguments
+Such a function may use tensors that it closes over: arrays of the programs around it come in as further arguments
 (:attr:`.Program.held`), and gradients go on to the variables among them (:attr:`Body.edges`). It is called while its
-loop is traced and never again, as what it closes over may be bound anew: its derivatives go through the graph that the
+loop is traced and never again, as its closure may be bound anew: its derivatives go through the graph that the
 tape then recorded, on a program that does its steps for other arguments (:meth:`.Program.replay`).
 """
 
@@ -33,7 +33,7 @@ from .steps import same
 def reached(
     variables: list, inside: Callable, ends: set[int], passed: dict[int, Any] | None = None
 ) -> tuple[list[Node], list]:
-    """The nodes ``inside`` that lead to variables, the oldest first, and what they lead to that is neither.
+    """The nodes ``inside`` that lead to variables, the oldest first, and the edges that they lead to outside.
 
     ``passed`` says of some ends where they go on.
     """
@@ -57,7 +57,7 @@ def reached(
 
 
 def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | None = None) -> dict[int, Any]:
-    """Copies of nodes, the oldest first, that lead to what ``table`` says for what theirs lead to; with them in it."""
+    """``table`` with copies of nodes, the oldest first; it also replaces the edges of the copies."""
     table = dict(table)
     for node in nodes:
         edges = tuple(standing_for(edge, table, passed or {}) for edge in node.edges)
@@ -69,7 +69,7 @@ def clones(nodes: list[Node], table: dict[int, Any], passed: dict[int, Any] | No
 
 
 def standing_for(edge, table: dict[int, Any], passed: dict[int, Any]):
-    """What stands for an edge."""
+    """The edge that stands for another: the end of its way through ``passed``, as replaced by ``table``."""
     while edge is not None and key(edge) in passed:
         edge = passed[key(edge)]
     return edge if edge is None else table.get(key(edge), edge)
@@ -92,13 +92,13 @@ class Body:
     Args:
         outer: the program in which it is called.
         examples: lists of values that its arguments have at some call.
-        recorded: whether its arguments are variables.
+        recorded: True if its arguments are variables.
 
     Attributes:
-        program: what it does, whose inputs are its arguments, and then what it uses of ``outer``.
+        program: its steps; the inputs are its arguments, and then the arrays that it uses of ``outer``.
         outputs: the places of its results, by list.
         held: the arrays of ``outer`` that it uses.
-        edges: where gradients go on to what it closes over: nodes and leaves of the tape.
+        edges: where gradients go on to its closure: nodes and leaves of the tape.
     """
 
     def __init__(self, outer: Program, function: Callable, examples: Iterable[list] = (), recorded: bool = False):
@@ -146,7 +146,7 @@ class Body:
         self.outer.root.bodies.append(self)
 
     def _is_anothers(self, edge) -> bool:
-        """Whether an edge is in the graph of a function that is neither being called nor differentiated."""
+        """True if an edge is in the graph of a function that is neither being called nor differentiated."""
         if isinstance(edge, Node):
             around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
             return bool(around) and not any(body._in_use for body in around)
@@ -157,7 +157,7 @@ class Body:
         return [self.program.value(p.index) for p in self.outputs[group]]
 
     def does_as(self, other: Body) -> bool:
-        """Whether two traces of one function, for other values, did the same."""
+        """True if two traces of one function, for other values, did the same."""
         mine, others = self.program, other.program
         places = dict(zip(mine.inputs, others.inputs))
         if len(mine.inputs) != len(others.inputs) or len(self.steps) != len(other.steps):
@@ -181,7 +181,7 @@ class Body:
         return agree(self.outputs, other.outputs)
 
     def check_again(self, function: Callable, examples: Iterable[list], recorded: bool = False) -> None:
-        """Raise a JitError where another trace of the function changes what it reads, or does something else."""
+        """Raise a JitError if another trace of the function changes something that it reads, or does something else."""
         captured = Captured(function)
         again = Body(self.outer, function, examples, recorded)
         captured.refuse_changes()
@@ -240,7 +240,7 @@ class Body:
         """Gradients that can be differentiated: their graph leads to the arguments in place of the function's own.
 
         A gradient function may close over the arguments of a function whose derivative this one is: those that were
-        passed on lead to what stood for them.
+        passed on lead to the edges that stood for them.
         """
         instead = {
             key(own): (x._node or x) if is_active(x) else None
@@ -262,13 +262,13 @@ class Body:
         return {place: on_copies(g, table) if is_active(g) else g for place, g in gradients.items()}
 
     def emitted(self) -> Any:
-        """It as a function of its arguments and what it uses of ``outer``, to the list of all its results."""
+        """It as a function of its arguments and the arrays that it uses of ``outer``, to a list of all its results."""
         if self._emitted is None:
             self._emitted = emission.function(self.program, [p for group in self.outputs for p in group])
         return self._emitted
 
     def forget(self) -> None:
-        """Let go of what only compiling needs."""
+        """Let go of everything that only compiling needs."""
         self.program.forget()
         self._inputs, self._results, self.edges, self.aliases = [], [], [], []
         self.program.lifted.clear()
@@ -283,17 +283,17 @@ def is_differentiable(x) -> bool:
 
 
 def is_absent(g) -> bool:
-    """Whether the engine put zeros in the place of a gradient that there is none of."""
+    """True if the engine put zeros in the place of a missing gradient."""
     return g.__class__ is np.ndarray and not g.any()
 
 
 def dtype_of(edge):
-    """The dtype of what an edge of the tape leads to."""
+    """The dtype of the tensor that an edge of the tape leads to."""
     return edge.dtype if isinstance(edge, Node) else edge._value.dtype
 
 
 def zeros_for(edge, node: Node):
-    """No gradient, of the shape and dtype of what an edge of a recorded loop or branch leads to."""
+    """Zeros for a missing gradient, like the tensor that an edge of a recorded loop or branch leads to."""
     return zeros((edge.shape, dtype_of(edge), node.extra[0][2]))
 
 

@@ -1,7 +1,7 @@
 """Errors of calls that cannot work: one style for every op and backend.
 
-Kernels are called first and explained when they fail: a good call pays nothing for the checks. What a
-library would accept although it is wrong is checked before, by the op's ``check``.
+Kernels are called first and explained when they fail: a good call pays nothing for the checks. Wrong
+arguments that a library would accept are checked before, by the op's ``check``.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _in_the_name_of(op, error: GradopsError) -> GradopsError:
 
 
 def diagnose(op, bound: dict[str, Any]) -> None:
-    """Raise what is wrong with the arguments, as far as their annotations say."""
+    """Raise an error about a wrong argument, as far as the annotations tell."""
     for name in op.tensors:
         value = bound[name]
         items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
@@ -223,7 +223,7 @@ def _written(value):
 
 
 reasons: dict[str, Callable] = {}
-"""By an op's name, what looks for its own reasons of failure: ``reason(op, **arguments)`` raises what it finds."""
+"""By an op's name, a function that looks for its own reasons of failure: ``reason(op, **arguments)`` raises them."""
 
 
 def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
@@ -326,7 +326,7 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
 
 
 def whole(op, value, name: str):
-    """An ``Axis`` or ``Integer`` as an int; what has no value yet (a traced size) as it is.
+    """An ``Axis`` or ``Integer`` as an int; one that has no value yet (a traced size) as it is.
 
     Raises:
         ArgumentTypeError: anything else, bools too.
@@ -346,7 +346,7 @@ def _axis(op, value, name: str):
 
 
 def _axes(op, axes, name: str):
-    """``Axes`` as an int or a tuple of ints; what is no list as it is."""
+    """``Axes`` as an int or a tuple of ints; a value that is not a list as it is."""
     if isinstance(axes, (list, tuple)):
         return tuple([a if a.__class__ is int else _axis(op, a, name) for a in axes])
     return _axis(op, axes, name)
@@ -381,7 +381,7 @@ NORMALISE: dict[str, Callable] = {
     "Axes": _axes,
     "Shape": _sizes,
 }
-"""By annotation, what a public op makes of an argument before its kernel; plain ints and None pass."""
+"""By annotation, how a public op converts an argument before its kernel; plain ints and None pass."""
 
 QUICK = {"Shape": "{0}.__class__ is not tuple or any([size.__class__ is not int for size in {0}])"}
 """By annotation, when that is needed at all; for the others where it is neither an int nor None."""

@@ -1,10 +1,10 @@
-"""How an op finds its kernel: by the types of its tensor arguments, through one dictionary.
+"""The search of an op for its kernel: by the types of its tensor arguments, through one dictionary.
 
 ``@op`` turns a signature with a docstring into a public op. The function made for it looks its kernel
 up in a table keyed by argument types and calls it: one dictionary access and one call over the native
 function. A key that is not in the table yet is resolved once:
 
-1. an argument of a traced type (``Variable``): what the tape made for the op, see ``trace_with``;
+1. an argument of a traced type (``Variable``): the function that the tape made for the op, see ``trace_with``;
 2. tensors of one backend: the backend's kernel under the op's name, else the op's own body;
 3. no tensor at all: the arguments are converted to the default backend, and 2. again;
 4. an unknown type: at each call the tensors that such arguments hold (a Keras variable's) are looked for.
@@ -68,7 +68,7 @@ class _Resolved:
 
 
 class _Chosen:
-    """The same of ops without lists of tensors, chosen where it is not read: what is read is checked at each call."""
+    """The same of ops without lists of tensors, chosen where it is not read: read code is checked at each call."""
 
     __slots__ = ("name",)
 
@@ -273,10 +273,10 @@ class Op:
         return kernel(*arguments)
 
     def converted(self, backend: backends.Backend, name: str, value, many: bool = False, like=None):
-        """An argument (of ``many``, what is in it) as tensors of a backend.
+        """An argument (of ``many``, its items) as tensors of a backend.
 
         Raises:
-            ArgumentTypeError, ShapeError: what is no tensor.
+            ArgumentTypeError, ShapeError: a value that is not a tensor.
         """
         is_native, convert = backend.is_tensor_type, backend.convert
         try:
@@ -344,8 +344,8 @@ def op(
         public: False for ops that the rules of the tape are made of, which users are not shown.
         differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
             variables they run on the data and give no gradient.
-        check: ``check(op, **arguments)``, run before the kernel where a backend would accept what is wrong.
-        **facts: what is true of it, see :class:`Facts`.
+        check: ``check(op, **arguments)``, run before the kernel where a backend would accept wrong arguments.
+        **facts: the facts that hold of it, see :class:`Facts`.
     """
 
     def decorate(function: F) -> F:

@@ -1,8 +1,8 @@
 """The facts of an op, declared where the op is defined.
 
 Forward mode, batches, dependence, native code, labels of pandas and the tests are derived from it. The laws that each
-fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: what is declared holds,
-and what holds is declared.
+fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: declared facts hold,
+and facts that hold are declared.
 """
 
 from __future__ import annotations

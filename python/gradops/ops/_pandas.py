@@ -1,9 +1,9 @@
-"""pandas: all that gradops knows of it. Labels, by which pandas aligns what an operator combines.
+"""pandas: all that gradops knows of it. Labels, by which pandas aligns the operands of an operator.
 
-Arrays have none, and are combined by position. So what came of a series element by element is not combined with one of
+Arrays have none, and are combined by position. So a result of a series element by element is not combined with one of
 other labels: that would be another number than pandas'. A result has the labels of its operands; those of a variable
-stand at its node, or are found at the nodes that it came of, those of a traced array at the array. Until a series is
-met beside one of them nothing has labels, and ``seen`` is all that is looked at.
+stand at its node, or are found at the nodes that it came from, those of a traced array at the array. Until a series is
+met beside one of them nothing has labels, and only ``seen`` is looked at.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..errors import ArgumentError
 from . import _dispatch
 
 seen = False
-"""Whether a series or data frame was met beside a variable or traced array."""
+"""True if a series or data frame was met beside a variable or traced array."""
 
 _of_nodes: WeakKeyDictionary[Any, tuple | None] = WeakKeyDictionary()
-"""The labels of nodes that were asked for; None of what came of no series."""
+"""The labels of nodes that were asked for; None for nodes that do not come from a series."""
 
 
 def axes_of(value) -> tuple | None:
-    """The labels of each dimension of a series or data frame; None of all else."""
+    """The labels of each dimension of a series or data frame; None for anything else."""
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "axes"):
         return None
     _see()
@@ -31,7 +31,7 @@ def axes_of(value) -> tuple | None:
 
 
 def _see() -> None:
-    """From here on, ops that go element by element are looked up with what follows labels."""
+    """From here on, ops that go element by element are looked up with the code that follows labels."""
     global seen
     if not seen:
         seen = True
@@ -40,7 +40,7 @@ def _see() -> None:
 
 
 def of_call(op: str, arguments: Iterable) -> tuple | None:
-    """The labels of what an op makes, element by element, of variables, traced arrays, series and data frames.
+    """The labels of an op's result, element by element, for variables, traced arrays, series and data frames.
 
     Raises:
         ArgumentError: labels that differ.
@@ -56,7 +56,7 @@ def _labels_of(op: str, x) -> tuple | None:
 
 
 def _of_node(op: str, node) -> tuple | None:
-    """The labels of what a variable's value was computed from element by element."""
+    """The labels of the series from which a variable's value was computed element by element."""
     found, pending = [], [node]
     while pending:
         at = pending.pop()
@@ -90,7 +90,7 @@ def labelled(y, labels: tuple | None):
 
 
 def following(op: _dispatch.Op, call: Callable) -> Callable:
-    """``call``, an op on variables, with the labels of what it makes."""
+    """``call``, an op on variables, with the labels of its result."""
 
     def followed(*arguments):
         labels = of_call(op.name, arguments)
@@ -105,5 +105,5 @@ def go_before(kind: Any) -> None:
 
 
 def raised(module: str) -> bool:
-    """Whether code of a module that raised an error is pandas', which raises its own in the place of ours."""
+    """True if the code of a module that raised an error is pandas', which raises its own in the place of ours."""
     return module.startswith("pandas.")

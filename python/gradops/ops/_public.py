@@ -1,4 +1,4 @@
-"""The names that users find in ``gradops.ops``; what else its modules define is for the rules of the tape."""
+"""The names that users find in ``gradops.ops``; the other ones of its modules are for the rules of the tape."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ names = {"custom_gradient", "image", "nn", "stop_gradient"}
 
 
 def public(function: F) -> F:
-    """A function that is an op to users, though none to dispatch: it takes functions, or gives no tensor."""
+    """A function that is an op to users, though not to dispatch: it takes functions, or its result is not a tensor."""
     names.add(function.__name__)
     return function

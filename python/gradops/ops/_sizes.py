@@ -35,7 +35,7 @@ def lower(rows, columns, k: int):
 
 
 _SMALL = 1 << 14
-"""Elements of a mask that is made once: a compiled program then knows what it has already done with it."""
+"""Elements of a mask that is made once: a compiled program then knows the steps it has already done with it."""
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Structures of tensors in the ops that call functions: found, converted, and held to what they are."""
+"""Structures of tensors in the ops that call functions: found, converted, and held to their form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def owner_of(op: str, *leaves) -> backends.Backend:
 def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
     if is_variable(value) or owner.is_tensor_type(type(value)):
         return value
-    if owner.yields and backends.of(value) is not None:  # what comes of another library's tensors is one
+    if owner.yields and backends.of(value) is not None:  # a result of another library's tensors is one
         return value
     try:
         return owner.convert(value, like=like)
@@ -52,7 +52,7 @@ def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
 
 
 def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | None, backends.Backend]:
-    """The leaves of what is gone through along the first dimension, as tensors, and that dimension's size.
+    """The leaves of the structure that a loop goes through by the first dimension, as tensors, and its size.
 
     Nested lists of numbers are one tensor.
     """
@@ -72,7 +72,7 @@ def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | Non
 
 
 class State:
-    """A loop's state: its structure, and what each of its tensors must stay."""
+    """A loop's state: its structure, and the shape and dtype that each of its tensors must keep."""
 
     def __init__(self, op: str, value, owner: backends.Backend, name: str):
         leaves, self.structure = _tree.flatten(value)
@@ -195,7 +195,7 @@ def check_functions(op: str, takes: int | None = None, **functions) -> None:
 def _can_take(function: Callable, count: int) -> bool:
     try:
         inspect.signature(function).bind(*[None] * count)
-    except ValueError:  # it does not say what it takes
+    except ValueError:  # it does not declare its arguments
         return True
     except TypeError:
         return False

@@ -5,7 +5,7 @@ gradient flows as through the same Python written by hand, also to tensors that 
 With the library's own primitives where values are traced: ``lax.scan``, ``lax.cond``, ``lax.while_loop``
 on JAX, ``tf.while_loop``, ``tf.cond`` in TensorFlow's graphs. A backend that has such defines them in
 its ``control`` module, on flat lists of tensors; they return NotImplemented where Python should do it. In functions
-that are compiled for NumPy the ``recorder`` (:mod:`gradops.jit.control`) writes down what is called.
+that are compiled for NumPy the ``recorder`` (:mod:`gradops.jit.control`) writes down the calls.
 
 A loop's state must keep its structure, shapes and dtypes, on every backend. Structures are nested tuples,
 named tuples, lists and dicts of tensors.
@@ -283,7 +283,7 @@ def scan(
 def _scan_in_python(step, carry, rows, count, reverse, owner):
     parts = [unstack(x) for x in rows]
     if not count:
-        # nothing to go through: one step on zeros, not kept, says what results would look like
+        # nothing to go through: one step on zeros, not kept, shows the form of the results
         _, ys = step(carry, [_zeros(x, shape(x)[1:]) for x in rows])
         return carry, [_zeros(y, (0, *shape(y))) for y in ys]
     results = []

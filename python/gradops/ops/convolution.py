@@ -3,7 +3,7 @@
 A convolution, its gradient for the inputs and its gradient for the kernel are the three sides of one
 form, linear in three tensors: ``sum(outputs * convolution(inputs, kernel))``. ``conv_to_output``,
 ``conv_to_inputs`` and ``conv_to_kernel`` are those sides. The derivative of each is the other two, so they
-are all that differentiation ever needs, to any order. They take what the public ops work out: strides
+are all that differentiation ever needs, to any order. They take settings that the public ops work out: strides
 and dilation for each dimension, zeros before and after it (a negative number crops), groups, and whether
 channels come first.
 """

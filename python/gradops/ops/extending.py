@@ -178,7 +178,7 @@ def _pair(widths) -> tuple[int, int]:
     """A number, or one or two in a list, as the two of a dimension.
 
     Raises:
-        ValueError, TypeError: what is no whole number of at least 0; another length.
+        ValueError, TypeError: an item that is not a whole number of at least 0; another length.
     """
     widths = widths.tolist() if isinstance(widths, np.ndarray) else widths
     each = [integer("pad", n, "pad_width") for n in (widths if isinstance(widths, (list, tuple)) else (widths,))]

@@ -87,7 +87,7 @@ def _transformed(x, dimensions: int, inverse: bool):
 
 @op(public=False, linear=("x",))
 def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Tensor:
-    """Discrete Fourier transform of a complex tensor: what :func:`fft` and its family are made of.
+    """Discrete Fourier transform of a complex tensor: the base of :func:`fft` and its family.
 
     Args:
         dimensions: 1 or 2: over how many of the last dimensions.
@@ -104,7 +104,7 @@ def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Te
 
 @op(public=False, linear=("x",))
 def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
-    """The half spectrum of a real tensor as a complex tensor: what :func:`rfft` is made of.
+    """The half spectrum of a real tensor as a complex tensor: the base of :func:`rfft`.
 
     Args:
         fft_length: ``x``'s last dimension is cut or filled up with 0 to this length.
@@ -120,7 +120,7 @@ def rfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
 
 @op(public=False, linear=("x",))
 def irfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
-    """The real signal of a complex half spectrum: what :func:`irfft` is made of.
+    """The real signal of a complex half spectrum: the base of :func:`irfft`.
 
     Args:
         fft_length: the length of the signal; ``x``'s last dimension is cut or filled up with 0 to its half, plus 1.

@@ -1,4 +1,4 @@
-"""Mapping: functions of the user's, applied along dimensions. See :mod:`.control` for what runs them."""
+"""Mapping: functions of the user's, applied along dimensions. See :mod:`.control` for the loops that run them."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
         rows = {}
         for i, (x, core) in enumerate(zip(tensors, cores)):
             own = shape(x)[len(shape(x)) - len(core) :] if core else ()
-            if len(shape(x)) > len(core):  # what has no dimensions to loop over is the same in each call
+            if len(shape(x)) > len(core):  # one without dimensions to loop over is the same in each call
                 rows[i] = reshape(broadcast_to(x, (*loop, *own)), (-1, *own))
 
         def one(row):
@@ -218,7 +218,7 @@ def _parse_signature(signature: str) -> list[list[tuple]]:
 
 
 def _loop_shape(signature, tensors, cores) -> tuple:
-    """The shape to loop over: what the arguments' dimensions in front of the signature's broadcast to."""
+    """The shape to loop over, to which the arguments' dimensions in front of the signature's broadcast."""
     sizes: dict[str, int] = {}
     for x, core in zip(tensors, cores):
         own = shape(x)[len(shape(x)) - len(core) :] if core else ()

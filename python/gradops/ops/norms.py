@@ -137,7 +137,7 @@ def _of_matrices(x, ord, axes, keepdims):
     else:
         rest = [i for i in range(len(x.shape)) if i not in axes]
         s = svd(transpose(x, [*rest, row, column]), False, False)
-        if not is_empty(shape(s)):  # what is 0 up to rounding has no direction
+        if not is_empty(shape(s)):  # a value that is 0 up to rounding has no direction
             s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * shape(s)[-1])), 0.0, s)
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
     singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))

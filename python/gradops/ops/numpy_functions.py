@@ -54,7 +54,7 @@ def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
 
 
 _ufunc_calls: dict = {}
-"""Ufuncs that were called to what they are."""
+"""The calls that ufuncs stand for, by ufunc, as found so far."""
 
 
 def _any_ufunc(self, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
@@ -94,7 +94,7 @@ def _ufunc_at(self, ufunc, target, key, *values):
 
 
 def _into(targets: tuple, result):
-    """Write a result to what ``out=`` names, recorded; never into an array that would lose its gradient."""
+    """Write a result to the array that ``out=`` names, recorded; never into an array that would lose its gradient."""
     (target,) = targets
     if _is_ours(target):
         target._write(result)
@@ -465,7 +465,7 @@ def _is_default(function: Callable, name: str, value) -> bool:
 
 @cache
 def _defaults(function: Callable) -> dict:
-    """By name what arguments are that are left out; None for those that must be given."""
+    """The defaults of arguments by name; None for those that must be given."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

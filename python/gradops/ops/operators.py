@@ -1,7 +1,7 @@
 """Python's operators and NumPy's methods on an array of gradops' own: each is an op.
 
-One table for all of them: variables, arrays of a function being compiled, batches. What is written on one is
-written on all, so that ``jit`` runs what the tape runs.
+One table for all of them: variables, arrays of a function being compiled, batches. Code written for one is
+written for all, so that ``jit`` runs the same ops as the tape.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pooling in 1, 2 and 3 dimensions.
 
 ``window_sum`` and ``window_spread`` are each other's derivative; that of ``window_max`` goes to one position
-a window, which ``window_positions`` finds. They take what the public ops work out: the window and its
+a window, which ``window_positions`` finds. They take settings that the public ops work out: the window and its
 strides for each dimension, empty places before and after it, and whether channels come first.
 """
 

@@ -70,7 +70,7 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def _paired(op, x1, x2, axes) -> None:
-    """Refuses what some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
+    """Refuse axes that some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
     if isinstance(axes, int) and axes < 0:
         raise ArgumentError(f"`{op.name}`: `axes` must not be negative; got {axes}.", argument="axes")
     first, second = shape(x1), shape(x2)

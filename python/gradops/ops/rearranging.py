@@ -24,7 +24,7 @@ def _wrong(pattern: str, reason: str) -> ArgumentError:
 
 
 def _side(text: str, pattern: str) -> list[list[str]]:
-    """One side of a pattern: for each dimension the names of what it is composed of."""
+    """One side of a pattern: for each dimension the names of its parts."""
     groups: list[list[str]] = []
     inside: list[str] | None = None
     for token in _TOKEN.findall(text):

@@ -130,7 +130,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
     if values is None:
         if not minlength:
             raise ArgumentError("`bincount`: inside a trace give `minlength`.", argument="minlength")
-        length = minlength + 1  # the last one, which is cut off, counts what is beyond
+        length = minlength + 1  # the last one, which is cut off, counts the numbers beyond
         x = countable(x, minlength)
     else:
         if values.size and values.min() < 0:
@@ -149,7 +149,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
 
 @op(public=False, differentiable=False, elementwise=True)
 def countable(x: Tensor, length: Integer) -> Tensor:
-    """``x``, and ``length`` for what a count of ``length`` numbers has no place for."""
+    """``x``, with ``length`` for the numbers that a count of ``length`` numbers has no place for."""
     return where(logical_and(greater_equal(x, 0), less(x, length)), x, length)
 
 

@@ -1,8 +1,8 @@
-"""Kernels over the array API's namespace: what backends share, and all that a library without a backend needs.
+"""Kernels over the array API's namespace: shared by backends, and sufficient for a library without a backend.
 
-A family's kernels are made by one function of a namespace ``xp`` and of ``base``, what the kernels need of the library
-(:mod:`.base`). Each is bound to them where it is made, so that a call of one goes through nothing else. A backend
-defines what its library does better; :func:`complete` adds the rest. One of nothing but the standard is
+A family's kernels are made by one function of a namespace ``xp`` and of ``base``, the members that they need of the
+library (:mod:`.base`). Each is bound to them where it is made, so that a call of one goes through nothing else. A
+backend defines kernels that its library does better; :func:`complete` adds the rest. One of nothing but the standard is
 :func:`..namespace.register_namespace`'s.
 """
 
@@ -19,7 +19,7 @@ FAMILIES = tuple(family.kernels for family in (elementwise, shaping, indexing, r
 
 
 def complete(namespace: dict, xp: Any, base: Any, families: Iterable[Callable] = FAMILIES) -> None:
-    """Add to a backend's namespace what it does not define itself: the members that ``base`` has, and the kernels."""
+    """Add to a backend's namespace the members of ``base`` and the kernels that it does not define itself."""
     base = with_defaults(xp, base)
     for name in (*members(Backend), "cast", "copy", "nonzero"):
         if hasattr(base, name):

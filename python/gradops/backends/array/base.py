@@ -1,8 +1,8 @@
-"""What kernels over the array API share, and what they need of a library: ``base``, a module or any namespace.
+"""The shared part of kernels over the array API, and their needs of a library: ``base``, a module or any namespace.
 
 It has the library's ``convert``, ``cast``, ``to_numpy``, ``native_dtype`` and ``dtype_name``, and its rule of dtypes:
-``promoted`` and ``together`` (:func:`dtype_rule`), and what makes a kernel of a binary function, ``arithmetic`` and
-``counting``. What else they need has the defaults of :func:`with_defaults`.
+``promoted`` and ``together`` (:func:`dtype_rule`), and ``arithmetic`` and ``counting``, which make a kernel of a binary
+function. Further members have the defaults of :func:`with_defaults`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def find(xp, *names: str):
 
 
 def holds(value, kinds) -> bool:
-    """Whether a list's first element, however deep, is of some types."""
+    """True if a list's first element, at any depth, is of one of the types ``kinds``."""
     if not isinstance(value, (list, tuple)):
         return False
     while isinstance(value, (list, tuple)) and value:
@@ -118,7 +118,7 @@ def with_defaults(xp, base) -> SimpleNamespace:
         return lambda x: function(x) if is_floating(x) else x
 
     def of_numbers(function):
-        """A unary function that is no operation on truths: bools are whole numbers."""
+        """A unary function that is not an operation on truth values: bools are whole numbers."""
         is_bool, cast = made.is_bool, made.cast
         return lambda x: function(cast(x, "int64") if is_bool(x) else x)
 

@@ -1,6 +1,6 @@
 """Kernels over the array API: indexing, by NumPy's rules, and scattering.
 
-The standard has no way to write to positions that an array names, so what is written is gathered: each element of the
+The standard has no way to write to positions that an array names, so updates are gathered: each element of the
 result says which of the updates it takes. Positions are whole numbers in NumPy's memory.
 """
 
@@ -26,7 +26,7 @@ def rounds(positions: np.ndarray, size: int) -> np.ndarray:
 
 
 def extreme(name: str, smallest: bool):
-    """What every element of the dtype of a name is at least (or at most): what is left of an empty segment."""
+    """The smallest (or largest) value of the dtype of a name: the result for an empty segment."""
     if dtypes.is_floating(name):
         return -math.inf if smallest else math.inf
     if name == "bool":

@@ -107,7 +107,7 @@ def kernels(xp, base) -> dict:
         return list(xp.unstack(x, axis=axis))
 
     def _line(x, axis):
-        """What is ordered along which axis: elements of a 0-d array too, which the standard does not order."""
+        """The array to order, and its axis: one row for no axis, and for 0-d, which the standard does not order."""
         return (xp.reshape(x, (-1,)), -1) if axis is None or not x.ndim else (x, axis)
 
     def sort(x, axis=-1):

@@ -79,7 +79,7 @@ CLOSED_OVER = tuple(
     for error in (jax.errors.UnexpectedTracerError, at("jax._src.interpreters.ad.CustomVJPException"))
     if error is not None
 )
-"""What JAX raises where a function with a derivative of its own closes over what is being differentiated."""
+"""JAX's errors where a function with a derivative of its own closes over an array being differentiated."""
 
 CALLBACK_LOGGER = "jax._src.callback"
 """The logger that prints the errors of callbacks, which JAX also raises."""

@@ -24,7 +24,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> Callable[[], None] | None:
-    """Turn on 64-bit mode where ``floatx`` needs it; returns what turns it off again."""
+    """Turn on 64-bit mode where ``floatx`` needs it; returns a function that turns it off again."""
     if floatx == "float64" and not jax.config.jax_enable_x64:
         jax.config.update("jax_enable_x64", True)
         return lambda: jax.config.update("jax_enable_x64", False)
@@ -143,7 +143,7 @@ def is_bool(x) -> bool:
 
 
 def is_real(x) -> bool:
-    """Whether ``x`` has a real floating dtype; bfloat16 has a kind of its own."""
+    """True if ``x`` has a real floating dtype; bfloat16 has a kind of its own."""
     return x.dtype.kind == "f" or x.dtype == jnp.bfloat16
 
 
@@ -186,7 +186,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function):
-    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
 
     def counted(x1, x2):
         if x1.dtype == bool:

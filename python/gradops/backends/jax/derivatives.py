@@ -20,7 +20,7 @@ from .traces import carried  # noqa: F401
 stop = jax.lax.stop_gradient
 
 cuts_results = not traces.supported
-"""Whether a scope cannot see operations, so that only the results of a decorated function can be cut."""
+"""True if a scope cannot see operations, so that only the results of a decorated function can be cut."""
 
 
 def stopped():
@@ -37,7 +37,7 @@ def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
 
     Nothing is transformed: the values alone. In an eager derivative: ``jax.custom_gradient``. While a
-    program is traced, and in forward mode: an operation that takes what ``run`` closes over as arguments, as they may
+    program is traced, and in forward mode: an operation that takes the closure of ``run`` as arguments, as they may
     be gone when the program is differentiated, and refuses those that are then differentiated.
 
     JAX's cotangents of complex values are the conjugates of gradops' gradients.
@@ -59,7 +59,7 @@ def custom(run, inputs: list) -> list:
 
 @functools.cache
 def _eager(count: int):
-    """A function of ``run`` and ``count`` inputs to the values of ``run``: one for all, as JAX keeps what it traced.
+    """A function of ``run`` and ``count`` inputs to the values of ``run``: one for all, as JAX keeps its traces.
 
     JAX asks for the signature of each part at each call; one that is known takes less time than one to be found out.
     """
@@ -86,7 +86,7 @@ def _signature(names: list[str]) -> inspect.Signature:
 
 
 def _values(run, xs) -> tuple:
-    """What ``run`` returns. JAX refuses a value that is a differentiated array closed over, as it does in any op."""
+    """The results of ``run``. JAX refuses a value that is a differentiated array closed over, as it does in any op."""
     values, pull = run(*xs)
     return [jnp.copy(v) if traces.is_tracer(v) else v for v in values], pull
 
@@ -272,7 +272,7 @@ class _Result:
 
 
 _FORMAT = re.compile(r"format.*Tracer")
-"""What Python says of ``"%d" % x`` and ``f"{x:.2f}"`` of a tracer."""
+"""Python's error for ``"%d" % x`` and ``f"{x:.2f}"`` of a tracer."""
 
 
 def compile(f):

@@ -1,4 +1,4 @@
-"""JAX kernels: linear algebra. What JAX answers with NaN or infinity is an error where values are known."""
+"""JAX kernels: linear algebra. NaN or infinity as JAX's answer is an error where values are known."""
 
 import inspect
 

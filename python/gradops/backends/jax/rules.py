@@ -1,7 +1,7 @@
 """JAX: functions with rules of their own in the programs that JAX traces, as a primitive with all that JAX asks of one.
 
 ``jax.custom_vjp`` has no forward mode, and of ``jax.custom_jvp`` a loop takes the value for its own code when it is
-differentiated a second time. So the function is one operation here, and what its tangents become is another: a linear
+differentiated a second time. So the function is one operation here, and the map of its tangents another: a linear
 one, whose transpose is the rule as it stands, and which in forward mode is the rule's transpose.
 """
 
@@ -20,15 +20,15 @@ from . import traces
 from ._private import set_batcher, typeof
 
 _rules: ContextVar[int] = ContextVar("rules", default=0)
-"""How many gradient functions are being traced, each in the one before."""
+"""The number of gradient functions being traced, each in the one before."""
 
 _ORDERS = 3
 
 
 def staged(run, inputs: list) -> list:
-    """The custom derivative as a program of its own: traced once, what it closes over as arguments.
+    """The custom derivative as a program of its own: traced once, with its closure as arguments.
 
-    A gradient function may call what it is the gradient of, so that one of each order stands in the one before.
+    A gradient function may call its own function, so that one of each order stands in the one before.
     """
     count = len(inputs)
     avals = [typeof(x) for x in inputs]
@@ -62,13 +62,13 @@ def staged(run, inputs: list) -> list:
 
 
 class _Program:
-    """A traced ``(inputs, upstreams) -> (values, gradients)``, in two: what needs no upstream, and the rest.
+    """A traced ``(inputs, upstreams) -> (values, gradients)``, in two: the part without upstreams, and the rest.
 
     Attributes:
-        count: how many of the arguments are inputs, before what is closed over.
-        smooth: which results have upstreams.
+        count: the number of inputs among the arguments, before the closure.
+        smooth: for each result, True if it has an upstream gradient.
         given: which inputs have a gradient.
-        failure: what the rule raised when it was traced.
+        failure: the exception that the rule raised when it was traced.
         looks: the results' abstract values by those of the arguments.
     """
 
@@ -98,7 +98,7 @@ class _Program:
         self.late = late
 
     def values(self, arguments):
-        """The values, and what the gradients need."""
+        """The values, and the residuals for the gradients."""
         known = {**self.fixed, **dict(zip(self.inputs, arguments))}
         evaluate(self.first, known)
         return [read(v, known) for v in self.results], [known[v] for v in self.residuals]
@@ -118,7 +118,7 @@ class _Program:
         return [v in reached for v in self.residuals]
 
     def linear(self) -> bool:
-        """Whether the rule adds nothing to what it makes of its upstream gradients, as far as its operations say."""
+        """True if the rule is linear in its upstream gradients, with nothing added, as far as its operations tell."""
         zeros: set = set()
 
         def is_zero(atom):
@@ -269,7 +269,7 @@ def _pulled(upstreams, *arguments, program, places, looks):
 
 
 def _of_tangents(primals, tangents, *, program, places, looks):
-    """Tangents of tangents: linear in those, and by the rule's own derivative in what it uses."""
+    """Tangents of tangents: linear in those, and by the rule's own derivative in the values that it uses."""
     count, how = len(primals) - len(places), {"program": program, "places": places, "looks": looks}
     out = _pushed.bind(*primals, **how)
     parts = []

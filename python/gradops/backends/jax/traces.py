@@ -1,6 +1,6 @@
 """JAX: seeing every operation, of ``jax.numpy`` too, while a scope is open.
 
-JAX has no public way to the transformation in progress; ``supported`` says whether this version has what is used of
+JAX has no public way to the transformation in progress; ``supported`` is True if this version has the names used of
 its core.
 """
 
@@ -25,7 +25,7 @@ supported = private.supported(SCOPES) or _older
 tells_forward = (
     getattr(jax.config, "jax_use_direct_linearize", True) and at("jax._src.interpreters.ad.LinearizeTrace") is not None
 )
-"""Whether reverse mode has a kind of its own, and is not forward mode taken apart, as before JAX 0.7."""
+"""True if reverse mode has a kind of its own, and is not forward mode taken apart, as before JAX 0.7."""
 
 
 @contextlib.contextmanager
@@ -47,19 +47,19 @@ def watching(around):
 
 
 def tracing() -> bool:
-    """Whether a transformation is in progress; True where that cannot be seen."""
+    """True if a transformation is in progress, or if that cannot be seen."""
     if _older or not supported:
         return bool(transformations())
     return core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
 
 
 def staging() -> bool:
-    """Whether a program is being traced, to be run or differentiated later; True where that cannot be seen."""
+    """True if a program is being traced, to be run or differentiated later, or if that cannot be seen."""
     return any(issubclass(kind, DynamicJaxprTrace) for kind in transformations())
 
 
 def forward() -> bool:
-    """Whether a derivative is taken in forward mode, or as a linear function, by any transformation in progress.
+    """True if any transformation in progress takes a derivative in forward mode, or as a linear function.
 
     False where that cannot be told: see ``refuses_forward``.
     """
@@ -75,7 +75,7 @@ _REFUSALS = ("to a custom_vjp function", "'custom_lin'", "unhashable type: 'list
 
 
 def refuses_forward(error: Exception) -> bool:
-    """Whether an error is JAX's of ``jax.custom_vjp`` in forward mode, where that could not be told before."""
+    """True if an error is JAX's refusal of ``jax.custom_vjp`` in forward mode, where that could not be told before."""
     return not tells_forward and any(words in str(error) for words in _REFUSALS)
 
 

@@ -8,7 +8,7 @@ from ._private import core, older_stack
 
 
 class _Seen(core.Tracer):
-    """An array on its way to the operation. What an operation gives is without: ``full_lower``."""
+    """An array on its way to the operation. The result of an operation is without: ``full_lower``."""
 
     __slots__ = ["value"]
 

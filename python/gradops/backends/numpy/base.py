@@ -22,7 +22,7 @@ yields = True
 
 
 def is_tensor_type(kind: type) -> bool:
-    """Arrays and scalars; not what is made of arrays, whose operators rules would meet: see :func:`plain`."""
+    """Arrays and scalars; not objects made of arrays, whose operators rules would meet: see :func:`plain`."""
     return kind is np.ndarray or issubclass(kind, np.generic) and not issubclass(kind, (np.str_, np.bytes_))
 
 
@@ -107,7 +107,7 @@ def dtype_name(x) -> str:
 
 
 def handed_over(x: np.ndarray) -> np.ndarray:
-    """A copy of what runs backwards, which DLPack has, and PyTorch breaks off at."""
+    """A copy of an array that runs backwards, which DLPack has, and PyTorch breaks off at."""
     return x.copy() if min(x.strides, default=0) < 0 else at_whole_address(x)
 
 
@@ -187,7 +187,7 @@ def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``.
 
     Raises:
-        TypeError: what is no number: dates, objects, text.
+        TypeError: a value that is not a number: dates, objects, text.
     """
     if x.dtype in FLOATING:
         return x
@@ -197,7 +197,7 @@ def floats(x):
 
 
 WEAK_NUMBERS = np.result_type(np.float32(1), 1.0) == np.float32
-"""Whether a Python number beside a single tensor without dimensions takes its dtype; NumPy 1 makes both float64."""
+"""True if a Python number beside a 0-d tensor of single precision takes its dtype; NumPy 1 makes both float64."""
 
 
 def floating(ufunc):
@@ -227,7 +227,7 @@ def scipy_special(name: str):
 
 
 def arithmetic(ufunc, of_any=None):
-    """A binary ufunc in its operands' promoted dtype; ``of_any`` is what stands for it unless both are float64."""
+    """A binary ufunc in its operands' promoted dtype; ``of_any`` stands for it unless both are float64."""
     of_any = of_any or ufunc
 
     def kernel(x1, x2):
@@ -251,7 +251,7 @@ def arithmetic(ufunc, of_any=None):
 
 
 def counting(ufunc):
-    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
     return arithmetic(ufunc, lambda x1, x2: ufunc(*_counted(x1, x2)))
 
 
@@ -302,7 +302,7 @@ def of_floats(ufunc):
 
 
 def of_numbers(ufunc):
-    """A unary ufunc that is no operation on truths: bools are whole numbers."""
+    """A unary ufunc that is not an operation on truth values: bools are whole numbers."""
     return lambda x: ufunc(x if x.dtype.kind != "b" else x.astype("int64"))
 
 

@@ -62,7 +62,7 @@ def gelu(x, approximate=True):
 # Attention, a block of targets at a time.
 
 LOGITS = 2**20
-"""How many bytes of logits there are at once."""
+"""The number of bytes of logits at once."""
 
 
 def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention=None):
@@ -145,7 +145,7 @@ def _search(logs, width, mask):
         longer[again, last[again]] = masked[again] + log[last[again]]
         longer[:, mask] = -np.inf
         masked, labelled = whole + log[mask], labelled + np.where(last >= 0, log[last], -np.inf)
-        # What is made longer may be there already.
+        # A longer one may be there already.
         place = {node: i for i, node in enumerate(nodes)}
         for i, node in enumerate(nodes):
             j = place.get(parents[node])
@@ -178,7 +178,7 @@ def _search(logs, width, mask):
 
 
 def _best(scores, count):
-    """Where the ``count`` largest numbers above -inf are, in order of place."""
+    """The positions of the ``count`` largest numbers above -inf, in order."""
     if len(scores) > count:
         best = np.sort(np.argpartition(-scores, count - 1)[:count])
     else:

@@ -14,11 +14,11 @@ from .base import floats, promoted
 # the window are added one by one.
 
 PATCHES = 2**25
-"""How many bytes of patches there are at most at once."""
+"""The largest number of bytes of patches at once."""
 CACHED = 2**18
-"""How many bytes of patches or products there are at once if nothing speaks for more."""
+"""The number of bytes of patches or products at once if nothing speaks for more."""
 ROWS = 256
-"""How many patches there should be at once for a fast matrix product."""
+"""The number of patches at once for a fast matrix product."""
 
 
 def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
@@ -129,7 +129,7 @@ def _spread(y, window, sizes, padding, dilation):
 
 
 def _room(y, sizes, channels, padding):
-    """Zeros to add to, zeros around them included, and the key of what is inside."""
+    """Zeros to add to, zeros around them included, and the key of the inner part."""
     outer = [n + max(b, 0) + max(a, 0) for n, (b, a) in zip(sizes, padding)]
     inside = tuple(slice(max(b, 0), max(b, 0) + n) for n, (b, _) in zip(sizes, padding))
     return np.zeros((len(y), *outer, channels), y.dtype), (slice(None), *inside)

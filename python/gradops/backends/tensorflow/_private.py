@@ -21,9 +21,9 @@ private = PrivateNames("TensorFlow", tf.__version__)
 
 CLOSURES = "a custom gradient's check of what its function closes over"
 could_record = private.find(CLOSURES, "tensorflow.python.eager.record.could_possibly_record")
-"""Whether any tape or accumulator is active."""
+"""True if any tape or accumulator is active."""
 is_watched = private.find(CLOSURES, "tensorflow.python.eager.record.should_record_backprop")
-"""Whether an active tape watches any of a list of tensors."""
+"""True if an active tape watches any of a list of tensors."""
 record_operation = private.find(CLOSURES, "tensorflow.python.eager.record.record_operation")
 """Write an operation with a derivative of its own on the active tapes."""
 
@@ -120,12 +120,12 @@ def set_opened(recorders: list) -> None:
 
 
 def is_recording(recorder) -> bool:
-    """Whether a tape whose scope is open has not been stopped; accumulators say nothing, and are not."""
+    """True if a tape whose scope is open has not been stopped; accumulators do not tell, and are never stopped."""
     return getattr(recorder, "_recording", True)
 
 
 def is_persistent(tape) -> bool:
-    """Whether a tape gives several gradients."""
+    """True if a tape gives several gradients."""
     return getattr(tape, "_persistent", True)
 
 

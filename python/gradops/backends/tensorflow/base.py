@@ -53,7 +53,7 @@ def dtype_name(x) -> str:
 
 
 def handed_over(x):
-    """TensorFlow ends the process where it hands over what is no number."""
+    """``x``; an error if it is not numeric, as TensorFlow ends the process where it hands such a tensor over."""
     if not x.dtype.size:
         raise TypeError(f"a tensor of dtype {x.dtype.name} is not numeric")
     return x
@@ -145,7 +145,7 @@ def in_single(function):
 
 
 def arithmetic(function, of_bools=None):
-    """A binary function in its operands' promoted dtype; ``of_bools`` is what stands for it of two bools."""
+    """A binary function in its operands' promoted dtype; ``of_bools`` stands for it of two bools."""
     of_bools = of_bools or (lambda x1, x2: _of_bools(function, x1, x2))
 
     def kernel(x1, x2):
@@ -159,7 +159,7 @@ def arithmetic(function, of_bools=None):
 
 
 def counting(function):
-    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
     return arithmetic(function, lambda x1, x2: function(tf.cast(x1, tf.int64), tf.cast(x2, tf.int64)))
 
 

@@ -1,6 +1,6 @@
-"""TensorFlow: what a function uses that is not an argument, and which random numbers it draws.
+"""TensorFlow: the tensors that a function uses beside its arguments, and the random numbers that it draws.
 
-Where a version of TensorFlow lacks what a check needs, the check is left out.
+Where a version of TensorFlow lacks a name that a check needs, the check is left out.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _RANDOM = re.compile("Random|TruncatedNormal|Multinomial|^StatefulUniform|^State
 
 
 def may_record() -> bool:
-    """Whether any tape or accumulator is active."""
+    """True if any tape or accumulator is active."""
     return not sees_tapes or _private.could_record()
 
 
 def watched(tensors) -> bool:
-    """Whether an active tape watches any of ``tensors``."""
+    """True if an active tape watches any of ``tensors``."""
     return sees_tapes and _private.is_watched([t for t in tensors if t is not None])
 
 
@@ -67,7 +67,7 @@ def _captured(graph, x) -> list:
 
 
 def may_need_gradient(x, seen: set | None = None) -> bool:
-    """Whether a gradient could be asked for something that ``x`` was computed from."""
+    """True if a gradient could be asked for something that ``x`` was computed from."""
     seen = set() if seen is None else seen
     if not hasattr(x, "graph"):
         return watched([x])
@@ -90,7 +90,7 @@ def may_need_gradient(x, seen: set | None = None) -> bool:
 
 
 class Row(threading.local):
-    """Whether the rows of an ``ops.vectorized_map`` are computed here, and may be differentiated after it."""
+    """A flag of each thread: True if it computes the rows of an ``ops.vectorized_map`` that may be differentiated."""
 
     differentiable = False
 

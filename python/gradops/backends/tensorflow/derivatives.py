@@ -45,7 +45,7 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
 
 
 def _again(run, inputs: list, upstreams) -> list:
-    """The gradients from running ``run`` anew, in forward mode: what its gradient function closes over has tangents."""
+    """The gradients from running ``run`` anew, in forward mode: the closure of its gradient function has tangents."""
     drawn: list = []
     with closures.noting(drawn, {}):
         pull = run(*inputs)[1]
@@ -60,7 +60,7 @@ def _again(run, inputs: list, upstreams) -> list:
 
 def _custom_eagerly(run, inputs: list) -> list:
     inner = [tf.stop_gradient(x) for x in inputs]
-    # ``run`` is recorded on a tape of its own: what the active tapes then still watch came in another way.
+    # ``run`` is recorded on a tape of its own: tensors that the active tapes then still watch came in another way.
     tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
         tape.watch([x for x in inner if closures.differentiable(x)])
@@ -105,7 +105,7 @@ def _linked(tape, inner: list, outer, compute, upstreams):
         return [next(found) if closures.differentiable(x) else None for x in inner]
 
     linked = _attached(given, outer, lambda *ups: _linked(tape, inner, outer, derive, ups))
-    if closures.watched(given):  # what the gradient function closes over
+    if closures.watched(given):  # tensors that the gradient function closes over
         linked = [x + (r - tf.stop_gradient(r)) for x, r in zip(linked, given)]
     found = iter(linked)
     return [None if r is None else next(found) for r in results]
@@ -136,7 +136,7 @@ def _custom_in_graph(run, inputs: list) -> list:
 
 
 def records(x) -> bool:
-    return closures.watched([tf.convert_to_tensor(x)])  # of a `tf.Variable` what is read is watched
+    return closures.watched([tf.convert_to_tensor(x)])  # of a `tf.Variable` the value read is watched
 
 
 def value_and_grad(run, leaves: list) -> tuple:
@@ -149,7 +149,7 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 
 def _dense(gradients) -> list:
-    """Gradients as tensors, also of what was gathered from; None stays."""
+    """Gradients as tensors, also of tensors that were gathered from; None stays."""
     return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 

@@ -295,7 +295,7 @@ def nextafter(x1, x2):
 
 
 def _next_of_two_bytes(x, to):
-    """By their bits, which as whole numbers are in the order of what they stand for, apart from the sign."""
+    """By their bits, which as whole numbers are in the order of the floats, apart from the sign."""
     bits = tf.bitcast(x, tf.int16)
     away = tf.where(tf.equal(to > x, x > 0), bits + 1, bits - 1)
     least = tf.bitcast(tf.where(to > 0, tf.constant(1, tf.int16), tf.constant(-(2**15) + 1, tf.int16)), x.dtype)

@@ -31,7 +31,7 @@ def _advanced(part) -> bool:
 
 
 def _check(x, parts) -> None:
-    """TensorFlow's strided slice would take what is out of range in a graph."""
+    """Refuse positions out of range, which TensorFlow's strided slice would take in a graph."""
     dim = 0
     for part in expanded(parts, x.shape.rank):
         if part is None:
@@ -173,7 +173,7 @@ def _added(x, key, updates):
 
 
 def _may_repeat(key) -> bool:
-    """Whether a key may choose a position twice; not where its arrays are known to name each once, from the start."""
+    """True if a key may choose a position twice; False if its arrays are known to name each once, from the start."""
     if distinct(key):
         return False
     arrays = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key) if is_array(p)]

@@ -366,6 +366,6 @@ def _svd(x, full_matrices):
 
 
 def _own_span(q, g, rank):
-    """The first ``rank`` columns, with what the gradient of the others says of their span."""
+    """The first ``rank`` columns, and their gradient with the part of the others' that concerns their span."""
     first, rest = q[..., :rank], q[..., rank:]
     return first, g[..., :rank] - rest @ (tf.linalg.adjoint(g[..., rank:]) @ first)

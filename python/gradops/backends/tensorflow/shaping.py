@@ -119,7 +119,7 @@ def unstack(x, num=None, axis=0):
 
 
 def _key(x):
-    """``x`` as what ``tf.argsort`` orders right: signed, and infinite for NaN."""
+    """``x`` in a form that ``tf.argsort`` orders right: signed, and infinite for NaN."""
     if x.dtype.is_floating:
         return tf.where(tf.math.is_nan(x), tf.constant(float("inf"), x.dtype), x)
     if x.dtype == tf.uint64:

@@ -8,8 +8,8 @@ from .base import floats, promoted
 
 # Convolution, with channels last inside.
 #
-# What TensorFlow does on every device and differentiates twice is convolution without groups and with
-# either strides or dilation. The rest is made of it.
+# Convolution without groups and with either strides or dilation is the one that TensorFlow does on every
+# device and differentiates twice. The rest is made of it.
 
 _LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
@@ -228,7 +228,7 @@ def fft_complex(x, dimensions=1, inverse=False):
     return _TRANSFORMS[dimensions, bool(inverse)](_complex(x))
 
 
-# What is cut is cut before: TensorFlow's gradient of cutting fails, as do those of transforms of nothing, which has
+# Inputs are cut before: TensorFlow's gradient of cutting fails, as do those of transforms of nothing, which has
 # zeros put beside it; rows of them are taken off again.
 
 

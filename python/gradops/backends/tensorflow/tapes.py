@@ -88,11 +88,11 @@ def stopped():
 
 @contextlib.contextmanager
 def _cut_in_graph(graph):
-    """What is added to ``graph`` inside has no derivative, for gradients taken through the function.
+    """A scope in which operations added to ``graph`` have no derivative, for gradients taken through the function.
 
-    The operations take what comes from outside through ``tf.stop_gradient``, which vectorising, saving and
-    importing the graph keep; what reads a variable has no derivative of its own. What the graph captures inside, by
-    an operation of its own, comes from outside too.
+    The operations take tensors from outside through ``tf.stop_gradient``, which vectorising, saving and importing the
+    graph keep; operations that read a variable have no derivative of their own. Tensors that the graph captures
+    inside, by an operation of its own, come from outside too.
     """
     start = len(graph.get_operations())
     try:

@@ -18,15 +18,15 @@ private = PrivateNames("PyTorch", torch.__version__)
 TRANSFORMS = "a custom gradient in torch.func's transforms"
 _functorch = "torch._C._functorch"
 is_wrapped = private.find(TRANSFORMS, f"{_functorch}.is_functorch_wrapped_tensor")
-"""Whether a tensor is one of a transformation in progress, or of one that is over."""
+"""True if a tensor belongs to a transformation in progress, or to one that is over."""
 unwrapped = private.find(TRANSFORMS, f"{_functorch}.get_unwrapped")
-"""What is inside of such a tensor."""
+"""The tensor inside of such a tensor."""
 without_dead = private.find(TRANSFORMS, f"{_functorch}.unwrap_if_dead")
 """A tensor without the layer of a transformation that is over."""
 level_of = private.find(TRANSFORMS, f"{_functorch}.maybe_get_level")
 """The level of the transformation that a tensor belongs to."""
 is_batched = private.find(TRANSFORMS, f"{_functorch}.is_batchedtensor")
-"""Whether a tensor is a row of a ``vmap``'s."""
+"""True if a tensor is a row of a ``vmap``."""
 batched_dimension = private.find(TRANSFORMS, f"{_functorch}.maybe_get_bdim")
 add_batch_dimension = private.find(TRANSFORMS, f"{_functorch}._add_batch_dim")
 """Where a row's batch has its dimension, and a tensor with one of its dimensions taken for that."""
@@ -35,13 +35,13 @@ vmap_type = private.find(TRANSFORMS, f"{_functorch}.TransformType.Vmap", ())
 vmap_interpreter = private.find(TRANSFORMS, f"{_functorch}.CVmapInterpreterPtr")
 """The transformations in progress, the type of ``vmap``s, and one as a ``vmap``."""
 transforms_active = private.find(TRANSFORMS, "torch._C._are_functorch_transforms_active")
-"""Whether a transformation is in progress."""
+"""True if a transformation is in progress."""
 tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
-"""What torch's own structures hold."""
+"""The leaves of torch's own structures."""
 
 
 def outside_of_transforms(function: type[torch.autograd.Function]) -> Callable:
-    """``function.apply`` without what it does at each call for ``torch.func``, and the backward pass for old names."""
+    """``function.apply`` without its work at each call for ``torch.func``, or the backward pass's for old names."""
     direct: Callable = getattr(super(torch.autograd.Function, function), "apply", function.apply)
     backward = getattr(function, "_backward_cls", None)
     if backward is not None:
@@ -56,7 +56,7 @@ private.find(FORWARD, "torch.autograd.forward_ad._current_level")
 
 ZEROS = "a derivative that is 0, as numbers of another library"
 is_zeros = private.find(ZEROS, "torch.Tensor._is_zerotensor", lambda x: False)
-"""Whether a tensor is zeros without memory, as derivatives around forward mode are: what reads it finds anything."""
+"""True if a tensor is zeros without memory, as derivatives around forward mode are: a read finds arbitrary bits."""
 
 
 def forward_level() -> int:
@@ -65,12 +65,12 @@ def forward_level() -> int:
 
 
 def transforming() -> bool:
-    """Whether a transformation of ``torch.func`` runs, or a level of forward mode is open."""
+    """True if a transformation of ``torch.func`` runs, or a level of forward mode is open."""
     return forward_ad._current_level >= 0 or bool(transforms_active())
 
 
 def eager() -> bool:
-    """Whether neither that is so, nor something compiles."""
+    """True if no transformation runs, no level of forward mode is open, and nothing compiles."""
     return forward_ad._current_level < 0 and not (transforms_active() or _compiling())
 
 
@@ -78,7 +78,7 @@ _compiling = torch.compiler.is_compiling
 _version = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 traces_custom_gradients = _version >= (2, 12)
-"""Whether ``torch.compile`` can trace a custom gradient; before, it cannot read what functions are called with."""
+"""True if ``torch.compile`` can trace a custom gradient; before, it cannot read the arguments of functions."""
 
 if _version >= (2, 12):
     exporting = torch.compiler.is_exporting
@@ -86,7 +86,7 @@ else:
     _flag = "_is_exporting_flag" if hasattr(torch.compiler, "_is_exporting_flag") else "_is_compiling_flag"
 
     def exporting() -> bool:
-        """Whether ``torch.export`` traces this: the public function is not there or, in ``torch.compile``, true."""
+        """True if ``torch.export`` traces this: the public function is not there or, in ``torch.compile``, true."""
         return getattr(torch.compiler, _flag)
 
 
@@ -102,33 +102,33 @@ _is_excluded = private.find(NESTED, "torch._C._dispatch_tls_is_dispatch_key_excl
 
 
 def below_autograd() -> bool:
-    """Whether this runs inside an operation, as a ``TorchDispatchMode`` does: nothing is recorded, nor read."""
+    """True if this runs inside an operation, as a ``TorchDispatchMode`` does: nothing is recorded, nor read."""
     return _is_excluded(torch._C.DispatchKey.AutogradFunctionality)
 
 
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
-"""How often a tensor was written to."""
+"""The number of writes to a tensor."""
 base = private.attribute(CHECKPOINT, "torch.Tensor._base")
-"""What a tensor is a view of, or None."""
+"""The tensor of which a tensor is a view, or None."""
 storage_key = private.attribute(CHECKPOINT, "torch.UntypedStorage._cdata")
 """A storage's address, which its views share."""
 schema = private.attribute(CHECKPOINT, "torch._ops.OpOverload._schema", of_objects=True)
-"""What an operator's arguments are, and which of them it writes to."""
+"""The arguments of an operator, and which of them it writes to."""
 backward_number = private.find(CHECKPOINT, "torch._C._current_graph_task_id")
 """The number of the backward pass in progress; -1 outside of one."""
 after_backward = private.find(CHECKPOINT, "torch.autograd.Variable._execution_engine.queue_callback")
 """Have a function called at the end of the backward pass in progress."""
 takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_hooks_is_enabled")
-"""Whether hooks for saved tensors are allowed here; torch.func's transforms take none."""
+"""True if hooks for saved tensors are allowed here; torch.func's transforms take none."""
 top_saved_hooks = at("torch._C._autograd._top_saved_tensors_default_hooks") or _older.observed_hooks()
 """The innermost pair of hooks for saved tensors, or None."""
 end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
-"""What ends a checkpointed function that runs again, once what it stored is there."""
+"""The exception that ends a checkpointed function that runs again, once its stored values are there."""
 
 
 def keeps_an_input(x) -> bool:
-    """Whether a checkpoint made this to keep an input: before PyTorch 2.12 beside a leaf of its own, made for that."""
+    """True if a checkpoint made ``x`` to keep an input, before PyTorch 2.12 beside a leaf of its own, made for that."""
     return type(x.grad_fn).__name__ == "_NoopSaveInputsBackward"
 
 
@@ -158,7 +158,7 @@ _metadata = private.attribute(PICTURE, "torch.autograd.graph.Node._input_metadat
 
 
 def results_of(node) -> tuple:
-    """What is known of a node's results: their shapes and dtypes; nothing of nodes that Python made."""
+    """The shapes and dtypes of a node's results; none for nodes that Python made."""
     return _metadata(node) if hasattr(node, "_input_metadata") else ()
 
 
@@ -174,13 +174,13 @@ def graph_in_progress():
 
 
 def is_traced(x) -> bool:
-    """Whether a graph is being traced in which ``x`` is no constant."""
+    """True if a graph is being traced in which ``x`` is not a constant."""
     mode = graph_in_progress()
     return mode is not None and _tracing().get_proxy_slot(x, mode.tracer, None) is not None
 
 
 def depends_on_inputs(x) -> bool:
-    """Whether ``x`` is computed from the inputs of a graph that is being traced."""
+    """True if ``x`` is computed from the inputs of a graph that is being traced."""
     mode = graph_in_progress()
     slot = mode and _tracing().get_proxy_slot(x, mode.tracer, None)
     nodes, seen = ([] if slot is None else [slot.proxy.node]), set()
@@ -195,7 +195,7 @@ def depends_on_inputs(x) -> bool:
 
 
 def untraced():
-    """A scope in which ``make_fx`` writes nothing down: what is made there is a constant to its graphs."""
+    """A scope in which ``make_fx`` writes nothing down: tensors made there are constants to its graphs."""
     return getattr(_tracing(), "disable_proxy_modes_tracing", contextlib.nullcontext)()
 
 
@@ -207,7 +207,7 @@ _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION's number
 
 
 def is_fused_on_cpu(query, key, value, options: dict) -> bool:
-    """Whether PyTorch takes its fused kernel for the CPU, whose inputs alone have gradients."""
+    """True if PyTorch takes its fused kernel for the CPU, which has gradients for its inputs alone."""
     mask = options["attn_mask"]
     return (
         private.supported(ATTENTION)
@@ -221,7 +221,7 @@ def is_fused_on_cpu(query, key, value, options: dict) -> bool:
 
 
 def fused_attention(query, key, value, options: dict) -> tuple:
-    """The result of attention, and what else its backward pass needs."""
+    """The result of attention, and the other tensors that its backward pass needs."""
     return _fused(query, key, value, 0.0, options["is_causal"], attn_mask=options["attn_mask"], scale=options["scale"])
 
 

@@ -45,7 +45,7 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
 
 
 def _in_trace(value, dtype, device) -> torch.Tensor:
-    """What :func:`convert` makes, of what ``torch.compile`` knows: NumPy's arrays are tensors to it."""
+    """The result of :func:`convert` in terms that ``torch.compile`` knows: NumPy's arrays are tensors to it."""
     if isinstance(value, np.ndarray):
         tensor = torch.as_tensor(value, device=device)
         return tensor if dtype is None else tensor.to(native_dtype(dtype))
@@ -115,7 +115,7 @@ def looked_at_a_value() -> JitError:
 
 
 def has_values(x) -> bool:
-    """Whether a tensor's values can be looked at: not in a trace or a transformation."""
+    """True if a tensor's values can be looked at: not in a trace or a transformation."""
     return not (compiling() or _private.is_wrapped(x) or _private.is_traced(x))
 
 
@@ -199,7 +199,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function, numbers: bool = False):
-    """As ``arithmetic``, of what is no operation on truths: two bools are whole numbers."""
+    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
 
     def counted(x1, x2):
         if _is_truth(x1) and _is_truth(x2):

@@ -194,7 +194,7 @@ def apply(function, args: tuple):
 
 
 def _keeps_rules(inputs: list) -> bool:
-    """Whether what is traced keeps a derivative of its own: False for values alone; an error where it would be lost."""
+    """True if a trace keeps custom derivatives: False for values alone; an error where one would be lost."""
     if _private.transforms_active():
         raise GradientError(
             "torch.compile of a torch.func transform ignores custom gradients.",
@@ -252,7 +252,7 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 
 def _value_and_grad_in_transform(run, leaves: list) -> tuple:
-    """The same by ``torch.func.grad``, which hands out what the function returns beside its value."""
+    """The same by ``torch.func.grad``, which hands out the function's results beside its value."""
     box = getattr(run, "box", {})
     rest: dict = {}
 
@@ -271,12 +271,12 @@ def _value_and_grad_in_transform(run, leaves: list) -> tuple:
 
 
 def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
-    """The value, its gradients, and whether they are recorded: where they depend on tensors beside the inputs.
+    """The value, its gradients, and True if they are recorded: where they depend on tensors beside the inputs.
 
     Args:
         again: gives the value another time, where a hook that nobody could know of read a tensor from outside.
-        outer: whether inputs have a gradient themselves, outside.
-        recording: whether anything is recorded outside.
+        outer: True if inputs have a gradient themselves, outside.
+        recording: True if anything is recorded outside.
     """
     others = Others([y], inputs)
     how = {"allow_unused": True, "materialize_grads": True}
@@ -313,7 +313,7 @@ def _deepcopy(x, memo: dict):
 
 
 def _reduce(x, protocol: int) -> tuple:
-    """``copy.copy()`` shares the memory; what pickles the tensor has PyTorch's answer, of one without attributes."""
+    """``copy.copy()`` shares the memory; pickling has PyTorch's answer, that of a tensor without attributes."""
     if sys._getframe(1).f_code is copy.copy.__code__:
         return torch.Tensor.view_as, (x, x)
     return x.detach().requires_grad_(x.requires_grad).__reduce_ex__(protocol)
@@ -334,7 +334,7 @@ def _of_their_own(gradients, inputs: list) -> list:
 
 
 def _memory(x):
-    """Where the numbers of a tensor are; None where PyTorch does not say."""
+    """The address of a tensor's numbers; None where PyTorch does not say."""
     try:
         return x.untyped_storage().data_ptr() or None
     except (RuntimeError, NotImplementedError):
@@ -342,7 +342,7 @@ def _memory(x):
 
 
 def _off_graph(x, inputs: list, outer: bool):
-    """What ``f`` returned beside its value, off the graph of this derivative unless others are in it."""
+    """The result of ``f`` beside its value, off the graph of this derivative unless other tensors are in it."""
     if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or reaches_others([x], inputs):
         return x
     return x.detach()
@@ -392,11 +392,11 @@ def vjp(at, v, create_graph: bool, strict: bool):
 
 
 class _Weights(Exception):
-    """What was given as ``v``, as tensors of the outputs' kinds."""
+    """The given ``v``, as tensors of the outputs' kinds, on its way out of a function."""
 
 
 def _are_like(given, outputs: tuple | None = None) -> bool:
-    """Whether these are tensors, complex where the outputs are."""
+    """True if all given values are tensors, complex where the outputs are."""
     given = given if isinstance(given, tuple) else (given,)
     pairs = zip(given, given if outputs is None else outputs)
     return all(isinstance(x, torch.Tensor) and x.is_complex() == y.is_complex() for x, y in pairs)
@@ -511,8 +511,8 @@ def _tensor(y, like):
 def compile(f):
     """``f`` as graphs of torch operations, one for each signature of shapes, dtypes and devices.
 
-    Tensors that require gradients, or belong to a transformation, go to ``f`` itself: a graph has lost what is
-    custom about its gradients.
+    Tensors that require gradients, or belong to a transformation, go to ``f`` itself: a graph has lost its
+    custom gradients.
     """
     graphs: dict = {}
 
@@ -544,7 +544,7 @@ _LOOKS = frozenset(
 
 
 def _graph(f, tensors):
-    """``f`` traced by ``make_fx``, whose graphs give tensors only: what else ``f`` returns is kept beside."""
+    """``f`` traced by ``make_fx``, whose graphs give tensors only: other results of ``f`` are kept beside."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     traced: dict = {}

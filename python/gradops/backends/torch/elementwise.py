@@ -143,7 +143,7 @@ _maximum, _minimum = arithmetic(torch.maximum), arithmetic(torch.minimum)
 
 
 def _small(bound) -> bool:
-    """Whether a bound is none, or a number of single precision."""
+    """True if a bound is None, or a number in the range of single precision."""
     return bound is None or type(bound) in (int, float) and abs(bound) < 1e38
 
 

@@ -89,7 +89,7 @@ def take_along_axis(x, indices, axis=None):
 
 
 def _rows(key) -> bool:
-    """Whether a key is one tensor of whole numbers: whole rows."""
+    """True if a key is one tensor of whole numbers, which chooses whole rows."""
     return isinstance(key, torch.Tensor) and key.dtype in (torch.int64, torch.int32)
 
 

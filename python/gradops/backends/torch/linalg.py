@@ -11,7 +11,7 @@ _system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _holds(condition) -> bool:
-    """Whether a 0-d bool tensor is true and its value is known."""
+    """True if a 0-d bool tensor is true and its value is known."""
     if torch.compiler.is_compiling():
         return False
     try:

@@ -1,8 +1,8 @@
-"""PyTorch: whether a derivative is inside another one, so that it depends on tensors beside its inputs.
+"""PyTorch: a test for derivatives inside of others, which depend on tensors beside their inputs.
 
-A value shows by its graph what it depends on. A gradient function may read what the value does not depend on, as
-``lambda u: u * torch.cos(y)`` reads ``y``: while a pass runs that is not recorded, a mode sees what Python's functions
-read.
+The graph of a value shows its dependences. A gradient function may read tensors that the value does not depend on, as
+``lambda u: u * torch.cos(y)`` reads ``y``: while a pass runs that is not recorded, a mode sees the tensors that
+Python's functions read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _node = attrgetter("grad_fn")
 
 
 def reaches_others(ys, inputs) -> bool:
-    """Whether ``ys`` also depend on tensors that require gradients and are not inputs."""
+    """True if ``ys`` also depend on tensors that require gradients and are not inputs."""
     return _reaches_others(ys, inputs, set(map(_node, inputs)))
 
 
 def _reaches_others(ys, inputs, seen: set) -> bool:
-    """The same, without what was ``seen``, to which what is seen is added."""
+    """The same, without the nodes already ``seen``, to which those found now are added."""
     found = []  # it grows as it is gone through
     for y in ys:
         node = y.grad_fn
@@ -47,7 +47,7 @@ def _reaches_others(ys, inputs, seen: set) -> bool:
 
 
 def _another(leaf, inputs) -> bool:
-    """Whether a leaf is no input, and no constant of a derivative that is over."""
+    """True if a leaf is neither an input nor a constant of a derivative that is over."""
     for x in inputs:
         if leaf is x:
             return False
@@ -55,20 +55,21 @@ def _another(leaf, inputs) -> bool:
 
 
 def _same_place(leaf, inputs) -> bool:
-    """Whether a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
+    """True if a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
     leaves = [] if _private.transforming() else [x for x in inputs if x.requires_grad and x.grad_fn is None]
     place = get_gradient_edge(leaf).node if leaves else None
     return any(get_gradient_edge(x).node is place for x in leaves)
 
 
 class Others(TorchFunctionMode):
-    """Whether tensors, or what Python's functions read in a backward pass from them, depend on others than inputs.
+    """A search for tensors other than inputs on which given tensors, or the backward passes from them, depend.
 
-    As a scope it watches the passes that ``torch.autograd.grad`` does in it.
+    A pass depends on the tensors that functions in Python read in it. As a scope this watches the passes that
+    ``torch.autograd.grad`` does in it.
 
     Attributes:
-        found: whether they do.
-        watched: whether functions in Python are known to take part in a pass.
+        found: True if there are such tensors.
+        watched: True if functions in Python are known to take part in a pass.
     """
 
     def __init__(self, ys, inputs):
@@ -79,14 +80,14 @@ class Others(TorchFunctionMode):
         self.watched = any(isinstance(node, BackwardCFunction) for node in self._seen)
 
     def read(self, values) -> None:
-        """Count what tensors among these values depend on, too."""
+        """Search the tensors among these values, too."""
         if not (self.found or _private.below_autograd() or self._recomputing()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
             tensors = [x for x in tensors if not _private.keeps_an_input(x)]  # which the value depends on
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
 
     def _recomputing(self) -> bool:
-        """Whether a checkpoint runs its function again, from leaves of its own: what that reads the value has read."""
+        """True if a checkpoint runs its function again, from leaves of its own: the value has read the same."""
         return self._passing and _private.top_saved_hooks(True) != self._hooks
 
     def __torch_function__(self, func, types, args=(), kwargs=None):

@@ -1,14 +1,14 @@
-"""What PyTorch's compiler asks of gradops' own code. This file alone knows, and imports no torch, which may come later.
+"""The requirements of PyTorch's compiler on gradops' own code, in this file alone. It does not import torch.
 
 ``torch.compile`` and ``torch.export(strict=True)`` read Python line by line (Dynamo) where other compilers call it. To
 them NumPy's arrays are tensors without values; they follow neither ``inspect.signature`` nor a ``ContextVar``; and they
 check at each call whatever they looked at: a cache that has grown since is another program. So code outside this folder
-says at a function's definition what is to be read instead of it, and does not ask whether it is being read (but what
-checkpoints add to this backend, in ``flow/checkpointing/torch.py``):
+declares at a function's definition the code to be read instead of it, and does not ask if it is being read (except the
+code of checkpoints for this backend, in ``flow/checkpointing/torch.py``):
 
 - :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
 - :func:`read_as`: another function stands in its place;
-- :func:`left_out`: nothing does: checks of values, and what other tracers record;
+- :func:`left_out`: nothing does: checks of values, and the records of other tracers;
 - :func:`untraced`, and :func:`outside` for one call: the graph ends before it and goes on after it.
 
 The mark is an attribute of the function, which costs no call anything and is there before PyTorch is.
@@ -28,13 +28,13 @@ F = TypeVar("F", bound=Callable)
 
 
 def compiling() -> bool:
-    """Whether ``torch.compile`` or ``torch.export`` traces this."""
+    """True if ``torch.compile`` or ``torch.export`` traces this."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 def reading() -> bool:
-    """Whether it does so line by line, where NumPy's arrays have no values either."""
+    """True if they trace this line by line, where NumPy's arrays have no values either."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_dynamo_compiling()
 
@@ -60,7 +60,7 @@ def _nothing(*_, **__) -> None: ...
 def constant(function: F) -> F:
     """Have a function called where it is read, and its result taken for a constant.
 
-    It is what ``torch.compiler.assume_constant_result`` does, without importing PyTorch. The arguments must be plain
+    As ``torch.compiler.assume_constant_result`` does, without importing PyTorch. The arguments must be plain
     Python: numbers, strings, and tuples and lists of them; so is the result then, where it is arrays otherwise.
     """
 
@@ -82,7 +82,7 @@ def _plain(value):
 
 
 def _own(value):
-    """A copy that ``torch.compile`` has made itself: what comes from outside it cannot guard."""
+    """A copy that ``torch.compile`` has made itself, as it cannot guard an object from outside."""
     return [_own(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -94,7 +94,7 @@ def untraced(function: Callable) -> Callable:
 def outside(function: Callable, *arguments, **keywords) -> Any:
     """``function(*arguments)``, left to Python where it is traced: the graph ends before it.
 
-    It asks, as after such an end PyTorch goes on from the functions that were called, not from what is read in their
+    It asks, as after such an end PyTorch goes on from the functions that were called, not from those read in their
     place: a function that is left to Python must say so in its own body.
     """
     if compiling():
@@ -103,7 +103,7 @@ def outside(function: Callable, *arguments, **keywords) -> Any:
 
 
 def stop(scope: Any):
-    """How a scope begins that stops gradients, as it is read: PyTorch's mode is what it follows."""
+    """The start of a scope that stops gradients, as it is read: it follows PyTorch's mode."""
     torch = sys.modules["torch"]
     scope.before = torch.is_grad_enabled()
     torch.set_grad_enabled(False)
@@ -111,12 +111,12 @@ def stop(scope: Any):
 
 
 def go_on(scope: Any, *_) -> None:
-    """How it ends."""
+    """Its end."""
     sys.modules["torch"].set_grad_enabled(scope.before)
 
 
 def refuse_checkpoints(_) -> None:
-    """How a scope begins that stores nothing; without ``fullgraph=True`` PyTorch leaves the function to Python then.
+    """The start of a scope that stores nothing; without ``fullgraph=True`` PyTorch leaves the function to Python then.
 
     Raises:
         BackendError: always.

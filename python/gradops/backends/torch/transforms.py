@@ -1,7 +1,7 @@
 """PyTorch: custom gradients in ``torch.func``'s transformations and in forward mode.
 
-There a function is run again wherever its derivative is needed, from its inputs alone: what a gradient function
-closes over belongs to a transformation that is over by then. So a rule is a function of inputs and upstream
+There a function is run again wherever its derivative is needed, from its inputs alone: the closure of a gradient
+function belongs to a transformation that is over by then. So a rule is a function of inputs and upstream
 gradients, which PyTorch vectorises and differentiates as any other; forward mode takes its transpose
 (Townsend 2017). Random numbers are the same in each run.
 """
@@ -22,12 +22,12 @@ active = _private.transforming
 
 
 def records(x) -> bool:
-    """Whether what is computed from a tensor may be differentiated."""
+    """True if results computed from a tensor may be differentiated."""
     return x.requires_grad and torch.is_grad_enabled() or active()
 
 
 def is_dual(x) -> bool:
-    """Whether a tensor, or what it is a row of, has a tangent."""
+    """True if a tensor, or the tensor that it is a row of, has a tangent."""
     if _private.forward_level() < 0:
         return False
     while _private.is_batched(x):  # PyTorch does not unpack rows
@@ -129,7 +129,7 @@ def _transposed(rule, xs, tangents, looks: list) -> tuple:
     return tuple(z if i in smooth else None for i, z in enumerate(zeros))
 
 
-# What a rule may use --------------------------------------------------------------------------------------------------
+# Tensors that a rule may use ------------------------------------------------------------------------------------------
 
 
 def _layers(xs) -> dict:

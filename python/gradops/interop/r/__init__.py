@@ -1,12 +1,12 @@
 """The bridge to R.
 
 From Python, through rpy2 (``pip install rpy2``): ``r_function`` makes an R function an op, ``as_numpy`` and
-``as_r`` convert, ``call_in_thread`` runs what waits for R elsewhere.
+``as_r`` convert, ``call_in_thread`` runs a function that waits for R on another thread.
 
-The other names are what the R package calls, by theme:
+The R package calls the other names, by theme:
 
 - ``ops``: each op as R writes it;
-- ``arrays``: what R's operators and functions mean on tensors: recycling, filling by column;
+- ``arrays``: the meaning of R's operators and functions on tensors: recycling, filling by column;
 - ``calls``: the other functions of gradops, with R's arguments understood;
 - ``functional``: derivatives of R functions of R's numbers;
 - ``values``: values from R and for R;

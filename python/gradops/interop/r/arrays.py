@@ -1,4 +1,4 @@
-"""What R's own functions mean on tensors: recycling, filling by column, vectors as matrices.
+"""The meaning of R's own functions on tensors: recycling, filling by column, vectors as matrices.
 
 R counts through an array by column, ``gradops.ops`` by row; R recycles a vector along the columns of a matrix,
 ``gradops.ops`` broadcasts it along the rows.
@@ -47,7 +47,7 @@ def _double_beside(x1, x2):
 
 
 def _kind(x) -> str | None:
-    """The dtype; None of texts, and of what the op itself will refuse."""
+    """The dtype; None for texts, and for values that the op itself will refuse."""
     try:
         return ops.dtype(x)
     except GradopsError:
@@ -153,7 +153,7 @@ def matmul(x, y):
 
 
 def crossprod(x, y=None):
-    """R's ``t(x) %*% y``, vectors being columns where that fits; what has more than two dimensions is one."""
+    """R's ``t(x) %*% y``, vectors being columns where that fits; an array of more than two dimensions is a vector."""
     x = _matrix_or_vector(x)
     y = x if y is None else _matrix_or_vector(y)
     if len(x.shape) == 1:
@@ -164,7 +164,7 @@ def crossprod(x, y=None):
 
 
 def tcrossprod(x, y=None):
-    """R's ``x %*% t(y)``, vectors being columns where that fits; what has more than two dimensions is one."""
+    """R's ``x %*% t(y)``, vectors being columns where that fits; an array of more than two dimensions is a vector."""
     x = _matrix_or_vector(x)
     y = x if y is None else _matrix_or_vector(y)
     if len(x.shape) == 1:

@@ -63,7 +63,7 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
 
 
 holding: ContextVar[Held | None] = ContextVar("gradops_holding", default=None)
-"""What the function that R has called needs for as long as anything made by that call may call R."""
+"""The R objects that the function called by R needs for as long as anything made by that call may call R."""
 
 
 def keeping(function: Callable, held: Held) -> Callable:
@@ -79,7 +79,7 @@ def keeping(function: Callable, held: Held) -> Callable:
 
 
 def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
-    """The arguments but for those that R has a default for; what comes after one goes by name."""
+    """The arguments but for those that R has a default for; those after one go by name."""
     keywords = {name: value for name, value in keywords.items() if value is not _DEFAULT}
     first = next((i for i, value in enumerate(arguments) if value is _DEFAULT), len(arguments))
     for name, value in zip(names[first:], arguments[first:]):
@@ -89,7 +89,7 @@ def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tupl
 
 
 class Held:
-    """Holds what holds an R object, which R's thread alone may let go of."""
+    """Holds a function that holds an R object, which R's thread alone may let go of."""
 
     __slots__ = ("function",)
 
@@ -133,7 +133,7 @@ def set_adopt(function: Callable) -> None:
 
 
 def _result(value, arguments):
-    """What an R function returned: its arrays as tensors of the arguments' backend, its functions with signatures."""
+    """The result of an R function: its arrays as tensors of the arguments' backend, its functions with signatures."""
     kind = value.__class__
     if kind is dict and MARK not in value:
         return {name: _result(item, arguments) for name, item in value.items()}

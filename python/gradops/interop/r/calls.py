@@ -1,4 +1,4 @@
-"""The functions of gradops with R's arguments understood, and what R needs that has no Python name."""
+"""The functions of gradops with R's arguments understood, and functions for R that have no Python name."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def invoke(function: Callable, arguments, keywords=(), numbers: str | None = Non
     """``function`` called as R would call it.
 
     Args:
-        numbers: what R's doubles become. None: numbers. ``"tensors"``: tensors, so that R code in ``function`` sees
+        numbers: the form of R's doubles. None: numbers. ``"tensors"``: tensors, so that R code in ``function`` sees
             some. ``"alone"``: the same where no argument is a tensor; beside one they stay numbers, without gradient.
-        keep: what of R's the function needs, and all that this call makes: see :data:`callbacks.holding`.
-        in_r: whether the result's tensors become values that R has.
+        keep: the R objects that the function needs, and all that this call makes: see :data:`callbacks.holding`.
+        in_r: True if the result's tensors become values that R has.
     """
     keywords = dict(keywords)
     if numbers == "tensors" or (
@@ -62,7 +62,7 @@ def _is_tensor(x) -> bool:
 
 
 class Made:
-    """A function that is made for each call, of functions of R's, so that the graph has what they need."""
+    """A function that is made for each call, of functions of R's, so that the graph has the objects that they need."""
 
     def __init__(self, make: Callable, functions: tuple):
         self._make, self._functions = make, functions
@@ -72,7 +72,7 @@ class Made:
 
 
 def made(name: str, *functions: Callable) -> Made:
-    """What the function of gradops called ``name`` makes of R functions, anew for each :func:`invoke`."""
+    """The result of gradops' function ``name`` for R functions, made anew for each :func:`invoke`."""
     return Made(operator.attrgetter(name)(gradops), functions)
 
 
@@ -96,7 +96,7 @@ def jit(f: Callable, static_argnums=()) -> Callable:
 
 
 def explain(function: Any) -> str:
-    """What has been compiled of a function that :func:`jit` made."""
+    """An explanation of the programs compiled for a function that :func:`jit` made."""
     return function.explain()
 
 
@@ -245,7 +245,7 @@ def _r_indices(indices) -> list:
 
 
 def add_hook(x, method: str, hook: Callable):
-    """A hook of an R function: what it returns that is no tensor is nothing."""
+    """A hook of an R function: a result that is not a tensor counts as none."""
 
     def call(value):
         result = hook(value)

@@ -1,4 +1,4 @@
-"""What R code takes out of tensors: values that it decides by, with R's NA where a comparison met NaN."""
+"""Values that R code takes out of tensors to decide by, with R's NA where a comparison met NaN."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater",
 
 
 def decided(value, form: str):
-    """The values for R, where they are missing, and None for what must stay unknown.
+    """The values for R, where they are missing, and None for values that must stay unknown.
 
     Args:
-        value: what decides.
-        form: of R's syntax, as ``"if"``, the function that asks, ``"values"`` for all numbers, ``"whole"`` for what R
-            cuts to whole numbers, or ``"order"`` for what goes by which element is less than which.
+        value: the value that decides.
+        form: of R's syntax, as ``"if"``, the function that asks, ``"values"`` for all numbers, ``"whole"`` for
+            numbers that R cuts to whole ones, or ``"order"`` for functions of the order of elements.
     """
     x = data_of(value)
     if not isinstance(x, Traced) or x.dtype.kind not in "bifc":
@@ -169,7 +169,7 @@ def _without(x, *settled) -> Traced:
 
 
 def is_recorded(value) -> bool:
-    """Whether a derivative is being recorded for a tensor: by the tape, torch, TensorFlow's tapes or JAX.
+    """True if a derivative is being recorded for a tensor: by the tape, torch, TensorFlow's tapes or JAX.
 
     TensorFlow does not say so of its forward accumulators.
     """
@@ -180,7 +180,7 @@ def is_recorded(value) -> bool:
 
 
 def keeps(value) -> bool:
-    """Whether code that asks for R's numbers gets the tensor: a derivative is recorded, or there are no values yet."""
+    """True if code that asks for R's numbers gets the tensor: a derivative is recorded, or there are no values yet."""
     return is_recorded(value) or known(value) is None
 
 

@@ -49,11 +49,11 @@ class Failure:
         self.error = error
 
     def traceback(self) -> str:
-        """Where in Python it was raised, as Python shows it."""
+        """The traceback of the error in Python, as Python shows it."""
         return "".join(traceback.format_exception(self.error)).rstrip()
 
     def fields(self) -> dict:
-        """What R makes a condition of; ``key`` where R has one already, of an error in an R function."""
+        """The fields of an R condition; ``key`` if R has the condition already, of an error in an R function."""
         error: BaseException | None = original(self.error)
         seen: list = []
         while error is not None and error not in seen:

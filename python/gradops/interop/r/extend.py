@@ -40,7 +40,7 @@ def _of_library(name: str, kernel: Callable) -> Callable:
 
 
 def _function(name: str, body: Callable, is_composed: bool) -> Callable:
-    """``body``, an R function, as one of Python's that says what its arguments are."""
+    """``body``, an R function, as one of Python's that declares its arguments."""
     parameters = inspect.signature(body).parameters.values()
     tensors = [p.name for p in parameters if p.default is p.empty]
     given = ", ".join(p.name if p.default is p.empty else f"{p.name}=None" for p in parameters)

@@ -59,7 +59,7 @@ def objective(f: Callable, compiled: bool) -> Callable:
     """``f``'s value and its derivative by the first argument: a gradient, or a Jacobian where ``f`` is not scalar.
 
     Returns:
-        A function, which calls ``scalar`` and gives ``finished(what it gives, *arguments)``.
+        A function, which calls ``scalar`` and gives ``finished(its result, *arguments)``.
     """
     scalar, rows = _summed(f), _jacobian(f)
     if compiled:
@@ -89,7 +89,7 @@ def curvature(f: Callable, compiled: bool) -> Callable:
 
 
 def on_shards(which: str, f: Callable, data) -> Callable:
-    """What :func:`objective` (``"both"``) and :func:`curvature` (``"second"``) give, of a sum over shards of data."""
+    """:func:`objective` (``"both"``) or :func:`curvature` (``"second"``), for a sum over shards of data."""
     total = functional.objective(f, from_r((data,))[0])
 
     def both(x):
@@ -100,7 +100,7 @@ def on_shards(which: str, f: Callable, data) -> Callable:
 
 
 def on_engine(data) -> bool:
-    """Whether Dask or Ray hold ``data``, a collection or a list of shards."""
+    """True if Dask or Ray hold ``data``, a collection or a list of shards."""
     return shards.held(data)
 
 

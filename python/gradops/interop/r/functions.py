@@ -35,7 +35,7 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
         ThreadError: R's thread is over, or waits in a library's compiled code: see ``call_in_thread``.
         BackendError: rpy2 or R is missing.
 
-    An interrupt ends the wait, not what R computes: later calls wait for that. (R's own handler of interrupts,
+    An interrupt ends the wait, not R's computation: later calls wait for that. (R's own handler of interrupts,
     which it installs while it is in ``Sys.sleep`` or waits for a socket, works only where R is on the main thread;
     elsewhere an interrupt then ends the process.)
 
@@ -84,7 +84,7 @@ def as_r(value) -> Any:
     """A Python value as an R object of rpy2's; a view made by :func:`as_numpy` as the object that it is of.
 
     Raises:
-        ArgumentTypeError: what R has no value for.
+        ArgumentTypeError: an object that R has no value for.
     """
     rpy2.start()
     return threads.call(memory.as_r, value)
@@ -93,7 +93,7 @@ def as_r(value) -> Any:
 def call_in_thread(f: Callable, /, *args, **kwargs):
     """``f(*args, **kwargs)``, on another thread while R's, if it is this one, serves.
 
-    For what waits in compiled code for threads that call R, such as a ``tf.function`` with an
+    For functions that wait in compiled code for threads that call R, such as a ``tf.function`` with an
     ``r_function`` in it where R's thread is the main one. Recording (tapes, modes) is as it is here.
     """
     return threads.run(f, *args, **kwargs)

@@ -1,6 +1,6 @@
-"""Functions of NumPy arrays that are no array library's, as ops: called with values, or back from a compiled program.
+"""Functions of NumPy arrays outside the array libraries, as ops: called with values, or back from a compiled program.
 
-A program that JAX or TensorFlow compiles needs to know what the function returns before it has values:
+A program that JAX or TensorFlow compiles needs to know the function's results before it has values:
 the function is then called once with made-up ones, of the arguments' shapes.
 """
 
@@ -24,7 +24,7 @@ from .errors import numbered
 from .values import backend_of, to_r
 
 exists = False
-"""Whether there is a host function, which a compiled program may call back."""
+"""True if there is a host function, which a compiled program may call back."""
 
 
 def host_function(function: Callable, gradient: Callable | None, name: str, shape=None) -> Callable:
@@ -66,7 +66,7 @@ def _fitting(gradient: Callable) -> Callable:
 
 
 class Outside:
-    """What :func:`host_function` returns."""
+    """The op that :func:`host_function` returns."""
 
     def __init__(self, function: Callable):
         self.function = function
@@ -77,7 +77,7 @@ class Outside:
         return tracing.outside(self.function, *args, **kwargs)
 
     def keeping(self, held: Held) -> Callable:
-        """The function, whose graphs have what R's two functions need."""
+        """The function, whose graphs have the objects that R's two functions need."""
         return custom_gradient(self.function.f, keeping(self.function.gradient, held))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class _Program:
             self.shapes = [tuple(shape(*shapes) if callable(shape) else shape)] * len(self.shapes)
 
     def cast(self, *arrays) -> tuple:
-        """The call in a compiled program, which takes what it foresaw."""
+        """The call in a compiled program, which takes results of the foreseen dtypes and shapes."""
         dtypes_, shapes = self.dtypes, self.shapes
         try:
             results = self(*arrays)

@@ -175,7 +175,7 @@ def _positions(index, size: int) -> Any:
             found = decided(index, "whole")
             index = ops.cast(index, "int64") if found is None else index
             values = None if found is None else np.where(found[1], np.nan, found[0])
-        if values is None:  # in a trace, where what is not a position from 1 is one that there is none of
+        if values is None:  # in a trace, where anything but a position from 1 counts as out of range
             return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
         index = values
     array = np.atleast_1d(np.asarray(index)).ravel(order="F")

@@ -1,4 +1,4 @@
-"""Compiled functions called with R's doubles alone, without what other calls have to find out first."""
+"""Compiled functions called with R's doubles alone, without the checks that other calls do first."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def direct(function: Callable) -> Callable:
 def pair(function: Any, memory: np.ndarray) -> Callable:
     """:func:`direct` of a compiled :func:`.objective`, whose value and gradient are written into ``memory``.
 
-    R gets True then. Where they do not fit (several values, the gradient by a matrix) it gets what :func:`direct`
-    gives.
+    R gets True then. Where they do not fit (several values, the gradient by a matrix) it gets the result of
+    :func:`direct`.
 
     Args:
         memory: a view of R's memory, which is read-only. It is filled with ones, so that R sees that it is no copy.
@@ -83,7 +83,7 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
 
 
 def _in_r(value):
-    """:func:`in_r`, of what compiled functions mostly return."""
+    """:func:`in_r`, for the usual results of compiled functions."""
     kind = value.__class__
     if kind is np.ndarray and value.dtype is FLOAT:
         return value if value.ndim else value.reshape(1)

@@ -1,6 +1,6 @@
-"""What R's lazy handles stand for (R's ``lazy-*.R``): tensors made of what R has logged, when it reads them.
+"""The tensors that R's lazy handles stand for (R's ``lazy-*.R``), made of R's logs when R reads them.
 
-A log of assignments is a tensor and what was put into it; one of operations on numbers is written down to the program
+A log of assignments is a tensor and the values put into it; one of operations on numbers is written down to the program
 that is being traced (:mod:`gradops.jit.scalar_logs`).
 """
 
@@ -82,7 +82,7 @@ def assembled(x, sizes: list, cells: list, parts: list):
 
 
 def lasts(x, same: bool) -> bool:
-    """Whether a tensor is as good anywhere: recorded, and made where it is used or with values."""
+    """True if a tensor is as good anywhere: recorded, and made where it is used or with values."""
     return recording.get() and (same or known(x) is not None)
 
 

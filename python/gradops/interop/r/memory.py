@@ -1,7 +1,7 @@
 """Python's values as R's and R's as Python's, through rpy2, on R's thread.
 
 R's vectors, matrices and arrays are NumPy views of R's memory: column-major, read-only, and keeping the R
-object. What came as such a view goes back as that object; other arrays are copied once, into R's memory.
+object. An array that came as such a view goes back as that object; others are copied once, into R's memory.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def as_r(value):
     lists, data frames of pandas, polars and their like R's, None ``NULL``.
 
     Raises:
-        ArgumentTypeError: what R has no value for.
+        ArgumentTypeError: an object that R has no value for.
     """
     r = _rinterface()
     if isinstance(value, r.Sexp):
@@ -198,7 +198,7 @@ def _array(array: np.ndarray):
 
 
 def _same(array: np.ndarray, memory: _Memory) -> bool:
-    """Whether a view is all of an R vector that has its shape as dim."""
+    """True if a view is all of an R vector that has its shape as dim."""
     interface = memory.__array_interface__
     return (
         array.__array_interface__["data"][0] == interface["data"][0]

@@ -65,7 +65,7 @@ def deciding(function: Callable) -> Callable:
 
 
 def check_holds(op: str, name: str, value, dtype: str | None) -> None:
-    """Raise where a dtype does not hold R's numbers: NA among whole numbers and booleans, and what is out of range.
+    """Raise where a dtype does not hold R's numbers: NA among whole numbers and booleans, and numbers out of range.
 
     Raises:
         ArgumentError: NA; a number beyond an integer dtype, except in a cast.

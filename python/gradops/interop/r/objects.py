@@ -1,4 +1,4 @@
-"""Tensors and graphs as objects of R's: what ``print`` shows of them, what ``saveRDS`` can keep, data frames."""
+"""Tensors and graphs as objects of R's: their parts for ``print``, their form for ``saveRDS``, data frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
 
 
 def corner(value, sizes: list[int]):
-    """The first ``sizes`` elements of each dimension, as R values: what is shown of a large tensor."""
+    """The first ``sizes`` elements of each dimension, as R values: the part of a large tensor that is shown."""
     data = data_of(value)
     with autodiff.no_grad():
         return to_r(ops.get_item(data, tuple(slice(size) for size in sizes)))
@@ -36,7 +36,7 @@ def pack(value) -> dict:
     """A tensor or variable as bytes and words.
 
     Raises:
-        ArgumentTypeError: a traced tensor, which has no values, or what is no tensor.
+        ArgumentTypeError: a traced tensor, which has no values, or an object that is not a tensor.
     """
     variable = isinstance(value, autodiff.Variable)
     data = value.data if variable else value

@@ -65,7 +65,7 @@ def parameters(function: Callable) -> dict[str, inspect.Parameter]:
 
 
 def has_positions(name: str, function: Callable) -> bool:
-    """Whether R's form has ``zero_indexed``: positions go in as tensors, or come out."""
+    """True if R's form has ``zero_indexed``: positions go in as tensors, or come out."""
     return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
 
 

@@ -1,7 +1,7 @@
-"""All that gradops knows of reticulate's insides on Python's side; R/python-reticulate.R has what it knows on R's.
+"""All that gradops knows of reticulate's insides on Python's side; R/python-reticulate.R is its counterpart in R.
 
 reticulate puts two modules into the Python that it starts: ``rpycall``, compiled, and ``rpytools``. Each
-function here does without them where they are not, or not as we know them: :func:`missing` says what a version lacks.
+function here does without them where they are not, or not as we know them: :func:`missing` lists the missing ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ threads.running_r.append("/rpytools/")
 
 
 def runs() -> bool:
-    """Whether R runs this Python."""
+    """True if R runs this Python."""
     return "rpycall" in sys.modules
 
 
 def missing() -> list[str]:
-    """What this version of reticulate lacks of all that is used here."""
+    """The names used here that this version of reticulate lacks."""
     if not runs():
         return ["rpycall"]
     import rpycall
@@ -52,7 +52,7 @@ _wrappers: list[CodeType | None] = []
 
 
 def _code_of_wrappers() -> CodeType | None:
-    """What all functions that ``make_python_function`` returns share."""
+    """The code object that all functions returned by ``make_python_function`` share."""
     if not _wrappers:
         make = getattr(sys.modules.get("rpytools.call"), "make_python_function", None)
         constants = make.__code__.co_consts if make is not None else ()
@@ -102,7 +102,7 @@ def in_event_loop(function: Callable) -> None:
 
 
 def interrupt_handler() -> Callable | None:
-    """What Python calls for an interrupt: it raises it where R's flag is up."""
+    """The function that Python calls for an interrupt: it raises it where R's flag is up."""
     return getattr(sys.modules.get("rpycall"), "python_interrupt_handler", None)
 
 

@@ -178,7 +178,7 @@ def evaluate(source: str):
 
 
 def formals(f) -> tuple[list[str], list[str]]:
-    """The names of an R function's formals, and what defaults they have; see ``callbacks.signature``."""
+    """The names of an R function's formals, and their defaults; see ``callbacks.signature``."""
 
     def find():
         names, kinds = _helpers["formals"](f)

@@ -1,4 +1,4 @@
-"""What Python does otherwise while R runs it: warnings go to R, and interrupts wait for scopes to open and close."""
+"""Changes to Python while R runs it: warnings go to R, and interrupts wait for scopes to open and close."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _suspended = _flag("R_interrupts_suspended")
 
 
 clock: Any = None
-"""What measures a call of R's, while one is measured: a :class:`.profiling.Clock`."""
+"""The clock of a call of R's, while one is measured: a :class:`.profiling.Clock`."""
 
 
 def into_r(function: Callable, arguments, keywords):
@@ -89,7 +89,7 @@ def choose_backend(name: str) -> Callable[[], None]:
     A scope of this thread (``config.use_backend``) would not be seen by the threads on which JAX calls R back.
 
     Returns:
-        What makes the one before the default again, and JAX's 64-bit mode what it was.
+        A function that restores the default before, and JAX's 64-bit mode.
     """
     before, undo = config.backend(), backends.by_name(name).prepare(config.floatx())
     config.set_backend(name)
@@ -131,11 +131,13 @@ class _Bar:
 def hold_interrupts(may_interrupt: Callable) -> bool:
     """Have reticulate's handler of interrupts raise only where the exception arrives in R.
 
-    It is asked again a little later while a scope begins or ends; in what reticulate itself calls, which may take the
-    exception for a plain failure and forget it (that ends at once, what does not is a function of the user's); and in
-    TensorFlow's code, for a second at most. Where R's flag suspends interrupts, ``may_interrupt()``, an R function,
-    tells whether that is only for the call of Python; otherwise R sees the interrupt when it allows them again.
-    Returns whether that could be done, so that R installs the handler anew.
+    It is asked again a little later while a scope begins or ends; in functions that reticulate itself calls, which may
+    take the exception for a plain failure and forget it (they end at once, others are the user's); and in TensorFlow's
+    code, for a second at most. Where R's flag suspends interrupts, ``may_interrupt()``, an R function, is True if that
+    is only for the call of Python; otherwise R sees the interrupt when it allows them again.
+
+    Returns:
+        True if that could be done, so that R installs the handler anew.
     """
     pending, suspended, handler = _pending, _suspended, reticulate.interrupt_handler()
     if pending is None or suspended is None or handler is None:
@@ -175,7 +177,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
 
 
 class _Waiting:
-    """For how long what has been in the way of the interrupt that is asked for."""
+    """The obstacle to a requested interrupt, and for how long it has been in the way."""
 
     def __init__(self) -> None:
         self.asking = False
@@ -190,9 +192,9 @@ class _Waiting:
 
 
 def _in_tensorflow(frame) -> bool:
-    """Whether TensorFlow's Python code runs, at work for gradops or the user.
+    """True if TensorFlow's Python code runs, at work for gradops or the user.
 
-    Its compiled code calls it and may not look at what it raises: the exception surfaces later as a ``SystemError``, or
+    Its compiled code calls it and may not look at its exceptions: an exception surfaces later as a ``SystemError``, or
     the process ends.
     """
     while frame is not None and not threads.runs_r(frame):

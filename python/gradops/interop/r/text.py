@@ -1,4 +1,4 @@
-"""What R needs of text variables and of the layer on them."""
+"""R's access to text variables and to the layer on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...errors import ArgumentError, ArgumentTypeError, TypeOf
 
 
 def is_text(value) -> bool:
-    """Whether a value is a text variable."""
+    """True if a value is a text variable."""
     return isinstance(value, Variable) and value.dtype is str
 
 
@@ -16,7 +16,7 @@ def set_value(x, value) -> None:
     """``x``'s value replaced, unrecorded.
 
     Raises:
-        ArgumentTypeError: ``x`` is no variable, or of another kind than ``value``.
+        ArgumentTypeError: ``x`` is not a variable, or is of another kind than ``value``.
     """
     if isinstance(x, Variable):
         owner = backends.of(x.data)
@@ -31,7 +31,7 @@ def set_value(x, value) -> None:
 
 
 def backward_each(threads: int, progress: bool, columns) -> None:
-    """Backward passes at once: of losses, or of texts with what is said of them."""
+    """Backward passes at once: of losses, or of texts with their feedback."""
     text.each(Variable.backward, *columns, threads=threads, progress=progress)
 
 
@@ -46,7 +46,7 @@ def invoke_method(value, name: str, arguments):
 
 
 def model_field(model, name: str):
-    """What a model tells of itself.
+    """A fact that a model tells of itself.
 
     Raises:
         ArgumentError: no such field.

@@ -1,6 +1,6 @@
 """R's thread, and the calls that other threads have for R.
 
-R runs on one thread. What another thread asks of it waits in a queue, which R's thread serves
+R runs on one thread. Calls from another thread wait in a queue, which R's thread serves
 
 - while it waits for work in :func:`run` or :func:`wait_until`;
 - in Python code, also in one that waits for a lock (``Thread.join``, ``Future.result``): by a signal,
@@ -44,7 +44,7 @@ _dropped: deque = deque()
 _bell: SimpleQueue = SimpleQueue()
 _waiting = 0
 arranged = 0
-"""How many backends there were when :func:`arrange_backward` last saw to them."""
+"""The number of backends when :func:`arrange_backward` last saw to them."""
 _notified = False
 _notices: deque = deque()
 """One for each notice that R's event loop has not come to yet."""
@@ -59,7 +59,7 @@ def set_thread(
 ) -> None:
     """Take the current thread, or ``thread``, for R's.
 
-    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` is whether R can be
+    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` is True if R can be
     called at this very moment, in the middle of Python code.
     """
     global ident, _notify, _may_serve
@@ -72,7 +72,7 @@ def set_thread(
 
 
 def is_current() -> bool:
-    """Whether the current thread is R's."""
+    """True if the current thread is R's."""
     return threading.get_ident() == ident
 
 
@@ -119,7 +119,7 @@ class _Call:
 
 
 def _states() -> list[Callable]:
-    """What the libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
+    """The state that libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
     return [backend.derivatives.carried() for backend in backends.in_use()]
 
 
@@ -191,13 +191,13 @@ def _serve_noticed() -> None:
 
 
 def _in_python() -> bool:
-    """Whether R's thread runs Python code, not R code, whose system calls a signal could break off."""
+    """True if R's thread runs Python code, not R code, whose system calls a signal could break off."""
     frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
     return frame is not None and not runs_r(frame)
 
 
 def runs_r(frame) -> bool:
-    """Whether a frame is of reticulate's or rpy2's code."""
+    """True if a frame is of reticulate's or rpy2's code."""
     return any(folder in frame.f_code.co_filename for folder in running_r)
 
 
@@ -276,7 +276,7 @@ def run(function: Callable, *arguments, **keywords):
 def wait_until(ready: Callable[[], bool], every: float | None = 0.05) -> None:
     """Serve until ``ready()``, asked after each call and ``every`` so many seconds.
 
-    Between two waits Python makes what calls are pending: those of reticulate's own R functions.
+    Between two waits Python makes the pending calls: those of reticulate's own R functions.
     """
     global _waiting
     _waiting += 1

@@ -20,7 +20,7 @@ from ...ops._checks import known
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))
 FLOAT = np.dtype("float64")
-_NUMBERS = frozenset((bool, int, float, complex, str, type(None)))  # and words: what is no tensor and holds none
+_NUMBERS = frozenset((bool, int, float, complex, str, type(None)))  # and words: neither tensors nor holders of one
 _NA_INTEGER = -(2**31)
 
 # From R ---------------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _collect(value, tensors: list) -> None:
 
 
 def is_plain(arguments: tuple) -> bool:
-    """Whether arguments are NumPy's float64 arrays, and floats of Python's that would become such."""
+    """True if all arguments are NumPy's float64 arrays, or floats of Python's that would become such."""
     for x in arguments:
         if x.__class__ is not float and (x.__class__ is not np.ndarray or x.dtype is not FLOAT):
             return False
@@ -203,7 +203,7 @@ def as_index(value, name: str, zero_indexed: bool = False):
     Position 0 is an error wherever values are known. In a trace it becomes one that no dimension has.
 
     Raises:
-        ArgumentTypeError: what holds no whole numbers.
+        ArgumentTypeError: a value that holds other than whole numbers.
         AxisError: 0, where positions count from 1.
     """
     if value is None:
@@ -344,7 +344,7 @@ def _in_r(x):
 
 
 def describe(value) -> dict:
-    """What R's ``print`` and ``format`` show of a tensor beside its values."""
+    """The facts that R's ``print`` and ``format`` show of a tensor beside its values."""
     data = data_of(value)
     text = isinstance(data, str)
     owner = None if text else backends.of(data)
@@ -361,7 +361,7 @@ def describe(value) -> dict:
 
 
 def _operation(value) -> str | None:
-    """What made a recorded value: the name of an op, or of torch's node."""
+    """The origin of a recorded value: the name of an op, or of torch's node."""
     made_by = getattr(value, "grad_fn", None)
     name = getattr(made_by, "name", None)
     return name() if callable(name) else name

@@ -1,10 +1,10 @@
 """Compiled programs at native speed: runs of steps on numbers and small arrays, as code that one compiled loop runs.
 
 ``plan`` finds the runs and ``lowering`` writes their code by the rules of a ``registry`` (``rules`` and those of
-``products``, ``positions``, ``systems`` and ``loops``), with what ``code`` gives them: positions in one flat memory;
-``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, what its instructions
-mean in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, does it again with NumPy
-where that would warn, and says what is native and why the rest is not.
+``products``, ``positions``, ``systems`` and ``loops``), with the help of ``code``: positions in one flat memory;
+``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, the meaning of its
+instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
+NumPy where that would warn, and says which steps are native and why the rest are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Explained", "Run", "alone", "lowered"]
 
 
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
-    """The steps of a program, with runs of native code for those that can be native, and what is to say of that."""
+    """The steps of a program, with runs of native code for those that can be native, and an explanation of that."""
     found = machine.machine()
     if found is None:
         return steps, Explained(steps, [], {})

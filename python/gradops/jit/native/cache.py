@@ -1,8 +1,8 @@
-"""Where the compiled machine is stored on disk: a directory of the user's own, a file for each version of it.
+"""The store of the compiled machine on disk: a directory of the user's own, a file for each version of it.
 
 ``GRADOPS_CACHE`` in the environment names another directory; ``0`` or ``off`` turns it off. Files are written under
-another name and then renamed, so that processes that start together read a whole one or none. What is read is run: it
-must have the checksum that it begins with, and be writable by the user alone.
+another name and then renamed, so that processes that start together read a whole one or none. A file that is read
+is run: it must have the checksum that it begins with, and be writable by the user alone.
 """
 
 from __future__ import annotations

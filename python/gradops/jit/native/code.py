@@ -1,6 +1,6 @@
 """Code for the native machine while it is written: positions in memory for the elements of each value.
 
-What only moves elements (an index, a reshape, a transpose, a stack) writes no code: its result names the positions that
+An op that only moves elements (index, reshape, transpose, stack) writes no code: its result names the positions that
 the operand's elements have.
 """
 
@@ -28,11 +28,11 @@ _FEW = 4
 
 
 class NotNative(Exception):
-    """Why a step stays a call of NumPy."""
+    """The reason why a step stays a call of NumPy."""
 
 
 class Checked:
-    """Instructions that do what a kernel does where they end; where they do not, and in a replay, the kernel does it.
+    """Instructions that replace a kernel where they reach their end; where not, and in a replay, the kernel runs.
 
     Attributes:
         end: where the instructions after them stand.
@@ -44,7 +44,7 @@ class Checked:
         self.end = 0
 
     def ends(self, code: Code, results: list) -> None:
-        """Note that no more instructions follow, and the cells of what they give."""
+        """Note that no more instructions follow, and the cells of their results."""
         self.end, self._results = code.here(), results
 
     def redo(self, memory: np.ndarray) -> None:
@@ -61,9 +61,9 @@ class Code:
         words: the instructions.
         checks: those among them that may end the program, by number.
         by_position: cells of arrays that are read or written where values say.
-        size: how many numbers the memory has.
-        few: up to how many numbers an array is computed by an instruction each.
-        initial: what stands in it at first: positions and values.
+        size: the size of the memory in numbers.
+        few: the largest size of an array that is computed by an instruction for each number.
+        initial: its first contents: positions and values.
     """
 
     def __init__(self, machine: Machine):
@@ -138,7 +138,7 @@ class Code:
         return out
 
     def form(self, name: str) -> tuple[int, list[int]]:
-        """The number of an operation on single numbers, and what follows its operands."""
+        """The number of an operation on single numbers, and the words after its operands."""
         form = self._forms.get(name)
         if form is None:
             number, last = self._operation(name)
@@ -204,7 +204,7 @@ class Code:
         return self.number("copy", [cell])
 
     def move(self, source: np.ndarray, cells: np.ndarray) -> None:
-        """Write what stands in ``source`` to ``cells``, which may be among those of ``source``."""
+        """Write the values in ``source`` to ``cells``, which may be among those of ``source``."""
         changed = source != cells
         source, cells = source[changed], cells[changed]
         if np.isin(source, cells).any():
@@ -217,7 +217,7 @@ class Code:
 
     @contextlib.contextmanager
     def looping(self):
-        """A scope for what runs many times: small arrays are computed number by number.
+        """A scope for code that runs many times: small arrays are computed number by number.
 
         That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
         """
@@ -232,7 +232,7 @@ class Code:
         return len(self.words)
 
     def load(self, cells, source: int, counter: int, stride: int | None = None) -> None:
-        """Write to ``cells``, which lie side by side, what does so from ``source`` on: the row of that number."""
+        """Write the row of that number, of those from ``source`` on, to ``cells``; both lie side by side."""
         size = np.size(cells)
         self._rows("load", int(np.min(cells)) if size else 0, source, counter, size, stride)
 
@@ -256,17 +256,17 @@ class Code:
         return out
 
     def checked(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]) -> Checked:
-        """What follows does what ``kernel`` does of arrays ``given`` by their cells and dtypes."""
+        """Let the next instructions do the work of ``kernel`` on arrays ``given`` by their cells and dtypes."""
         self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
         self.checks.append(Checked(kernel, given))
         return self.checks[-1]
 
     def require(self, cell: int) -> None:
-        """End the program where ``cell`` is 0; within what is checked only."""
+        """End the program where ``cell`` is 0; only within :meth:`checked` instructions."""
         self.words.extend((NUMBERS["require"], cell, 0, 0, 0))
 
     def skip_unless(self, cell: int) -> int:
-        """Go on elsewhere where ``cell`` is 0: where :meth:`lands` says for what this gives."""
+        """Go on elsewhere where ``cell`` is 0: at the place where :meth:`lands` is called with this result."""
         self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
         return len(self.words) - SHORT
 
@@ -296,7 +296,7 @@ class Code:
         return NUMBERS[call], [self.machine.needs(name)]
 
     def _round(self, out: int, count: int, dtype) -> None:
-        """Bring what was just written to the precision of float32 or int32, where it is of that dtype."""
+        """Bring the numbers just written to the precision of float32 or int32, where they are of that dtype."""
         rounded = _ROUNDED.get(dtype)
         if rounded is None:
             return
@@ -337,7 +337,7 @@ class Code:
         return out
 
     def _copy(self, flat: np.ndarray, out: int) -> None:
-        """Write what stands in cells to those from ``out`` on."""
+        """Write the values in cells to those from ``out`` on."""
         if flat.size <= _FEW:
             for i, cell in enumerate(flat.tolist()):
                 self._write(NUMBERS["copy"], out + i, [cell], [])

@@ -1,4 +1,4 @@
-"""The instructions of the native machine: what each means in NumPy, and what LLVM makes of it.
+"""The instructions of the native machine, each with its meaning in NumPy and its code in LLVM.
 
 Values are doubles in one flat memory; those of float32 are doubles that are float32's, truth values 0 and 1, whole
 numbers have the bits of an int64 (below). An instruction is five 32-bit words, ``(operation, result, a,
@@ -69,11 +69,11 @@ _COMPARED = {
     "greater_equal": (np.greater_equal, "sge"),
 }
 _UNCHANGED = ("floor", "ceil", "trunc", "rint", "copy", "where")
-"""What is for whole numbers what it is for others."""
+"""Instructions that are the same for whole numbers as for others."""
 
 
 def named(name: str) -> str | None:
-    """The instruction for whole numbers that does what another does for floats; None where there is none."""
+    """The counterpart for whole numbers of an instruction for floats; None where there is none."""
     if name in _LIKE or name in _COMPARED:
         return f"whole_{name}"
     return name if name in ("copy", "where") else "copy" if name in _UNCHANGED else None
@@ -136,19 +136,19 @@ VECTOR = 128
 """Added to an operation: it is one on vectors."""
 
 END = 127
-"""What stands after the last instruction."""
+"""The word after the last instruction."""
 
 SHORT, LONG = 5, 10
 """Words of an instruction on numbers, and of one on vectors."""
 
 
 class Operation(NamedTuple):
-    """What an instruction computes.
+    """The computation of an instruction.
 
     Attributes:
         meaning: NumPy's function of the operands.
         source: LLVM's, of ``{x}``, ``{y}`` and ``{z}`` into ``{r}``; ``{t}`` begins the names of temporaries.
-        operands: how many.
+        operands: their number.
     """
 
     meaning: Callable
@@ -323,12 +323,13 @@ Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a
 the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
 counted from the end where it is negative, as a position among ``b``; the program ends where it is none (``c`` is the
 axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
-it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``checked`` begins what a
-kernel may do instead, whose number is ``result``, and ``require`` ends the program where the number there is 0.
+it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``checked`` begins the
+instructions that a kernel may replace, whose number is ``result``, and ``require`` ends the program where the number
+there is 0.
 """
 
 FAILED = 1 << 30
-"""What the machine gives instead of exceptions where it ended before its time: NumPy raises an error there."""
+"""The machine's result, instead of exceptions, if it ended before its time: NumPy raises an error there."""
 
 NUMBERS: dict[str, int] = {name: i for i, name in enumerate((*OPERATIONS, *CALLS, *REDUCTIONS, *OTHERS))}
 """The number of each operation in the code."""

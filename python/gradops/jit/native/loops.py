@@ -1,4 +1,4 @@
-"""What the native machine does for loops and branches: the steps of a body once, and instructions that go elsewhere."""
+"""Native code for loops and branches: the steps of a body once, and instructions that go elsewhere."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _cond(lowering: Lowering, step, branch, index, held):
 
 
 def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
-    """Cells for a state that changes, with what it is at first; also all of them, side by side."""
+    """Cells for a state that changes, with its first value; also all of them, side by side."""
     starts = [lowering.array(x) for x in state]
     whole = lowering.code.new((sum(x.size for x in starts),))
     lowering.code.move(_flat(starts), whole)
@@ -105,7 +105,7 @@ def _state(lowering: Lowering, state) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _rows(code: Code, rows: list[np.ndarray]) -> tuple[list[tuple[np.ndarray, int, int]], list[np.ndarray]]:
-    """What brings a row of each array to cells of its own, and these cells; those of all rows where they are one.
+    """The loads of a row of each array to cells of its own, and these cells; those of all rows if they are the same.
 
     Returns:
         Cells, where those of row 0 come from, and how far apart rows are: arrays whose rows lie side by side together.

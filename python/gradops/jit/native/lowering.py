@@ -61,7 +61,7 @@ def lowered(
 
 @functools.cache
 def _is_native(what: Operation, machine: Machine) -> bool:
-    """Whether an operation on single numbers is native."""
+    """True if an operation on single numbers is native."""
     program = Program()
     operands = [program.input(np.float64(0.5)) for x in what.pattern if x is None]
     with np.errstate(all="ignore"):
@@ -103,10 +103,10 @@ MANY = 200
 
 
 class Lowering:
-    """The code of one run, or of a loop in it, while it is written, with what rules need to know.
+    """The code of one run, or of a loop in it, while it is written, with the facts that rules need.
 
     Args:
-        is_read_once: of each place whether it is read once, where that is known.
+        is_read_once: for each place, True if it is read once, where that is known.
     """
 
     def __init__(self, program: Program, code: Code, is_read_once: np.ndarray | None = None):
@@ -186,7 +186,7 @@ class Lowering:
         known = self._whole if _is_whole(self.program.value(place)) else self._cells
         known[place] = cells if type(cells) is int or cells.ndim else int(cells)
 
-    # What is known of arguments.
+    # Facts about arguments.
 
     def value(self, step: Step):
         """The value of a step's result for the arguments that the function was traced with."""
@@ -200,7 +200,7 @@ class Lowering:
         return np.shape(self.example(x))
 
     def is_constant(self, x) -> bool:
-        """Whether an argument is the same at each call."""
+        """True if an argument is the same at each call."""
         return not isinstance(x, Place) or x.index in self.program.constants
 
     def constants(self, arguments):

@@ -90,7 +90,7 @@ def machine() -> Machine | None:
 
 
 def why_not() -> str:
-    """Why there is no machine."""
+    """The reason why there is no machine."""
     try:
         import llvmlite.binding  # noqa: F401
     except ModuleNotFoundError:
@@ -112,7 +112,7 @@ def _warn(error: Exception) -> None:
 
 
 def _compiled(binding) -> tuple[Any, int]:
-    """What holds the machine's compiled code, and its address."""
+    """The owner of the machine's compiled code, and the address of the code."""
     for initialize in (binding.initialize_native_target, binding.initialize_native_asmprinter):
         initialize()
     target = binding.Target.from_default_triple()
@@ -155,7 +155,7 @@ def _loaded(binding, target, processor: str, features: str, compiled: bytes) -> 
 
 
 def _version(processor: str, features: str) -> str:
-    """What tells one machine from others: its sources, LLVM, the processor."""
+    """The key of a machine: its sources, LLVM, the processor."""
     import llvmlite
 
     known = hashlib.sha256()
@@ -167,7 +167,7 @@ def _version(processor: str, features: str) -> str:
 
 
 def _check(machine: Machine) -> None:
-    """Whether the machine computes: 2 + 3, and that 1 / 0 is noticed."""
+    """Check that the machine computes 2 + 3, and notices 1 / 0."""
     add, divide = instructions.NUMBERS["add"], instructions.NUMBERS["divide"]
     words = np.array([add, 3, 0, 1, 0, divide, 4, 0, 2, 0, instructions.END], np.int32)
     memory = np.array([2.0, 3.0, 0.0, 0.0, 0.0])

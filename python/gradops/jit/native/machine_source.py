@@ -20,7 +20,7 @@ from .instructions import (
 
 _OPERANDS = "xyz"
 _WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "sc": 8}
-"""Where the words of an instruction stand."""
+"""The places of the words of an instruction."""
 
 
 def source(exceptions: int, exp: int, log1p: int) -> str:
@@ -117,7 +117,7 @@ def _count(name: str) -> int:
 
 
 def _body(name: str, prefix: str, operands: list[str], function: str) -> str:
-    """The operation on named operands; ``function`` holds the number of what a call calls."""
+    """The operation on named operands; ``function`` holds the number of the function that a call calls."""
     if name in OPERATIONS:
         named = dict(zip(_OPERANDS, operands))
         return OPERATIONS[name].source.format(r=f"{prefix}r", t=f"{prefix}t.", **named)
@@ -154,7 +154,7 @@ def _scalar_block(name: str) -> str:
 
 
 class _Loops:
-    """The loops of operations on vectors, whose results are apart from what they read."""
+    """The loops of operations on vectors, whose results are apart from their operands."""
 
     def __init__(self) -> None:
         self.count = 0

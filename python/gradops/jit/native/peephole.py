@@ -1,4 +1,4 @@
-"""Instructions made fewer, as a program costs what their number is: of straight code, and of the body of a loop.
+"""Instructions made fewer, as their number is the cost of a program: of straight code, and of the body of a loop.
 
 In straight code, by columns, no cell is written twice. In both a sign that is changed and then added is subtracted, to
 the same bits, and an operation whose result is read by one other alone is one instruction with it, of two roundings as
@@ -21,7 +21,7 @@ _ADD, _SUBTRACT, _NEGATIVE = NUMBERS["add"], NUMBERS["subtract"], NUMBERS["negat
 
 
 def _by_number(names) -> np.ndarray:
-    """Of each number of an operation whether it is one of these."""
+    """For each number of an operation, True if it is one of these."""
     found = np.zeros(max(NUMBERS.values()) + 1, bool)
     found[[NUMBERS[name] for name in names]] = True
     return found
@@ -42,7 +42,7 @@ for _first in OF_TWO:
 _MOST_OPERANDS = SHORT - 2
 
 _ROUNDS = 4
-"""How often pairs are looked for: of a chain of operations each time those at its head are found."""
+"""The number of searches for pairs: each one finds those at the head of a chain of operations."""
 
 
 class Shortened:
@@ -50,7 +50,7 @@ class Shortened:
 
     Args:
         words: a row of each, whose results are the cells from ``first`` on, one after the other.
-        is_read_once: of each result whether the program reads it once, be it as a square.
+        is_read_once: for each result, True if the program reads it once, be it as a square.
 
     Attributes:
         words: those that are left, whose results lie side by side again.
@@ -82,7 +82,7 @@ class Shortened:
         return found, at[found]
 
     def _readers(self, is_read_once: np.ndarray) -> np.ndarray:
-        """Who reads each result, of those that are read once, and here; -1 of the others."""
+        """The reader of each result that is read once, and here; -1 for the others."""
         found = np.full(self._count, -1, np.intc)
         for number in range(_MOST_OPERANDS):
             readers, at = self._results_read(self._columns, number)
@@ -114,7 +114,7 @@ class Shortened:
         self._leave_out(i, changed)
 
     def _fuse(self) -> None:
-        """Let operations be one instruction with what reads their results."""
+        """Let operations be one instruction with those that read their results."""
         name, out, x, y, z = self._columns
         i = np.flatnonzero(_IS_OF_TWO[name] & (self._reader >= 0))
         second = self._reader[i]
@@ -161,7 +161,7 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
     "store": (2, 3),
     "index": (2,),
 }
-"""Where the words of an instruction on numbers say what it reads."""
+"""Where the words of an instruction on numbers name the cells that it reads."""
 
 
 class _Instruction:
@@ -170,7 +170,7 @@ class _Instruction:
     Attributes:
         reads: the cells that it reads.
         writes: the cells that it writes; of a row in an array none.
-        simple: whether it is one on numbers, whose words may be others.
+        simple: True if it is one on numbers, whose words may be others.
     """
 
     def __init__(self, words: list[int]):
@@ -232,7 +232,7 @@ def tightened(
     """Make a body shorter that begins at ``begin`` and after which ``source`` is to be moved to ``cells``.
 
     Args:
-        by_position: cells that are read or written where values say, which stay what they are.
+        by_position: cells that are read or written where values say, which stay as they are.
 
     Returns:
         Which of them are still to be moved.
@@ -314,7 +314,7 @@ def _signed(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[
 
 
 _WITHOUT_SIGN = {("add", False), ("add", True), ("subtract", True)}
-"""Operations, and whether the second operand is the one of changed sign, that are others without it."""
+"""Operations that become others without a changed sign, each with True if that is of the second operand."""
 
 
 def _readers(body: list[_Instruction]) -> dict[int, list[_Instruction]]:
@@ -326,7 +326,7 @@ def _readers(body: list[_Instruction]) -> dict[int, list[_Instruction]]:
 
 
 def _fused(body: list[_Instruction], is_needed: Callable[[int], bool]) -> list[_Instruction]:
-    """The body with pairs of operations as one, but those that make what is needed elsewhere."""
+    """The body with pairs of operations as one, but those whose results are needed elsewhere."""
     readers = _readers(body)
     place = {id(x): i for i, x in enumerate(body)}
     gone = set()

@@ -19,7 +19,7 @@ from .instructions import FUNCTIONS, WHOLES
 from .registry import LIMITS, LOOPS, MOVES, RULES
 
 LARGEST = 4096
-"""Elements of an array from which on NumPy's own loops are taken, which write over what they read."""
+"""Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
 
 LARGEST_CALL = 256
 """The same for functions of the C library, as NumPy computes several elements at once."""
@@ -39,16 +39,16 @@ _CALLS = frozenset(FUNCTIONS) | {"sigmoid", "softplus", "logaddexp", "lgamma", "
 
 
 class Plan:
-    """What can be native, judged by ops, dtypes and sizes alone."""
+    """The steps that can be native, judged by ops, dtypes and sizes alone."""
 
     def __init__(self, program: Program, reads: Groups):
         self.value = program.value
         self.constants = program.constants
         self._reads = reads
-        self._is_native = bytearray(len(program.values))  # by place, whether a native step makes it
+        self._is_native = bytearray(len(program.values))  # by place, True if a native step makes it
 
     def given(self, places: Sequence[int]) -> None:
-        """Note what stands in native memory before the steps."""
+        """Note the values that stand in native memory before the steps."""
         for place in places:
             self._is_native[place] = 1
 
@@ -58,7 +58,7 @@ class Plan:
 
     @functools.cached_property
     def _uses(self) -> Counter[int]:
-        """How often each array is read."""
+        """The number of reads of each array."""
         return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
@@ -116,7 +116,7 @@ class Plan:
         return exponent is not None and not np.ndim(exponent) and bool(exponent == 2)
 
     def _may_be_taken_from(self, place: int, value) -> bool:
-        """Whether an array may be copied for the sake of what is taken from it."""
+        """True if an array may be copied for the sake of the elements taken from it."""
         return bool(self._is_native[place]) or value.size <= max(LARGEST_TAKEN, 200 * self._uses[place])
 
 
@@ -177,10 +177,10 @@ def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> N
 
 
 def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]) -> np.ndarray:
-    """Of each place whether it is read once, by an operation or a step."""
+    """For each place, True if it is read once, by an operation or a step."""
     size = len(program.values)
     times = np.zeros(size, np.intc)
-    # By whom what is wanted is read, is not known.
+    # The readers of the wanted places are not known.
     operands = [np.array([*wanted, *wanted], np.intc)]
     waiting = 0
 
@@ -202,7 +202,7 @@ def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]
 def needed_outside(
     program: Program, steps: list, reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
 ) -> bytearray:
-    """Of each place whether it is read outside of the run that makes it."""
+    """For each place, True if it is read outside of the run that makes it."""
     run_of = words_of("i", [-2]) * len(program.values)
     is_needed = bytearray(len(program.values))
     for place in wanted:

@@ -1,4 +1,4 @@
-"""What the native machine does for reads and writes at positions.
+"""Native code for reads and writes at positions.
 
 Those known while compiling only move cells. One that values give is a whole number in memory, which is checked and then
 says which row to read or write: of an array, the numbers that differ by a constant from one another.
@@ -96,7 +96,7 @@ def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.n
 
 
 def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = None) -> np.ndarray:
-    """A copy of ``x`` with updates in it, or what is ``of_both``, what stood there and the update."""
+    """A copy of ``x`` with updates in it, or with ``of_both`` of the values that stood there and the updates."""
     code, cells = lowering.code, lowering.array(x)
     rows = _Rows(lowering, cells.shape, key)
     out = code.new(cells.shape)
@@ -140,7 +140,7 @@ class _Rows:
     """The rows of an array of some shape that a key chooses, whose positions are values.
 
     Attributes:
-        shape: that of what the key chooses.
+        shape: that of the elements that the key chooses.
 
     Raises:
         NotNative: a key with a mask, or too many rows.
@@ -167,7 +167,7 @@ class _Rows:
         self._which = self._of_arrays(shape, known)
 
     def _note(self, part: Place, shape: tuple[int, ...], axis: int):
-        """What stands for positions while the others are looked up: the first."""
+        """Zeros that stand for positions while the others are looked up: the first."""
         value = np.asarray(self._lowering.example(part))
         if value.dtype not in WHOLES or not shape[axis]:
             raise NotNative(f"positions of dtype {value.dtype}")

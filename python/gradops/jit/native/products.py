@@ -1,4 +1,4 @@
-"""What the native machine does for reductions and products."""
+"""Native code for reductions and products."""
 
 from __future__ import annotations
 

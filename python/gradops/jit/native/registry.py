@@ -1,4 +1,4 @@
-"""The rules of native code by op, and what else is known of ops beforehand; :mod:`.rules` and its kin register here."""
+"""The rules of native code by op, and facts about ops known beforehand; :mod:`.rules` and its kin register here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULES: dict[str, Callable] = {}
 LIMITS: dict[str, Callable] = {}
 """By the op's name: ``limit(result, *arguments)``, by their examples, why there is no native code, None where there is.
 
-What a rule refuses otherwise, it refuses when code has been written in vain.
+Where a rule itself refuses a case, code has been written in vain.
 """
 
 MOVES: set[str] = set()
@@ -35,7 +35,7 @@ ELEMENTWISE: dict[str, str] = {
     "real_sign": "sign",
     "normal_cdf": "ndtr",
 }
-"""What the machine calls ops that are one instruction for each element."""
+"""The machine's names of ops that are one instruction for each element."""
 
 
 def rule(name: str):
@@ -49,7 +49,7 @@ def rule(name: str):
 
 
 def limit(name: str):
-    """Register what says why an op is not native."""
+    """Register the function that says why an op is not native."""
 
     def register(function: Callable) -> Callable:
         LIMITS[name] = function

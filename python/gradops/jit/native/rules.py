@@ -1,7 +1,7 @@
-"""What the native machine does for each op: a rule writes code for a step's result.
+"""Native code for each op: a rule writes code for a step's result.
 
 A rule takes a :class:`Lowering` and the step's arguments, and returns cells (or several, where the step has several
-results). What it cannot do it refuses with :class:`NotNative`, and the step stays a call of NumPy.
+results). It refuses other cases with :class:`NotNative`, and the step stays a call of NumPy.
 """
 
 from __future__ import annotations

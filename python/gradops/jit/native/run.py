@@ -1,4 +1,4 @@
-"""A run of native steps as one call, what happens where NumPy would warn, and what is said of it.
+"""A run of native steps as one call, its replay where NumPy would warn, and its explanation.
 
 The machine notices that NumPy would warn, as of a division by zero, but not where. The run is then done again by NumPy,
 call by call, so that the warning says what NumPy's says, once for each place as the filters of ``warnings`` ask for it,
@@ -93,7 +93,7 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
         meaning, operands = _meaning(name, b, c)
         if not is_vector:
             meaning = _OF_NUMBERS.get(name, meaning)
-        single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by what follows
+        single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by the next instruction
         values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
         if not is_vector or name in REDUCTIONS or name == "dot":
             memory[out] = meaning(*values)
@@ -126,8 +126,8 @@ class Run:
 
     Attributes:
         names: the ops whose steps are in it, with their number.
-        instructions: how many words of code it has.
-        __name__: what profiles call it.
+        instructions: the number of its words of code.
+        __name__: its name in profiles.
     """
 
     def __init__(self, code: Code, inputs: list[tuple[int, Any]], outputs: list[tuple[int, Any]], names: Counter[str]):
@@ -204,7 +204,7 @@ class Run:
 
 
 def _slot(start: int, value) -> tuple:
-    """Where a value stands in memory, its shape, None of a number, and whether it is of whole numbers."""
+    """Where a value stands in memory, its shape (None for a number), and True if it is of whole numbers."""
     is_whole = int(value.dtype in WHOLES)
     if not value.ndim:
         return start, None, is_whole
@@ -212,19 +212,19 @@ def _slot(start: int, value) -> tuple:
 
 
 def _is_warned_of(raised: int) -> bool:
-    """Whether NumPy does anything about one of the floating-point exceptions."""
+    """True if NumPy does anything about one of the floating-point exceptions."""
     handled = dict(np.geterr())
     return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())
 
 
 class Explained:
-    """What :meth:`Compiled.explain` says of one program.
+    """The explanation of one program by :meth:`Compiled.explain`.
 
     Attributes:
-        steps: how many steps the program has.
-        native: how many of them run natively.
-        runs: in how many runs.
-        refused: how many do not, by op and reason.
+        steps: the number of the program's steps.
+        native: the number of them that run natively.
+        runs: the number of their runs.
+        refused: the numbers of those that do not, by op and reason.
         bytes: the size of the native code with its memory.
     """
 

@@ -14,13 +14,13 @@ from .instructions import SHORT
 from .registry import ELEMENTWISE
 
 NUMBERS = {**ELEMENTWISE, "power": "power", "sigmoid": "expit", "where": "where"}
-"""What the machine calls ops that are one instruction of single numbers."""
+"""The machine's names of ops that are one instruction of single numbers."""
 
 _PRODUCT = operation("multiply", (None, None), np.multiply)
 
 
 class Forms:
-    """What instructions some operations are."""
+    """The instructions of some operations."""
 
     def __init__(self, code: Code, kinds: Iterable[Operation]):
         self._kinds = [*kinds, _PRODUCT]

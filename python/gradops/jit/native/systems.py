@@ -1,7 +1,7 @@
-"""What the native machine does for small matrices: factors, solutions and determinants, element by element.
+"""Native code for small matrices: factors, solutions and determinants, element by element.
 
 The machine ends where the answer is in doubt: where a pivot is so small that another order of roundings could make it
-zero, a matrix is not symmetric, or an element is no number. The replay calls NumPy for the whole.
+zero, a matrix is not symmetric, or an element is not a number. The replay calls NumPy for the whole.
 """
 
 from __future__ import annotations

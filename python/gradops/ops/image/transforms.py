@@ -51,7 +51,7 @@ _FAR = 2.0**53
 
 
 def _pixels(place, size: int, order: int, mode: str):
-    """The pixels that places along one axis lie between, each with whether it exists and its weight."""
+    """The pixels that places along one axis lie between, each with True if it exists, and its weight."""
     lower = floor(place) if order else floor(add(place, 0.5))
     index = cast(minimum(maximum(where(isfinite(lower), lower, 0.0), -_FAR), _FAR), "int64")
     upper_weight = subtract(place, lower) if order else None
