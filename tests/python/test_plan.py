@@ -49,12 +49,12 @@ class ToyPlan(Plan):
         return Array(*array.numbers[layout:])
 
     def step(self, name, function, *args, drawn=None, **kwargs) -> Result:
-        def run(*args, **kwargs):
+        def run(*given):
             self.ran.append(name)
             self.most = max(self.most, len(Array.alive))
-            return function(*args, **kwargs)
+            return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 
-        return Result(Step(self, run, args, kwargs, drawn), 0)
+        return Result(Step(self, run, (*args, *kwargs.values()), drawn), 0)
 
 
 def added(*arrays):

@@ -11,7 +11,7 @@ import pytest
 from seeds import FIRST, LONG
 
 import gradops
-from gradops import Variable, _names, autodiff, config, ops
+from gradops import Variable, _names, autodiff, config, extend, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
 BACKENDS = ("numpy", "torch", "tensorflow", "jax")
@@ -41,7 +41,9 @@ def others() -> dict:
             continue
         for name in module.__all__:
             value = getattr(module, name)
-            if callable(value) and value is not autodiff.Function:  # which is not called
+            if hasattr(value, "__metadata__") or value is autodiff.Function or value is extend.Facts:
+                continue  # what is not called
+            if callable(value):
                 found.setdefault(value, f"{path}.{name}")
     return {name: value for value, name in found.items()}
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..errors import ArgumentTypeError, TypeOf
 from . import array, register
 from .array.base import NUMBERS, dtype_rule, holds, public, with_defaults
 from .interface import Backend, divided_by_0
@@ -32,6 +33,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
         The backend. One of the same name is replaced.
 
     Raises:
+        ArgumentTypeError: a name that is no text, what is no namespace of such functions, what is no type.
         BackendError: from ops without a kernel. Positions that are arrays are read by NumPy; where the library's own
             way is quicker, ``own`` has ``get_item``, ``add_at``, ``set_at``.
 
@@ -50,6 +52,20 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
     See Also:
         :func:`kernel`, for one op more.
     """
+    if not isinstance(name, str):
+        raise ArgumentTypeError("`name` must be a text; got {name}.", argument="name", name=TypeOf(name))
+    if not isinstance(kind, type):
+        raise ArgumentTypeError(
+            "`kind` must be the type of the library's arrays; got {kind}.", argument="kind", kind=TypeOf(kind)
+        )
+    for argument, space, needed in (("xp", xp, ("asarray", "zeros", "isnan")), ("special", special, ("erf", "erfc"))):
+        lacking = [function for function in needed if not hasattr(space, function)]
+        if lacking and space is not None:
+            raise ArgumentTypeError(
+                f"`{argument}` must be a namespace with `{lacking[0]}`; got {{space}}.",
+                argument=argument,
+                space=TypeOf(space),
+            )
     base = with_defaults(xp, adaptors(xp, kind))
     vars(base).update((member, value) for member, value in own.items() if hasattr(base, member))
     kernels = own if special is None else array.elementwise.special(xp, base, special) | own

@@ -73,7 +73,7 @@ def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
     def together(xs):
         """Tensors in their promoted dtype."""
         if all(x.dtype == xs[0].dtype for x in xs):
-            return xs
+            return xs if isinstance(xs, (list, tuple)) else list(xs)  # a tensor is its parts
         dtype = native_dtype(reduce(dtypes.promote, [name_of(x.dtype) for x in xs]))
         return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
 

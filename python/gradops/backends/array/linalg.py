@@ -11,7 +11,7 @@ from .base import public
 
 def kernels(xp, base) -> dict:
     found = _algebra(xp, base) if hasattr(xp, "linalg") else {}
-    return {**found, **(_transforms(xp, base) if hasattr(xp, "fft") else {})}
+    return {**found, **(_transforms(xp, base) if "fft" in dir(xp) else {})}
 
 
 def _algebra(xp, base) -> dict:

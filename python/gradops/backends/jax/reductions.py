@@ -27,6 +27,10 @@ def sum(x, axis=None, keepdims=False):
     return jnp.sum(x, axes_of(x, axis), dtype=wide, keepdims=keepdims)
 
 
+def prod(x, axis=None, keepdims=False, dtype=None):
+    return jnp.prod(x, axes_of(x, axis), dtype=_wide(x) if dtype is None else native_dtype(dtype), keepdims=keepdims)
+
+
 def _held(number, x):
     """A bound; a whole number that the dtype does not hold is NumPy's error, which JAX leaves out without a word."""
     return np.asarray(number, x.dtype) if type(number) is int else number
