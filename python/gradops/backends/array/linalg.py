@@ -11,7 +11,7 @@ from .base import public
 
 def kernels(xp, base) -> dict:
     found = _algebra(xp, base) if hasattr(xp, "linalg") else {}
-    return {**found, **(_transforms(xp, base) if "fft" in dir(xp) else {})}
+    return {**found, **(_transforms(xp, base) if "fft" in dir(xp) or hasattr(xp, "fft") else {})}
 
 
 def _algebra(xp, base) -> dict:
