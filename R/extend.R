@@ -27,8 +27,8 @@
 #' @section Gradient:
 #' The rules', on every backend and to any order: their own derivatives are those of higher order.
 #' @section Errors:
-#' - `gradops_error_type`: what is no function; a rule for what is no tensor argument, or that asks for what there is
-#'   not.
+#' - `gradops_error_type`: `f`, a rule or a kernel is not a function; a rule is for an argument that is not a tensor, or
+#'   has an argument that the op does not have.
 #' - `gradops_error_argument`: a name that is none, or that gradops has; a fact that does not hold (`check_op()`).
 #' - `gradops_error_backend`: a backend's values that differ from NumPy's (`check_op()`).
 #' - `gradops_error_gradient`: gradients that differ between backends, or from finite differences (`check_op()`).

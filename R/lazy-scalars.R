@@ -1,5 +1,5 @@
 # Logs of operations: single numbers in a function that is compiled on NumPy. Logged are arithmetic and mathematics on
-# elements of vectors, `x[i]`, and on what comes of these; lazy-handles.R says when a log is written down, and
+# elements of vectors, `x[i]`, and on their results; lazy-handles.R says when a log is written down, and
 # python/gradops/jit/scalar_logs.py what Python makes of it.
 #
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL

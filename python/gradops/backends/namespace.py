@@ -33,7 +33,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
         The backend. One of the same name is replaced.
 
     Raises:
-        ArgumentTypeError: a name that is no text, what is no namespace of such functions, what is no type.
+        ArgumentTypeError: ``name`` is not a text, ``kind`` is not a type, ``xp`` or ``special`` lacks its functions.
         BackendError: from ops without a kernel. Positions that are arrays are read by NumPy; where the library's own
             way is quicker, ``own`` has ``get_item``, ``add_at``, ``set_at``.
 

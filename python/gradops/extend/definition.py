@@ -163,7 +163,8 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
             value that is not there.
 
     Gradient:
-        The rules'; their own derivatives are those of higher order. Only the values that the rules name are saved.
+        The rules'; their own derivatives are those of higher order. Variables save only the values that the
+        rules name, PyTorch's tensors all arguments and results; JAX and TensorFlow compute ``y`` again for it.
         Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
 
     Examples:

@@ -39,9 +39,6 @@ def first(entry: Op, arguments: dict):
     return x if entry.parameters[0] in entry.tensors and isinstance(x, np.ndarray) else None
 
 
-# Each law gives its finding: True or False, or the arguments in which an op is linear; None where it cannot tell.
-
-
 def elementwise(entry: Op, arguments: dict):
     """If every element of the arguments is the one at some place, every result is the one at that place."""
     given, ys = tensors(entry, arguments), results(entry, arguments)

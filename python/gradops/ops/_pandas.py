@@ -74,8 +74,8 @@ def _common(op: str, found: list[tuple | None]) -> tuple | None:
         if labels is not None:
             if not all(one.equals(other) for one, other in zip(reversed(result), reversed(labels))):
                 raise ArgumentError(
-                    f"`{op}`: a series, or data frame, meets what came of one with other labels, by which pandas would "
-                    "align them; arrays have none.",
+                    f"`{op}`: two pandas objects, or results of such, have different labels. pandas would align them; "
+                    "arrays have no labels.",
                     hint="align them before (`a, b = a.align(b)`), or give the values alone, `x.to_numpy()`",
                 )
             result = max(result, labels, key=len)
