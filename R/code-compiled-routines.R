@@ -27,9 +27,9 @@ times_log_ratio <- function(y, mu) {
 }
 
 compiled_of_stats <- list(
-  logit_link = function(mu) qlogis_tensor(mu),
-  logit_linkinv = function(eta) plogis_tensor(eta),
-  logit_mu_eta = function(eta) dlogis_tensor(eta),
+  logit_link = function(mu) qlogis(mu),
+  logit_linkinv = function(eta) plogis(eta),
+  logit_mu_eta = function(eta) dlogis(eta),
   binomial_dev_resids = function(y, mu, wt) {
     2 * wt * (times_log_ratio(y, mu) + times_log_ratio(1 - y, 1 - mu))
   }

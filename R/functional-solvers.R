@@ -271,25 +271,23 @@ one_number <- function(x) {
 # Where `residual` is 0, near `x`, with derivatives: three steps that are recorded, by the Jacobian as it is there. Each
 # makes derivatives right to one order more.
 implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = parent.frame()) {
-  step <- function(x) {
-    r <- residual(x)
-    j <- jacobian(x)
-    if (length(dim(j)) < 2L) r / j else op_solve(j, r)
-  }
+  solved <- function(j, r) if (length(dim(j)) < 2L) r / j else op_solve(j, r)
   x <- op_stop_gradient(op_sum(like)) * 0 + x # of its library and precision
+  j <- op_stop_gradient(jacobian(x))
   if (!traced) {
     reached <- FALSE
-    last <- Inf
     for (i in 1:30) {
-      move <- known_values(step(x)) %||% NaN # where the matrix is singular
+      move <- known_values(solved(j, residual(x))) %||% NaN # where the matrix is singular
       if (!all(is.finite(move))) break
       x <- op_stop_gradient(x - array_of(move, dim(move)))
-      moved <- max(abs(move))
-      if (moved <= 1e-9 * (1 + max(abs(known_values(x))))) {
-        reached <- moved <= 0.1 * last || moved < 1e-12 # steps that shrink slowly are those to a root without slope
+      last <- j
+      j <- op_stop_gradient(jacobian(x))
+      if (max(abs(move)) <= 1e-9 * (1 + max(abs(known_values(x))))) {
+        # however near, the Jacobian goes on to change where it is singular at the solution
+        change <- known_values(solved(last, j - last)) %||% NaN
+        reached <- all(is.finite(change)) && max(abs(change)) <= 0.1
         break
       }
-      last <- moved
     }
     if (!reached) {
       abort(
@@ -301,10 +299,8 @@ implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = pa
       )
     }
   }
-  j <- op_stop_gradient(jacobian(x))
   for (i in 1:3) {
-    r <- residual(x)
-    x <- x - if (length(dim(j)) < 2L) r / j else op_solve(j, r)
+    x <- x - solved(j, residual(x))
   }
   x
 }

@@ -41,6 +41,71 @@ operation_on_elements <- function(log, code, x, y) {
   keep_names(result, x, if (!missing(y)) y)
 }
 
+# A function of the core, as `kind`, `family` and `settings` name it, of numbers that are logged and R's own; NULL where
+# it is for Python. It is an operation of the log, whose first operands stand in operations "more" before it.
+composed_in_log <- function(kind, family, settings, arguments) {
+  log <- log_for(arguments)
+  operands <- if (!is.null(log)) operands_in(log, arguments)
+  dims <- unique(Filter(Negate(is.null), lapply(operands, `[[`, "dim")))
+  if (is.null(operands) || length(dims) > 1L) {
+    return(NULL)
+  }
+  code <- function_code(log, kind, family, settings, length(operands))
+  if (!is.null(code)) add_function(log, code, operands, if (length(dims) > 0L) dims[[1L]])
+}
+
+# The log that goes on, or that begins with one of the arguments; NULL where they are for Python.
+log_for <- function(arguments) {
+  if (!is.null(state$in_time) || !is.null(state$missing) && any(vapply(arguments, is_marked, NA))) {
+    return(NULL)
+  }
+  log <- vector_log()
+  if (!is.environment(state$scalars)) {
+    for (x in arguments) if (is.null(log) && has_log(x)) log <- begin_scalars(x)
+  }
+  log
+}
+
+# What `elements_in()` gives of each argument; NULL where one takes part in no log.
+operands_in <- function(log, arguments) {
+  operands <- list()
+  for (x in arguments) {
+    found <- elements_in(log, x)
+    if (is.null(found)) {
+      return(NULL)
+    }
+    operands <- base::c(operands, list(found))
+  }
+  operands
+}
+
+# The result of a function of operands with dimensions `dim` or none.
+add_function <- function(log, code, operands, dim) {
+  if (length(operands) %% 2L == 1L) operands <- base::c(operands, list(of_numbers(0, 0)))
+  first <- seq(1L, length(operands), by = 2L)
+  pairs <- length(first)
+  size <- if (is.null(dim)) 1L else prod(dim)
+  values <- vapply(operands, function(operand) rep_len(as.double(operand$is), size), numeric(size))
+  values <- base::matrix(values, size)
+  of <- vapply(operands, `[[`, 0, "kind")
+  codes <- base::c(rep(log$codes$more, pairs - 1L), code) + 4 * of[first] + of[first + 1L]
+  row_by_row <- function(columns) base::as.vector(base::t(values[, columns, drop = FALSE]))
+  numbers <- log$add_rows(rep(codes, size), row_by_row(first), row_by_row(first + 1L))
+  lazy_handle(log, numbers[pairs * seq_len(size)], dim)
+}
+
+# The code of a function of the core in a log; NULL of one that is no matter of single numbers.
+function_code <- function(log, kind, family, settings, count) {
+  key <- paste(base::c(kind, family, settings, count), collapse = " ")
+  code <- log$codes[[key]]
+  if (is.null(code)) {
+    number <- py_to_r(call_core("interop.r.distributions.number_in_logs", kind, family, settings, count))
+    code <- if (is.null(number)) NA else 16 * number
+    assign(key, code, envir = log$codes)
+  }
+  if (!is.na(code)) code
+}
+
 # An operand's kind and values, for each of its elements; its dimensions, NULL of a number. NULL of what takes part in
 # no log, such as a tensor of many elements; those of a small one are read once.
 elements_in <- function(log, x) {

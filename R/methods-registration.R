@@ -62,37 +62,25 @@ namesakes <- function() {
       besselI = bessel_i_tensor, besselK = bessel_k_tensor, besselJ = bessel_j_tensor, besselY = bessel_y_tensor,
       complex = complex_tensor
     ),
-    stats = list(
+    stats = base::c(distribution_methods(), list(
       fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,
       toeplitz = toeplitz_tensor,
       dist = dist_tensor, mahalanobis = mahalanobis_tensor, approx = approx_tensor, spline = spline_tensor,
       lm.fit = lm_fit_tensor, lm.wfit = lm_wfit_tensor, ave = ave_tensor,
       weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor,
       var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
-      dnorm = dnorm_tensor, dlnorm = dlnorm_tensor, dexp = dexp_tensor, dgamma = dgamma_tensor, dbeta = dbeta_tensor,
-      dt = dt_tensor, dunif = dunif_tensor, dlogis = dlogis_tensor, dweibull = dweibull_tensor,
-      dcauchy = dcauchy_tensor, dchisq = dchisq_tensor, df = df_tensor,
-      dbinom = dbinom_tensor, dmultinom = dmultinom_tensor, dpois = dpois_tensor, dnbinom = dnbinom_tensor,
-      dgeom = dgeom_tensor, dhyper = dhyper_tensor,
-      pnorm = pnorm_tensor, plnorm = plnorm_tensor, pexp = pexp_tensor, punif = punif_tensor, plogis = plogis_tensor,
-      pweibull = pweibull_tensor, pcauchy = pcauchy_tensor, pgeom = pgeom_tensor,
-      pgamma = pgamma_tensor, pchisq = pchisq_tensor, ppois = ppois_tensor, pbeta = pbeta_tensor, pt = pt_tensor,
-      pf = pf_tensor, pbinom = pbinom_tensor, pnbinom = pnbinom_tensor,
-      qnorm = qnorm_tensor, qlnorm = qlnorm_tensor, qexp = qexp_tensor, qunif = qunif_tensor, qlogis = qlogis_tensor,
-      qweibull = qweibull_tensor, qcauchy = qcauchy_tensor,
-      qgamma = qgamma_tensor, qchisq = qchisq_tensor, qbeta = qbeta_tensor, qt = qt_tensor, qf = qf_tensor
-    )
+      dnbinom = dnbinom_tensor, pnbinom = pnbinom_tensor, dmultinom = dmultinom_tensor
+    ))
   )
 }
 
 # Those of them that go element by element.
-by_element <- base::c(
-  "beta", "lbeta", "choose", "lchoose", "atan2", "besselI", "besselK", "besselJ", "besselY",
-  base::outer(base::c("d", "p", "q"), base::c(
-    "norm", "lnorm", "exp", "gamma", "beta", "t", "unif", "logis", "weibull", "cauchy", "chisq", "f", "binom", "nbinom",
-    "pois", "geom", "hyper"
-  ), base::paste0)
-)
+elementwise_names <- function() {
+  base::c(
+    "beta", "lbeta", "choose", "lchoose", "atan2", "besselI", "besselK", "besselJ", "besselY", "dnbinom", "pnbinom",
+    names(distribution_generics())
+  )
+}
 
 register_tensor_methods <- function() {
   register("$", "gradops_context", context_field, baseenv())
@@ -113,6 +101,7 @@ register_tensor_methods <- function() {
 register_namesakes <- function() {
   here <- topenv()
   methods <- namesakes()
+  by_element <- elementwise_names()
   for (package in names(methods)) {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")

@@ -41,19 +41,7 @@ lbeta <- function(a, b) {
 }
 
 lbeta_tensor <- function(a, b) {
-  outside <- ifelse(holds(pmin(a, b) < 0), NaN, 0) # where R has no answer
-  outside + log_beta(a, b)
-}
-
-log_beta <- function(a, b) {
-  by_size(pmin(a, b), 20, 0, list(a, b), function(of) {
-    a <- of(a, 20)
-    b <- of(b, 20)
-    stirling(a) + stirling(b) - stirling(a + b) - a * log1p(b / a) - b * log1p(a / b) -
-      log(a / (a + b) * b / (2 * pi)) / 2
-  }, function(of) {
-    if (are_logged(list(a, b))) lgamma(a) + lgamma(b) - lgamma(a + b) else -one_over_beta(of(a, 1), of(b, 1))
-  })
+  distribution("special", "lbeta", list(), a, b)
 }
 
 #' @rdname tensor_special
@@ -97,14 +85,7 @@ lchoose_tensor <- function(n, k) {
 }
 
 log_choose <- function(n, k) {
-  if (!is_any_tensor(n) && !is_any_tensor(k)) {
-    return(base::lchoose(n, k))
-  }
-  by_size(
-    pmin(k, n - k), -1 + 1e-12, 0, list(n, k),
-    function(of) -log1p(of(n, 1)) - log_beta(of(n - k, 1) + 1, of(k, 1) + 1),
-    function(of) lgamma(of(n, 1) + 1) - lgamma(of(k, 1) + 1) - lgamma(of(n - k, 1) + 1)
-  )
+  if (is_any_tensor(n) || is_any_tensor(k)) distribution("special", "lchoose", list(), n, k) else base::lchoose(n, k)
 }
 
 #' @rdname tensor_special

@@ -26,6 +26,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("functional",),
     ("text",),
     ("extend",),
+    ("scipy",),
     ("interop",),
 ]
 LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
@@ -51,6 +52,7 @@ MEANING = {
     "functional": "derivatives of functions",
     "text": "the names of `autodiff/text` that call models: calls, judges, descent",
     "extend": "ops and backends of other packages",
+    "scipy": "SciPy's functions by its names, with derivatives",
     "interop": "R, and other hosts",
 }
 

@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, extend, functional, ops, text
+from . import autodiff, config, errors, extend, functional, ops, scipy, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -40,6 +40,7 @@ __all__ = [
     "ops",
     "scaled_gradient",
     "scaled_gradient_ext",
+    "scipy",
     "set_requires_gradient",
     "stop_gradient",
     "stop_gradient_scope",

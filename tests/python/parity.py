@@ -172,7 +172,7 @@ def call(case: Case, backend: str, arguments: dict):
 
 
 def is_own(entry) -> bool:
-    """Whether an op is gradops' own, and not one that a test has made by ``gradops.extend``."""
+    """True for the ops of ``gradops.ops``, not for those of ``gradops.scipy`` and of tests."""
     return not hasattr(entry.call, "extends")
 
 

@@ -1,6 +1,7 @@
 """Docstrings of what is public: an example that runs, with a derivative, and where else to look."""
 
 import doctest
+import importlib
 import importlib.util
 import inspect
 import math
@@ -10,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+from scipy_checks import modules
 
 import gradops
 from gradops import config, ops
@@ -38,16 +40,38 @@ def public_functions() -> dict[str, object]:
     return {path: value for path, value in found.items() if not _is_error(value)}
 
 
+def scipys() -> dict[str, object]:
+    """Functions, classes and methods of ``gradops.scipy``, and its modules."""
+    found: dict[str, object] = {}
+    for module in modules():
+        home = importlib.import_module(f"gradops.scipy.{module}")
+        found[f"scipy.{module}"] = home
+        values = {f"scipy.{module}.{name}": getattr(home, name) for name in home.__all__}
+        found |= {
+            path: value
+            for path, value in values.items()
+            if not getattr(value, "__module__", "").startswith("gradops.ops")
+        }
+    return found
+
+
 def _is_error(value) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
 
 
-FUNCTIONS = public_functions() | {"Variable.backward": gradops.Variable.backward}
-DOCUMENTED = FUNCTIONS | {
-    f"ops.{name}": op
-    for name in sorted(ops._public.names)
-    if callable(op := operator.attrgetter(name)(ops)) and ">>>" in (op.__doc__ or "")
+FUNCTIONS = {path: value for path, value in public_functions().items() if not path.startswith("scipy.")} | {
+    "Variable.backward": gradops.Variable.backward
 }
+SCIPY = scipys()
+DOCUMENTED = (
+    FUNCTIONS
+    | {path: value for path, value in SCIPY.items() if ">>>" in (value.__doc__ or "")}
+    | {
+        f"ops.{name}": op
+        for name in sorted(ops._public.names)
+        if callable(op := operator.attrgetter(name)(ops)) and ">>>" in (op.__doc__ or "")
+    }
+)
 
 
 def parts(path: str) -> list:
@@ -91,6 +115,14 @@ def test_every_public_function_and_the_ops_that_are_asked_for_most_have_examples
     assert len(FUNCTIONS) > 50
     assert not [path for path in needed if ">>>" not in (DOCUMENTED.get(path).__doc__ or "")]
     assert not [path for path in DOCUMENTED if "\nSee Also:\n" not in inspect.getdoc(DOCUMENTED[path])]
+
+
+def test_scipys_modules_have_examples_and_their_functions_say_what_they_return_and_the_gradient():
+    homes = [f"scipy.{module}" for module in modules()]
+    assert not [path for path in homes if path not in DOCUMENTED]
+    docs = {path: inspect.getdoc(SCIPY[path]) or "" for path in SCIPY if path not in homes}
+    for needed in ("\nReturns:\n", "\nGradient:\n"):
+        assert not [path for path in docs if needed not in docs[path]]
 
 
 def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():

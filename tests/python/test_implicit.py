@@ -94,3 +94,25 @@ def test_single_precision_converges(backend):
 def test_tolerances_may_be_arrays():
     tol = np.array([1e-3, 1e-12])
     np.testing.assert_allclose(functional.fixed_point(ops.cos, np.ones(2), tol=tol)[1], 0.7390851332151607, rtol=1e-11)
+
+
+def test_root_of_a_gradient(backend):
+    """Where ``x**3 - 3 a x`` is least: at the root of ``a``."""
+
+    def lowest(a):
+        slope = grad(lambda x, a: ops.sum(x**3 - 3 * a * x))
+        return functional.root(lambda x, a: slope(x, a), on(backend, 1.0), a)
+
+    a = on(backend, 2.0)
+    np.testing.assert_allclose(numpy(grad(lowest)(a)), 0.5 / np.sqrt(2))
+    np.testing.assert_allclose(numpy(grad(grad(lowest))(a)), -0.25 * 2**-1.5)
+
+
+def test_closures_over_a_gradient_are_still_refused(backend):
+    a = on(backend, 2.0)
+
+    def lowest(a):
+        return functional.root(lambda x: grad(lambda x: ops.sum(x**3 - 3 * a * x))(x), on(backend, 1.0))
+
+    with pytest.raises(GradientError, match="is not an argument"):
+        grad(lowest)(a)

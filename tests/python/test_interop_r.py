@@ -1,5 +1,6 @@
 """What R calls: values, arguments, functions and errors on their way; the generated R files."""
 
+import gc
 import inspect
 import pathlib
 import subprocess
@@ -144,3 +145,22 @@ def test_an_event_loop_that_does_not_come_is_not_asked_more_often_than_python_ca
         asked.pop()()
     ask([40])
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_garbage_is_collected_while_another_thread_runs_for_r(fails, monkeypatch):
+    """R's objects that die there wait for R's thread, which waits for the interpreter's lock."""
+    monkeypatch.setattr(threads, "is_current", lambda: threading.current_thread() is threading.main_thread())
+
+    def work():
+        if fails:
+            raise ValueError("no")
+        return gc.isenabled(), threading.current_thread().name
+
+    assert gc.isenabled()
+    if fails:
+        with pytest.raises(ValueError, match="no"):
+            threads.run(work)
+    else:
+        assert threads.run(work) == (False, "gradops")
+    assert gc.isenabled()

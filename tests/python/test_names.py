@@ -9,12 +9,14 @@ import sys
 
 import numpy as np
 import pytest
+from scipy_checks import modules
 
 import gradops
 from gradops import Variable, _names, functional, ops
 from gradops.errors import ArgumentTypeError
 
 importlib.import_module("gradops.interop.r")
+SCIPY = [f"gradops.scipy.{name}" for name in modules()]
 MODULES = {
     **_names.public_modules(),
     **{name: importlib.import_module(name) for name in ("gradops.interop", "gradops.interop.r")},
@@ -25,6 +27,8 @@ def test_the_public_modules():
     assert set(MODULES) == {
         "gradops",
         *(f"gradops.{name}" for name in "autodiff config errors extend functional ops text interop interop.r".split()),
+        "gradops.scipy",
+        *SCIPY,
         *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
     }
 

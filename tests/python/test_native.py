@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -13,10 +12,12 @@ import pytest
 import random_programs
 from scipy import special
 
-from gradops import ops, value_and_grad
+from gradops import backends, ops, value_and_grad
 from gradops.autodiff import profiler
 from gradops.jit import jit
 from gradops.jit.native import cache, instructions, machine, registry
+from gradops.ops._dispatch import registry as every_op
+from gradops.scipy import special as special_ops
 
 here = machine.machine() is not None
 needs_machine = pytest.mark.skipif(not here, reason="llvmlite is not installed")
@@ -90,7 +91,7 @@ def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
 
 
 @needs_machine
-@pytest.mark.parametrize("name", sorted({*instructions.FUNCTIONS} - {"gammaln", "psi", "ndtr", "expit"}))
+@pytest.mark.parametrize("name", sorted({*instructions.FUNCTIONS} & {*dir(ops)}))
 def test_functions_to_rounding(name):
     function = getattr(ops, name)
     operands = instructions.FUNCTIONS[name].operands
@@ -107,6 +108,31 @@ def test_functions_to_rounding(name):
         for number in x[:12]:
             given = [np.asarray(number)] * operands
             assert_close(compiled(*given), f(*given), rtol=4e-15)
+
+
+SPECIAL = [name for name in instructions.OF_SCIPY if f"scipy.special.{name}" in every_op]
+
+
+def test_ops_by_the_names_of_scipys_functions_are_these():
+    assert len(SPECIAL) > 50
+    for name in SPECIAL:  # an op with a kernel of ours must not become SciPy's in native code
+        assert backends.embedded().kernel(f"scipy.special.{name}").direct is getattr(special, name), name
+
+
+@needs_machine
+@pytest.mark.parametrize("name", SPECIAL)
+def test_functions_of_scipy_special(name):
+    x = np.array([*HARD, *np.linspace(-4.0, 4.0, 41), 0.25, 0.5, 30.0, 800.0, -1e-9])
+    function, rest = getattr(special_ops, name), [x[::-1].copy()] * (instructions.OF_SCIPY[name] - 1)
+
+    def f(x, *rest):
+        return padding(x), function(x, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got, wanted, explained = both(f, x, *rest)
+    assert explained.native == explained.steps, str(explained)
+    assert_same_bits(got, wanted)
 
 
 @needs_machine
@@ -355,10 +381,9 @@ def test_a_singular_matrix_among_native_steps_is_an_error():
 
 def test_rules_are_for_kernels_of_numpys():
     """A kernel under another name would be no longer native, and nobody would see it."""
-    kernels = importlib.import_module("gradops.backends.numpy")
     rules = registry.RULES
     loops = registry.LOOPS  # which are steps of their own kind
-    assert [name for name in rules if name not in loops and not callable(getattr(kernels, name, None))] == []
+    assert [name for name in rules if name not in loops and not callable(backends.embedded().kernel(name))] == []
 
 
 @needs_machine

@@ -164,7 +164,7 @@ def test_the_tests_pass_from_the_source_distribution(tmp_path):
     folder = tmp_path / source.name.removesuffix(".tar.gz")
     python = str(tmp_path / "venv" / "bin" / "python")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    wanted = [str(folder), "pytest", "pytest-xdist", "hypothesis", "array-api-strict"]
+    wanted = [str(folder), "pytest", "pytest-xdist", "hypothesis", "array-api-strict", "mpmath"]
     subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True)
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     run = [python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not long"]

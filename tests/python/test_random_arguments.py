@@ -1,5 +1,6 @@
 """Every public function with random arguments: a value, or one of gradops' own errors, never another library's."""
 
+import importlib
 import inspect
 import operator
 import random
@@ -8,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy_checks import modules
 from seeds import FIRST, LONG
 
 import gradops
@@ -37,7 +39,7 @@ def others() -> dict:
     """All that is public beside: the tape, custom gradients, checkpoints, settings, scopes, text."""
     found: dict = {}
     for path, module in _names.public_modules().items():
-        if path.startswith("gradops.ops") or path == "gradops.errors":
+        if path.startswith(("gradops.ops", "gradops.scipy")) or path == "gradops.errors":
             continue
         for name in module.__all__:
             value = getattr(module, name)
@@ -46,6 +48,15 @@ def others() -> dict:
             if callable(value):
                 found.setdefault(value, f"{path}.{name}")
     return {name: value for value, name in found.items()}
+
+
+def scipys() -> dict:
+    """The functions of ``gradops.scipy``."""
+    found = {}
+    for path in modules():
+        module = importlib.import_module(f"gradops.scipy.{path}")
+        found.update({f"scipy.{path}.{name}": getattr(module, name) for name in module.__all__})
+    return {name: value for name, value in found.items() if inspect.isfunction(value)}
 
 
 def values(backend: str) -> list:
@@ -122,6 +133,19 @@ def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
 def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
     found = raw_errors(backend, 2, 1, functions())
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_random_arguments_of_scipys_functions(backend):
+    found = raw_errors(backend, 4, 1, scipys())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_more_random_arguments_of_scipys_functions(backend):
+    found = raw_errors(backend, FIRST, int(10 * LONG), scipys())
+    assert not found, f"seed {FIRST}:\n" + "\n".join(found)
 
 
 @pytest.mark.long

@@ -62,3 +62,19 @@ def test_functions_alike_are_compiled_once_and_shown_apart():
 def test_lgamma_has_the_dtype_of_its_argument():
     for dtype in ("float16", "float32", "float64"):
         assert ops.lgamma(np.array([-np.inf, 3.0], dtype)).dtype == dtype
+
+
+def test_modules_of_scipy_may_be_imported_while_jax_traces():
+    pytest.importorskip("jax")
+    code = """
+import importlib, jax, gradops
+from gradops import scipy
+gradops.config.set_backend("jax")
+def f(x):
+    for name in scipy.__all__:
+        importlib.import_module(f"gradops.scipy.{name}")
+    importlib.import_module("gradops.interop.r.distributions")
+    return x
+print(float(jax.jit(f)(0.5)))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0.5\n"

@@ -248,3 +248,33 @@ test_each("elements of matrices and arrays", {
   expect_identical(jit(function(p) dim(outer(p, p)[1, 1, drop = FALSE]) + 0 * p)(c(1, 2)), c(1, 1))
   expect_error(jit(function(p) outer(p, p)[3, 1])(c(1, 2)), "2 elements", class = "gradops_error_axis")
 })
+
+test_each("distributions of numbers in a loop are those of vectors", {
+  skip_if(backend != "numpy", "operations are logged for NumPy alone")
+  chosen <- list(
+    hyper = c(9.5, 8, 6), binom = c(6, 0.4), geom = 0.3, beta = c(1.7, 0.9), unif = c(-0.5, 8), f = c(3.5, 7), t = 3.5,
+    chisq = 3.5, exp = 0.7, pois = 2.3
+  )
+  methods <- names(gradops:::distribution_generics())
+  expect_gt(length(methods), 35)
+  for (name in c(methods, "dnbinom", "pnbinom")) {
+    family <- substring(name, 2)
+    parameters <- if (is.null(chosen[[family]])) c(1.7, 0.9) else chosen[[family]]
+    if (family == "nbinom") parameters <- c(1.7, 0.4)
+    at <- if (startsWith(name, "q") || family == "beta") c(0.2, 0.7) else c(1, 2)
+    of <- function(x, p) do.call(name, c(list(x), lapply(seq_along(p), \(i) p[i])))
+    loop <- function(p) {
+      total <- 0
+      h <- p * 1
+      for (i in 1:2) {
+        total <- total + i * of(at[i], h)
+        h <- h * 1.01
+      }
+      total
+    }
+    found <- jit(value_and_grad_fn(loop))(parameters)
+    expected <- value_and_grad_fn(loop)(parameters)
+    expect_equal(found$value, expected$value, tolerance = 1e-10, info = name)
+    expect_equal(found$gradient, expected$gradient, tolerance = 1e-8, info = name)
+  }
+})

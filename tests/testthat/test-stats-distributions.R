@@ -238,7 +238,7 @@ test_each("densities keep their digits where counts and shapes are large", {
     at <- case[[2]]
     said <- paste(case[[1]], toString(at))
     found <- do.call(density, unname(lapply(at, variable)))
-    expect_equal(bare(found), case[[3]], tolerance = 3e-13, info = said)
+    expect_equal(bare(found), case[[3]], tolerance = 1e-12, info = said)
     asked <- base::which(!is.na(case[[4]]))
     if (length(asked) == 0) next
     by <- function(p) {

@@ -88,6 +88,8 @@ def _check_closure(values: list, edges: tuple, start: int) -> None:
         if isinstance(edge, graph.Node) and edge.seq > start:
             stack.extend(e for e in edge.edges if e is not None)
             continue
+        if hasattr(edge, "gradops_done"):  # of a derivative inside, by whose own variable there is none
+            continue
         raise GradientError(
             "a function with a custom gradient uses a variable that requires a gradient but is not an argument; "
             "its gradient would be lost.",

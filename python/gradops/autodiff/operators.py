@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..errors import ArgumentTypeError, GradientError
-from ..ops import numpy_functions, operators
+from ..ops import numpy_functions, operators, scipy_functions
 from . import inplace, state
 from .modes import recording
 from .variable import Variable
@@ -74,7 +74,8 @@ def _to_array(self, dtype=None, copy=None):
     if self.requires_grad and self.dtype is not str:
         raise ArgumentTypeError(
             "a variable that requires a gradient does not turn into a NumPy array by itself: the array would lose it.",
-            hint="what keeps it: `ops.stack([x, ...])` for an array of several, `np.dot(table, x)` for `table @ x`, "
+            hint=scipy_functions.hint()
+            or "what keeps it: `ops.stack([x, ...])` for an array of several, `np.dot(table, x)` for `table @ x`, "
             "functions of gradops or NumPy for those of others (docs/tasks.md has an ODE's solver in the place of "
             "`solve_ivp`); `variable.detach().numpy()` is the value alone",
         )

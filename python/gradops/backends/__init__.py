@@ -16,6 +16,7 @@ import importlib.util
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     _loaded[name] = backend
     for path in _joining.get(name, ()):
         backend.adopt(importlib.import_module(path))
-    for op, kernel in _extending.get(name, {}).items():
-        backend.add_kernel(op, kernel)
+    for op, make in _extending.get(name, {}).items():
+        backend.add_kernel(op, make(backend))
     return backend
 
 
@@ -67,14 +68,14 @@ def joins(name: str, module: str) -> None:
         _loaded[name].adopt(importlib.import_module(module))
 
 
-_extending: dict[str, dict[str, Any]] = {}
+_extending: dict[str, dict[str, Callable[[Backend], Any]]] = {}
 
 
-def add_kernel(name: str, op: str, kernel: Any) -> None:
-    """Make ``kernel`` a backend's kernel of an op, also for a backend that is not loaded yet."""
-    _extending.setdefault(name, {})[op] = kernel
+def add_kernel(name: str, op: str, make: Callable[[Backend], Any]) -> None:
+    """Make ``make(backend)`` a backend's kernel of an op: now if it is loaded, otherwise once it is."""
+    _extending.setdefault(name, {})[op] = make
     if name in _loaded:
-        _loaded[name].add_kernel(op, kernel)
+        _loaded[name].add_kernel(op, make(_loaded[name]))
 
 
 def forget_kernels(op: str) -> None:

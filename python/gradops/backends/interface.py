@@ -216,6 +216,16 @@ class Backend(_Contract):
         """
         return None
 
+    def on_host(self, name: str, function: Callable, xs: list, like: int | None = None):
+        """``function``, elementwise and of NumPy's arrays, of tensors of one floating dtype, traced ones too.
+
+        Args:
+            name: what graphs call it; the same name is always the same function.
+            like: of a function of matrices in the last two dimensions, which those before broadcast: the position of
+                the tensor whose last two sizes the result has.
+        """
+        return self.convert(function(*map(self.to_numpy, xs)), self.dtype_name(xs[0]), xs[0])
+
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None where the library leaves it to be composed."""
         return getattr(self._kernels, op.replace(".", "_"), None)

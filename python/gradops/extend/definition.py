@@ -12,7 +12,7 @@ from ..autodiff import Function, record
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..flow import custom_gradient
 from ..ops import conj, dtype
-from ..ops._dispatch import Op, define, registry
+from ..ops._dispatch import NUMBERS, Op, define, registry
 from ..ops._facts import FACTS
 
 F = TypeVar("F", bound=Callable)
@@ -135,7 +135,7 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
             raise ArgumentTypeError(
                 "`function` must be a function; got {function}.", argument="function", function=TypeOf(function)
             )
-        backends.add_kernel(backend, entry.name, function)
+        backends.add_kernel(backend, entry.name, lambda _: function)
         entry.kernels.clear()
         return function
 
@@ -219,6 +219,8 @@ class _Ruled:
     def __call__(self, kernel: Callable, derivatives) -> Callable:
         if kernel not in self._made:
             general = custom_gradient(self._pair(kernel))
+            if derivatives.own_tape and not derivatives.eager():
+                return general  # a compiler reads no definition of a class; so not kept either
             own = self._function(kernel) if derivatives.own_tape else None
             self._made[kernel] = general if own is None else _either(derivatives, own, general)
         return self._made[kernel]
@@ -276,7 +278,7 @@ class _Ruled:
         g = conj(g) if conjugate else g
         found: list = [None] * len(arguments)
         for i, (name, x) in enumerate(zip(self.entry.parameters, arguments)):
-            if name not in self.rules:
+            if name not in self.rules or type(x) in NUMBERS:
                 continue
             rule, asked = self.rules[name]
             about = {"y": y, **dict(zip(self.entry.parameters, arguments))}

@@ -17,6 +17,7 @@ from .. import ops
 from .._tree import items
 from ..autodiff.state import buffer
 from ..errors import JitError
+from ..ops import scipy_functions
 from ..ops._structures import recorder
 from ..ops.indexing import set_at
 
@@ -33,6 +34,7 @@ class Tracing(Protocol):
 
     constants: dict[int, Any]
     memories: Memories
+    of_single_numbers: bool
     operations: Any
     steps: list[Any]
     values: Any
@@ -136,7 +138,8 @@ class Traced:
         raise JitError(
             "a compiled function looked at a value: a branch, a Python number or text, or a NumPy function on a traced "
             "array.",
-            hint="use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
+            hint=scipy_functions.hint()
+            or "use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
             "static; a decision may ask `x > 1`, `np.isclose(x, 1.0)`, `int(x)` or `x.item()`",
         )
 

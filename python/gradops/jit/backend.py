@@ -21,7 +21,7 @@ from ..autodiff.variable import data_of
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _pandas, numpy_functions, operators
-from ..ops._dispatch import facts_of
+from ..ops._dispatch import facts_of, of_kernels
 from ..ops._structures import recorder
 from .array import Traced, Tracing
 from .steps import values_of, with_arrays
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
     kernel = getattr(_kernels, name, None)
     if name.startswith("_") or not callable(kernel):
         raise AttributeError(name)
-    return _recorded(name, kernel)
+    return _recorded(of_kernels.get(name, name), kernel)
 
 
 def static_value(x: Traced):

@@ -25,6 +25,8 @@ class Program:
     Args:
         parent: the program of the function in which this one is called, whose arrays it may use.
         in_blocks: True if operations on single numbers go into blocks, as those of long loops.
+        of_single_numbers: True for a function of single numbers that loops repeat, where a choice between two formulas
+            costs more than all else.
 
     Attributes:
         steps: the calls that ran, in order.
@@ -46,7 +48,7 @@ class Program:
             is done.
     """
 
-    def __init__(self, parent: Program | None = None, in_blocks: bool = False) -> None:
+    def __init__(self, parent: Program | None = None, in_blocks: bool = False, of_single_numbers: bool = False) -> None:
         self.parent = parent
         self.root: Program = self if parent is None else parent.root
         self.bodies: list[Any] = []
@@ -64,6 +66,7 @@ class Program:
         self.values = Values()
         self.new = self.values.new
         self.in_blocks = in_blocks
+        self.of_single_numbers = of_single_numbers
         self.operations = Operations(self.values)
         self.memories = Memories()
         self._taken: dict[int, tuple] = {}

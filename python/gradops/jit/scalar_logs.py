@@ -6,7 +6,7 @@ import functools
 import math
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..ops._structures import recorder
 from .array import Traced
 from .program import Program
 from .scalar_blocks import Operation, operation
-from .scalar_rules import kernel_of
+from .scalar_rules import function_template, kernel_of
 from .scalars import Scalars
 
 
@@ -54,7 +54,8 @@ class Log:
         Args:
             words: three of each operation: 16 times its number in :data:`OPERATIONS`, with 4 times the kind of its
                 first operand and the kind of its second; then the two. Kind 0 is a number itself, 1 which result, 2
-                which input.
+                which input. A function of more than two operands follows operations :data:`MORE`, which hold the
+                first of them and have no result.
             inputs: tensors that were not given before.
         """
         self._check()
@@ -73,6 +74,7 @@ class Log:
             return known
 
         add = block.add
+        more: list[int] = []
         elements = self._read(words)
         for word, x, y in zip(words[::3], words[1::3], words[2::3]):
             entry, first, second, count = _decoded(word)
@@ -80,11 +82,18 @@ class Log:
                 here.append(block.input(next(elements[x])))
                 continue
             x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
-            if count == 2:
-                y = here[int(y) - start] if second == 1 and y >= start else number(second, y)
-                here.append(add((entry, x, y)))
-            else:
+            if count == 1:
                 here.append(add((entry, x)))
+                continue
+            y = here[int(y) - start] if second == 1 and y >= start else number(second, y)
+            if count == 2:
+                here.append(add((entry, x, y)))
+            elif entry is MORE:
+                more += (x, y)
+                here.append(-1)
+            else:
+                here.append(entry.written(block, [*more, x, y][: entry.operands]))
+                more.clear()
         self._starts.append(start)
         self._parts.append((block, here))
         self._count += len(here)
@@ -205,11 +214,15 @@ def _position(shape: tuple, place):
 
 
 @functools.cache
-def _decoded(word: float) -> tuple[Operation | None, int, int, int]:
-    """The operation that a word means, the kinds of its operands, and how many there are; 0 of an element's."""
+def _decoded(word: float) -> tuple[Any, int, int, int]:
+    """The operation that a word means, the kinds of its operands, and how many there are.
+
+    0 of an element's, 3 of functions of any number, and of the operands before the last two.
+    """
     what, kinds = divmod(int(word), 16)
     entry = OPERATIONS[what]
-    return entry, kinds >> 2, kinds & 3, 0 if entry is None else len(entry.pattern)
+    count = 0 if entry is None else len(entry.pattern) if isinstance(entry, Operation) else 3
+    return entry, kinds >> 2, kinds & 3, count
 
 
 def _operation(name: str, count: int = 1) -> Operation:
@@ -228,12 +241,48 @@ _UNARY = """negative abs sign exp expm1 log log1p log2 log10 sqrt sin cos tan ar
 sigmoid softplus lgamma erf erfc""".split()
 _OF_REALS = {"sign": "real_sign"}
 
-OPERATIONS: list[Operation | None] = [
+MORE = object()
+"""Two operands of the function that follows."""
+
+
+class Function:
+    """A function of single numbers that is composed of ops, and recorded as their operations."""
+
+    def __init__(self, function: Callable, operands: int):
+        self.function, self.operands = function, operands
+
+    def written(self, block: Scalars, operands: list[int]) -> int:
+        """Its result in a block; what numbers alone decide is computed here."""
+        literals = block.literals
+
+        def add(call: tuple) -> int:
+            what, *given = call
+            if what.name == "where" and given[0] in literals:
+                return given[1] if literals[given[0]] else given[2]
+            if all(number in literals for number in given):
+                with np.errstate(all="ignore"):
+                    value = what.compute(*[literals[number] for number in given])
+                return block.literal(np.bool_(value) if isinstance(value, (bool, np.bool_)) else np.float64(value))
+            return block.add(call)
+
+        play, constants = function_template(self.function, self.operands)
+        return play(add, None, operands, None, [block.literal(value) for value in constants])[0]
+
+
+OPERATIONS: list = [
     None,
     *(_operation(name, 2) for name in _BINARY),
     *(_operation(_OF_REALS.get(name, name)) for name in _UNARY),
+    MORE,
 ]
-"""The operations that a log takes, by number; None: to read an element of an array."""
+"""The operations that a log takes, by number; None: to read an element of an array. Functions follow."""
 
 NAMES = [*_BINARY, *_UNARY]
-"""The names of those after the first."""
+"""The names of the ops among them, from the second operation on; :data:`MORE` follows them."""
+
+
+@functools.cache
+def function_number(function: Callable, operands: int) -> int:
+    """The number of a function of single numbers, for logs."""
+    OPERATIONS.append(Function(function, operands))
+    return len(OPERATIONS) - 1

@@ -1,4 +1,5 @@
-"""The rule of an op on single numbers: traced once for each op, to be repeated for other numbers."""
+"""The rules of ops, and functions that are composed of ops, on single numbers: each is traced once, to be repeated for
+other numbers."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from ..autodiff.derivatives import fresh
 from ..autodiff.graph import key
 from ..autodiff.modes import recording
 from ..backends import numpy as kernels
+from ..errors import GradopsError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
@@ -25,12 +27,12 @@ from .steps import direct
 
 
 class Template(NamedTuple):
-    """The rule of an op as operations on single numbers.
+    """The rule of an op, or a function, as operations on single numbers.
 
     Attributes:
         play: does them for some numbers, ``play(add, number, operands, g, constants)``, and gives of each operand the
-            gradient or None: ``add(call)`` is the result of an operation, and ``number(operand)`` the number that
-            stands for one of the op's operands or, the last of these, its result.
+            gradient or None, of a function its result: ``add(call)`` is the result of an operation, and
+            ``number(operand)`` the number that stands for one of the op's operands or, the last of these, its result.
         constants: numbers that it takes.
     """
 
@@ -79,6 +81,54 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
 
     names = {x.place.index: f"number(operands[{i}])" for i, x in enumerate((*operands, result))}
     names[g.place.index] = "g"
+    return _written(program, before, f"the rule of `{what.name}`", names, gradients)
+
+
+@functools.cache
+def function_template(function: Callable, count: int) -> Template:
+    """A function of single numbers that is composed of ops, as operations; what it plays gives the one result.
+
+    Raises:
+        TypeError: it takes an op that is no matter of single numbers.
+    """
+    program = Program(of_single_numbers=True)
+    with changed(recorder, _Writing(program)), np.errstate(all="ignore"):
+        operands = [program.input(np.float64(0.5)) for _ in range(count)]
+        before = len(program.steps)
+        result = function(*operands)
+        names = {x.place.index: f"operands[{i}]" for i, x in enumerate(operands)}
+        return _written(program, before, f"`{function}`", names, [result])
+
+
+def is_of_single_numbers(function: Callable, count: int) -> bool:
+    """True if a function and its derivatives of all orders are operations on single numbers."""
+    known: set[str] = set()  # by name, as of `polygamma` each order follows from the next
+    new: list[Operation] = []
+
+    def add(call: tuple) -> int:
+        new.append(call[0])
+        return 0
+
+    try:
+        function_template(function, count).play(add, None, [0] * count, None, [0] * 1000)
+        while new:
+            what = new.pop()
+            if what.name not in known and registry[what.name].differentiable:
+                known.add(what.name)
+                template(what, (True,) * what.operands).play(add, int, [0] * (what.operands + 1), 0, [0] * 1000)
+    except (TypeError, GradopsError):
+        return False
+    return True
+
+
+def _written(program: Program, before: int, source: str, names: dict[int, str], results: list) -> Template:
+    """The steps of a program after the first ones as a template.
+
+    Args:
+        source: what they are the steps of, for errors.
+        names: by place, the Python expressions of numbers from outside.
+        results: traced numbers, constants and None.
+    """
     constants: list = []
     operations: list[tuple[str, Operation, list[str]]] = []
 
@@ -88,13 +138,15 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
 
     def name(place: int) -> str:
         if place not in names:
+            if place not in program.constants:
+                raise TypeError(f"{source} takes a value that it has not computed")
             names[place] = constant(program.constants[place])
         return names[place]
 
     for step in program.steps[before:]:
         value = program.value(step.places[0])
         if step.several or np.ndim(value) or value.dtype not in (np.float64, np.bool_):
-            raise TypeError(f"the rule of `{what.name}` takes `{step.name}`, which is of no single numbers")
+            raise TypeError(f"{source} takes `{step.name}`, which is of no single numbers")
         pattern, taken = [], []
         numbers = registry[step.name].positions
         for at, x in enumerate(step.arguments):
@@ -107,17 +159,24 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
                 continue
             pattern.append(None)
         own = names[step.places[0]] = f"s{len(operations)}"
-        operations.append((own, operation(step.name, tuple(pattern), step.function), taken))
-    ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in gradients]
+        op, kernel = _OF_TRUTH.get(step.name, (step.name, step.function))
+        operations.append((own, operation(op, tuple(pattern), kernel), taken))
+    ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in results]
     return Template(_player(operations, ends), constants)
 
 
-def _player(operations: list[tuple[str, Operation, list[str]]], gradients: list[str | None]) -> Callable:
+_OF_TRUTH: dict[str, tuple[str, Callable]] = {
+    f"bitwise_{name}": (f"logical_{name}", getattr(np, f"logical_{name}")) for name in ("and", "or", "xor", "not")
+}
+"""By the op, that of the same meaning for truth values, which among single numbers are 0 and 1."""
+
+
+def _player(operations: list[tuple[str, Operation, list[str]]], results: list[str | None]) -> Callable:
     """A function that does operations, each with the name of its result and the sources of its operands."""
     scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
     lines = ["def play(add, number, operands, g, constants):\n"]
     lines += [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
-    lines.append(f"    return ({', '.join(map(str, gradients))},)\n")
+    lines.append(f"    return ({', '.join(map(str, results))},)\n")
     return _source.function("".join(lines), "play", f"rule {next(_numbers)}", scope)
 
 

@@ -32,6 +32,8 @@ from .properties import holds_tensors
 F = TypeVar("F", bound=Callable)
 
 registry: dict[str, Op] = {}
+of_kernels: dict[str, str] = {}
+"""By the name of a kernel, in which points are underscores, the op's."""
 _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 NUMBERS = (bool, int, float, complex)
 
@@ -200,13 +202,12 @@ class Op:
         return positional, by_name
 
     def _resolved(self, key, kinds, flat) -> Callable:
-        for kind in flat:
-            for traced, make in _tracers.items():
-                if issubclass(kind, traced):
-                    implementation = make(self, kinds)
-                    if key is not None:
-                        self.kernels[key] = implementation
-                    return implementation
+        for traced, make in reversed(_tracers.items()):  # a matrix of variables goes before these
+            if any(issubclass(kind, traced) for kind in flat):
+                implementation = make(self, kinds)
+                if key is not None:
+                    self.kernels[key] = implementation
+                return implementation
         backend = backends.common(flat, self.name)
         if backend is None:
             return self._without_tensor if observe is None else observe(self, self._without_tensor, None)
@@ -362,6 +363,7 @@ def op(
 def define(function: Callable, name: str, differentiable: bool = True, check=None, **facts) -> Op:
     """Enter an op in the registry, in place of one of the same name."""
     entry = registry[name] = Op(function, name, differentiable, check, Facts(**facts))
+    of_kernels[name.replace(".", "_")] = name
     return entry
 
 

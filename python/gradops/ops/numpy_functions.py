@@ -21,7 +21,7 @@ import numpy as np
 from .. import ops
 from .._tree import map_items
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
-from . import _dispatch
+from . import _dispatch, scipy_functions
 
 
 def give(kind: Any, error: type[Exception] = ArgumentTypeError) -> None:
@@ -74,6 +74,8 @@ def _any_ufunc(self, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
         inputs = (ops.reshape(inputs[0], (*np.shape(inputs[0]), *(1,) * len(np.shape(inputs[1])))), inputs[1])
     elif method != "__call__":
         name = ""
+    if getattr(np, ufunc.__name__, None) is not ufunc:
+        return _ufunc_of_scipy(self, ufunc, inputs, {**keywords, **({"out": out} if out is not None else {})}, method)
     known = _dispatch.registry.get(name)
     if known is None or set(keywords) - set(known.parameters):
         raise _unsupported(self, f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), keywords)
@@ -81,6 +83,16 @@ def _any_ufunc(self, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
         _ufunc_calls[ufunc] = known.call
     result = known.call(*inputs, **keywords)
     return result if out is None else _into(out if isinstance(out, tuple) else (out,), result)
+
+
+def _ufunc_of_scipy(self, ufunc, inputs: tuple, keywords: dict, method: str):
+    call = scipy_functions.of_ufunc(ufunc)
+    if call is None or keywords or method != "__call__":
+        raise _unsupported(
+            self, f"{scipy_functions.name_of(ufunc)}" + ("" if method == "__call__" else f".{method}"), keywords
+        )
+    _ufunc_calls[ufunc] = call
+    return call(*inputs)
 
 
 def _ufunc_at(self, ufunc, target, key, *values):
@@ -123,10 +135,6 @@ _UFUNC_NAMES = {
     "invert": "bitwise_not",
     "radians": "deg2rad",
     "degrees": "rad2deg",
-    "expit": "sigmoid",
-    "log_expit": "log_sigmoid",
-    "ndtr": "normal_cdf",
-    "gammaln": "lgamma",
 }
 _REDUCTIONS = {
     "add": "sum",

@@ -6,6 +6,7 @@ from ..array import complete
 from . import base, derivatives  # noqa: F401
 from .control import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .host import on_host  # noqa: F401
 from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .nn import *  # noqa: F403

@@ -93,8 +93,12 @@ def place(x, device) -> torch.Tensor:
 
 
 def to_numpy(x) -> np.ndarray:
-    if _private.transforms_active() and not _private.is_wrapped(x) and not compiling():
-        # a tensor from outside of torch.func's transformations, in which NumPy cannot have its memory
+    if _private.transforms_active() and not compiling():
+        # in torch.func's transformations NumPy cannot have a tensor's memory
+        while _private.is_wrapped(x):
+            if _private.is_batched(x):
+                raise looked_at_a_value()
+            x = _private.unwrapped(x)
         array = np.array(_with_memory(x).tolist(), "float32" if x.dtype is torch.bfloat16 else NAMES[x.dtype])
         return array.reshape(tuple(x.shape))
     if reading():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -173,9 +174,16 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
     return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)
 
 
+def _found(path: str) -> Any:
+    try:
+        return operator.attrgetter(path)(gradops)
+    except AttributeError:  # in a module that is not imported before it is used
+        return pkgutil.resolve_name(f"gradops.{path}")
+
+
 def attribute(path: str) -> Callable:
     """The :func:`guarded` form of a function of gradops, by its dotted name."""
-    function = jit if path == "jit" else operator.attrgetter(path)(gradops)
+    function = jit if path == "jit" else _found(path)
     return function if function in (subset, assign, get_item, to_backend) else guarded(function)
 
 

@@ -19,7 +19,7 @@ from ...ops._checks import known
 from .errors import Failure
 
 scalars, takes_scalars, floats_of_scalars = logs.log, logs.Log.takes, logs.Log.has_floats
-scalar_names = logs.NAMES
+scalar_names = [*logs.NAMES, "more"]
 """The operations by number, from 1; 0 reads an element of an array."""
 
 

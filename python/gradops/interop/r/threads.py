@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import signal
 import sys
 import threading
@@ -258,18 +259,26 @@ def serve() -> None:
 def run(function: Callable, *arguments, **keywords):
     """``function`` called on another thread, while R's thread, the current one, serves.
 
-    An interrupt ends the wait; the thread's own calls of R fail from then on.
+    An interrupt ends the wait; the thread's own calls of R fail from then on. Python's garbage collector rests
+    meanwhile: reticulate hands R's objects that die on another thread to R's thread by Python's 32 pending calls, and
+    waits for a free one with the interpreter's lock held, so that R's thread could make none.
     """
     if not is_current():
         return function(*arguments, **keywords)
     made = _Call(function, arguments, keywords)
+    collects = gc.isenabled()
+    gc.disable()
 
     def work():
         made.run()
         _bell.put(None)
 
-    threading.Thread(target=work, name="gradops", daemon=True).start()
-    wait_until(made.done.is_set)
+    try:
+        threading.Thread(target=work, name="gradops", daemon=True).start()
+        wait_until(made.done.is_set)
+    finally:
+        if collects:
+            gc.enable()
     return made.result()
 
 

@@ -292,7 +292,7 @@ class Code:
         if name in NUMBERS:
             return NUMBERS[name], []
         function = FUNCTIONS[name]
-        call = "scipy1" if function.of_scipy else f"c{function.operands}"
+        call = f"{'scipy' if function.of_scipy else 'c'}{function.operands}"
         return NUMBERS[call], [self.machine.needs(name)]
 
     def _round(self, out: int, count: int, dtype) -> None:

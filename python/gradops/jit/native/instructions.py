@@ -294,9 +294,16 @@ class Function(NamedTuple):
     of_scipy: bool = False
 
 
-def _of_scipy(name: str) -> Function:
-    return Function(lambda x: getattr(_scipy.special, name)(x), name, of_scipy=True)
+def _of_scipy(name: str, operands: int) -> Function:
+    return Function(lambda *xs: getattr(_scipy.special, name)(*xs), name, operands, of_scipy=True)
 
+
+OF_ONE = """gammaln psi erf erfc erfinv ndtr expit i0 i1 i0e i1e k0 k1 k0e k1e j0 j1 y0 y1 gamma rgamma log_ndtr ndtri
+ndtri_exp logit erfcx erfi erfcinv dawsn exp1 expi spence entr exprel cosm1 ellipk ellipkm1 ellipe zetac""".split()
+OF_PAIRS = """ive gammainc gammaincc gammaincinv gammainccinv beta binom poch xlogy xlog1py rel_entr kl_div boxcox
+boxcox1p inv_boxcox inv_boxcox1p owens_t huber pseudo_huber powm1 ellipkinc ellipeinc""".split()
+OF_SCIPY = {**dict.fromkeys(OF_ONE, 1), **dict.fromkeys(OF_PAIRS, 2)}
+"""Functions of one and of two doubles in ``scipy.special.cython_special``, and their operands."""
 
 FUNCTIONS: dict[str, Function] = {
     **{name: Function(getattr(np, name), name) for name in "exp exp2 expm1 log log2 log10 log1p".split()},
@@ -305,10 +312,10 @@ FUNCTIONS: dict[str, Function] = {
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),
     "hypot": Function(np.hypot, "hypot", 2),
-    **{name: _of_scipy(name) for name in "gammaln psi erf erfc erfinv ndtr expit i0 i1".split()},
+    **{name: _of_scipy(name, operands) for name, operands in OF_SCIPY.items()},
 }
 
-CALLS = ("c1", "c2", "scipy1")
+CALLS = ("c1", "c2", "scipy1", "scipy2")
 """The operations that call one of :data:`FUNCTIONS`, whose number is the operand after the last."""
 
 ROWS: dict[str, tuple[str, int]] = {

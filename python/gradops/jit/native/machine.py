@@ -62,8 +62,10 @@ class Machine:
         number = FUNCTION_NUMBERS[name]
         if name not in self._names:
             function = FUNCTIONS[name]
-            find = _of_scipy if function.of_scipy else _of_c_library
-            self._functions[number] = find(function.symbol)
+            if function.of_scipy:
+                self._functions[number] = _of_scipy(function.symbol, function.operands)
+            else:
+                self._functions[number] = _of_c_library(function.symbol)
             self._names.add(name)
         return number
 
@@ -193,19 +195,18 @@ _name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _pointer_of: Callable = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]  # type: ignore
 
-_SIGNATURE = b"double (double, int __pyx_skip_dispatch)"
-
 
 @functools.cache
-def _of_scipy(name: str) -> int:
+def _of_scipy(name: str, operands: int) -> int:
     """The address of the function that SciPy's ufunc of that name calls on doubles.
 
     Raises:
         OSError: SciPy has none by that name and signature.
     """
+    signature = f"double ({'double, ' * operands}int __pyx_skip_dispatch)".encode()
     functions = importlib.import_module("scipy.special.cython_special")
     for key, capsule in functions.__pyx_capi__.items():
         fused = key.startswith("__pyx_fuse_") and key[len("__pyx_fuse_0") :] == name
-        if (key == name or fused) and _name_of(capsule) == _SIGNATURE:
-            return _pointer_of(capsule, _SIGNATURE)
+        if (key == name or fused) and _name_of(capsule) == signature:
+            return _pointer_of(capsule, signature)
     raise OSError(f"scipy.special.cython_special has no {name} of doubles")

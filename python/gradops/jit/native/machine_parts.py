@@ -239,23 +239,9 @@ declare double @llvm.ceil.f64(double)
 declare double @llvm.trunc.f64(double)
 declare double @llvm.rint.f64(double)
 
-; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
-define internal double @scipy1(double %x, ptr %f, ptr %functions) noinline {{
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
-  %before = call i32 %test(i32 {exceptions})
-  %r = call double %f(double %x, i32 0)
-  %after = call i32 %test(i32 {exceptions})
-  %same = icmp eq i32 %before, %after
-  br i1 %same, label %done, label %clear
-clear:
-  %new = xor i32 %before, %after
-  %clear.f = load ptr, ptr %functions
-  call i32 %clear.f(i32 %new)
-  br label %done
-done:
-  ret double %r
-}}
+{scipy1}
+
+{scipy2}
 
 define internal double @logaddexp(double %x, double %y, ptr %functions) noinline {{
   %equal = fcmp oeq double %x, %y
@@ -348,9 +334,33 @@ _ONE_BY_ONE = """
 """
 
 
+_OF_SCIPY = """; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
+define internal double @scipy{count}({parameters}, ptr %f, ptr %functions) noinline {{
+  %test.at = getelementptr ptr, ptr %functions, i64 1
+  %test = load ptr, ptr %test.at
+  %before = call i32 %test(i32 {exceptions})
+  %r = call double %f({parameters}, i32 0)
+  %after = call i32 %test(i32 {exceptions})
+  %same = icmp eq i32 %before, %after
+  br i1 %same, label %done, label %clear
+clear:
+  %new = xor i32 %before, %after
+  %clear.f = load ptr, ptr %functions
+  call i32 %clear.f(i32 %new)
+  br label %done
+done:
+  ret double %r
+}}
+"""
+
+
 def text(exceptions: int, exp: int, log1p: int) -> str:
     """The functions, with arguments as of :func:`.machine_source.source`."""
-    return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **_summation())
+    scipys = {
+        f"scipy{count}": _OF_SCIPY.format(count=count, parameters=parameters, exceptions=exceptions)
+        for count, parameters in ((1, "double %x"), (2, "double %x, double %y"))
+    }
+    return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **scipys, **_summation())
 
 
 def _summation() -> dict[str, str]:

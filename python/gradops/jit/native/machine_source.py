@@ -126,8 +126,8 @@ def _body(name: str, prefix: str, operands: list[str], function: str) -> str:
         f"{prefix}f.p = getelementptr ptr, ptr %functions, i64 {function}",
         f"{prefix}f = load ptr, ptr {prefix}f.p",
     ]
-    if name == "scipy1":
-        lines.append(f"{prefix}r = call double @scipy1({given}, ptr {prefix}f, ptr %functions)")
+    if name.startswith("scipy"):
+        lines.append(f"{prefix}r = call double @{name}({given}, ptr {prefix}f, ptr %functions)")
     else:
         lines.append(f"{prefix}r = call double {prefix}f({given})")
     return "\n".join(lines)

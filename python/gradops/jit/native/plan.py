@@ -16,7 +16,7 @@ from ..scalar_blocks import LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
-from .registry import LIMITS, LOOPS, MOVES, RULES
+from .registry import ELEMENTWISE, LIMITS, LOOPS, MOVES, RULES
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -35,7 +35,8 @@ FEWEST = 6
 Groups = Sequence[Sequence[int]]
 
 _ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
-_CALLS = frozenset(FUNCTIONS) | {"sigmoid", "softplus", "logaddexp", "lgamma", "polygamma", "normal_cdf"}
+_CALLS = {op for op, meaning in ELEMENTWISE.items() if meaning in FUNCTIONS or meaning == "logaddexp"}
+_CALLS |= {"power", "sigmoid", "softplus", "lgamma", "polygamma"}
 
 
 class Plan:

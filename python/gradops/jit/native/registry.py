@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .code import NotNative
-from .instructions import FUNCTIONS
+from .instructions import FUNCTIONS, OF_SCIPY
 
 RULES: dict[str, Callable] = {}
 """By the op's name: ``rule(lowering, step, *arguments)``."""
@@ -27,13 +27,15 @@ LOOPS = frozenset(("scan", "cond", "while_loop"))
 _SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt logaddexp
 equal not_equal less less_equal greater greater_equal isnan isinf isfinite
 logical_and logical_or logical_xor logical_not"""
-_OF_OTHER_NAMES = frozenset(("gammaln", "psi", "ndtr", "expit", "power"))
+_OF_OTHER_NAMES = frozenset(("power", *OF_SCIPY)) - {"erf", "erfc", "erfinv", "i0", "i1"}
+_OF_CORE = frozenset("gammaln psi erf erfc erfinv ndtr expit".split())  # which are no ops of `gradops.scipy`
 
 ELEMENTWISE: dict[str, str] = {
     **{name: name for name in (*_SAME_NAMES.split(), *(name for name in FUNCTIONS if name not in _OF_OTHER_NAMES))},
     "abs": "absolute",
     "real_sign": "sign",
     "normal_cdf": "ndtr",
+    **{f"scipy.special.{name}": name for name in OF_SCIPY if name not in _OF_CORE},
 }
 """The machine's names of ops that are one instruction for each element."""
 

@@ -105,7 +105,7 @@ def _meaning(name: str, b: int, c: int):
     if name in OPERATIONS:
         return OPERATIONS[name].meaning, OPERATIONS[name].operands
     if name in CALLS:
-        function = _FUNCTIONS[(b if name != "c2" else c) - FIRST_FUNCTION]
+        function = _FUNCTIONS[(c if name.endswith("2") else b) - FIRST_FUNCTION]
         return function.meaning, function.operands
     return (np.dot, 2) if name == "dot" else (REDUCTIONS[name], 1)
 

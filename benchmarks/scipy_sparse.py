@@ -1,0 +1,71 @@
+"""``gradops.scipy.sparse.linalg`` on lattices, beside SuperLU, on NumPy's arrays.
+
+    python benchmarks/scipy_sparse.py
+
+Milliseconds of the numbers alone; the symbolic part is done once for a pattern and shown beside.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import time
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from timing import compare, table
+
+import gradops
+from gradops.scipy import sparse
+from gradops.scipy.sparse._factor import Factor, Symbolic
+
+SIZES = (32, 100, 316)
+
+
+def lattice(m: int):
+    line = scipy.sparse.diags_array([-np.ones(m - 1)] * 2, offsets=[-1, 1], shape=(m, m))
+    found = scipy.sparse.kronsum(line, line, format="csc")
+    return (found + scipy.sparse.diags_array(abs(found).sum(0) + 0.1)).tocsc()
+
+
+def contenders(theirs) -> dict:
+    """By name of a column a call without arguments; factors are made again at each."""
+    A, b = sparse.csc_array(theirs), np.random.default_rng(38).normal(size=theirs.shape[0])
+    symbolic, none = Symbolic(A.pattern), np.zeros((A.nnz, 0))
+    factor = Factor(symbolic, A.values)
+    settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    superlu = scipy.sparse.linalg.splu(theirs, **settings)
+    scale = iter(np.linspace(1.0, 2.0, 100_000))  # other numbers at each call, so that no factor is known
+    value = lambda t: sparse.linalg.logdet(t * A)  # noqa: E731
+    slope = gradops.grad(value)
+    return {
+        "factor": lambda: Factor(symbolic, A.values),
+        "inverse on the pattern": lambda: factor.inverse(none),
+        "solve": lambda: factor.solve(b[:, None]),
+        "logdet": lambda: value(next(scale)),
+        "logdet with gradient": lambda: slope(next(scale)),
+        "SuperLU: factor": lambda: scipy.sparse.linalg.splu(theirs, **settings),
+        "SuperLU: solve": lambda: superlu.solve(b),
+    }
+
+
+def main() -> None:
+    columns: list[str] = []
+    rows = []
+    for m in SIZES:
+        A = lattice(m)
+        pattern = sparse.csc_array(A).pattern
+        start = time.perf_counter()
+        Symbolic(pattern)
+        symbolic = time.perf_counter() - start
+        times = compare(contenders(A), repeats=5)
+        columns = list(times)
+        rows.append([f"{m * m:,}", f"{symbolic * 1e3:.1f}", *(f"{t * 1e3:.2f}" for t in times.values())])
+    table(["rows", "symbolic", *columns], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""R's distributions: its names and parameters for the families of :mod:`gradops.scipy.stats`, and one of its own.
+
+Probabilities and quantiles are lower or upper ones, or their logarithms, as ``lower`` and ``log`` say.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import ops
+from ...jit.scalar_logs import function_number
+from ...jit.scalar_rules import is_of_single_numbers
+from ...scipy import stats
+from ...scipy._formulas import (
+    all_so,
+    binomial_size,
+    choose,
+    exp,
+    lgamma,
+    log,
+    log1p,
+    log_beta,
+    log_binomial_large,
+    log_poisson,
+    log_rising,
+    minimum,
+    refined,
+    scaled_log1p,
+    times_log,
+    where,
+)
+from ...scipy.stats._arguments import alike
+from ...scipy.stats.gammas import beta_tail
+
+
+class Family(NamedTuple):
+    """A family of R's.
+
+    Attributes:
+        density: ``density(x, log, *parameters)``.
+        probability: ``probability(q, lower, log, *parameters)``.
+        quantile: ``quantile(p, lower, log, *parameters)``; None where there is none for tensors.
+    """
+
+    density: Callable
+    probability: Callable
+    quantile: Any = None
+
+
+def density(name: str, log: bool, x, *parameters):
+    """Of R's family ``name`` at ``x``; NaN with a derivative of 0 where numbers of R's are missing."""
+    return _past_missing(lambda x: FAMILIES[name].density(x, log, *_plain(parameters)), x, name)
+
+
+def probability(name: str, lower: bool, log: bool, q, *parameters):
+    """Of values up to ``q``, or above."""
+    return FAMILIES[name].probability(q, lower, log, *_plain(parameters))
+
+
+def quantile(name: str, lower: bool, log: bool, p, *parameters):
+    """Where the probability is ``p``."""
+    return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
+
+
+def multinomial(x, prob, log: bool):
+    """The density of counts that are a multinomial variable; ``prob`` are proportional to the probabilities."""
+    x, prob = _together(x, prob)
+    total = ops.sum(x)
+    value = ops.sum(log_poisson(x, total * prob / ops.sum(prob))) - log_poisson(total, total)
+    return value if log else exp(value)
+
+
+def special(name: str, *xs):
+    """A special function of R's."""
+    return SPECIAL[name](*_together(*xs))
+
+
+def _together(*xs) -> list:
+    """Numbers as they are, and tensors of one library and dtype: R's arrays are NumPy's."""
+    return alike([f"argument {i + 1}" for i in range(len(xs))], xs)
+
+
+def _past_missing(function: Callable, x, name: str):
+    if not isinstance(x, (float, np.ndarray)) or not np.isnan(x).any():
+        return function(x)
+    missing = np.isnan(x)
+    return ops.where(missing, math.nan, function(np.where(missing, 0.5 if name in CONTINUOUS else 0.0, x)))
+
+
+def _plain(parameters: tuple) -> list:
+    """Parameters, of which 0 and 1 are whole numbers, by which families know a location and scale that do nothing."""
+    return [int(v) if v.__class__ is float and v in (0.0, 1.0) else v for v in parameters]
+
+
+# In loops -------------------------------------------------------------------------------------------------------------
+
+
+def number_in_logs(kind: str, name: str, settings: list, operands: float) -> int | None:
+    """The number by which R's logs know a function of single numbers; None where it is no matter of these.
+
+    Args:
+        kind: the name of a function of this module.
+        name, settings: its first arguments.
+        operands: the number of the others.
+    """
+    return _number(kind, name, tuple(settings), int(operands))
+
+
+@functools.cache
+def _number(kind: str, name: str, settings: tuple, operands: int) -> int | None:
+    function = functools.partial(globals()[kind], name, *settings)
+    return function_number(function, operands) if is_of_single_numbers(function, operands) else None
+
+
+# Continuous families --------------------------------------------------------------------------------------------------
+
+_PROBABILITIES = {(True, False): "cdf", (False, False): "sf", (True, True): "logcdf", (False, True): "logsf"}
+_QUANTILES = {(True, False): "ppf", (False, False): "isf", (True, True): "ilogcdf", (False, True): "ilogsf"}
+
+
+def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family:
+    """A family of ``stats``.
+
+    Args:
+        place: SciPy's parameters, in their order, from R's.
+    """
+
+    def by_methods(names: dict) -> Callable:
+        return lambda x, lower, log, *given: getattr(family, names[lower, log])(x, *place(*given))
+
+    return Family(
+        lambda x, log, *given: (family.logpdf if log else family.pdf)(x, *place(*given)),
+        by_methods(_PROBABILITIES),
+        by_methods(_QUANTILES),
+    )
+
+
+def _few(df):
+    """Degrees of freedom, so many that more make no difference in place of infinitely many."""
+    return minimum(df, 1e30)
+
+
+def _log_normal() -> Family:
+    """By the logarithm of the place, which keeps the digits of any ``meanlog``."""
+
+    def log_density(x, *given):
+        u = log(x)
+        return _NORMAL.density(u, True, *given) - u
+
+    def density(x, as_log, *parameters):
+        x, *given = _together(x, *parameters)
+        value = _inside((x > 0) & (x < math.inf), x, 1.0, lambda x: log_density(x, *given), -math.inf)
+        return value if as_log else exp(value)
+
+    def probability(q, lower, as_log, *parameters):
+        q, *given = _together(q, *parameters)
+        below = _ends(lower, as_log)[0]
+        return _inside(q > 0, q, 1.0, lambda q: _NORMAL.probability(log(q), lower, as_log, *given), below)
+
+    return Family(density, probability, lambda *given: exp(_NORMAL.quantile(*given)))
+
+
+def _inside(test, x, instead: float, function: Callable, beyond: float):
+    """``function(x)`` where ``test``, ``beyond`` elsewhere; not of other places than ``instead`` there."""
+    if all_so(test) is True:
+        return function(x)
+    return where(test, function(where(test, x, instead)), beyond)
+
+
+def _ends(lower: bool, as_log: bool) -> tuple[float, float]:
+    """Probabilities below and above the support."""
+    ends = (-math.inf, 0.0) if as_log else (0.0, 1.0)
+    return ends if lower else ends[::-1]
+
+
+_NORMAL = _of(stats.norm)
+
+CONTINUOUS = {
+    "norm": _NORMAL,
+    "lnorm": _log_normal(),
+    "exp": _of(stats.expon, lambda rate: (0, 1 / rate)),
+    "gamma": _of(stats.gamma, lambda shape, scale: (shape, 0, scale)),
+    "beta": _of(stats.beta),
+    "t": _of(stats.t),
+    "unif": _of(stats.uniform, lambda least, most: (least, most - least)),
+    "logis": _of(stats.logistic),
+    "weibull": _of(stats.weibull_min, lambda shape, scale: (shape, 0, scale)),
+    "cauchy": _of(stats.cauchy),
+    "chisq": _of(stats.chi2),
+    "f": _of(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
+}
+
+
+# Counts, whose densities go on between whole numbers, for derivatives by the count -----------------------------------
+
+
+def _counts(log_density: Callable, tail: Callable, support: Callable, start: int = 0) -> Family:
+    """A family of counts.
+
+    Args:
+        log_density: of a whole number in the support and the parameters.
+        tail: ``(k, lower, log, *parameters)``, of one below the last.
+        support: its first and last number, of the parameters.
+        start: what these count for 0 of R's.
+    """
+
+    def density(x, as_log, *parameters):
+        x, *given = _together(x, *parameters)
+        x = x + start if start else x
+        first, last = support(*given)
+        known = (x >= first) & (x <= last) & (x < math.inf) & (x == ops.round(x)) | (x != x)
+        value = _inside(known, x, first, lambda x: log_density(x, *given), -math.inf)
+        return value if as_log else exp(value)
+
+    def probability(q, lower, as_log, *parameters):
+        q, *given = _together(q, *parameters)
+        k = ops.floor(q + 1e-7) + start
+        first, last = support(*given)
+        low, high = k < first, k >= last
+        below, above = _ends(lower, as_log)
+        return where(low, below, where(high, above, tail(where(low | high, first, k), lower, as_log, *given)))
+
+    return Family(density, probability)
+
+
+def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
+    """A family of ``stats``, whose parameters are ``place`` of R's."""
+    return _counts(
+        lambda x, *given: family._logpmf(x, *place(*given)),
+        lambda k, lower, log, *given: family._tail(k, lower, log, *place(*given)),
+        lambda *given: family._support(*place(*given)),
+        start,
+    )
+
+
+def _log_negative_binomial_by_mean(x, size, mean):
+    def large(of):
+        k, m, mu = of(size, 250.0), of(x, 250.0), of(mean, 250.0)
+        p, q = k / (k + mu), mu / (k + mu)
+        return log(k / (k + m)) + log_binomial_large(k, m, p, q, k * (m - mu) / (k + mu))
+
+    def plain(of):
+        k, m, mu = of(size, 1.0), of(x, 1.0), of(mean, 1.0)
+        return log_rising(k, m, mu) + times_log(m, mu) - scaled_log1p(k, mu) - lgamma(m + 1)
+
+    is_large = minimum(binomial_size(size, x), 1e15 - size) >= 20
+    return refined(is_large & (mean == mean), large, plain)
+
+
+def _negative_binomial_tail_by_mean(k, lower, log, size, mean):
+    return beta_tail(size, k + 1, size / (size + mean), mean / (size + mean), lower, log)
+
+
+FAMILIES: dict[str, Any] = CONTINUOUS | {
+    "binom": _of_counts(stats.binom),
+    "pois": _of_counts(stats.poisson),
+    "geom": _of_counts(stats.geom, start=1),
+    "nbinom": _of_counts(stats.nbinom),
+    "nbinom_mu": _counts(
+        _log_negative_binomial_by_mean, _negative_binomial_tail_by_mean, lambda *given: (0.0, math.inf)
+    ),
+    "hyper": _of_counts(stats.hypergeom, lambda m, n, k: (m + n, m, k)),
+}
+
+
+# Special functions ----------------------------------------------------------------------------------------------------
+
+
+def _log_beta(a, b):
+    """``lbeta()``, NaN of negative arguments."""
+    return where(minimum(a, b) < 0, math.nan, log_beta(a, b))
+
+
+def _log_choose(n, k):
+    """``lchoose()`` of ``n`` above -1."""
+    return choose(
+        minimum(k, n - k) > -1,
+        lambda of: -log1p(of(n, 1.0)) - log_beta(of(n - k, 1.0) + 1, of(k, 1.0) + 1),
+        lambda of: lgamma(of(n, 1.0) + 1) - lgamma(of(k, 1.0) + 1) - lgamma(of(n - k, 1.0) + 1),
+    )
+
+
+SPECIAL: dict[str, Callable] = {"lbeta": _log_beta, "lchoose": _log_choose}

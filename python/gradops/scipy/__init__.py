@@ -1,0 +1,48 @@
+"""SciPy's functions, by its names and with its meaning, on NumPy, PyTorch, TensorFlow and JAX, with derivatives.
+
+A module is imported when it is first used: ``from gradops.scipy import stats``, or ``gradops.scipy.stats``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from ..ops import scipy_functions
+from ._names import missing
+
+__all__ = [
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise missing(__name__, name, __all__)
+
+
+def _find(path: str) -> Any:
+    """What a path, ``stats.norm.logpdf``, leads to; None where it leads nowhere."""
+    found: Any = sys.modules[__name__]
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+scipy_functions.find = _find

@@ -1,0 +1,329 @@
+"""Functions of SciPy: as ops, with a library's own kernel where it has one and SciPy's on the host elsewhere, or
+composed of ops."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import math
+import re
+import textwrap
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import backends, dtypes, extend, ops
+from ..backends import Backend
+from ..errors import ArgumentTypeError, GradientError
+from ..ops import _checks
+from ..ops._compose import NUMBERS, promoted
+from ..ops._dispatch import Op
+from ..ops._facts import Facts
+
+F = TypeVar("F", bound=Callable)
+
+LIBRARIES = ("torch", "jax", "tensorflow")
+
+
+def ufunc(
+    path: str | Callable | None = None, *, domain: tuple[float, float] | None = None, **kernels: str | Callable
+) -> Callable[[F], F]:
+    """A decorator that makes an elementwise op of a signature with a docstring.
+
+    The docstring says what is particular; what is so of all such ops, of results and errors, is added to it.
+
+    Args:
+        path: SciPy's function, ``special.gammainc`` for instance, or a function of NumPy's arrays; by default the op's
+            own name in its module. An empty one: there is none, and the body composes the op.
+        domain: of a function of one argument the interval outside of which it is NaN, as of :class:`.extend.Facts`.
+        **kernels: for a library's name the path of its own function of the same arguments, ``special.gammainc`` for
+            ``torch.special.gammainc``, where that has all digits; a library that is left out calls SciPy's on the host.
+    """
+
+    def decorate(function: F) -> F:
+        name = _name(function)
+        function.__doc__ = _documented(function)
+        made = extend.op(function, name=name, elementwise=True, domain=domain)
+        entry = made.op
+        where = name.removeprefix("scipy.") if path is None else path
+        if where:
+            backends.add_kernel("numpy", name, functools.partial(_of_scipy, entry, where))
+        for library in LIBRARIES:
+            if library in kernels:
+                backends.add_kernel(library, name, functools.partial(_of_library, library, kernels[library]))
+            elif where:
+                backends.add_kernel(library, name, functools.partial(_on_host, entry, where))
+        return made
+
+    return decorate
+
+
+def in_groups(function: F, group: Callable) -> F:
+    """An op of a function that chooses between forms for each element.
+
+    NumPy's arrays go through it in groups of elements that choose alike, so that no form is computed in vain, and a
+    thousand elements at a time, whose intermediate results stay in the cache.
+
+    Args:
+        function: elementwise, composed of ops.
+        group: of NumPy's arrays of one shape, floating, the number of each element's group.
+    """
+    name = f"{function.__module__.removeprefix('gradops.').replace('._', '.')}.{function.__name__.strip('_')}"
+    made = extend.op(function, name=name, elementwise=True)
+
+    def kernel(*xs):
+        given = promoted(*xs, floating=True)
+        shape = np.broadcast_shapes(*[x.shape for x in given])
+        flat = [np.broadcast_to(x, shape).reshape(-1) for x in given]
+        result = np.empty(flat[0].shape, given[0].dtype)
+        if result.size:
+            numbers = group(*flat)
+            for number in np.unique(numbers):
+                places = np.flatnonzero(numbers == number)
+                for start in range(0, len(places), 1024):
+                    part = places[start : start + 1024]
+                    result[part] = function(*[x[part] for x in flat])
+        return result.reshape(shape)
+
+    extend.kernel(made, "numpy", kernel)
+    return made
+
+
+def composed(function: F) -> F:
+    """A decorator of functions that are composed of ops: their errors name the function, and the argument at fault.
+
+    Arguments are looked at where the function fails, by the annotations of :mod:`gradops.annotations` and ``Literal``.
+    Errors of functions that users pass, annotated ``Function``, stay as they are.
+    """
+
+    @functools.wraps(function)
+    def public(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            failure = _reason(function, error, args, kwargs)
+        raise failure
+
+    public.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
+    return public  # type: ignore[return-value]
+
+
+def refused(function: str, argument: str, why: str = "") -> Callable:
+    """A rule for an argument by which a function has no derivative here: an error of variables and NumPy's arrays.
+
+    Other libraries' rules give the gradients by all arguments at once, whether asked for or not: there it is NaN.
+    """
+
+    def rule(g):
+        data = g.data if hasattr(g, "_node") else g
+        if backends.of(data) is not None and not isinstance(data, (np.ndarray, np.generic)):
+            return ops.stop_gradient(g) * math.nan  # nothing flows back through it where it is not asked for
+        raise GradientError(
+            f"`{function}` has no derivative by `{argument}`{': ' * bool(why)}{why}.",
+            hint=f"`stop_gradient({argument})`, or a number",
+        )
+
+    return rule
+
+
+def promoting(rule: Callable) -> Callable:
+    """A rule whose arguments come in their promoted floating dtype: orders are often whole numbers."""
+
+    @functools.wraps(rule)
+    def promoted_rule(g, *xs):
+        return rule(g, *_alike(xs))
+
+    return promoted_rule
+
+
+def _name(function: Callable) -> str:
+    module = function.__module__.removeprefix("gradops.scipy.").partition(".")[0]
+    return f"scipy.{module}.{function.__qualname__}"
+
+
+@functools.cache
+def _described(function: Callable) -> Op:
+    return Op(function, _name(function), True, None, Facts())
+
+
+def _reason(function: Callable, error: Exception, args: tuple, kwargs: dict) -> Exception:
+    """The error to raise in place of ``error``: of the argument at fault, or with the function's name."""
+    entry = _described(function)
+    try:
+        bound = entry.signature.bind(*args, **kwargs)
+    except TypeError as wrong:
+        unknown = next((name for name in kwargs if name not in entry.parameters), None)
+        lacking = next((name for name in entry.parameters if f"{name!r}" in str(wrong)), None)
+        return _caused(
+            ArgumentTypeError(f"`{entry.name}`: {wrong}.", argument=unknown or lacking or "arguments"), error
+        )
+    bound.apply_defaults()
+    options = typing.get_type_hints(function) if "Literal" in entry.annotations.values() else {}
+    try:
+        for name, value in bound.arguments.items():
+            if value is None:
+                continue
+            if entry.annotations[name] in _checks.NORMALISE:
+                _checks.NORMALISE[entry.annotations[name]](entry, value, name)
+            elif name in options and entry.annotations[name] == "Literal":
+                _checks.choice(entry.name, value, typing.get_args(options[name]), name)
+            elif entry.annotations[name] == "Function" and not callable(value):
+                raise ArgumentTypeError(
+                    f"`{entry.name}`: `{name}` must be a function; got {{value}}.",
+                    argument=name,
+                    value=_checks.describe(value),
+                )
+    except Exception as wrong:
+        return _caused(wrong, error)
+    if "Function" in entry.annotations.values():
+        return error
+    return _checks.explain(entry, error, tuple(bound.arguments.values()))
+
+
+def _caused(failure: Exception, by: Exception) -> Exception:
+    failure.__cause__ = by
+    return failure
+
+
+def family(
+    arguments: Mapping[str, str] | None = None, *, returns="", raises="", gradient="", within: Callable = composed
+) -> Callable[[F], F]:
+    """A decorator as :func:`composed` for functions whose docstrings have much in common, which is said here once.
+
+    Args:
+        arguments: of parameters by name what they are, for the functions that have them.
+        returns, raises, gradient: sections. Errors come after those that a docstring names; the other sections are for
+            docstrings that have none. ``{first}`` is the name of the first parameter.
+        within: the decorator to go on with.
+    """
+
+    def decorate(function: F) -> F:
+        function.__doc__ = completed(function, arguments or {}, Returns=returns, Raises=raises, Gradient=gradient)
+        return within(function)
+
+    return decorate
+
+
+_SECTION = re.compile(r"(Args|Returns|Raises|Gradient):\n")
+
+
+def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
+    """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
+    parts = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    own = {found[1]: part[found.end() :] for part in parts if (found := _SECTION.match(part))}
+    rest = [part for part in parts if not _SECTION.match(part)]
+    after = next(
+        (i for i, part in enumerate(rest) if part.startswith(("Examples:", "See Also:", "Source:"))), len(rest)
+    )
+    names = list(inspect.signature(function).parameters)
+    said = re.findall(r"\w+", " ".join(re.findall(r"^    (\S[^:]*):", own.get("Args", ""), re.M)))
+    lines = [f"{name}: {arguments[name]}" for name in names if name in arguments and name not in said]
+    own["Args"] = "\n".join([*filter(None, [own.get("Args")]), *(_filled(line, 8) for line in lines)])
+    for title, text in texts.items():
+        lines = text.replace("{first}", names[0]).splitlines()
+        if title == "Raises":
+            own[title] = "\n".join([*filter(None, [own.get(title)]), *(_filled(line, 8) for line in lines)])
+        elif title not in own:
+            own[title] = "\n".join(_filled(line, 4) for line in lines)
+    sections = [f"{title}:\n{own[title]}" for title in ("Args", "Returns", "Raises", "Gradient") if own.get(title)]
+    return "\n\n".join([*rest[:after], *sections, *rest[after:]])
+
+
+def _filled(text: str, indent: int) -> str:
+    if len(text) <= 112:
+        return f"    {text}"
+    return textwrap.fill(text, 116, initial_indent="    ", subsequent_indent=" " * indent)
+
+
+def _documented(function: Callable) -> str:
+    """A ufunc's docstring, with what is so of all."""
+    *others, last = [f"``{name}``" for name in inspect.signature(function).parameters]
+    result = (
+        f"A tensor of the shape that {', '.join(others)} and {last} broadcast to, of their promoted floating dtype."
+        if others
+        else f"A tensor of {last}'s shape, of a floating dtype."
+    )
+    own = "" if "Raises:\n" in (function.__doc__ or "") else _ERRORS
+    return completed(function, {}, Returns=f"{result} NaN outside the domain.", Raises=own)
+
+
+_ERRORS = """ArgumentTypeError: a complex tensor, a text or a function.
+ShapeError: shapes that do not broadcast."""
+
+
+def _found(package: str, path: str) -> Any:
+    """A function by its path in a package."""
+    module, _, name = f"{package}.{path}".rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError:  # an attribute, no module: `tensorflow.math`
+        return functools.reduce(getattr, path.split("."), importlib.import_module(package))
+
+
+def _host_function(path: str | Callable) -> Callable:
+    return _found("scipy", path) if isinstance(path, str) else path
+
+
+def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
+    """SciPy's function as NumPy's kernel."""
+    function = _host_function(path)
+
+    def of_floats(*xs):
+        given = promoted(*xs, floating=True)
+        y = function(*given)
+        return y if y.dtype == given[0].dtype else y.astype(given[0].dtype)  # half precision comes back as single
+
+    def of_one(x):
+        return function(x) if x.dtype.char == "d" else of_floats(x)
+
+    def of_two(x1, x2):
+        if x1.__class__ is x2.__class__ and x1.dtype.char == "d" == x2.dtype.char:
+            return function(x1, x2)
+        return of_floats(x1, x2)
+
+    def of_several(*xs):
+        for x in xs:
+            if type(x) in NUMBERS or x.dtype.char != "d":
+                return of_floats(*xs)
+        return function(*xs)
+
+    kernel: Any = {1: of_one, 2: of_two}.get(len(op.parameters), of_several)
+    kernel.direct = function
+    return kernel
+
+
+def _of_library(library: str, own: str | Callable, _: Backend) -> Callable:
+    """A library's own function as its kernel."""
+    function = _found(library, own) if isinstance(own, str) else own
+
+    def kernel(*xs):
+        return function(*_alike(xs))
+
+    return kernel
+
+
+def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
+    """SciPy's function as the kernel of a library that has none."""
+    function = _host_function(path)
+
+    def single(*xs):
+        half = dtypes.bits(str(xs[0].dtype)) < 32
+        return function(*[x.astype("float32") for x in xs] if half else xs)
+
+    name, on_host = op.name, backend.on_host
+    foresee = backend.kernel("foresee")
+    if foresee is not None:  # graphs that call functions of the host by name
+        foresee(name, single)
+
+    def kernel(*xs):
+        return on_host(name, single, _alike(xs))
+
+    return kernel
+
+
+def _alike(xs) -> list:
+    """Operands as tensors of one floating dtype."""
+    return promoted(*xs, floating=True)

@@ -1,0 +1,291 @@
+"""Formulas that keep their digits, shared by ``special`` and ``stats``: of tensors, with derivatives to all orders.
+
+Where counts and shapes are large, probabilities are small differences of large terms, unless these are taken off each
+other by hand: Loader's forms (2000, Fast and accurate computation of binomial probabilities), by the deviance and the
+remainder of Stirling's formula.
+
+A Python number is a constant: functions of numbers alone give numbers, which take the dtype of the tensors beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import ops
+from ..errors import JitError
+from ..jit.array import Traced
+
+
+def _of_numbers(op: Callable, function: Callable, at_error: float = math.nan) -> Callable:
+    """``op``, and of a Python number ``function``, whose errors are ``at_error``."""
+
+    def of(x):
+        if x.__class__ is not float and x.__class__ is not int:
+            return op(x)
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            return at_error
+
+    return of
+
+
+log = _of_numbers(ops.log, lambda x: math.log(x) if x else -math.inf)
+log1p = _of_numbers(ops.log1p, lambda x: math.log1p(x) if x != -1 else -math.inf)
+exp = _of_numbers(ops.exp, math.exp, math.inf)
+expm1 = _of_numbers(ops.expm1, math.expm1, math.inf)
+sqrt = _of_numbers(ops.sqrt, math.sqrt)
+lgamma = _of_numbers(ops.special.lgamma, math.lgamma, math.inf)
+digamma = _of_numbers(lambda x: ops.special.polygamma(x, 0), lambda x: float(ops.special.polygamma(x, 0)))
+absolute = _of_numbers(ops.abs, abs)
+
+
+def where(test, first, second):
+    """``ops.where``; of a ``test`` that is known the choice."""
+    return (first if test else second) if test.__class__ is bool else ops.where(test, first, second)
+
+
+def minimum(x, y):
+    """The smaller of both; two numbers give a number."""
+    return min(x, y) if _number(x) and _number(y) else ops.minimum(x, y)
+
+
+def maximum(x, y):
+    """The larger of both; two numbers give a number."""
+    return max(x, y) if _number(x) and _number(y) else ops.maximum(x, y)
+
+
+def negated(test):
+    """``not test``."""
+    return not test if test.__class__ is bool else ops.logical_not(test)
+
+
+def all_so(test) -> bool | None:
+    """True where ``test`` is so of all elements, False where of none; None where it varies or is not known."""
+    if test.__class__ is bool:
+        return test
+    values = _values(test)
+    if values.__class__ is not np.ndarray and values.__class__ is not np.bool_:
+        return None
+    return True if values.all() else None if values.any() else False
+
+
+def _values(x):
+    """What a variable holds; of anything else itself."""
+    return x.data if hasattr(x, "_node") else x
+
+
+def _number(x) -> bool:
+    return x.__class__ is float or x.__class__ is int
+
+
+def _same(x, instead) -> bool:
+    """True for a number that is ``instead`` itself: a choice would have a dtype, where the number has none."""
+    return _number(x) and x == instead
+
+
+def _as_it_is(x, instead):
+    return x
+
+
+def choose(test, first: Callable, second: Callable):
+    """``first(of)`` where ``test``, ``second(of)`` elsewhere, each computed within its own domain.
+
+    Args:
+        test: a tensor of bools, or a bool. Where it is known, and the same of all elements, one of both is computed.
+        first, second: functions of ``of(x, instead)``, which is ``x`` where the value is chosen, else ``instead``.
+    """
+    known = all_so(test)
+    if known is not None:
+        return first(_as_it_is) if known else second(_as_it_is)
+    return ops.where(
+        test,
+        first(lambda x, instead: x if _same(x, instead) else ops.where(test, x, instead)),
+        second(lambda x, instead: x if _same(x, instead) else ops.where(test, instead, x)),
+    )
+
+
+def is_single(x) -> bool:
+    """True for a number of a function of single numbers that is recorded to be repeated in loops."""
+    values = _values(x)
+    return values.__class__ is Traced and values.program.of_single_numbers
+
+
+def refined(test, fine: Callable, plain: Callable):
+    """``fine(of)`` where ``test``, else ``plain(of)``, which is right everywhere but loses digits there.
+
+    As :func:`choose`. A program of NumPy's is recorded with one of both where that serves all elements; one of single
+    numbers in a loop has ``plain`` alone.
+    """
+    if is_single(test):
+        return plain(_as_it_is)
+    known = _looked_at(test)
+    return choose(test if known is None else known, fine, plain)
+
+
+def _looked_at(test) -> bool | None:
+    """:func:`all_so` of a test in a program that is recorded, which holds from here on for values with that answer."""
+    values = _values(test)
+    if values.__class__ is not Traced:
+        return None
+    try:
+        return True if ops.all(values) else None if ops.any(values) else False
+    except JitError:  # in a loop, or where the program is to be analysed
+        return None
+
+
+"""Products with logarithms."""
+
+
+def times_log(a, x):
+    """``a * log(x)``, 0 where both are 0."""
+    none = a == 0
+    if all_so(none) is False:
+        return a * log(x)
+    return a * log(where((x == 0) & none, 1.0, x))
+
+
+def times_log1m(a, x):
+    """``a * log(1 - x)``, 0 where both are 0 and 1."""
+    none = a == 0
+    if all_so(none) is False:
+        return a * log1p(-x)
+    return a * log1p(-where((x == 1) & none, 0.0, x))
+
+
+def log_complement(x):
+    """``log(1 - exp(x))`` of ``x`` below 0, by the form that loses no digits there."""
+    return choose(x < -math.log(2), lambda of: log1p(-exp(of(x, -1.0))), lambda of: log(-expm1(of(x, -0.5))))
+
+
+def scaled_log1p(a, q):
+    """``a * log1p(q / a)``, which nears ``q`` as ``a`` grows.
+
+    There with the remainder as a term of its own, by the series of atanh in r = u / (2 + u), u = q / a, so that neither
+    it nor its derivative by ``a`` is a difference of large numbers.
+    """
+
+    def near(of):
+        quotient = of(q, 0.0) / of(a, 1.0)
+        r = quotient / (2 + quotient)
+        w = r * r
+        series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
+        return of(q, 0.0) * (1 - r + 2 * w / (2 + quotient) * series)
+
+    return refined(absolute(q / a) < 0.1, near, lambda of: of(a, 1.0) * log1p(of(q, 1.0) / of(a, 1.0)))
+
+
+def deviance_part(a, x, d=None):
+    """``a * (u - log1p(u))``, u = x / a - 1 = d / a: ``bd0(a, x)`` of Loader.
+
+    Args:
+        a, x: positive.
+        d: ``x - a``, where it is known with more digits.
+    """
+    d = x - a if d is None else d
+
+    def near(of):
+        u = of(d, 0.0) / of(a, 1.0)
+        r = u / (2 + u)
+        w = r * r
+        series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
+        return of(a, 1.0) * (u * r - 2 * r * w * series)
+
+    def far(of):
+        return of(d, 1.0) - of(a, 1.0) * log(of(x, 2.0) / of(a, 1.0))
+
+    return choose(absolute(d / a) < 0.1, near, far)
+
+
+"""Gamma functions of large arguments."""
+
+
+def stirling(a):
+    """``lgamma(a) - (a - 1 / 2) * log(a) + a - log(2 * pi) / 2``, for ``a`` of 20 and more."""
+    w = 1 / (a * a)
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / a
+
+
+def log_rising(a, x, mu=0.0):
+    """``lgamma(a + x) - lgamma(a) - x * log(a + mu)``: of a large ``a`` by Stirling's series."""
+
+    def large(of):
+        high, step, mean = of(a, 20.0), of(x, 0.0), of(mu, 0.0)
+        return (
+            scaled_log1p(high, step)
+            - step
+            - log1p(step / high) / 2
+            + step * log1p((step - mean) / (high + mean))
+            + stirling(high + step)
+            - stirling(high)
+        )
+
+    def small(of):
+        low, step, mean = of(a, 1.0), of(x, 0.0), of(mu, 0.0)
+        return lgamma(low + step) - lgamma(low) - step * log(low + mean)
+
+    return refined(a + 0 * (x + mu) >= 20, large, small)
+
+
+def log_beta(a, b):
+    """``log(beta(a, b))``, with its digits where one of both is large."""
+    small, other = minimum(a, b), maximum(a, b)
+    return lgamma(small) - log_rising(other, small) - small * log(other)
+
+
+def log_choose(k, m):
+    """``log(binom(k + m, k))``, of ``k`` and ``m`` that are not negative."""
+    return -log1p(k + m) - log_beta(k + 1, m + 1)
+
+
+"""Loader's densities."""
+
+
+def log_poisson(k, mean):
+    """``log(mean**k * exp(-mean) / gamma(k + 1))``."""
+
+    def large(of):
+        count = of(k, 100.0)
+        return -log(2 * math.pi * count) / 2 - stirling(count) - deviance_part(count, of(mean, 100.0))
+
+    def small(of):
+        count, about = of(k, 1.0), of(mean, 1.0)
+        return times_log(count, about) - about - lgamma(count + 1)
+
+    return refined(k + 0 * mean >= 100, large, small)
+
+
+def binomial_size(k, m):
+    """The size of ``k`` and ``m`` beside each other: from 20 on :func:`log_binomial_large` has all digits."""
+    return minimum(minimum(k, m), (k + m) / 25)
+
+
+def log_binomial_large(k, m, p, q, d):
+    """``log(binom(k + m, k) * p**k * q**m)``, q = 1 - p, d = m * p - k * q, of large ``k`` and ``m``."""
+    n = k + m
+    return (
+        log(n / (2 * math.pi * k) / m) / 2
+        + stirling(n)
+        - stirling(k)
+        - stirling(m)
+        - deviance_part(k, n * p, d)
+        - deviance_part(m, n * q, -d)
+    )
+
+
+def log_binomial(k, m, p, q=None):
+    """``log(binom(k + m, k) * p**k * q**m)``, q = 1 - p."""
+    q = 1 - p if q is None else q
+
+    def large(of):
+        k_, m_, p_, q_ = of(k, 250.0), of(m, 250.0), of(p, 0.5), of(q, 0.5)
+        return log_binomial_large(k_, m_, p_, q_, m_ * p_ - k_ * q_)
+
+    def small(of):
+        k_, m_, p_ = of(k, 1.0), of(m, 1.0), of(p, 0.5)
+        return log_choose(k_, m_) + times_log(k_, p_) + times_log1m(m_, p_)
+
+    return refined(binomial_size(k, m) + 0 * (p + q) >= 20, large, small)

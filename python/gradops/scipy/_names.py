@@ -1,0 +1,51 @@
+"""The error for a name of SciPy's that is not here: what is near, or why there is none."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .._names import closest
+
+
+def missing(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> AttributeError:
+    """The error for ``module.name``."""
+    message = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("_"):
+        return AttributeError(message)
+    why = (refused or {}).get(name)
+    if why is None and _is_scipys(module.removeprefix("gradops."), name):
+        why = "SciPy has it; gradops has no derivative for it"
+    if why is not None:
+        message += f": {why}"
+    found = closest(name, known)
+    if found is not None:
+        message += f"\nHint: did you mean `{found}`?"
+    return AttributeError(message)
+
+
+def _is_scipys(module: str, name: str) -> bool:
+    try:
+        return hasattr(importlib.import_module(module), name)
+    except ImportError:
+        return False
+
+
+REFUSED: dict[str, Mapping[str, str]] = {}
+"""By module: SciPy's names that are not here, and why."""
+
+
+def namespace(
+    module: str, names: list[str], refused: Mapping[str, str] | None = None
+) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
+    """``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are not here."""
+    REFUSED[module] = refused or {}
+
+    def __dir__() -> list[str]:
+        return sorted(names)
+
+    def __getattr__(name: str):
+        raise missing(module, name, names, refused)
+
+    return __dir__, __getattr__

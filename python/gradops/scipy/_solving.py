@@ -1,0 +1,287 @@
+"""Functions of users in SciPy's solvers: on numbers, with exact derivatives; and what is found as a tensor that moves.
+
+SciPy finds a solution on numbers. Where what it depends on has a gradient, in ``args`` or closed over, the solution is
+improved by Newton's method, and by three steps that are recorded, with the Jacobian held fixed: each makes the
+derivatives right to one order more (Gilbert 1992; Christianson 1994).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, backends, functional, ops
+from ..autodiff.variable import Variable, is_active
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
+from ..ops import _checks
+from ..ops._compose import NUMBERS
+from . import _define
+from ._tensors import beside, inexact
+
+STEPS = 3
+"""How many steps are recorded: to which order derivatives are right."""
+
+
+def solver(function: Callable) -> Callable:
+    """A decorator of functions that have SciPy solve: its errors become ours, those of users' functions stay."""
+
+    @functools.wraps(function)
+    def public(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except GradopsError:
+            raise
+        except Exception as error:
+            if getattr(error, "_of_user", False):
+                raise
+            failure = _failure(function, error, args, kwargs)
+        raise failure
+
+    public.autograph_info__ = None  # type: ignore[attr-defined]
+    return public
+
+
+def _failure(function: Callable, error: Exception, args: tuple, kwargs: dict) -> Exception:
+    failure = _define._reason(function, error, args, kwargs)
+    if failure is not error and isinstance(failure, GradopsError):
+        return failure
+    named = [name for name in inspect.signature(function).parameters if f"`{name}`" in str(error)]
+    kind: Any = GradientError if isinstance(error, (RuntimeError, ArithmeticError)) else ArgumentError
+    kind = ArgumentTypeError if isinstance(error, TypeError) else kind
+    text = str(error).strip().replace("{", "(").replace("}", ")")
+    name = _define._name(function)
+    return _define._caused(
+        kind(f"`{name}`: {text or type(error).__name__}", argument=named[0] if named else None), error
+    )
+
+
+def of_tensors(*given):
+    """The tensor, of those in the arguments, beside which the others are made; None where all are NumPy's."""
+    leaves = [x for x in _tree.flatten(list(given))[0] if isinstance(x, Variable) or ops.is_tensor(x)]
+    leaves = [x for x in leaves if not isinstance(x, (np.ndarray, np.generic))]
+    floating = [x for x in leaves if "float" in ops.dtype(x)]
+    return (floating or leaves or [None])[0]
+
+
+class Problem:
+    """A user's function, on numbers and on tensors.
+
+    Args:
+        name: of the solver, for errors.
+        argument: the parameter that the function came as.
+        function: takes ``x`` and ``args``.
+        x: where SciPy starts, or what it is called beside.
+        args: more arguments, the tensors among which the solution depends on.
+        scalar: the function gives one number, of any shape.
+        beside: other arguments that say of which library ``x`` is.
+    """
+
+    def __init__(self, name: str, argument: str, function: Callable, x, args=(), *, scalar: bool = False, beside=()):
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"`{name}`: `{argument}` must be a function; got {{value}}.",
+                argument=argument,
+                value=_checks.describe(function),
+            )
+        self.name, self.argument, self.function, self.scalar = name, argument, function, scalar
+        self.args = args if isinstance(args, tuple) else (args,)
+        try:
+            inspect.signature(function).bind(x, *self.args)
+        except TypeError as error:
+            raise ArgumentTypeError(
+                f"`{name}`: `{argument}` cannot be called with `x` and the {len(self.args)} of `args`: {error}.",
+                argument=argument,
+            ) from None
+        except ValueError:  # a function of C
+            pass
+        self.like = of_tensors(x, self.args, beside)
+        self.dtype = None if self.like is None else ops.dtype(inexact(self.like))
+        self.known = _tree.map_leaves(_held, self.args)
+
+    def start(self, x, argument: str = "x0") -> np.ndarray:
+        """What SciPy starts with."""
+        value = numbers(self.name, x, argument)
+        if value.dtype.kind == "c":
+            raise ArgumentTypeError(f"`{self.name}`: `{argument}` must be real.", argument=argument)
+        if value.dtype.kind not in "fiub":
+            raise _checks.not_a_tensor(self.name, argument, x)
+        return value.astype(float)
+
+    def tensor(self, x):
+        """SciPy's ``x`` as the function is given it."""
+        return x if self.like is None else beside(np.asarray(x), self.like, self.dtype)
+
+    def _called(self, x, args):
+        return _numeric(self.name, self.argument, marked(self.function)(x, *args), self.scalar)
+
+    def __call__(self, x):
+        """The function of a tensor, with all that has a gradient."""
+        return self._called(x, self.args)
+
+    def held(self, x):
+        """The function of a tensor, by that alone."""
+        return self._called(x, self.known)
+
+    def value(self, x, *_):
+        """The function of numbers."""
+        y = numbers(self.name, self.held(self.tensor(x)), self.argument)
+        return y.astype(float) if self.like is not None else y
+
+    def slope(self, x, *_) -> np.ndarray:
+        """The gradient of a scalar function, of numbers."""
+        return self._of_numbers(functional.grad(self.held)(self._point(x)))
+
+    def jacobian(self, x, *_) -> np.ndarray:
+        return self._of_numbers(functional.jacobian(self.held, self._point(x)))
+
+    def hessian(self, x, *_) -> np.ndarray:
+        return self._of_numbers(functional.hessian(self.held, self._point(x)))
+
+    def _point(self, x):
+        return self.tensor(np.asarray(x, float))
+
+    def _of_numbers(self, y) -> np.ndarray:
+        return np.asarray(numbers(self.name, y, self.argument), float)
+
+
+def marked(function: Callable) -> Callable:
+    """A user's function whose errors are known as the user's."""
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except GradopsError:
+            raise
+        except Exception as error:
+            error._of_user = True  # type: ignore[attr-defined]
+            raise
+
+    return run
+
+
+def _held(x):
+    return ops.stop_gradient(x) if isinstance(x, Variable) or ops.is_tensor(x) else x
+
+
+def _numeric(name: str, argument: str, y, scalar: bool):
+    """What a user's function gave, lists joined."""
+    if isinstance(y, (list, tuple)):
+        parts = [ops.convert_to_tensor(part) for part in y]
+        y = ops.stack(parts) if any(isinstance(part, Variable) or ops.is_tensor(part) for part in y) else np.asarray(y)
+    if not (type(y) in NUMBERS or _checks.is_numeric(y)):
+        raise ArgumentTypeError(
+            f"`{name}`: `{argument}` must give numbers; got {{value}}.", argument=argument, value=_checks.describe(y)
+        )
+    if scalar and np.ndim(y) if not ops.is_tensor(y) else scalar and len(y.shape):
+        if ops.size(y) != 1:
+            raise ArgumentError(
+                f"`{name}`: `{argument}` must give one number; got shape {tuple(y.shape)}.", argument=argument
+            )
+        y = ops.reshape(y, ())
+    return y
+
+
+def of_parts(x) -> bool:
+    """True if a list has tensors for elements."""
+    return any(isinstance(part, Variable) or ops.is_tensor(part) or of_list(part) for part in x)
+
+
+def of_list(x) -> bool:
+    return isinstance(x, (list, tuple)) and of_parts(x)
+
+
+def joined(problem: Problem, x):
+    """A tensor, or a list of tensors and numbers, as a tensor."""
+    if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
+        return x
+    if not of_list(x):
+        return problem.tensor(np.asarray(x))
+    return ops.stack([ops.convert_to_tensor(joined(problem, part)) for part in x])
+
+
+def numbers(name: str, x, argument: str) -> np.ndarray:
+    """The values of a tensor, also in transformations of libraries.
+
+    Raises:
+        JitError: in a compiled function and under ``vmap``, where there are none.
+    """
+    if not (isinstance(x, Variable) or ops.is_tensor(x)):
+        if isinstance(x, (list, tuple)) and of_parts(x):
+            return np.array([numbers(name, part, argument) for part in x])
+        try:
+            return np.asarray(x)
+        except Exception:
+            raise _checks.not_a_tensor(name, argument, x) from None
+    try:
+        return np.asarray(ops.convert_to_numpy(ops.stop_gradient(x)))
+    except GradopsError as error:
+        raise JitError(
+            f"`{name}` looks at values, which are not known in a compiled function or under `vmap`.",
+            argument=argument,
+            hint="call it outside of the compiled function; in one `gradops.functional.root`, `fixed_point` or "
+            "`gradops.ops.while_loop` run",
+        ) from error
+
+
+def connected(y) -> bool:
+    """True if a value may have a gradient."""
+    if isinstance(y, Variable):
+        return is_active(y)
+    if not ops.is_tensor(y):
+        return False
+    return backends.of(y).derivatives.records(y)
+
+
+def solution(name: str, residual: Callable, held: Callable, point, lacking: str):
+    """The tensor near ``point`` where ``residual`` is 0, with derivatives by all that it depends on.
+
+    Args:
+        residual: of a tensor to one of its size.
+        held: the same, of the same values, by that tensor alone.
+        point: what SciPy found, a tensor without a gradient.
+        lacking: what a Jacobian that is singular means, for the error.
+    """
+    shape = tuple(point.shape) if ops.is_tensor(point) else ()
+    size = int(np.prod(shape))
+
+    def matrix(x) -> np.ndarray:
+        found = functional.jacobian(lambda z: ops.reshape(held(z), (size,)), x)
+        return np.asarray(numbers(name, found, "x0"), float).reshape(size, size)
+
+    point = ops.convert_to_tensor(point)
+    places, x = numbers(name, point, "x0").astype(float), point
+    small = 1e-9 if ops.dtype(point) == "float64" else 1e-4
+    slopes, reached = matrix(x) if size else np.zeros((0, 0)), size == 0
+    for _ in range(30 if size else 0):
+        rest = np.asarray(numbers(name, held(x), "x0"), float).reshape(size)
+        try:
+            move = np.linalg.solve(slopes, rest)
+        except np.linalg.LinAlgError:
+            break
+        if not np.all(np.isfinite(move)):
+            break
+        places = places - move.reshape(shape)
+        x = beside(places, point)
+        before, slopes = slopes, matrix(x)
+        if np.max(np.abs(move)) <= small * (1 + np.max(np.abs(places))):
+            # however near, the Jacobian goes on to change where it is singular at the solution
+            change = np.linalg.solve(before, slopes - before)
+            reached = bool(np.max(np.abs(change)) <= 0.1)
+            break
+    if not reached:
+        raise GradientError(
+            f"the result of `{name}` has no derivative: {lacking}, or it is not exact enough to go on from.",
+            hint="`stop_gradient()` of what the function depends on says that none is wanted",
+        )
+    if size == 0:
+        return x
+    fixed = beside(slopes, point)
+    for _ in range(STEPS):
+        rest = ops.reshape(residual(x), (size, 1))
+        x = x - ops.reshape(ops.solve(fixed, rest), shape)
+    return x

@@ -1,0 +1,144 @@
+"""Arguments of functions of ``gradops.scipy`` that are composed of ops."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _scipy, dtypes, ops
+from ..errors import ArgumentError, ArgumentTypeError, Given, GradopsError
+from ..ops import _checks, _compose
+from ..ops._compose import NUMBERS, promoted
+
+__all__ = "as_complex beside constant floating inexact is_complex numbers option promoted wrong".split()
+
+
+def beside(value, like, dtype: str | None = None):
+    """Constants, of NumPy or in lists, as a tensor of ``like``'s library, device and, without a name, dtype."""
+    return _compose.beside(np.asarray(value), like, dtype)
+
+
+def as_complex(re, im):
+    """A complex tensor of its real and imaginary part."""
+    return ops.view_as_complex(ops.stack([re, im], -1))
+
+
+def inexact(x):
+    """A tensor of a floating or complex dtype: whole numbers take ``floatx``."""
+    return floating(x)[0]
+
+
+def floating(*xs) -> list:
+    """Tensors of their promoted floating or complex dtype; numbers and lists converted."""
+    given = [x if type(x) in NUMBERS or ops.is_tensor(x) else ops.convert_to_tensor(x) for x in xs]
+    return promoted(*given, floating=True)
+
+
+def is_complex(x) -> bool:
+    """True for a complex dtype."""
+    return ops.dtype(x) in dtypes.COMPLEX
+
+
+def option(function: str, value, options, name: str) -> None:
+    """Raise where a setting is none of those that there are."""
+    if not (value is None and None in options):
+        _checks.choice(function, value, options, name)
+
+
+def numbers(function: str, name: str, value) -> np.ndarray:
+    """A setting by which there is no derivative, as NumPy's array.
+
+    Raises:
+        ArgumentTypeError: a variable, or a tensor of a program that has no value.
+    """
+    try:
+        if hasattr(value, "requires_grad") and value.requires_grad:
+            raise TypeError
+        return np.asarray(ops.convert_to_numpy(value) if ops.is_tensor(value) else value)
+    except Exception:
+        raise ArgumentTypeError(
+            f"`{function}`: `{name}` must be known numbers: there is no derivative by it.",
+            argument=name,
+            hint=f"`stop_gradient({name})`, or numbers",
+        ) from None
+
+
+def wrong(
+    argument: str, must: str, got: Any = ..., kind: type[GradopsError] = ArgumentError, hint: str | None = None
+) -> GradopsError:
+    """The error for an argument: what it must be, and what it is. :func:`.composed` names the function."""
+    seen = "" if got is ... else f"; got {got}"
+    return kind(f"`scipy`: `{argument}` must {must}{seen}.", argument=argument, hint=hint)
+
+
+def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
+    """SciPy's function by its path, ``signal.butter``: of known numbers, a constant in what is differentiated."""
+    found = path.rpartition(".")[2]
+    title = f"scipy.{path}"
+
+    def function(*args, **kwargs):
+        scipys = _at(path)
+        try:
+            bound = inspect.signature(scipys).bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise _of_signature(title, scipys, wrong, kwargs) from None
+        for key, value in bound.arguments.items():
+            bound.arguments[key] = _known(title, key, value)
+        try:
+            return scipys(*bound.args, **bound.kwargs)
+        except Exception as error:
+            raise _of_constant(title, error, bound.arguments) from error
+
+    function.__name__ = function.__qualname__ = name or found
+    with contextlib.suppress(AttributeError, ValueError):  # newer than the SciPy that is here, or written in C
+        function.__signature__ = inspect.signature(_at(path))  # type: ignore[attr-defined]
+    function.__doc__ = f"""``scipy.{path}``: its arguments and results, of known numbers.
+
+    Returns:
+        Arrays of NumPy.
+
+    Raises:
+        ArgumentTypeError: a variable, a tensor without a value yet, a wrong number of arguments.
+        ArgumentError: values that SciPy refuses.
+
+    Gradient:
+        None: a constant.
+    """
+    return function
+
+
+def _at(path: str) -> Callable:
+    return functools.reduce(getattr, path.split("."), _scipy)  # type: ignore[return-value]
+
+
+def _of_signature(title: str, scipys: Callable, wrong: TypeError, given: Mapping) -> ArgumentTypeError:
+    known = inspect.signature(scipys).parameters
+    unknown = next((key for key in given if key not in known), None)
+    lacking = next((key for key in known if f"{key!r}" in str(wrong)), None)
+    return ArgumentTypeError(f"`{title}`: {wrong}.", argument=unknown or lacking or "arguments")
+
+
+def _of_constant(title: str, error: Exception, given: Mapping[str, Any]) -> GradopsError:
+    """SciPy's refusal, with the argument of which it speaks, or the first that is no number."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    spoken = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
+    strange = [key for key, value in given.items() if not (value is None or _checks.is_numeric(value))]
+    argument = next(iter([*spoken, *strange, *given]), None)
+    kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+    return kind(f"`{title}`: `{argument}`: {{said}}", argument=argument, said=Given(said))
+
+
+def _known(title: str, name: str, value):
+    """An argument that is no tensor, or a tensor's numbers."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_known(title, name, x) for x in value])
+    if isinstance(value, np.ndarray) or not ops.is_tensor(value):
+        return value
+    found = numbers(title, name, value)
+    return found if found.ndim else found[()]

@@ -1,0 +1,51 @@
+"""``scipy.integrate``: integrals of samples and functions, and initial value problems.
+
+Integrals of samples, and ``fixed_quad``, are composed of ops. Of a function SciPy finds the integral, or the solution
+of its equation, on numbers; where it depends on what has a gradient, in ``args`` or closed over, the result is recorded
+as a sum over points, or as steps. An error of a function stays as it is. In compiled functions, where values are not
+known, ``fixed_quad`` runs, and for equations ``gradops.ops.scan`` with steps of one's own.
+
+Examples:
+    >>> import numpy as np
+    >>> import gradops
+    >>> from gradops.scipy import integrate
+    >>> def area(b):
+    ...     return integrate.quad(lambda x: np.exp(-b * x**2), 0.0, np.inf)[0]
+    >>> print(gradops.grad(area)(2.0).round(6))
+    -0.156664
+    >>> def end(rate):
+    ...     return integrate.solve_ivp(lambda t, y: -rate * y, (0.0, 2.0), [1.0], rtol=1e-10, atol=1e-10).y[0, -1]
+    >>> print(gradops.grad(end)(0.5).round(6))
+    -0.735759
+
+See Also:
+    :mod:`gradops.scipy.optimize`, whose solvers take functions in the same way.
+"""
+
+from .._names import namespace
+from . import equations, quadratures, samples
+from .equations import *  # noqa: F403
+from .quadratures import *  # noqa: F403
+from .samples import *  # noqa: F403
+
+__all__ = [
+    *equations.__all__,
+    *quadratures.__all__,
+    *samples.__all__,
+]
+
+_ADAPTIVE = "`quad`, `quad_vec` and `nquad` integrate functions with derivatives"
+_STEPPER = "a solver with a state of its own; `solve_ivp` takes its method by name"
+
+REFUSED = {
+    **dict.fromkeys("cubature qmc_quad tanhsinh".split(), _ADAPTIVE),
+    **dict.fromkeys("BDF DOP853 LSODA OdeSolver RK23 RK45 Radau complex_ode ode".split(), _STEPPER),
+    **dict.fromkeys(
+        "DenseOutput OdeSolution".split(), "a result of SciPy's; `solve_ivp` with `t_eval` has derivatives"
+    ),
+    **dict.fromkeys("IntegrationWarning ODEintWarning".split(), "SciPy's warning, which is given as it is"),
+    "nsum": "a sum that is extrapolated; `gradops.ops.sum` of terms has derivatives",
+    "solve_bvp": "`optimize.root` of what `solve_ivp` gives at the end (shooting) has derivatives",
+}
+
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

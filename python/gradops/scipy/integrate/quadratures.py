@@ -1,0 +1,341 @@
+"""Integrals of functions.
+
+SciPy's adaptive rules find the value on numbers. Where it depends on what has a gradient, the integral is a sum over
+the points of Gauss and Kronrod's rule in parts that are halved until the error is below 1e-10, with places held: so its
+derivatives are those under the integral sign. Those by a limit come from an integral, whose value is 0, of the piece
+between the limit held and the limit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import _scipy, ops
+from ...annotations import Function, Integer, Operand
+from ...errors import ArgumentError, GradientError
+from .._solving import Problem, connected, numbers, solver
+from .._tensors import beside
+
+__all__ = [
+    "dblquad",
+    "fixed_quad",
+    "nquad",
+    "quad",
+    "quad_vec",
+    "tplquad",
+]
+
+PARTS, TOLERANCE, SINGLE = 400, 1e-10, 1e-5
+POINTS = np.array([
+    0.995657163025808080735527280689003, 0.973906528517171720077964012084452, 0.930157491355708226001207180059508,
+    0.865063366688984510732096688423493, 0.780817726586416897063717578345042, 0.679409568299024406234327365114874,
+    0.562757134668604683339000099272694, 0.433395394129247190799265943165784, 0.294392862701460198131126603103866,
+    0.14887433898163121088482600112972, 0.0,
+])  # fmt: skip
+KRONROD = np.array([
+    0.011694638867371874278064396062192, 0.03255816230796472747881897245939, 0.05475589657435199603138130024458,
+    0.07503967481091995276704314091619, 0.093125454583697605535065465083366, 0.109387158802297641899210590325805,
+    0.123491976262065851077958109585166, 0.134709217311473325928054001771707, 0.142775938577060080797094273138717,
+    0.147739104901338491374841515972068, 0.149445554002916905664936468389821,
+])  # fmt: skip
+GAUSS = np.array([
+    0.0, 0.066671344308688137593568809893332, 0.0, 0.149451349150580593145863397657697, 0.0,
+    0.219086362515982043995534934228163, 0.0, 0.269266719309996355091226921569469, 0.0,
+    0.295524224714752870173815619188769, 0.0,
+])  # fmt: skip
+NODES = np.concatenate([-POINTS, POINTS[-2::-1]])
+WEIGHTS, OTHER = (np.concatenate([w, w[-2::-1]]) for w in (KRONROD, GAUSS))
+PIECE = np.polynomial.legendre.leggauss(4)
+
+
+def _places(low: float, high: float) -> tuple[float, float, Callable]:
+    """An interval of a variable, and its point and weight in ``[low, high]``."""
+    if np.isfinite(low) and np.isfinite(high):
+        return low, high, lambda t: (t, 1.0)
+    if np.isfinite(low):
+        return 0.0, 1.0, lambda t: (low + (1 - t) / t, 1 / t**2)
+    if np.isfinite(high):
+        return 0.0, 1.0, lambda t: (high - (1 - t) / t, 1 / t**2)
+    return -1.0, 1.0, lambda t: (t / (1 - t**2), (1 + t**2) / (1 - t**2) ** 2)
+
+
+def _rule(f: Callable, low: float, high: float, breaks, name: str, tol: float) -> list[tuple[float, float]]:
+    """Points and weights of a sum that is the integral of ``f``, on numbers."""
+    start, end, place = _places(low, high)
+    inside = sorted(p for p in breaks if low < p < high) if np.isfinite(low) and np.isfinite(high) else []
+    edges = [start, *inside, end]
+
+    def part(a: float, b: float):
+        points = [place(t) for t in (a + b) / 2 + (b - a) / 2 * NODES]
+        values = np.array([f(x) * w for x, w in points]) * (b - a) / 2
+        total, other = (np.tensordot(w, values, 1) for w in (WEIGHTS, OTHER))
+        return float(np.max(np.abs(total - other), initial=0)), total, a, b
+
+    parts = [part(a, b) for a, b in zip(edges, edges[1:])]
+    queue = [(-p[0], i) for i, p in enumerate(parts)]
+    heapq.heapify(queue)
+    whole = sum(p[1] for p in parts)
+    while sum(p[0] for p in parts if p is not None) > tol * (1e-2 + np.max(np.abs(whole), initial=0)):
+        if len(parts) >= PARTS or not np.all(np.isfinite(whole)):
+            break
+        _, worst = heapq.heappop(queue)
+        _, value, a, b = parts[worst]
+        middle = (a + b) / 2
+        if not a < middle < b:
+            break
+        new = [part(a, middle), part(middle, b)]
+        whole = whole - value + new[0][1] + new[1][1]
+        parts[worst] = new[0]
+        parts.append(new[1])
+        for i in (worst, len(parts) - 1):
+            heapq.heappush(queue, (-parts[i][0], i))
+    if not np.all(np.isfinite(whole)):
+        raise GradientError(
+            f"`{name}`: the integral has no derivative: the function is not finite inside of the interval.",
+            hint="`stop_gradient()` of what the function depends on says that none is wanted",
+        )
+    return [
+        (x, weight * w * (b - a) / 2)
+        for _, _, a, b in parts
+        for t, weight in zip((a + b) / 2 + (b - a) / 2 * NODES, WEIGHTS)
+        for x, w in [place(t)]
+    ]
+
+
+def _recorded(problem: Problem, value, low, high, breaks=()):
+    """SciPy's ``value`` as a tensor with derivatives; of none that is asked for as it is."""
+    ends = [float(numbers(problem.name, end, which)) for end, which in ((low, "a"), (high, "b"))]
+    moving = [connected(end) for end in (low, high)]
+    sign = 1.0
+    if ends[1] < ends[0]:
+        ends, sign = ends[::-1], -1.0
+    inner = ends[0] if np.isfinite(ends[0]) else min(0.0, ends[1] - 1) if np.isfinite(ends[1]) else 0.0
+    outer = ends[1] if np.isfinite(ends[1]) else max(0.0, inner + 1)
+    y = problem(problem.tensor(np.asarray(0.4 * inner + 0.6 * outer)))
+    whole = connected(y)
+    if not (whole or any(moving)):
+        return problem.tensor(value) if problem.like is not None else value
+    y = ops.convert_to_tensor(y)
+    found = beside(np.asarray(value), y)
+    if whole and ends[0] != ends[1]:
+        rule = _rule(problem.value, ends[0], ends[1], breaks, problem.name, _tolerance(problem, TOLERANCE))
+        total = _sum(problem, [(problem.tensor(np.asarray(x)), sign * w) for x, w in rule])
+        found = found + (total - ops.stop_gradient(total))
+    for end, moves, side in ((low, moving[0], -1.0), (high, moving[1], 1.0)):
+        if moves:
+            held = ops.stop_gradient(end)
+            way = end - held
+            piece = [(held + way * (0.5 + 0.5 * t), side * 0.5 * w) for t, w in zip(*PIECE)]
+            found = found + way * _sum(problem, piece)
+    return found
+
+
+def _sum(problem: Problem, rule):
+    values = [problem(x) for x, _ in rule]
+    stacked = ops.stack([ops.convert_to_tensor(y) for y in values])
+    return ops.tensordot(beside(np.array([w for _, w in rule]), stacked), stacked, 1)
+
+
+def _tolerance(problem: Problem, wanted: float) -> float:
+    """What can be reached in the dtype that the function is of."""
+    return wanted if problem.dtype in (None, "float64") else max(wanted, SINGLE)
+
+
+def _limit(name: str, problem: Problem, end, which: str) -> float:
+    value = numbers(name, end, which)
+    if value.ndim or value.dtype.kind not in "fiub":
+        raise ArgumentError(f"`{name}`: `{which}` must be a number; got shape {value.shape}.", argument=which)
+    return float(value)
+
+
+@solver
+def quad(
+    func: Function, a: Operand, b: Operand, args=(), full_output=0, epsabs=1.49e-08, epsrel=1.49e-08, limit=50,
+    points=None, weight=None, wvar=None, wopts=None, maxp1=50, limlst=50, complex_func=False,
+) -> Any:  # fmt: skip
+    """The integral of a function of one number between two limits, which may be infinite.
+
+    Args:
+        func: of a number and ``args``, to a number.
+        points: where the function breaks.
+        weight, complex_func: not to be given: write the weight into ``func``, and integrate the real and the imaginary
+            part.
+
+    Returns:
+        A pair: the integral, a tensor of shape (), and SciPy's estimate of its error; more with ``full_output``.
+
+    Raises:
+        GradientError: derivatives are asked for where the function is not finite inside of the interval.
+
+    Gradient:
+        By what ``func`` depends on, under the integral sign; by the limits the function there (Leibniz).
+    """
+    name = "scipy.integrate.quad"
+    if weight is not None or complex_func:
+        which = "complex_func" if complex_func else "weight"
+        raise ArgumentError(f"`{name}` takes no `{which}`: write it into `func`.", argument=which)
+    problem = Problem(name, "func", func, 1.0, args, scalar=True, beside=(a, b))
+    low, high = (_limit(name, problem, end, which) for end, which in ((a, "a"), (b, "b")))
+    breaks = None if points is None else numbers(name, points, "points")
+    epsrel = _tolerance(problem, epsrel)
+    value, *more = _scipy.integrate.quad(
+        lambda x: float(problem.value(x)), low, high, (), full_output, epsabs, epsrel, limit, breaks
+    )
+    return (_recorded(problem, value, a, b, () if breaks is None else breaks), *more)
+
+
+@solver
+def quad_vec(
+    f: Function, a: Operand, b: Operand, epsabs=1e-200, epsrel=1e-08, norm="2", cache_size=100e6, limit=10000,
+    workers=1, points=None, quadrature=None, full_output=False, *, args=(),
+) -> Any:  # fmt: skip
+    """The integral of a function of one number to a tensor, between two limits, which may be infinite.
+
+    Args:
+        f: of a number and ``args``, to a tensor of any shape.
+        workers: not looked at.
+
+    Returns:
+        A pair: the integral, a tensor of the shape of what ``f`` gives, and SciPy's estimate of its error; more with
+        ``full_output``.
+
+    Gradient:
+        As of :func:`quad`.
+    """
+    name = "scipy.integrate.quad_vec"
+    problem = Problem(name, "f", f, 1.0, args, beside=(a, b))
+    low, high = (_limit(name, problem, end, which) for end, which in ((a, "a"), (b, "b")))
+    breaks = None if points is None else numbers(name, points, "points")
+    epsrel = _tolerance(problem, epsrel)
+    value, *more = _scipy.integrate.quad_vec(
+        lambda x: np.asarray(problem.value(x), float), low, high, epsabs, epsrel, norm, cache_size, limit, 1, breaks,
+        quadrature, full_output,
+    )  # fmt: skip
+    return (_recorded(problem, value, a, b, () if breaks is None else breaks), *more)
+
+
+@solver
+def fixed_quad(func: Function, a: Operand, b: Operand, args=(), n: Integer = 5) -> tuple:
+    """The integral of a function between finite limits, by Gauss and Legendre's rule of ``n`` points.
+
+    Args:
+        func: of a vector of points and ``args``, to a tensor (..., n).
+
+    Returns:
+        A pair: the integral, a tensor (...), and None.
+
+    Raises:
+        ArgumentError: an infinite limit.
+
+    Gradient:
+        By the limits and what ``func`` depends on: the rule's. Also in compiled functions.
+    """
+    name = "scipy.integrate.fixed_quad"
+    problem = Problem(name, "func", func, np.zeros(1), args, beside=(a, b))
+    for end, which in ((a, "a"), (b, "b")):
+        if isinstance(end, (int, float)) and not np.isfinite(end):
+            raise ArgumentError(f"`{name}`: `{which}` must be finite.", argument=which)
+    nodes, weights = (problem.tensor(v) for v in np.polynomial.legendre.leggauss(n))
+    y = ops.convert_to_tensor(problem((b - a) * (nodes + 1) / 2 + a))
+    return (b - a) / 2 * ops.sum(beside_of(weights, y) * y, axis=-1), None
+
+
+def beside_of(x, y):
+    return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, y)
+
+
+def _nested(func: Callable, ranges, options, args: tuple, first: tuple = ()) -> tuple:
+    """The integral over the last of the ranges, of that over the others; ``first`` are the variables that are known."""
+    *inner, last = ranges
+    *more, own = options
+    limits = last(*first, *args) if callable(last) else last
+    settings = own(*first, *args) if callable(own) else own
+    if not inner:
+        return quad(lambda x, *given: func(x, *first, *given), *limits, args, **settings)
+    errors = []
+
+    def at(x, *given):
+        value, error, *_ = _nested(func, inner, more, given, (x, *first))
+        errors.append(float(error))
+        return value
+
+    value, error, *_ = quad(at, *limits, args, **settings)
+    return value, max([error, *errors])
+
+
+@solver
+def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> Any:
+    """The integral of a function of several numbers.
+
+    Args:
+        func: of the variables and ``args``, to a number.
+        ranges: for each variable a pair of limits, or a function of the variables after it and ``args`` that gives one.
+        opts: settings of :func:`quad`: a dict, or one for each variable.
+        full_output: not to be given.
+
+    Returns:
+        A pair: the integral, a tensor of shape (), and an estimate of its error.
+
+    Gradient:
+        As of :func:`quad`, also by the limits of inner integrals.
+    """
+    name = "scipy.integrate.nquad"
+    if full_output:
+        raise ArgumentError(f"`{name}` takes no `full_output`.", argument="full_output")
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    ranges = list(ranges)
+    if not ranges or not callable(func):
+        raise ArgumentError(f"`{name}`: `ranges` must have a pair for each variable of `func`.", argument="ranges")
+    options = [opts or {}] * len(ranges) if not isinstance(opts, (list, tuple)) else list(opts)
+    return _nested(func, ranges, options, args)
+
+
+@solver
+def dblquad(func: Function, a: Operand, b: Operand, gfun, hfun, args=(), epsabs=1.49e-08, epsrel=1.49e-08) -> tuple:
+    """The integral of ``func(y, x)`` over ``x`` from ``a`` to ``b`` and ``y`` from ``gfun(x)`` to ``hfun(x)``.
+
+    Args:
+        gfun, hfun: numbers, or functions of ``x``.
+
+    Returns:
+        As :func:`nquad`.
+
+    Gradient:
+        As of :func:`nquad`.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    options = [{"epsabs": epsabs, "epsrel": epsrel}] * 2
+    return _nested(func, [lambda x, *_: (_at(gfun, x), _at(hfun, x)), (a, b)], options, args)
+
+
+@solver
+def tplquad(
+    func: Function, a: Operand, b: Operand, gfun, hfun, qfun, rfun, args=(), epsabs=1.49e-08, epsrel=1.49e-08
+) -> tuple:
+    """The integral of ``func(z, y, x)``, over ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``, ``y`` and ``x``.
+
+    Args:
+        gfun, hfun: the limits of ``y``: numbers, or functions of ``x``.
+        qfun, rfun: the limits of ``z``: numbers, or functions of ``x`` and ``y``.
+
+    Returns:
+        As :func:`nquad`.
+
+    Gradient:
+        As of :func:`nquad`.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    ranges = [
+        lambda y, x, *_: (_at(qfun, x, y), _at(rfun, x, y)),
+        lambda x, *_: (_at(gfun, x), _at(hfun, x)),
+        (a, b),
+    ]
+    return _nested(func, ranges, [{"epsabs": epsabs, "epsrel": epsrel}] * 3, args)
+
+
+def _at(limit, *x):
+    return limit(*x) if callable(limit) else limit

@@ -1,0 +1,71 @@
+"""``scipy.interpolate``: curves and surfaces through values, by SciPy's names.
+
+Derivatives are by the places at which one is evaluated, by the values, and by the sites, knots and points where these
+are. An object holds tensors as attributes, so one that is made in a differentiated function hands gradients on. Where
+Python and SciPy look at values, as for triangles and nearest points, these must be known; all else runs in compiled
+functions.
+
+Examples:
+    >>> import numpy as np
+    >>> import gradops
+    >>> from gradops.scipy import interpolate
+    >>> x, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 1.0, 4.0, 16.0])
+    >>> print(gradops.grad(interpolate.CubicSpline(x, y))(3.0).round(6))
+    6.0
+    >>> print(gradops.grad(lambda y: interpolate.CubicSpline(x, y)(3.0))(y).round(6))
+    [ 0.25 -1.    1.5   0.25]
+
+See Also:
+    :mod:`gradops.scipy.ndimage`, whose ``map_coordinates`` interpolates between the elements of a tensor.
+"""
+
+from .._names import namespace
+from . import cubics, fitting, grids, lines, pieces, polynomials, scattered, splines
+from .cubics import *  # noqa: F403
+from .fitting import *  # noqa: F403
+from .grids import *  # noqa: F403
+from .lines import *  # noqa: F403
+from .pieces import *  # noqa: F403
+from .polynomials import *  # noqa: F403
+from .scattered import *  # noqa: F403
+from .splines import *  # noqa: F403
+
+__all__ = [
+    *cubics.__all__,
+    *fitting.__all__,
+    *grids.__all__,
+    *lines.__all__,
+    *pieces.__all__,
+    *polynomials.__all__,
+    *scattered.__all__,
+    *splines.__all__,
+]
+
+_FITPACK = "FITPACK's; `make_interp_spline`, `make_lsq_spline` and `make_smoothing_spline` give a `BSpline`"
+_TUPLE = "of FITPACK's tuples; `BSpline(t, c, k)` has it as a method"
+_SURFACE = "FITPACK's surface; `RegularGridInterpolator` and `RBFInterpolator` have derivatives"
+
+REFUSED = {
+    **dict.fromkeys(
+        "splrep splprep make_splrep make_splprep generate_knots UnivariateSpline InterpolatedUnivariateSpline "
+        "LSQUnivariateSpline".split(),
+        _FITPACK,
+    ),
+    **dict.fromkeys("splev splint splder splantider spalde insert sproot".split(), _TUPLE),
+    **dict.fromkeys(
+        "BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline RectBivariateSpline RectSphereBivariateSpline "
+        "SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep".split(),
+        _SURFACE,
+    ),
+    **dict.fromkeys("NdBSpline NdPPoly".split(), "use `RegularGridInterpolator`, which has the product of splines"),
+    **dict.fromkeys(
+        "AAA FloaterHormannInterpolator pade".split(), "rational; `BarycentricInterpolator` is a polynomial"
+    ),
+    "CloughTocher2DInterpolator": "its slopes are iterated; `RBFInterpolator` has smooth surfaces",
+    "Rbf": "superseded in SciPy; use `RBFInterpolator`",
+    "approximate_taylor_polynomial": "derivatives are exact here: `gradops.functional.grad`, `jacobian`",
+    "interp2d": "SciPy has removed it; use `RegularGridInterpolator`",
+    "lagrange": "not stable; `BarycentricInterpolator` is the same polynomial",
+}
+
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

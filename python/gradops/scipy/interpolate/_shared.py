@@ -1,0 +1,185 @@
+"""Sites, places between them, and systems of equations that interpolation has in common."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...ops._checks import check_axis, known
+from .._define import family
+from .._neighbours import alike, real_like
+from .._tensors import beside, is_complex
+from ..linalg import solve_banded
+
+BEYOND = 'beyond the ends by the outer pieces, the default, NaN for False, or ``"periodic"``.'
+by_orders = family(
+    {"der": "the order of the derivative, or a list of orders."},
+    returns="A tensor, of a list along a first dimension of orders.",
+    gradient="By places, sites and values.",
+)
+
+
+def real_with(function: str, count: int, optional: str = "", **given) -> list:
+    """Tensors of one library and precision, or None; the first ``count`` must be real, and stay so beside complex ones.
+
+    Args:
+        optional: the name of one that may be None.
+
+    Raises:
+        ArgumentTypeError: an argument that is not a number or tensor; a complex tensor among the first.
+    """
+    for name, x in given.items():
+        if x is None and name != optional or isinstance(x, (str, bytes)) or callable(x):
+            raise ArgumentTypeError(f"`{function}`: `{name}` must be a tensor; got {x!r:.80}.", argument=name)
+    names = [name for name, x in given.items() if x is not None]
+    for name in names:
+        if name in list(given)[:count] and is_complex(ops.convert_to_tensor(given[name])):
+            raise ArgumentTypeError(f"`{function}`: `{name}` must be real.", argument=name)
+    found = dict(zip(names, alike(*[given[name] for name in names])))
+    return [real_like(found[x]) if i < count and x in found else found.get(x) for i, x in enumerate(given)]
+
+
+def whole(function: str, value, name: str, least: int = 0) -> int:
+    """A whole number of at least ``least``."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"`{function}`: `{name}` must be a whole number; got {value!r:.80}.", argument=name
+        ) from None
+    if found < least:
+        raise ArgumentError(f"`{function}`: `{name}` must be at least {least}; got {found}.", argument=name)
+    return found
+
+
+def vector(function: str, x, name: str = "x", least: int = 1) -> int:
+    """The length of a tensor that must be a vector of at least ``least`` elements."""
+    if len(x.shape) != 1 or x.shape[0] < least:
+        raise ShapeError(
+            f"`{function}`: `{name}` must be a vector of at least {least} elements; got the shape {tuple(x.shape)}.",
+            argument=name,
+        )
+    return int(x.shape[0])
+
+
+def ascends(function: str, x, name: str = "x", strictly: bool = True) -> None:
+    """Raise for elements that are not finite or do not ascend, as far as they are known."""
+    values = known(x)
+    if values is None:
+        return
+    if not np.isfinite(values).all():
+        raise ArgumentError(f"`{function}`: `{name}` must contain only finite values.", argument=name)
+    steps = np.diff(values)
+    if (steps <= 0).any() if strictly else (steps < 0).any():
+        how = "be strictly increasing" if strictly else "not decrease"
+        raise ArgumentError(f"`{function}`: `{name}` must {how}.", argument=name)
+
+
+def finite(function: str, x, name: str) -> None:
+    """Raise for infs and NaNs, as far as they are known."""
+    values = known(x)
+    if values is not None and not np.isfinite(values).all():
+        raise ArgumentError(f"`{function}`: `{name}` must contain only finite values.", argument=name)
+
+
+def leading(function: str, y, axis, count: int | None = None, name: str = "y") -> tuple:
+    """``y`` with ``axis``, which must have ``count`` elements, as its first dimension; and the axis from 0."""
+    if not len(y.shape):
+        raise ShapeError(f"`{function}`: `{name}` must have at least one dimension.", argument=name)
+    axis = check_axis(function, axis, len(y.shape), "axis")
+    if count is not None and y.shape[axis] != count:
+        raise ShapeError(
+            f"`{function}`: `{name}` must have {count} elements along `axis`, as many as there are sites; got the "
+            f"shape {tuple(y.shape)}.",
+            argument=name,
+        )
+    return (ops.moveaxis(y, axis, 0) if axis else y), axis
+
+
+def along(x, rank: int):
+    """``x`` with dimensions of one element behind, for a product with a tensor of ``rank`` more dimensions."""
+    return ops.expand_dims(x, tuple(range(len(x.shape), len(x.shape) + rank))) if rank else x
+
+
+def placed(y, rank: int, axis: int):
+    """Values, whose first ``rank`` dimensions are of the places, with these at ``axis`` of the data's dimensions."""
+    if not axis or not rank:
+        return y
+    count = len(y.shape)
+    return ops.transpose(y, [*range(rank, rank + axis), *range(rank), *range(rank + axis, count)])
+
+
+def interval(x, v):
+    """The number of the interval between ascending sites, from 0, in which each place is, or nearest to which."""
+    return ops.searchsorted(ops.stop_gradient(x[1:-1]), ops.stop_gradient(v), "right")
+
+
+def after(first, start: int, stop: int):
+    """The numbers from ``first + start`` up to ``first + stop``, along a new last dimension."""
+    return ops.expand_dims(first, -1) + beside(np.arange(start, stop), first)
+
+
+def outside(low, high, v):
+    """True for places beyond the ends, and for NaN."""
+    return ops.logical_not(ops.logical_and(v >= low, v <= high))
+
+
+def wrapped(low, high, v):
+    """Places in the first period, and the number of periods before it."""
+    period = high - low
+    return low + ops.mod(v - low, period), ops.floor((v - low) / period)
+
+
+def mode_of(function: str, extrapolate) -> Any:
+    """True, False or ``"periodic"``."""
+    if isinstance(extrapolate, str):
+        if extrapolate != "periodic":
+            raise ArgumentError(
+                f'`{function}`: `extrapolate` must be True, False or "periodic"; got {extrapolate!r}.',
+                argument="extrapolate",
+            )
+        return extrapolate
+    return bool(extrapolate)
+
+
+def columns(solve, b):
+    """The solution for a right side of any rank, whose first dimension counts the equations."""
+    shape = tuple(b.shape)
+    return ops.reshape(solve(ops.reshape(b, (shape[0], -1))), shape)
+
+
+def cyclic(rows, b):
+    """Solution of a system whose band goes on round the corners.
+
+    The corners are a change of low rank of a banded matrix (Woodbury 1950).
+
+    Args:
+        rows: matrix of, for each equation, the coefficients of the unknowns around its own, an odd number.
+        b: right sides as columns.
+    """
+    n, width = rows.shape
+    s = width // 2
+    if s == 0:
+        return b / rows
+    i, j = np.indices((n, n if n <= 2 * s else s))
+    if n <= 2 * s:
+        full = [ops.where((i + o - s) % n == j, along(rows[:, o], 1), 0.0) for o in range(width)]
+        return ops.solve(sum(full[1:], full[0]), b)
+    # in banded storage row r holds the elements that are r - s rows below the diagonal, at their columns
+    ab = ops.stack([ops.roll(rows[:, 2 * s - r], s - r) if r != s else rows[:, s] for r in range(width)])
+    # the first s columns stand for the last s unknowns, seen by the first rows; the others for the first ones
+    before = [ops.where(i + o - s == j - s, along(rows[:, o], 1), 0.0) for o in range(s)]
+    behind = [ops.where(i + o - s == j + n, along(rows[:, o], 1), 0.0) for o in range(s + 1, width)]
+    corners = ops.concatenate([sum(before[1:], before[0]), sum(behind[1:], behind[0])], 1)
+    found = solve_banded((s, s), ab, ops.concatenate([b, corners], 1))
+    y, z = found[:, : b.shape[1]], found[:, b.shape[1] :]
+
+    def ends(x):
+        return ops.concatenate([x[n - s :], x[:s]], 0)
+
+    small = ends(z)
+    return y - ops.matmul(z, ops.solve(small + beside(np.eye(2 * s), small), ends(y)))

@@ -1,0 +1,163 @@
+"""``interp1d``: values between others, by pieces of low degree."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...annotations import Integer, Tensor
+from ...errors import ArgumentError
+from ...ops._checks import choice, known
+from .._define import composed
+from ._shared import along, leading, placed, real_with, vector, whole
+from .fitting import make_interp_spline
+
+__all__ = ["interp1d"]
+
+DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
+KINDS = ("linear", "nearest", "nearest-up", "previous", "next", *DEGREES)
+
+
+class interp1d:
+    """Values between those at sites.
+
+    Args:
+        x: the sites, in any order; with ``assume_sorted`` ascending.
+        y: the values, of as many elements along ``axis``.
+        kind: ``"linear"``, ``"nearest"`` (halfway the lower, with ``"nearest-up"`` the upper), ``"previous"``,
+            ``"next"``, or a spline's degree, also as ``"zero"``, ``"slinear"``, ``"quadratic"``, ``"cubic"``.
+        copy: ignored: tensors are not written to.
+        bounds_error: an error for places beyond the ends, where values are known; so by default, without a
+            ``fill_value``.
+        fill_value: what is beyond the ends, or a pair for each of them, or ``"extrapolate"``.
+
+    Returns:
+        An object that is called with places.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+        ArgumentError: a ``kind`` that there is not.
+
+    Gradient:
+        Of what it gives: by places, of the pieces, at a site that of the piece to its left; by ``x``, ``y`` and
+        ``fill_value``.
+    """
+
+    x: Any
+    y: Any
+
+    @composed
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        kind: Any = "linear",
+        axis: Integer = -1,
+        copy=True,
+        bounds_error=None,
+        fill_value: Any = math.nan,
+        assume_sorted: bool = False,
+    ):
+        name = "interp1d"
+        if isinstance(kind, str):
+            choice(name, kind, KINDS, "kind")
+            degree = DEGREES.get(kind)
+        else:
+            degree = whole(name, kind, "kind")
+        x, y = real_with(name, 1, x=x, y=y)
+        count = vector(name, x, least=1 if degree is None else degree + 1)
+        first, self.axis = leading(name, y, axis, count)
+        if not assume_sorted:
+            values = known(x)
+            if values is None or (np.diff(values) < 0).any():
+                order = ops.argsort(ops.stop_gradient(x))
+                x, first = ops.take(x, order, 0), ops.take(first, order, 0)
+        self.x, self.y, self._y, self._kind = (
+            x,
+            (ops.moveaxis(first, 0, self.axis) if self.axis else first),
+            first,
+            kind,
+        )
+        self.bounds_error = bounds_error
+        self._spline = None if degree is None else make_interp_spline(x, first, degree, check_finite=False)
+        self.fill_value = fill_value
+
+    @property
+    def fill_value(self):
+        """What is beyond the ends, a pair for each, or ``"extrapolate"``."""
+        return self._fill
+
+    @fill_value.setter
+    def fill_value(self, value) -> None:
+        if isinstance(value, str):
+            choice("interp1d", value, ("extrapolate",), "fill_value")
+            if self.bounds_error:
+                raise ArgumentError(
+                    "`interp1d`: `fill_value` cannot extrapolate where `bounds_error` is True.", argument="fill_value"
+                )
+            self.bounds_error = False
+        elif self.bounds_error is None:
+            # SciPy raises by default, but not where it was told what is beyond
+            self.bounds_error = True
+        self._fill = value
+
+    @composed
+    def __call__(self, x: Tensor) -> Tensor:
+        """Values at places.
+
+        Returns:
+            A tensor, with the dimensions of ``x`` in place of the axis.
+
+        Raises:
+            ArgumentError: places beyond the ends, with ``bounds_error``.
+
+        Gradient:
+            By places, sites and values.
+        """
+        v, sites, y = real_with("interp1d", 2, x=x, sites=self.x, y=self._y)
+        rank, rest = len(v.shape), len(y.shape) - 1
+        found = self._spline(v, 0, True) if self._spline is not None else self._at(sites, y, v)
+        fill = self._fill
+        if isinstance(fill, str):
+            if self._kind == "previous":
+                fill = (math.nan, y[-1])
+            elif self._kind == "next":
+                fill = (y[0], math.nan)
+        below, above = v < sites[0], v > sites[-1]
+        if not isinstance(fill, str):
+            if self.bounds_error:
+                self._within(below, "below", x)
+                self._within(above, "above", x)
+            low, high = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
+            found = ops.where(along(below, rest), low, ops.where(along(above, rest), high, found))
+        found = ops.where(along(ops.isnan(v), rest), math.nan, found) if self._spline is None else found
+        return placed(found, rank, self.axis)
+
+    def _within(self, beyond, where: str, x) -> None:
+        values = known(beyond)
+        if values is not None and values.any():
+            raise ArgumentError(
+                f"`interp1d`: `x` has a place that is {where} the range of the sites.",
+                argument="x",
+                hint="`bounds_error=False`, or `fill_value`",
+            )
+
+    def _at(self, sites, y, v):
+        last = int(sites.shape[0]) - 1
+        held, at = ops.stop_gradient(sites), ops.stop_gradient(v)
+        if self._kind == "linear" and last:
+            i = ops.clip(ops.searchsorted(held, at), 1, last)
+            start, low = ops.take(sites, i - 1, 0), ops.take(y, i - 1, 0)
+            rest = len(y.shape) - 1
+            slope = (ops.take(y, i, 0) - low) / along(ops.take(sites, i, 0) - start, rest)
+            return slope * along(v - start, rest) + low
+        if self._kind == "previous":
+            i = ops.searchsorted(held, at, "right") - 1
+        elif self._kind == "next":
+            i = ops.searchsorted(held, at)
+        else:
+            i = ops.searchsorted(held[1:] / 2 + held[:-1] / 2, at, "right" if self._kind == "nearest-up" else "left")
+        return ops.take(y, ops.clip(i, 0, last), 0)

@@ -1,0 +1,467 @@
+"""Polynomials in pieces, in powers and in Bernstein's basis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import _scipy, ops
+from ...annotations import Integer, Tensor
+from ...errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...ops._checks import check_axis, known
+from .._define import composed, family
+from .._solving import numbers
+from .._tensors import beside, is_complex
+from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, whole, wrapped
+from .splines import BSpline, spline_of
+
+__all__ = ["BPoly", "PPoly"]
+
+
+def _rising(n: int, nu: int) -> list[float]:
+    """For powers from the highest of ``n`` down, the factors of the ``nu``-th integral's denominators."""
+    return [float(math.prod(range(p, p + nu))) for p in range(n, 0, -1)]
+
+
+class Pieces:
+    """What polynomials in pieces have in common; ``c`` and ``x`` are tensors, ``axis`` that of the data."""
+
+    c: Any
+    x: Any
+    axis: int
+    extrapolate: Any
+
+    @composed
+    def __init__(self, c: Tensor, x: Tensor, extrapolate=None, axis: Integer = 0):
+        name = type(self).__name__
+        x, c = real_with(name, 1, x=x, c=c)
+        if len(c.shape) < 2 or c.shape[0] == 0:
+            raise ShapeError(
+                f"`{name}`: `c` must have a dimension for powers, with elements, and one for pieces; got the shape "
+                f"{tuple(c.shape)}.",
+                argument="c",
+            )
+        self.axis = check_axis(name, axis, len(c.shape) - 1, "axis")
+        if self.axis:
+            c = ops.moveaxis(c, [self.axis, self.axis + 1], [0, 1])
+        if len(x.shape) != 1 or x.shape[0] < 2 or c.shape[1] != x.shape[0] - 1:
+            raise ShapeError(
+                f"`{name}`: `x` must be a vector of at least 2 elements, one more than `c` has pieces; got the shapes "
+                f"{tuple(x.shape)} and {tuple(c.shape)}.",
+                argument="x",
+            )
+        values = known(x)
+        if values is not None and not ((np.diff(values) >= 0).all() or (np.diff(values) <= 0).all()):
+            raise ArgumentError(f"`{name}`: `x` must be sorted.", argument="x")
+        self.c, self.x = c, x
+        self.extrapolate = True if extrapolate is None else mode_of(name, extrapolate)
+
+    @classmethod
+    def construct_fast(cls, c, x, extrapolate=None, axis=0):
+        """A polynomial of what is known to fit."""
+        made = cls.__new__(cls)
+        made.c, made.x, made.axis = c, x, axis
+        made.extrapolate = True if extrapolate is None else extrapolate
+        return made
+
+    def _like(self, c, extrapolate=None, kind=None):
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        return (kind or self).construct_fast(c, self.x, extrapolate, self.axis)
+
+    @composed
+    def __call__(self, x: Tensor, nu: Integer = 0, extrapolate=None) -> Tensor:
+        """Values, or derivatives, at places.
+
+        Args:
+            nu: the order of the derivative.
+            extrapolate: beyond the ends by the outer pieces, NaN for False, or ``"periodic"``.
+
+        Returns:
+            A tensor, with the dimensions of ``x`` in place of the axis.
+
+        Gradient:
+            By ``x``, coefficients and sites; at a site that of the piece to its right.
+        """
+        name = type(self).__name__
+        how = self.extrapolate if extrapolate is None else mode_of(name, extrapolate)
+        nu = whole(name, nu, "nu")
+        if nu:
+            return self.derivative(nu)(x, 0, how)
+        v, sites, c = real_with(name, 2, x=x, sites=self.x, c=self.c)
+        rank = len(v.shape)
+        first, last = sites[0], sites[-1]
+        if how == "periodic":
+            v = wrapped(first, last, v)[0]
+        way = ops.stop_gradient(ops.where(last < first, -ops.ones_like(last), ops.ones_like(last)))
+        i = interval(way * sites, way * v)
+        start = ops.take(sites, i, 0)
+        y = self._piece(ops.take(c, i, 1), v - start, ops.take(sites, i + 1, 0) - start)
+        beyond = ops.isnan(v) if how is True else outside(way * first, way * last, way * v)
+        y = ops.where(along(beyond, len(c.shape) - 2), ops.full_like(y, math.nan), y)
+        return placed(y, rank, self.axis)
+
+    def derivative(self, nu: Integer = 1):
+        """The derivative, an object of the same class; of a negative order the antiderivative.
+
+        Returns:
+            An object of the same class.
+
+        Gradient:
+            Through its coefficients.
+        """
+        nu = whole(type(self).__name__, nu, "nu", -10_000)
+        return self.antiderivative(-nu) if nu < 0 else self._like(self._differentiated(nu))
+
+    def antiderivative(self, nu: Integer = 1):
+        """The integral from the first site on, an object of the same class; of a negative order the derivative.
+
+        Returns:
+            An object of the same class.
+
+        Gradient:
+            Through its coefficients.
+        """
+        nu = whole(type(self).__name__, nu, "nu", -10_000)
+        if nu <= 0:
+            return self.derivative(-nu)
+        found = self
+        for _ in range(nu):
+            found = found._like(found._integrated(), False if self.extrapolate == "periodic" else None)
+        return found
+
+    @composed
+    def integrate(self, a: Tensor, b: Tensor, extrapolate=None) -> Tensor:
+        """The integral from ``a`` to ``b``.
+
+        Returns:
+            A tensor of the data's other dimensions; NaN for limits beyond the ends, unless it is extrapolated.
+
+        Gradient:
+            By limits, coefficients and sites.
+        """
+        name = type(self).__name__
+        how = self.extrapolate if extrapolate is None else mode_of(name, extrapolate)
+        whole_ = self._like(self._integrated())
+        whole_.axis = 0
+
+        def until(v):
+            if how != "periodic":
+                return whole_(v, 0, how)
+            v, sites = real_with(name, 2, limit=v, sites=self.x)
+            v, turns = wrapped(sites[0], sites[-1], v)
+            rest = len(whole_.c.shape) - 2
+            return along(turns, rest) * whole_(sites[-1], 0, True) + whole_(v, 0, True)
+
+        return until(b) - until(a)
+
+    def extend(self, c: Tensor, x: Tensor) -> None:
+        """More pieces before the first or behind the last one, whose sites are ``x``, without the end's.
+
+        Raises:
+            ShapeError: shapes that do not fit.
+            ArgumentError: sites that do not go on from one of the ends.
+
+        Gradient:
+            Through the coefficients.
+        """
+        name = type(self).__name__
+        sites, more, mine, c = real_with(name, 2, sites=self.x, x=x, mine=self.c, c=c)
+        if len(more.shape) != 1 or len(c.shape) != len(mine.shape) or tuple(c.shape[2:]) != tuple(mine.shape[2:]):
+            raise ShapeError(
+                f"`{name}`: `c` must have the shape of the other coefficients; got {tuple(c.shape)}.", argument="c"
+            )
+        if more.shape[0] != c.shape[1]:
+            raise ShapeError(f"`{name}`: `x` must have an element for each piece of `c`.", argument="x")
+        if c.shape[1] == 0:
+            return
+        old, new = (numbers(name, values, "x") for values in (sites, more))
+        sign = 1 if old[-1] >= old[0] else -1
+        order = max(int(c.shape[0]), int(mine.shape[0]))
+        mine, c = self._raised(mine, order), self._raised(c, order)
+        if (sign * np.diff(new) >= 0).all() and sign * new[0] >= sign * old[-1]:
+            self.c, self.x = ops.concatenate([mine, c], 1), ops.concatenate([sites, more], 0)
+        elif (sign * np.diff(new) >= 0).all() and sign * new[-1] <= sign * old[0]:
+            self.c, self.x = ops.concatenate([c, mine], 1), ops.concatenate([more, sites], 0)
+        else:
+            raise ArgumentError(f"`{name}`: `x` must go on from an end of the sites, in their order.", argument="x")
+
+    def _piece(self, c, u, h):
+        raise NotImplementedError
+
+    def _differentiated(self, nu: int):
+        raise NotImplementedError
+
+    def _integrated(self):
+        raise NotImplementedError
+
+    @staticmethod
+    def _raised(c, order: int):
+        raise NotImplementedError
+
+    def _steps(self):
+        """The lengths of the pieces, for a product with coefficients of one power."""
+        return along(self.x[1:] - self.x[:-1], len(self.c.shape) - 2)
+
+
+def _up_to(parts):
+    """For each piece the sum of the parts of those before."""
+    return ops.concatenate([ops.zeros_like(parts[:1]), ops.cumsum(parts, 0)[:-1]], 0)
+
+
+in_pieces = family(
+    {
+        "x": "the sites, one more than pieces, in order.",
+        "extrapolate": BEYOND,
+        "axis": "at which of the data's dimensions the values of a call are.",
+    },
+    returns="An object; its attributes ``c`` and ``x`` are tensors.",
+    raises="ShapeError: shapes that do not fit.\nArgumentError: sites that are not in order.",
+    gradient="Of what it gives: by places, ``c`` and ``x``.",
+    within=lambda kind: kind,
+)
+
+
+@in_pieces
+class PPoly(Pieces):
+    """A polynomial in pieces: in the ``i``-th ``sum(c[m, i] * (v - x[i])**(k - m - 1))``, of ``k`` coefficients.
+
+    Args:
+        c: coefficients, of powers from the highest down, of pieces, and of what other dimensions the data has.
+    """
+
+    def _piece(self, c, u, h):
+        u = along(u, len(c.shape) - 1 - len(u.shape))
+        y = c[0]
+        for m in range(1, c.shape[0]):
+            y = y * u + c[m]
+        return y
+
+    def _differentiated(self, nu: int):
+        k = int(self.c.shape[0])
+        if nu == 0:
+            return self.c
+        if nu >= k:
+            return ops.zeros_like(self.c[:1])
+        return self.c[: k - nu] * along(beside(_rising(k - nu, nu), self.c), len(self.c.shape) - 1)
+
+    def _integrated(self):
+        k = int(self.c.shape[0])
+        c = self.c / along(beside(_rising(k, 1), self.c), len(self.c.shape) - 1)
+        none = ops.zeros_like(c[:1])
+        ends = self._piece(ops.concatenate([c, none], 0), self.x[1:] - self.x[:-1], None)
+        return ops.concatenate([c, ops.expand_dims(_up_to(ends), 0)], 0)
+
+    @staticmethod
+    def _raised(c, order: int):
+        return ops.concatenate([ops.zeros_like(c[:1])] * (order - int(c.shape[0])) + [c], 0)
+
+    def solve(self, y=0.0, discontinuity: bool = True, extrapolate=None):
+        """The places where the polynomial is ``y``, a known number, found by SciPy.
+
+        Returns:
+            A vector, in ascending order.
+
+        Raises:
+            ShapeError: data of more dimensions, which gives vectors of several lengths.
+            JitError: in a compiled function, which knows no values.
+
+        Gradient:
+            By coefficients and sites, by the implicit function theorem; of a place where the polynomial jumps it is 0.
+        """
+        if len(self.c.shape) != 2 or is_complex(self.c):
+            raise ShapeError("`PPoly.solve`: `c` must be a real matrix: there is one vector of places.", argument="c")
+        how = self.extrapolate if extrapolate is None else mode_of("PPoly.solve", extrapolate)
+        level = float(numbers("PPoly.solve", y, "y"))
+        c, x = (numbers("PPoly.solve", part, name).astype(float) for part, name in ((self.c, "c"), (self.x, "x")))
+        fixed = _scipy.interpolate.PPoly(c, x).solve(level, bool(discontinuity), bool(how))
+        v = beside(fixed, self.c)
+        slope, curve = self.derivative(), self._like(self.c)
+        size = np.abs(c).max(initial=0.0)
+        rest = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level)
+        meets = ops.convert_to_tensor(rest <= 1e-6 * (1 + size))
+        for _ in range(2):  # each doubles the order to which derivatives are right
+            step = ops.divide_no_nan(curve(v, 0, True) - level, slope(v, 0, True))
+            v = ops.where(np.asarray(ops.convert_to_numpy(meets)), v - step, v)
+        return v
+
+    def roots(self, discontinuity: bool = True, extrapolate=None):
+        """The places where the polynomial is 0, as of :meth:`solve`.
+
+        Returns:
+            A vector, in ascending order.
+
+        Gradient:
+            As of :meth:`solve`.
+        """
+        return self.solve(0.0, discontinuity, extrapolate)
+
+    @classmethod
+    def from_spline(cls, tck, extrapolate=None):
+        """The polynomial that a spline is, of a :class:`BSpline` or its knots, coefficients and degree.
+
+        Returns:
+            An object.
+
+        Gradient:
+            By the spline's coefficients and knots.
+        """
+        spline = spline_of("PPoly.from_spline", tck)
+        if extrapolate is None and isinstance(tck, BSpline):
+            extrapolate = tck.extrapolate
+        k, start = spline.k, spline.t[:-1]
+        parts = [spline(start, m, True) / math.factorial(m) for m in range(k, -1, -1)]
+        return cls.construct_fast(ops.stack(parts), spline.t, extrapolate)
+
+    @classmethod
+    def from_bernstein_basis(cls, bp, extrapolate=None):
+        """The polynomial that one in Bernstein's basis is.
+
+        Returns:
+            An object.
+
+        Gradient:
+            By its coefficients and sites.
+        """
+        if not isinstance(bp, BPoly):
+            raise ArgumentTypeError("`PPoly.from_bernstein_basis`: `bp` must be a BPoly.", argument="bp")
+        k = int(bp.c.shape[0]) - 1
+        matrix = np.zeros((k + 1, k + 1))
+        for a in range(k + 1):
+            for s in range(a, k + 1):
+                matrix[k - s, a] = (-1) ** (a + s) * math.comb(k, a) * math.comb(k - a, s - a)
+        h = bp._steps()
+        c = ops.stack([part / h ** (k - m) for m, part in enumerate(_mixed(matrix, bp.c))])
+        return bp._like(c, extrapolate, cls)
+
+
+def _mixed(matrix: np.ndarray, c) -> list:
+    """Sums of coefficients, with constant weights, for each row of a matrix."""
+    return [sum((float(w) * c[a] for a, w in enumerate(row) if w), ops.zeros_like(c[0])) for row in matrix]
+
+
+@in_pieces
+class BPoly(Pieces):
+    """A polynomial in pieces in Bernstein's basis: in the ``i``-th ``sum(c[a, i] * comb(k, a) * s**a * (1-s)**(k-a))``.
+
+    There ``s`` is the share of the piece, ``(v - x[i]) / (x[i + 1] - x[i])``, and ``k`` the degree.
+
+    Args:
+        c: coefficients, of the degree's basis, of pieces, and of what other dimensions the data has.
+    """
+
+    def _piece(self, c, u, h):
+        s = along(u / h, len(c.shape) - 1 - len(u.shape))
+        while c.shape[0] > 1:  # de Casteljau's
+            c = c[:-1] * (1 - s) + c[1:] * s
+        return c[0]
+
+    def _differentiated(self, nu: int):
+        c = self.c
+        for _ in range(nu):
+            k = int(c.shape[0]) - 1
+            c = k * (c[1:] - c[:-1]) / self._steps() if k else ops.zeros_like(c)
+        return c
+
+    def _integrated(self):
+        k, h = int(self.c.shape[0]), self._steps()
+        sums = ops.cumsum(self.c, 0) / k * h
+        return ops.concatenate([ops.zeros_like(sums[:1]), sums], 0) + _up_to(sums[-1])
+
+    @staticmethod
+    def _raised(c, order: int):
+        k, d = int(c.shape[0]) - 1, order - int(c.shape[0])
+        matrix = np.zeros((k + d + 1, k + 1))
+        for a in range(k + 1):
+            for j in range(d + 1):
+                matrix[a + j, a] = math.comb(k, a) * math.comb(d, j) / math.comb(k + d, a + j)
+        return ops.stack(_mixed(matrix, c))
+
+    @classmethod
+    def from_power_basis(cls, pp, extrapolate=None):
+        """The polynomial in Bernstein's basis that one in powers is.
+
+        Returns:
+            An object.
+
+        Gradient:
+            By its coefficients and sites.
+        """
+        if not isinstance(pp, PPoly):
+            raise ArgumentTypeError("`BPoly.from_power_basis`: `pp` must be a PPoly.", argument="pp")
+        k = int(pp.c.shape[0]) - 1
+        matrix = np.zeros((k + 1, k + 1))
+        for a in range(k + 1):
+            for j in range(k - a, k + 1):
+                matrix[j, a] = math.comb(j, k - a) / math.comb(k, k - a)
+        h = pp._steps()
+        scaled = ops.stack([pp.c[a] * h ** (k - a) for a in range(k + 1)])
+        c = ops.stack(_mixed(matrix, scaled))
+        return pp._like(c, extrapolate, cls)
+
+    @classmethod
+    def from_derivatives(cls, xi: Tensor, yi, orders=None, extrapolate=None):
+        """The polynomial that has given values and derivatives at sites.
+
+        Args:
+            xi: the sites, ascending.
+            yi: for each site a list or tensor of the value and the derivatives.
+            orders: the degree of the pieces, or one for each; by default what the derivatives give.
+
+        Returns:
+            An object.
+
+        Raises:
+            ArgumentError: degrees for which there are too few derivatives.
+
+        Gradient:
+            By ``xi`` and ``yi``.
+        """
+        name = "BPoly.from_derivatives"
+        count = len(xi)
+        if len(yi) != count:
+            raise ShapeError(f"`{name}`: `yi` must have as many elements as `xi`, {count}.", argument="yi")
+        rows = [list(y) if isinstance(y, (list, tuple)) else [y[i] for i in range(y.shape[0])] for y in yi]
+        sizes = [len(row) for row in rows]
+        flat = alike(xi, *[y for row in rows for y in row])
+        x, flat = flat[0], flat[1:]
+        starts = np.cumsum([0, *sizes])
+        rows = [flat[starts[i] : starts[i + 1]] for i in range(count)]
+        m = count - 1
+        wanted = list(orders) if isinstance(orders, (list, tuple)) else [orders] * m
+        if any(o is not None and o <= 0 for o in wanted):
+            raise ArgumentError(f"`{name}`: `orders` must be positive.", argument="orders")
+        size = max(max(sizes[i] + sizes[i + 1] for i in range(m)), *[o or 0 for o in wanted])
+        parts = []
+        for i, order in enumerate(wanted):
+            left, right = rows[i], rows[i + 1]
+            if order is not None:
+                n = order + 1
+                first = min(n // 2, len(left))
+                second = min(n - first, len(right))
+                first = min(n - second, len(left))
+                if first + second != n:
+                    raise ArgumentError(
+                        f"`{name}`: `orders` asks for degree {order} between sites that have {len(left)} and "
+                        f"{len(right)} values and derivatives.",
+                        argument="orders",
+                    )
+                left, right = left[:first], right[:second]
+            c = ops.stack(_by_derivatives(x[i + 1] - x[i], left, right))
+            parts.append(cls._raised(c, size))
+        return cls(ops.stack(parts, 1), x, extrapolate)
+
+
+def _by_derivatives(h, left: list, right: list) -> list:
+    """The coefficients of a piece of length ``h`` that has given values and derivatives at its ends."""
+    n = len(left) + len(right)
+    first: list = []
+    for q, y in enumerate(left):
+        total = y * (h**q / math.prod(range(n - q, n)))
+        first.append(total - sum((-1) ** (j + q) * math.comb(q, j) * c for j, c in enumerate(first)))
+    last: list = []
+    for q, y in enumerate(right):
+        total = y * ((-h) ** q / math.prod(range(n - q, n)))
+        last.append(total - sum((-1) ** (j + q) * math.comb(q, j) * c for j, c in enumerate(last)))
+    return [*first, *reversed(last)]

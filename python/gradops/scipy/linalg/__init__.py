@@ -1,0 +1,77 @@
+"""``scipy.linalg``: systems, decompositions, matrix equations, functions of matrices and matrices of a pattern.
+
+Matrices are the last two dimensions; those before are a batch and broadcast. Half precision is worked on in float32.
+What SciPy reads of a matrix, one triangle, say, is what there is a derivative by; the rest gets 0. ``overwrite_*``
+change no result and are accepted. Eigenvectors and singular vectors have no sign or phase of their own: a derivative
+of what depends on it has no meaning.
+
+Examples:
+    The stationary variance of a linear system, and its derivative by the system:
+
+    >>> import numpy as np
+    >>> import gradops
+    >>> from gradops import ops
+    >>> from gradops.scipy import linalg
+    >>> system, noise = np.array([[-1.0, 0.0], [1.0, -2.0]]), -np.eye(2)
+    >>> print(linalg.solve_continuous_lyapunov(system, noise).round(4))
+    [[0.5    0.1667]
+     [0.1667 0.3333]]
+    >>> total = lambda a: ops.trace(linalg.solve_continuous_lyapunov(a, noise))
+    >>> print(gradops.grad(total)(system).round(4))
+    [[0.6111 0.25  ]
+     [0.1667 0.1944]]
+
+See Also:
+    ``scipy.linalg``; :func:`gradops.ops.solve`, :func:`gradops.ops.svd` and others beside.
+"""
+
+from __future__ import annotations
+
+from .._names import namespace
+from . import decompositions, eigenvalues, equations, functions, matrices, structured, systems
+from .decompositions import *  # noqa: F403
+from .eigenvalues import *  # noqa: F403
+from .equations import *  # noqa: F403
+from .functions import *  # noqa: F403
+from .matrices import *  # noqa: F403
+from .structured import *  # noqa: F403
+from .systems import *  # noqa: F403
+
+__all__ = [
+    *decompositions.__all__,
+    *eigenvalues.__all__,
+    *equations.__all__,
+    *functions.__all__,
+    *matrices.__all__,
+    *structured.__all__,
+    *systems.__all__,
+]
+
+_BASES = "its bases are not unique, so they have no derivative: use projections, as of `qr` or `svd`"
+_LAPACK = "it is a handle of BLAS or LAPACK, which take NumPy's arrays"
+_UPDATE = "it changes a factor in place of a new one: use `qr` of the changed matrix"
+_SCHUR = "its blocks and their order depend on where eigenvalues lie, so it has no derivative: use `eig`"
+_ERROR = "errors are those of `gradops.errors`"
+
+_REFUSED = {
+    "LinAlgError": _ERROR,
+    "LinAlgWarning": _ERROR,
+    "cdf2rdf": _SCHUR,
+    "clarkson_woodruff_transform": "it draws random numbers: multiply by a sketch of `scipy.linalg`'s of the identity",
+    "cossin": _BASES,
+    "expm_cond": "it is a bound of errors, which has no derivative: use the norm of `expm_frechet`",
+    "find_best_blas_type": _LAPACK,
+    "get_blas_funcs": _LAPACK,
+    "get_lapack_funcs": _LAPACK,
+    "ldl": "its pivots of two rows depend on values: use `cholesky` or `lu`",
+    "matrix_balance": "its powers of 2 are piecewise constant: scale the matrix by `stop_gradient` of SciPy's",
+    "null_space": _BASES,
+    "ordqz": _SCHUR,
+    "orth": _BASES,
+    "qr_delete": _UPDATE,
+    "qr_insert": _UPDATE,
+    "qr_update": _UPDATE,
+    "qz": _SCHUR,
+}
+
+__dir__, __getattr__ = namespace(__name__, __all__, _REFUSED)

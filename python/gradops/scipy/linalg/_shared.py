@@ -1,0 +1,169 @@
+"""Arguments of ``scipy.linalg``'s functions, and matrices out of parts of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, ops
+from ...errors import ArgumentTypeError, ShapeError
+from ...ops import _checks
+from ...ops._matrices import adjoint, diagonal_of, from_diagonal
+from .._define import family
+from .._tensors import floating, is_complex, wrong
+
+__all__ = """
+adjoint hermitian matrices matrix of_finite of_matrices of_squares of_systems pair right_side square stored
+strict turned
+""".split()
+
+
+FINITE = "ArgumentError: infs or NaNs."
+of_finite = family(raises=FINITE)
+of_matrices = family(
+    {"mode": "the sizes of the factors.", "pivoting": "as of :func:`qr`."},
+    raises=f"ShapeError: fewer than two dimensions.\n{FINITE}",
+)
+of_squares = family(
+    {
+        "lower": "the triangle that is read; the other is taken for its reflection.",
+        "subset_by_index": "the first and last position of eigenvalues that are wanted.",
+        "subset_by_value": "the half-open interval ``(low, high]`` of those that are wanted, where values are known.",
+        "eigvals_only": "give the eigenvalues alone.",
+    },
+    returns="A tensor of ``{first}``'s shape.",
+    raises=f"ShapeError: matrices that are not square.\n{FINITE}",
+)
+of_systems = family(
+    {"b": "right sides as columns, or one vector."},
+    returns="A tensor of ``b``'s kind; dimensions before the matrices broadcast.",
+    raises=f"ShapeError: sizes that do not fit.\n{FINITE}",
+)
+
+
+def matrix(a, name: str = "a", check_finite: bool = False, rank: int = 2):
+    """A tensor of a floating dtype, with at least ``rank`` dimensions, of finite elements."""
+    return matrices(check_finite, rank, **{name: a})[0]
+
+
+def matrices(check_finite: bool = False, rank: int = 2, **given) -> list:
+    """Tensors of their promoted floating dtype, of at least two dimensions, of finite elements."""
+    for name, x in given.items():
+        if x is None or isinstance(x, str) or callable(x):
+            raise wrong(name, "be a tensor", f"{x!r:.80}", ArgumentTypeError)
+    found = floating(*given.values())
+    for name, x in zip(given, found):
+        if len(x.shape) < rank:
+            raise wrong(name, f"have at least {rank} dimensions", f"the shape {tuple(x.shape)}", ShapeError)
+        values = _checks.known(x) if check_finite else None
+        if values is not None and not np.isfinite(values).all():
+            raise wrong(name, "not contain infs or NaNs", hint="`check_finite=False`")
+    return found
+
+
+def square(a, name: str = "a", check_finite: bool = False):
+    """As :func:`matrix`, and square."""
+    return squared(matrix(a, name, check_finite), name)
+
+
+def squared(a, name: str = "a"):
+    """``a``, whose last two sizes must be equal."""
+    if a.shape[-1] != a.shape[-2]:
+        raise wrong(name, "be square in its last two dimensions", tuple(a.shape), ShapeError)
+    return a
+
+
+def right_side(b, rows: int, name: str = "b"):
+    """``b`` as columns, and True where it was one vector."""
+    vector = len(b.shape) == 1
+    found = b.shape[0] if vector else b.shape[-2]
+    if found != rows:
+        raise wrong(name, f"have {rows} rows, as many as the matrix", f"the shape {tuple(b.shape)}", ShapeError)
+    return (ops.expand_dims(b, -1) if vector else b), vector
+
+
+def pair(value, name: str) -> Any:
+    """A pair, as a factor and where it is."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise wrong(name, "be a pair", type(value).__name__, ArgumentTypeError)
+    return value
+
+
+def turned(x):
+    """The transposed matrices."""
+    return ops.swapaxes(x, -1, -2)
+
+
+def strict(a, lower: bool):
+    """What is beside the diagonal, in one triangle."""
+    return ops.tril(a, -1) if lower else ops.triu(a, 1)
+
+
+def hermitian(a, lower: bool, symmetric: bool = False):
+    """Hermitian matrices by one triangle of ``a``; ``symmetric``: equal to their transposes."""
+    beside, diagonal = strict(a, lower), diagonal_of(a)
+    if is_complex(a) and not symmetric:
+        diagonal = ops.cast(ops.real(diagonal), ops.dtype(a))
+    other = turned(beside) if symmetric else adjoint(beside)
+    return beside + other + from_diagonal(diagonal)
+
+
+def real_of(x):
+    """The name of the real dtype of ``x``'s precision."""
+    return dtypes.real_of(ops.dtype(x))
+
+
+def to_complex(x):
+    """``x`` in the complex dtype of its precision."""
+    return x if is_complex(x) else ops.cast(x, "complex64" if dtypes.bits(ops.dtype(x)) <= 32 else "complex128")
+
+
+def stored(x, row, column, inside):
+    """The elements of matrices at constant places, and 0 where there is none."""
+    inside = np.asarray(inside, bool)
+    rows, columns = x.shape[-2:]
+    place = np.where(inside, np.asarray(row) * columns + np.asarray(column), 0)
+    flat = ops.reshape(x, (*x.shape[:-2], rows * columns))
+    return ops.where(inside, ops.take(flat, place, -1), 0.0)
+
+
+# Banded storage: the element in row i and column j is in row ``upper + i - j`` and column j ---------------------------
+
+
+def from_band(ab, lower: int, upper: int):
+    """Square matrices of their diagonals."""
+    n = ab.shape[-1]
+    i, j = np.indices((n, n))
+    row = upper + i - j
+    return stored(ab, row, j, (row >= 0) & (row <= lower + upper))
+
+
+def to_band(a, lower: int, upper: int):
+    """The diagonals of square matrices."""
+    n = a.shape[-1]
+    row, j = np.indices((lower + upper + 1, n))
+    i = row - upper + j
+    return stored(a, i, j, (i >= 0) & (i < n))
+
+
+def turned_band(ab, lower: int, upper: int):
+    """The diagonals of the adjoint matrices."""
+    n = ab.shape[-1]
+    row, j = np.indices((lower + upper + 1, n))
+    i = row - lower + j
+    y = stored(ab, lower + upper - row, i, (i >= 0) & (i < n))
+    return ops.conj(y) if is_complex(y) else y
+
+
+def hermitian_band(ab, lower: bool):
+    """All diagonals of Hermitian matrices, of those of a triangle."""
+    width = ab.shape[-2] - 1
+    row = np.arange(width + 1)[:, None]
+    main = ab[..., 0:1, :] if lower else ab[..., width:, :]
+    if is_complex(ab):
+        main = ops.cast(ops.real(main), ops.dtype(ab))
+    beside = ops.where(row != (0 if lower else width), ab, 0.0)
+    other = turned_band(beside, width if lower else 0, 0 if lower else width)
+    first, last = (other, beside) if lower else (beside, other)
+    return ops.concatenate([first[..., :width, :], main, last[..., 1:, :]], -2)

@@ -1,0 +1,283 @@
+"""Roots and fixed points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _scipy, functional, ops
+from ...annotations import Function, Tensor
+from ...errors import ArgumentError
+from .._define import family
+from .._solving import Problem, connected, numbers, solution, solver
+
+__all__ = "bisect brenth brentq fixed_point fsolve newton ridder root root_scalar toms748".split()
+
+EPS = 4 * np.finfo(float).eps
+NO_SLOPE = "the Jacobian is singular there"
+
+
+def _moving(problem: Problem, x, minus: bool = False):
+    """The root near SciPy's ``x``; of ``minus`` the fixed point."""
+    at = problem.tensor(np.asarray(x, float) if np.ndim(x) or problem.like is not None else x)
+
+    def one(function):
+        return lambda z: ops.reshape(function(z) - z if minus else function(z), np.shape(x))
+
+    if not connected(problem(at)):
+        return at
+    return solution(problem.name, one(problem), one(problem.held), at, NO_SLOPE)
+
+
+bracketed = family(
+    {
+        "f": "of a number and ``args``, of opposite signs at ``a`` and ``b``.",
+        "full_output": "also SciPy's ``RootResults``.",
+    },
+    returns="A number or tensor of shape (); with ``full_output`` a pair.",
+    raises="ArgumentError: ends of one sign.\nGradientError: no convergence.",
+    gradient="By what ``f`` depends on, by the implicit function theorem; none by the ends.",
+    within=solver,
+)
+
+
+def _bracketed(name: str, f, a, b, args, xtol, rtol, maxiter, full_output, disp, **options):
+    name = f"scipy.optimize.{name}"
+    problem = Problem(name, "f", f, 1.0, args, scalar=True, beside=(a, b))
+    low, high = (float(numbers(name, end, which)) for end, which in ((a, "a"), (b, "b")))
+    function = getattr(_scipy.optimize, name.rpartition(".")[2])
+    x, result = function(
+        lambda x: float(problem.value(x)), low, high, (), **options, xtol=xtol, rtol=rtol, maxiter=maxiter,
+        full_output=True, disp=disp,
+    )  # fmt: skip
+    found = _moving(problem, x)
+    if not full_output:
+        return found
+    result.root = found
+    return found, result
+
+
+@bracketed
+def brentq(
+    f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
+) -> Any:
+    """A root of ``f`` between ``a`` and ``b``, by Brent's method."""
+    return _bracketed("brentq", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+@bracketed
+def brenth(
+    f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
+) -> Any:
+    """A root of ``f`` between ``a`` and ``b``, by Brent's method with hyperbolic extrapolation."""
+    return _bracketed("brenth", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+@bracketed
+def bisect(
+    f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
+) -> Any:
+    """A root of ``f`` between ``a`` and ``b``, by bisection."""
+    return _bracketed("bisect", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+@bracketed
+def ridder(
+    f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
+) -> Any:
+    """A root of ``f`` between ``a`` and ``b``, by Ridder's method."""
+    return _bracketed("ridder", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+@bracketed
+def toms748(
+    f: Function, a: Tensor, b: Tensor, args=(), k=1, xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
+) -> Any:
+    """A root of ``f`` between ``a`` and ``b``, by Alefeld, Potra and Shi's method (algorithm 748)."""
+    return _bracketed("toms748", f, a, b, args, xtol, rtol, maxiter, full_output, disp, k=k)
+
+
+@solver
+def newton(
+    func: Function, x0: Tensor, fprime=None, args=(), tol=1.48e-08, maxiter=50, fprime2=None, x1=None, rtol=0.0,
+    full_output=False, disp=True,
+) -> Any:  # fmt: skip
+    """A root of ``func`` near ``x0``, by Newton's method; of each element where ``x0`` is an array.
+
+    Args:
+        fprime, fprime2: the derivatives are exact, and those that are given are not called.
+        x1: not looked at: the secant method is for functions without a derivative.
+
+    Returns:
+        A tensor of ``x0``'s shape; with ``full_output`` SciPy's results beside.
+
+    Raises:
+        GradientError: no convergence.
+
+    Gradient:
+        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+    """
+    problem = Problem("scipy.optimize.newton", "func", func, x0, args)
+    start = problem.start(x0)
+
+    def value(x):
+        return np.reshape(problem.value(x), np.shape(x))[()]
+
+    def slope(x):
+        total = functional.grad(lambda z: ops.sum(problem.held(z)))(problem.tensor(np.asarray(x, float)))
+        return np.asarray(numbers(problem.name, total, "func"), float)[()]
+
+    found = _scipy.optimize.newton(
+        value, start[()], slope, (), tol, maxiter, rtol=rtol, full_output=full_output, disp=disp
+    )
+    if not full_output:
+        return _moving(problem, found)
+    x, *more = found
+    x = _moving(problem, x)
+    if start.ndim == 0:
+        more[0].root = x
+        return x, more[0]
+    return type(found)(x, *more) if hasattr(found, "_fields") else (x, *more)
+
+
+@solver
+def root_scalar(
+    f: Function, args=(), method=None, bracket=None, fprime=None, fprime2=None, x0=None, x1=None, xtol=None, rtol=None,
+    maxiter=None, options=None,
+) -> Any:  # fmt: skip
+    """A root of a function of one number, by any of SciPy's methods.
+
+    Args:
+        method: as of SciPy; ``"newton"`` from ``x0`` alone. Derivatives are exact and not asked for.
+
+    Returns:
+        SciPy's ``RootResults``, whose ``root`` is a tensor of shape ().
+
+    Gradient:
+        Of ``root`` by what ``f`` depends on, by the implicit function theorem; none by the bracket or ``x0``.
+    """
+    problem = Problem("scipy.optimize.root_scalar", "f", f, 1.0, args, scalar=True, beside=(bracket, x0, x1))
+    ends = [numbers(problem.name, end, "bracket").astype(float) for end in bracket] if bracket is not None else None
+    starts = [None if x is None else float(problem.start(x)) for x in (x0, x1)]
+    if method is None and bracket is None and x1 is None:
+        method = "newton"
+
+    slope = (lambda x: float(problem.slope(x))) if method in ("newton", "halley") else None
+    bend = (lambda x: float(problem.hessian(x))) if method == "halley" else None
+    result = _scipy.optimize.root_scalar(
+        lambda x: float(problem.value(x)), (), method, ends, slope, bend, *starts, xtol, rtol, maxiter, options
+    )
+    if result.converged:
+        result.root = _moving(problem, result.root)
+    return result
+
+
+WITH_JACOBIAN = ("hybr", "lm")
+
+
+@solver
+def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, callback=None, options=None) -> Any:
+    """A root of a function of several numbers, by any of SciPy's methods.
+
+    Args:
+        fun: of a tensor and ``args``, to a tensor or list of as many numbers.
+        jac: without, it is exact; ``False`` has SciPy take differences.
+
+    Returns:
+        SciPy's ``OptimizeResult``, whose ``x`` and ``fun`` are tensors.
+
+    Raises:
+        GradientError: a root whose derivative is asked for and which has none.
+
+    Gradient:
+        Of ``x`` by what ``fun`` depends on, by the implicit function theorem; none by ``x0``.
+    """
+    problem = Problem("scipy.optimize.root", "fun", fun, x0, args)
+    start = problem.start(x0)
+    if tol is None and problem.dtype not in (None, "float64"):
+        tol = 1e-6
+    exact = _jacobian(problem, jac) if method in WITH_JACOBIAN else None
+    result = _scipy.optimize.root(_flat(problem, jac is True), start, (), method, exact, tol, callback, options)
+    if method == "lm" and np.size(result.fun) != np.size(result.x):
+        raise ArgumentError(
+            f"`{problem.name}`: `fun` must give as many numbers as `x0` has; got {np.size(result.fun)}.",
+            argument="fun",
+            hint="`least_squares` for more equations than unknowns",
+        )
+    if jac is True:
+        problem = Problem(problem.name, "fun", lambda x, *more: fun(x, *more)[0], x0, args)
+    result.x = _moving(problem, result.x) if result.success else problem.tensor(result.x)
+    result.fun = problem(result.x) if connected(result.x) else problem.tensor(result.fun)
+    return result
+
+
+def _flat(problem: Problem, first: bool):
+    if not first:
+        return problem.value
+    return lambda x: np.asarray(numbers(problem.name, problem.function(problem.tensor(x), *problem.known)[0], "fun"))
+
+
+def _jacobian(problem: Problem, jac):
+    """The exact Jacobian on numbers, or the user's."""
+    if jac is False:
+        return None
+    if callable(jac):
+        return Problem(problem.name, "jac", jac, np.zeros(1), problem.args).value
+    if jac is True:
+        return lambda x: np.asarray(
+            numbers(problem.name, problem.function(problem.tensor(x), *problem.known)[1], "fun"), float
+        )
+
+    return lambda x: problem.jacobian(x).reshape(-1, np.size(x))
+
+
+@solver
+def fsolve(
+    func: Function, x0: Tensor, args=(), fprime=None, full_output=0, col_deriv=0, xtol=1.49012e-08, maxfev=0, band=None,
+    epsfcn=None, factor=100, diag=None,
+) -> Any:  # fmt: skip
+    """A root of a function of several numbers, by MINPACK's hybrid method.
+
+    Args:
+        func: of a tensor and ``args``, to a tensor or list of as many numbers.
+        fprime: without, the Jacobian is exact.
+
+    Returns:
+        A vector; with ``full_output`` also SciPy's dict, flag and message.
+
+    Gradient:
+        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+    """
+    problem = Problem("scipy.optimize.fsolve", "func", func, x0, args)
+    start = np.atleast_1d(problem.start(x0)).ravel()
+    exact, col_deriv = _jacobian(problem, fprime), 0 if fprime is None else col_deriv
+    found = _scipy.optimize.fsolve(
+        problem.value, start, (), exact, full_output, col_deriv, xtol, maxfev, band, epsfcn, factor, diag
+    )
+    if not full_output:
+        return _moving(problem, found)
+    x, *more = found
+    return (_moving(problem, x) if more[1] == 1 else problem.tensor(x), *more)
+
+
+@solver
+def fixed_point(func: Function, x0: Tensor, args=(), xtol=1e-08, maxiter=500, method="del2") -> Any:
+    """A fixed point of a function, ``func(x) = x``, by iteration from ``x0``.
+
+    Args:
+        func: of a tensor and ``args``, to one of its shape.
+        method: ``"del2"``, with Steffensen's acceleration, or ``"iteration"``.
+
+    Returns:
+        A tensor of ``x0``'s shape.
+
+    Raises:
+        GradientError: no convergence.
+
+    Gradient:
+        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+    """
+    problem = Problem("scipy.optimize.fixed_point", "func", func, x0, args)
+    found = _scipy.optimize.fixed_point(problem.value, problem.start(x0), (), xtol, maxiter, method)
+    return _moving(problem, found, minus=True)

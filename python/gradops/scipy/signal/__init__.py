@@ -1,0 +1,76 @@
+"""``scipy.signal``: convolution, filters, spectra, waves and windows, by SciPy's names.
+
+Derivatives are by the data and by what is said of each function: coefficients of filters, frequencies, parameters of
+waves. Designs of filters and searches for peaks take and give known numbers, as SciPy's do. Beside a tensor of
+PyTorch, JAX or TensorFlow, lists and NumPy's arrays are constants of its precision.
+
+Examples:
+    >>> import numpy as np
+    >>> import gradops
+    >>> from gradops import ops
+    >>> from gradops.scipy import signal
+    >>> x = np.array([1.0, 0.0, 0.0, 0.0])
+    >>> print(signal.lfilter([0.5], [1.0, -0.5], x))
+    [0.5    0.25   0.125  0.0625]
+    >>> print(gradops.grad(lambda a: signal.lfilter([0.5], ops.stack([1.0, a]), x)[-1])(-0.5))
+    -0.375
+
+See Also:
+    :func:`gradops.ops.conv`, :func:`gradops.ops.stft`; ``gradops.scipy.fft``, ``gradops.scipy.ndimage``.
+"""
+
+from __future__ import annotations
+
+from .._names import namespace
+from . import convolution, design, filters, frequencies, responses, sampling, smoothing, spectra, waveforms
+from . import windows as windows
+from .convolution import *  # noqa: F403
+from .design import *  # noqa: F403
+from .filters import *  # noqa: F403
+from .frequencies import *  # noqa: F403
+from .responses import *  # noqa: F403
+from .sampling import *  # noqa: F403
+from .smoothing import *  # noqa: F403
+from .spectra import *  # noqa: F403
+from .waveforms import *  # noqa: F403
+
+__all__ = [
+    *convolution.__all__,
+    *design.__all__,
+    *filters.__all__,
+    *frequencies.__all__,
+    *responses.__all__,
+    *sampling.__all__,
+    *smoothing.__all__,
+    *spectra.__all__,
+    *waveforms.__all__,
+    "windows",
+]
+
+REFUSED = {
+    **dict.fromkeys(
+        "lti dlti StateSpace TransferFunction ZerosPolesGain bode dbode freqresp dfreqresp".split(),
+        "systems hold SciPy's own arrays; use coefficients: `freqz`, `freqs`, `lfilter`",
+    ),
+    **dict.fromkeys(
+        "impulse dimpulse step dstep dlsim".split(),
+        "systems hold SciPy's own arrays; `lfilter` of an impulse, a step or a signal gives the response",
+    ),
+    "lsim": "systems hold SciPy's own arrays; use `gradops.scipy.integrate.solve_ivp`",
+    **dict.fromkeys("CZT ZoomFFT".split(), "use the functions `czt` and `zoom_fft`"),
+    **dict.fromkeys(
+        "ShortTimeFFT closest_STFT_dual_window".split(), "the class holds SciPy's own arrays; use `stft` and `istft`"
+    ),
+    **dict.fromkeys(
+        "cspline1d cspline2d qspline1d qspline2d spline_filter symiirorder1 symiirorder2".split(),
+        "use `gradops.scipy.ndimage.spline_filter1d`, or `lfilter` forwards and backwards",
+    ),
+    **dict.fromkeys(
+        "cspline1d_eval qspline1d_eval".split(),
+        "use `gradops.scipy.ndimage.map_coordinates`, which takes places and values",
+    ),
+    "sepfir2d": "use `gradops.scipy.ndimage.convolve1d` along each axis, with `mode='mirror'`",
+    "firwin_2d": "use `firwin` for each axis and `gradops.ops.outer`",
+    "BadCoefficients": "a warning of SciPy's",
+}
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,0 +1,316 @@
+"""Convolution and correlation, directly or by Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ... import _scipy, dtypes, ops
+from ...annotations import Axes, Axis, Integer, Tensor
+from ...backends import tracing
+from ...errors import ShapeError
+from ...ops._checks import check_axes, choice
+from ...ops.convolution import conv_to_output
+from .. import fft
+from .._define import composed, family
+from .._neighbours import alike, back, bilinear, conj, extended, last, line, number, vector
+from .._tensors import constant, is_complex, wrong
+from .filters import lfilter
+
+__all__ = """
+choose_conv_method convolve convolve2d correlate correlate2d correlation_lags deconvolve fftconvolve oaconvolve
+upfirdn
+""".split()
+
+convolution = family(
+    {
+        "mode": '``"full"``: all overlaps; ``"valid"``: whole overlaps; ``"same"``: the middle part of the size of '
+        "``in1``.",
+        "method": "sums, Fourier transforms, or by the sizes what SciPy expects to be faster.",
+        "axes": "along which to convolve, all by default; the others broadcast.",
+        "boundary": "beyond the edges of ``in1`` are ``fillvalue``, its other end, or its reflection.",
+    },
+    returns="A tensor of the operands' dtype; of whole numbers rounded to them.",
+    raises="ShapeError: different or unfit numbers of dimensions, empty tensors.\nArgumentError: an unknown setting.",
+    gradient="By each operand the correlation of the upstream gradient with the other, added up where edges repeat.",
+)
+
+Mode = Literal["full", "valid", "same"]
+MODES = ("full", "valid", "same")
+
+
+def _operands(function: str, in1, in2) -> list:
+    """Two tensors of one rank and dtype."""
+    in1, in2 = alike(in1, in2)
+    if len(in1.shape) != len(in2.shape):
+        raise ShapeError(
+            f"`{function}`: `in1` and `in2` must have as many dimensions; got {tuple(in1.shape)} and "
+            f"{tuple(in2.shape)}.",
+            argument="in2",
+        )
+    if 0 in tuple(in1.shape) or 0 in tuple(in2.shape):
+        raise ShapeError(f"`{function}`: there is nothing to convolve in an empty tensor.", argument="in1")
+    return [in1, in2]
+
+
+def _larger_first(function: str, mode: str, in1, in2, axes: Sequence[int]) -> list:
+    """The operands, the larger one first where only whole overlaps count."""
+    if mode != "valid":
+        return [in1, in2]
+    pairs = [(int(in1.shape[i]), int(in2.shape[i])) for i in axes]
+    if all(n >= k for n, k in pairs):
+        return [in1, in2]
+    if all(n <= k for n, k in pairs):
+        return [in2, in1]
+    raise ShapeError(
+        f"`{function}`: for `mode='valid'` one operand must be as large as the other in all dimensions; got "
+        f"{tuple(in1.shape)} and {tuple(in2.shape)}.",
+        argument="in2",
+    )
+
+
+def _window(mode: str, k: int) -> tuple[int, int]:
+    """The zeros before and after a dimension, for a kernel of ``k``."""
+    if mode == "full":
+        return k - 1, k - 1
+    return (k // 2, (k - 1) // 2) if mode == "same" else (0, 0)
+
+
+def _direct(in1, in2, mode: str):
+    """By sums, in 1 to 3 dimensions."""
+    rank = len(in1.shape)
+    sizes, window = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
+    around = tuple(_window(mode, k) for k in window)
+
+    def real(x, h):
+        kernel = ops.reshape(ops.flip(h, tuple(range(rank))), (*window, 1, 1))
+        y = conv_to_output(ops.reshape(x, (1, *sizes, 1)), kernel, (1,) * rank, around, (1,) * rank, 1, False)
+        return ops.reshape(y, tuple(y.shape[1:-1]))
+
+    return bilinear(real, in1, in2)
+
+
+@tracing.constant
+def _fast(n: int, real: bool) -> int:
+    return _scipy.fft.next_fast_len(n, real)
+
+
+def _by_transforms(in1, in2, mode: str, axes: Sequence[int]):
+    """By Fourier transforms along ``axes``."""
+    first, second = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
+    is_real = not (is_complex(in1) or is_complex(in2))
+    sizes = {axis: first[axis] + second[axis] - 1 for axis in axes}
+    along = [axis for axis in axes if first[axis] != 1 and second[axis] != 1]  # a product alone elsewhere
+    if along:
+        lengths = [_fast(sizes[axis], is_real) for axis in along]
+        there, again = (fft.rfftn, fft.irfftn) if is_real else (fft.fftn, fft.ifftn)
+        y = again(there(in1, lengths, along) * there(in2, lengths, along), lengths, along)
+    else:
+        y = in1 * in2
+    parts = []
+    for i, size in enumerate(y.shape):
+        start, stop = 0, int(size)
+        if i in sizes:
+            stop = sizes[i]
+            if mode == "same":
+                start = (sizes[i] - first[i]) // 2
+                stop = start + first[i]
+            elif mode == "valid":
+                start, stop = second[i] - 1, first[i]
+        parts.append(slice(start, stop))
+    return y[tuple(parts)]
+
+
+@convolution
+def convolve(in1: Tensor, in2: Tensor, mode: Mode = "full", method: Literal["auto", "direct", "fft"] = "auto"):
+    """Convolution of two tensors of one rank."""
+    choice("convolve", mode, MODES, "mode")
+    choice("convolve", method, ("auto", "direct", "fft"), "method")
+    whole = _whole(in1, in2)
+    in1, in2 = _operands("convolve", in1, in2)
+    rank = len(in1.shape)
+    if rank == 0:
+        y = in1 * in2
+    else:
+        in1, in2 = _larger_first("convolve", mode, in1, in2, range(rank))
+        if method == "auto":
+            direct = _faster(tuple(map(int, in1.shape)), tuple(map(int, in2.shape)), mode)
+        else:
+            direct = method == "direct"
+        y = _direct(in1, in2, mode) if direct and rank <= 3 else _by_transforms(in1, in2, mode, range(rank))
+    return y if whole is None else ops.cast(ops.round(y), whole)
+
+
+@tracing.constant
+def _faster(first: tuple, second: tuple, mode: str) -> bool:
+    shapes = [np.broadcast_to(np.float64(0), shape) for shape in (first, second)]
+    return _scipy.signal.choose_conv_method(*shapes, mode) == "direct"
+
+
+def _whole(in1, in2) -> str | None:
+    """The integer dtype of the result, or None."""
+    names = [ops.dtype(x) if ops.is_tensor(x) else ops.dtype(ops.convert_to_tensor(x)) for x in (in1, in2)]
+    return dtypes.promote(*names) if all(name in dtypes.INTEGERS for name in names) else None
+
+
+@convolution
+def correlate(in1: Tensor, in2: Tensor, mode: Mode = "full", method: Literal["auto", "direct", "fft"] = "auto"):
+    """Cross-correlation of two tensors of one rank: convolution with the second one reversed and conjugated.
+
+    Gradient:
+        By ``in1`` the convolution of the upstream gradient with ``in2``, by ``in2`` its correlation with ``in1``.
+    """
+    return convolve(in1, _reversed(in2), mode, method)
+
+
+def _reversed(x):
+    x = x if ops.is_tensor(x) else ops.convert_to_tensor(x)
+    return conj(ops.flip(x, tuple(range(len(x.shape)))) if len(x.shape) else x)
+
+
+@convolution
+def fftconvolve(in1: Tensor, in2: Tensor, mode: Mode = "full", axes: Axes = None) -> Tensor:
+    """Convolution by Fourier transforms along ``axes``, all by default; the others broadcast.
+
+    Returns:
+        A tensor of the operands' floating dtype.
+    """
+    choice("fftconvolve", mode, MODES, "mode")
+    in1, in2 = _operands("fftconvolve", in1, in2)
+    if not in1.shape:
+        return in1 * in2
+    along = check_axes("fftconvolve", axes, len(in1.shape), "axes")
+    if not along:
+        raise wrong("axes", "name at least one dimension")
+    in1, in2 = _larger_first("fftconvolve", mode, in1, in2, along)
+    return _by_transforms(in1, in2, mode, along)
+
+
+@convolution
+def oaconvolve(in1: Tensor, in2: Tensor, mode: Mode = "full", axes: Axes = None) -> Tensor:
+    """Convolution as of :func:`fftconvolve`, which SciPy's function splits into parts to save memory.
+
+    Returns:
+        A tensor of the operands' floating dtype.
+    """
+    return fftconvolve(in1, in2, mode, axes)
+
+
+Boundary = Literal["fill", "wrap", "symm"]
+
+
+@convolution
+def convolve2d(in1: Tensor, in2: Tensor, mode: Mode = "full", boundary: Boundary = "fill", fillvalue=0) -> Tensor:
+    """Convolution of two matrices."""
+    return _of_matrices("convolve2d", in1, in2, mode, boundary, fillvalue)
+
+
+@convolution
+def correlate2d(in1: Tensor, in2: Tensor, mode: Mode = "full", boundary: Boundary = "fill", fillvalue=0) -> Tensor:
+    """Cross-correlation of two matrices: :func:`convolve2d` with the second one reversed and conjugated."""
+    return _of_matrices("correlate2d", in1, _reversed(in2), mode, boundary, fillvalue)
+
+
+def _of_matrices(function: str, in1, in2, mode, boundary, fillvalue):
+    choice(function, mode, MODES, "mode")
+    choice(function, boundary, ("fill", "wrap", "symm"), "boundary")
+    whole = _whole(in1, in2)
+    in1, in2 = _operands(function, in1, in2)
+    if len(in1.shape) != 2:
+        raise wrong("in1", "be a matrix", f"the shape {tuple(in1.shape)}", ShapeError)
+    in1, in2 = _larger_first(function, mode, in1, in2, (0, 1))
+    fill = number(function, "fillvalue", fillvalue)
+    how = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
+    for axis in (0, 1):
+        around = _window(mode, int(in2.shape[axis]))  # of correlations the middle is the earlier one of two
+        around = around[::-1] if function == "correlate2d" else around
+        in1 = extended(in1, *around, how, axis, fill)
+    y = _direct(in1, in2, "valid")
+    return y if whole is None else ops.cast(ops.round(y), whole)
+
+
+correlation_lags = constant("signal.correlation_lags")
+choose_conv_method = constant("signal.choose_conv_method")
+
+
+@composed
+def deconvolve(signal: Tensor, divisor: Tensor) -> tuple:
+    """The quotient and the remainder of two polynomials: ``signal = convolve(divisor, quotient) + remainder``.
+
+    Returns:
+        Two vectors; of a divisor longer than the signal an empty one and the signal.
+
+    Raises:
+        ShapeError: empty tensors, tensors other than vectors.
+
+    Gradient:
+        Through :func:`lfilter`, by both.
+    """
+    signal, divisor = alike(signal, divisor)
+    signal, divisor = vector("deconvolve", signal, "signal"), vector("deconvolve", divisor, "divisor")
+    n, d = int(signal.shape[0]), int(divisor.shape[0])
+    if d > n:
+        return signal[:0], signal
+    impulse = ops.zeros_like(signal)[: n - d + 1]
+    impulse = ops.concatenate([ops.ones_like(impulse[:1]), impulse[1:]], 0)
+    quotient = lfilter(signal, divisor, impulse)
+    return quotient, signal - line(quotient, divisor, d - 1, d - 1)
+
+
+UPFIRDN_MODES = {"constant": "constant", "symmetric": "symmetric", "edge": "edge", "wrap": "wrap", "reflect": "reflect"}
+
+
+@composed
+def upfirdn(
+    h: Tensor, x: Tensor, up: Integer = 1, down: Integer = 1, axis: Axis = -1,
+    mode: Literal["constant", "symmetric", "edge", "wrap", "reflect"] = "constant", cval=0,
+) -> Tensor:  # fmt: skip
+    """Zeros put between the elements, a convolution with ``h``, and each ``down``-th element of the result.
+
+    Args:
+        up: between two elements are ``up - 1`` zeros.
+        mode: what is beyond the edges; of SciPy's modes those that do not extrapolate.
+
+    Returns:
+        A tensor with ``((n - 1) * up + len(h) - 1) // down + 1`` elements along ``axis``.
+
+    Raises:
+        ArgumentError: a factor below 1, an unknown mode.
+        ShapeError: an ``h`` other than a vector.
+
+    Gradient:
+        By ``x`` and by ``h``, of which it is bilinear.
+    """
+    choice("upfirdn", mode, tuple(UPFIRDN_MODES), "mode")
+    h, x = alike(h, x)
+    h = vector("upfirdn", h, "h")
+    up, down = int(up), int(down)
+    for name, value in (("up", up), ("down", down)):
+        if value < 1:
+            raise wrong(name, "be at least 1", value)
+    x, axis = last("upfirdn", x, axis)
+    n, k = int(x.shape[-1]), int(h.shape[0])
+    if n == 0:
+        raise ShapeError("`upfirdn`: there is nothing to filter along an empty dimension.", argument="x")
+    fill = number("upfirdn", "cval", cval)
+    plain = mode == "constant" and not fill
+    around = 0 if plain else -(-(k - 1) // up)
+    if around:
+        x = extended(x, around, around, UPFIRDN_MODES[mode], -1, fill)
+    x = _spread(x, up)
+    start = around * up  # of the full convolution of what was extended
+    count = ((n - 1) * up + k - 1) // down + 1
+    lead = start - (k - 1)
+    x = x[..., max(lead, 0) :] if lead > 0 else x
+    return back(line(x, h, max(-lead, 0), k - 1 + down, down)[..., :count], axis)
+
+
+def _spread(x, up: int):
+    """``x`` with ``up - 1`` zeros between its elements."""
+    if up == 1:
+        return x
+    n = int(x.shape[-1])
+    wide = ops.pad(ops.expand_dims(x, -1), [(0, 0)] * len(x.shape) + [(0, up - 1)])
+    return ops.reshape(wide, (*x.shape[:-1], n * up))[..., : (n - 1) * up + 1]

@@ -1,0 +1,361 @@
+"""Linear filters by their coefficients, with derivatives by data and by coefficients."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ... import _scipy, backends, ops
+from ...annotations import Axis, Integer, Tensor
+from ...errors import ShapeError
+from ...extend import derivative, kernel
+from ...extend import op as make_op
+from ...ops._checks import choice, known
+from .._define import LIBRARIES, family
+from .._neighbours import alike, back, extended, last, line, vector
+from .._tensors import wrong
+
+__all__ = ["filtfilt", "lfilter", "lfilter_zi", "lfiltic", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
+
+by_filter = family(
+    {
+        "b": "the coefficients, vectors or numbers, as is ``a``.",
+        "sos": "rows ``b0 b1 b2 1 a1 a2``.",
+        "padtype": "beyond the ends: reflected at the end's point, reflected, the end's value, or nothing.",
+        "padlen": "by how many elements, by default three times the longer coefficients.",
+    },
+    returns="A tensor of ``x``'s shape, of the promoted floating dtype.",
+    raises="ShapeError: coefficients or states of another shape.\nAxisError: there is no such axis.",
+    gradient="By ``x`` the filter of the upstream gradient, backwards in time; by coefficients and states, too.",
+)
+by_state = family(
+    returns="A vector of ``max(len(a), len(b)) - 1`` elements.",
+    raises="ShapeError: coefficients of another shape.",
+    gradient="By all arguments.",
+)
+
+
+@make_op(name="scipy.signal.all_pole", linear=("x",))
+def all_pole(x: Tensor, a: Tensor) -> Tensor:
+    """The recursion ``y[n] = x[n] - a[0] y[n - 1] - a[1] y[n - 2] - ...`` along the last dimension.
+
+    Gradient:
+        By ``x`` the recursion of the upstream gradient, backwards; by ``a`` its correlation with the results before.
+    """
+    order = int(a.shape[0])
+
+    def step(before, x):
+        y = x - ops.sum(before * a, -1)
+        return ops.concatenate([ops.expand_dims(y, -1), before[..., : order - 1]], -1), y
+
+    start = ops.zeros_like(x[..., :1]) * ops.zeros_like(a)
+    return ops.moveaxis(ops.scan(step, start, ops.moveaxis(x, -1, 0))[1], 0, -1)
+
+
+def _backwards(g, a):
+    return ops.flip(all_pole(ops.flip(g, -1), a), -1)
+
+
+def _by_coefficients(g, a, y):
+    w, n = _backwards(g, a), int(y.shape[-1])
+    sums = [-ops.sum(w[..., k:] * y[..., : max(n - k, 0)]) for k in range(1, int(a.shape[0]) + 1)]
+    return ops.stack(sums, 0)
+
+
+derivative(all_pole, x=lambda g, a: _backwards(g, a), a=lambda g, a, y: _by_coefficients(g, a, y))
+
+
+@kernel(all_pole, "numpy")
+def _(x, a):
+    half = x.dtype == "float16"
+    y = _scipy.signal.lfilter([1.0], np.concatenate([[1], a]), x.astype("float32") if half else x)
+    return y.astype(np.result_type(x, a), copy=False)
+
+
+def _rows(x, *a):
+    """The recursion of NumPy's arrays, whose coefficients may differ between rows where a compiler made batches."""
+    shape = np.broadcast_shapes(x.shape, *[k.shape for k in a])
+    x = np.broadcast_to(x, shape).astype("float32" if x.dtype.itemsize < 4 else x.dtype, copy=False)
+    taps = np.stack([np.broadcast_to(k, shape)[..., 0] for k in a], -1).reshape(-1, len(a))
+    if not x.size:
+        return x
+    if (taps == taps[:1]).all():
+        return _scipy.signal.lfilter([1.0], [1.0, *taps[0]], x)
+    rows = [_scipy.signal.lfilter([1.0], [1.0, *tap], row) for tap, row in zip(taps, x.reshape(len(taps), -1))]
+    return np.stack(rows).reshape(shape)
+
+
+def _on_host(backend):
+    foresee = backend.kernel("foresee")
+    if foresee is not None:
+        foresee("scipy.signal.all_pole", _rows)
+
+    def kernel(x, a):
+        return backend.on_host("scipy.signal.all_pole", _rows, [x, *[a[i] for i in range(int(a.shape[0]))]])
+
+    return kernel
+
+
+for _library in LIBRARIES:
+    backends.add_kernel(_library, "scipy.signal.all_pole", _on_host)
+
+
+# Coefficients --------------------------------------------------------------------------------------------------------
+
+
+def _coefficients(function: str, b, a) -> tuple:
+    """Vectors, divided by the first of ``a``; the others of ``a``."""
+    b, a = vector(function, b, "b"), vector(function, a, "a")
+    return b / a[0], a[1:] / a[0]
+
+
+def _filled(x, count: int):
+    """A vector, or tensors along the last dimension, with zeros up to ``count``."""
+    lacking = count - int(x.shape[-1])
+    return extended(x, 0, lacking, "constant") if lacking > 0 else x
+
+
+def _filtered(b, a, x, zi=None) -> tuple:
+    """The filter along the last dimension, with ``a`` without its first 1, and its last state."""
+    n, order = int(x.shape[-1]), max(int(b.shape[0]) - 1, int(a.shape[0]))
+    recursive = int(a.shape[0]) > 0
+    taps = int(b.shape[0])
+    if zi is None:
+        y = line(x, b, taps - 1, 0)
+        return (all_pole(y, a) if recursive else y), None
+    v = _filled(line(x, b, taps - 1, taps - 1), n + order) + extended(zi, 0, n, "constant")
+    y, rest = v[..., :n], v[..., n:]
+    if recursive and n:
+        y = all_pole(y, a)
+        tail = y[..., max(n - order, 0) :]
+        count = int(tail.shape[-1])
+        rest = (
+            rest - _filled(line(tail, a, int(a.shape[0]) - 1, int(a.shape[0]) - 1), count - 1 + order)[..., count - 1 :]
+        )
+    return y, rest
+
+
+@by_filter
+def lfilter(b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None = None):
+    """A signal through a linear filter: ``a[0] y[n] = b[0] x[n] + b[1] x[n - 1] + ... - a[1] y[n - 1] - ...``.
+
+    Args:
+        zi: the state before the first element, of ``max(len(a), len(b)) - 1`` numbers along ``axis``.
+
+    Returns:
+        A tensor of ``x``'s shape, of the promoted floating dtype; with ``zi`` also the state after the last element.
+    """
+    if zi is None:
+        b, a, x = alike(b, a, x)
+    else:
+        b, a, x, zi = alike(b, a, x, zi)
+    b, a = _coefficients("lfilter", b, a)
+    x, axis = last("lfilter", x, axis)
+    if zi is None:
+        return back(_filtered(b, a, x)[0], axis)
+    order = max(int(b.shape[0]) - 1, int(a.shape[0]))
+    zi = last("lfilter", zi, axis)[0] if len(zi.shape) == len(x.shape) else zi
+    wanted = (*x.shape[:-1], order)
+    if (
+        len(zi.shape) != len(wanted)
+        or any(n not in (1, m) for n, m in zip(zi.shape[:-1], wanted))
+        or (int(zi.shape[-1]) != order)
+    ):
+        raise wrong("zi", f"have {order} elements along `axis` and else `x`'s shape", tuple(zi.shape), ShapeError)
+    y, zf = _filtered(b, a, x, zi)
+    return back(y, axis), back(zf, axis)
+
+
+def _steady(b, a):
+    """The state for a step, of coefficients with ``a`` without its first 1."""
+    order = max(int(b.shape[0]) - 1, int(a.shape[0]))
+    b, a = _filled(b, order + 1), _filled(a, order)
+    rest = b[1:] - a * b[0]
+    first = ops.sum(rest) / (1 + ops.sum(a))
+    one = ops.ones_like(a[:1])
+    sums = ops.cumsum(ops.concatenate([one, a[:-1]], 0), 0)
+    lost = ops.cumsum(ops.concatenate([0 * one, rest[:-1]], 0), 0)
+    return sums * first - lost
+
+
+@by_state
+def lfilter_zi(b: Tensor, a: Tensor) -> Tensor:
+    """The state of :func:`lfilter` in which the response to a step is steady.
+
+    Gradient:
+        By the coefficients. The formula is that of SciPy's notes: a linear system solved by sums.
+    """
+    b, a = alike(b, a)
+    b, a = _coefficients("lfilter_zi", b, a)
+    return _steady(b, a) if max(int(b.shape[0]) - 1, int(a.shape[0])) else b[:0]
+
+
+@by_state
+def lfiltic(b: Tensor, a: Tensor, y: Tensor, x: Tensor | None = None) -> Tensor:
+    """The state of :func:`lfilter` after the last outputs and inputs, the latest first."""
+    if x is None:
+        b, a, y = alike(b, a, y)
+        x = ops.zeros_like(y)
+    else:
+        b, a, y, x = alike(b, a, y, x)
+    b, a = _coefficients("lfiltic", b, a)
+    order = max(int(b.shape[0]) - 1, int(a.shape[0]))
+    x, y = _filled(_flat(x, "x"), order), _filled(_flat(y, "y"), order)
+    b, a = _filled(b, order + 1)[1:], _filled(a, order)
+    sums = [ops.sum(b[m:] * x[: order - m]) - ops.sum(a[m:] * y[: order - m]) for m in range(order)]
+    return ops.stack(sums, 0) if sums else b
+
+
+def _flat(x, name: str):
+    if len(x.shape) > 1:
+        raise wrong(name, "be a vector", tuple(x.shape), ShapeError)
+    return x if x.shape else ops.reshape(x, (1,))
+
+
+# Sections ------------------------------------------------------------------------------------------------------------
+
+
+def _sections(sos):
+    if len(sos.shape) == 1:
+        sos = ops.expand_dims(sos, 0)
+    if len(sos.shape) != 2 or int(sos.shape[1]) != 6:
+        raise wrong("sos", "be of shape (sections, 6)", tuple(sos.shape), ShapeError)
+    return sos
+
+
+def _each(sos):
+    """The coefficients of each section, the first of ``a`` left out: it is 1."""
+    return [(sos[i, :3], sos[i, 4:]) for i in range(int(sos.shape[0]))]
+
+
+def _cascade(sos, x, states=None) -> tuple:
+    """The sections along the last dimension, and their last states."""
+    after = []
+    for i, (b, a) in enumerate(_each(sos)):
+        x, state = _filtered(b, a, x, None if states is None else states[i])
+        after.append(state)
+    return x, after
+
+
+@by_filter
+def sosfilt(sos: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None = None):
+    """A signal through a cascade of second-order sections.
+
+    Args:
+        zi: the states before the first element: of shape ``(sections, ..., 2, ...)``, with 2 in place of ``axis``.
+
+    Returns:
+        A tensor of ``x``'s shape, of the promoted floating dtype; with ``zi`` also the states after the last element.
+    """
+    if zi is None:
+        sos, x = alike(sos, x)
+    else:
+        sos, x, zi = alike(sos, x, zi)
+    sos = _sections(sos)
+    x, axis = last("sosfilt", x, axis)
+    if zi is None:
+        return back(_cascade(sos, x)[0], axis)
+    wanted = (int(sos.shape[0]), *x.shape[:axis], 2, *x.shape[axis:-1])
+    if tuple(zi.shape) != wanted:
+        raise wrong("zi", f"be of shape {wanted}", tuple(zi.shape), ShapeError)
+    y, zf = _cascade(sos, x, ops.moveaxis(zi, axis + 1, -1))
+    return back(y, axis), ops.moveaxis(ops.stack(zf, 0), -1, axis + 1) if zf else zi
+
+
+@by_state
+def sosfilt_zi(sos: Tensor) -> Tensor:
+    """The states of :func:`sosfilt` in which the response to a step is steady.
+
+    Returns:
+        A tensor ``(sections, 2)``.
+
+    Gradient:
+        By the coefficients, as of :func:`lfilter_zi`.
+    """
+    (sos,) = alike(sos)
+    if len(sos.shape) != 2:
+        raise wrong("sos", "be of shape (sections, 6)", tuple(sos.shape), ShapeError)
+    return ops.stack(_steady_states(_sections(sos)), 0)
+
+
+def _steady_states(sos) -> list:
+    found, scale = [], None
+    for b, a in _each(sos):
+        state = _steady(b, a)
+        found.append(state if scale is None else state * scale)
+        gain = ops.sum(b) / (1 + ops.sum(a))
+        scale = gain if scale is None else scale * gain
+    return found
+
+
+# Forwards and backwards ----------------------------------------------------------------------------------------------
+
+PadType = Literal["odd", "even", "constant", None]
+
+
+def _padded(function: str, x, padtype, padlen, taps: int) -> tuple:
+    """``x`` extended along its last dimension, and by how many elements."""
+    if padtype is not None:
+        choice(function, padtype, ("odd", "even", "constant"), "padtype")
+    edge = 0 if padtype is None else 3 * taps if padlen is None else int(padlen)
+    if edge < 0 or int(x.shape[-1]) <= edge:
+        raise wrong("padlen", f"be from 0 to below the {int(x.shape[-1])} elements of `x` along `axis`", edge)
+    return extended(x, edge, edge, {"even": "reflect", "constant": "edge"}.get(padtype, "odd")), edge
+
+
+def _there_and_back(run, x, edge: int):
+    """A filter, ``run(x, first)``, forwards and backwards from the steady states."""
+    y = run(x, x[..., :1])
+    y = ops.flip(run(ops.flip(y, -1), y[..., -1:]), -1)
+    return y[..., edge : int(y.shape[-1]) - edge] if edge else y
+
+
+@by_filter
+def filtfilt(
+    b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, padtype: PadType = "odd", padlen: Integer | None = None,
+    method: Literal["pad"] = "pad", irlen: Integer | None = None,
+) -> Tensor:  # fmt: skip
+    """A signal through a linear filter forwards and backwards, so that phases stay.
+
+    Args:
+        method: ``"pad"``; SciPy's ``"gust"``, with states of least squares, is not here.
+
+    Raises:
+        ArgumentError: an ``x`` that is no longer than ``padlen``; another method.
+    """
+    choice("filtfilt", method, ("pad",), "method")
+    b, a, x = alike(b, a, x)
+    b, a = _coefficients("filtfilt", b, a)
+    x, axis = last("filtfilt", x, axis)
+    x, edge = _padded("filtfilt", x, padtype, padlen, max(int(b.shape[0]), int(a.shape[0]) + 1))
+    steady = _steady(b, a) if max(int(b.shape[0]) - 1, int(a.shape[0])) else b[:0]
+    return back(_there_and_back(lambda x, first: _filtered(b, a, x, steady * first)[0], x, edge), axis)
+
+
+@by_filter
+def sosfiltfilt(
+    sos: Tensor, x: Tensor, axis: Axis = -1, padtype: PadType = "odd", padlen: Integer | None = None
+) -> Tensor:
+    """A signal through second-order sections forwards and backwards, so that phases stay.
+
+    Args:
+        padlen: by default ``3 * (2 * sections + 1)``, less for sections of first order.
+
+    Raises:
+        ArgumentError: an ``x`` that is no longer than ``padlen``.
+    """
+    given = sos
+    sos, x = alike(sos, x)
+    sos = _sections(sos)
+    x, axis = last("sosfiltfilt", x, axis)
+    taps = 2 * int(sos.shape[0]) + 1
+    if padlen is None and padtype is not None:
+        values = known(given)
+        if values is None:
+            raise wrong("padlen", "be given where the sections have no values yet, as in a program")
+        values = np.atleast_2d(values)
+        taps -= int(min((values[:, 2] == 0).sum(), (values[:, 5] == 0).sum()))
+    x, edge = _padded("sosfiltfilt", x, padtype, padlen, taps)
+    steady = _steady_states(sos)
+    return back(_there_and_back(lambda x, first: _cascade(sos, x, [s * first for s in steady])[0], x, edge), axis)

@@ -1,0 +1,223 @@
+"""Signals at other rates of sampling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from ... import ops
+from ...annotations import Axis, Integer, Tensor
+from ...backends import tracing
+from ...errors import ArgumentError
+from ...ops._checks import choice
+from .. import fft
+from .._define import composed
+from .._neighbours import alike, back, designed, extended, last, real_like, vector
+from .._tensors import as_complex, beside, constant, inexact, is_complex, wrong
+from .convolution import upfirdn
+from .filters import sosfilt, sosfiltfilt
+
+__all__ = ["decimate", "resample", "resample_poly"]
+
+
+@composed
+def resample(
+    x: Tensor, num: Integer, t: Tensor | None = None, axis: Axis = 0, window=None,
+    domain: Literal["time", "freq"] = "time",
+):  # fmt: skip
+    """A periodic signal at other places, by its Fourier series.
+
+    Args:
+        num: the number of elements of the result along ``axis``.
+        t: the places of the signal; those of the result are then given, too.
+        window: factors of the spectrum: a window's name, a tensor, or a function of the frequencies.
+        domain: ``"freq"``: ``x`` is the Fourier transform of the signal.
+
+    Returns:
+        A tensor with ``num`` elements along ``axis``; with ``t`` also their places.
+
+    Raises:
+        ArgumentError: a ``num`` below 1, a window of another length.
+
+    Gradient:
+        The transposed transform of the upstream gradient; by ``window``, if it is a tensor, too.
+    """
+    choice("resample", domain, ("time", "freq"), "domain")
+    num = int(num)
+    if num < 1:
+        raise wrong("num", "be at least 1", num)
+    x, axis = last("resample", inexact(x), axis)
+    n = int(x.shape[-1])
+    factors = _spectral_window(window, n, x)
+    if domain == "time" and not is_complex(x):
+        y = _resampled(x, num, factors)
+    else:
+        spectrum = fft.fft(x) if domain == "time" else x
+        if not is_complex(spectrum):
+            spectrum = as_complex(spectrum, ops.zeros_like(spectrum))
+        y = _resampled_spectrum(spectrum if factors is None else ops.multiply(spectrum, factors), num)
+    y = back(y, axis)
+    if t is None:
+        return y
+    t = vector("resample", inexact(t), "t")
+    return y, t[0] + (t[1] - t[0]) * (n / num) * beside(np.arange(num), t)
+
+
+@tracing.constant
+def _centred(window, n: int) -> np.ndarray:
+    return np.fft.fftshift(constant("signal.get_window")(window, n))
+
+
+@tracing.constant
+def _without_pair(m: int, num: int, n: int) -> np.ndarray:
+    """Factors of half a spectrum: the frequency that has no pair in the shorter of two signals."""
+    weights = np.full(m // 2 + 1, num / n)
+    if m % 2 == 0 and num != n:
+        weights[-1] *= 2 if num < n else 0.5
+    return weights
+
+
+def _spectral_window(window, n: int, x):
+    if window is None:
+        return None
+    if callable(window) and not ops.is_tensor(window):
+        window = window(designed("fft.fftfreq", n))
+    elif isinstance(window, (str, tuple)):
+        window = _centred(window, n)
+    factors = alike(x, window)[1]
+    if tuple(factors.shape) != (n,):
+        raise wrong("window", f"be of shape {(n,)}", tuple(factors.shape))
+    return factors
+
+
+def _resampled(x, num: int, factors):
+    n = int(x.shape[-1])
+    m = min(num, n)
+    spectrum = fft.rfft(x)
+    count = int(spectrum.shape[-1])
+    if factors is not None:
+        folded = (factors[1:count] + ops.flip(factors[n - count + 1 :], 0)) / 2
+        spectrum = ops.multiply(spectrum, ops.concatenate([factors[:1], folded], 0))
+    weights = beside(_without_pair(m, num, n), ops.real(spectrum))
+    return fft.irfft(ops.multiply(spectrum[..., : m // 2 + 1], weights), num)
+
+
+def _resampled_spectrum(spectrum, num: int):
+    n = int(spectrum.shape[-1])
+    m = min(num, n)
+    half = m // 2
+    parts = [spectrum[..., :half], spectrum[..., half : half + 1]]
+    later = [spectrum[..., n - (m - half - 1) :]] if m - half - 1 > 0 else []
+    zeros = num - m
+    if m % 2 == 0 and num < n:
+        parts[1] = parts[1] + spectrum[..., n - half : n - half + 1]
+    elif m % 2 == 0 and n < num:
+        parts[1] = parts[1] / 2
+        later.insert(0, parts[1])
+        zeros -= 1
+    if zeros > 0:
+        parts.append(ops.zeros_like(ops.take(spectrum, np.zeros(zeros, int), -1)))
+    return fft.ifft(ops.concatenate([*parts, *later], -1) * (num / n))
+
+
+MOMENTS = ("mean", "median", "maximum", "minimum")
+Padding = Literal["constant", "symmetric", "edge", "wrap", "reflect", "mean", "median", "maximum", "minimum"]
+
+
+@composed
+def resample_poly(
+    x: Tensor, up: Integer, down: Integer, axis: Axis = 0, window=("kaiser", 5.0),
+    padtype: Padding = "constant", cval=None,
+) -> Tensor:  # fmt: skip
+    """A signal at ``up / down`` times the rate, by a low-pass filter.
+
+    Args:
+        window: of which the filter is designed, or the filter's coefficients: a tensor or list.
+        padtype: what is beyond the ends, or what is taken from the signal and added to the result.
+
+    Returns:
+        A tensor with ``ceil(n * up / down)`` elements along ``axis``.
+
+    Raises:
+        ArgumentError: factors below 1, an unknown ``padtype``.
+
+    Gradient:
+        By ``x``, of which it is linear but for the median, maximum and minimum; by the coefficients if they are given.
+    """
+    choice("resample_poly", padtype, ("constant", "symmetric", "edge", "wrap", "reflect", *MOMENTS), "padtype")
+    up, down = int(up), int(down)
+    for name, value in (("up", up), ("down", down)):
+        if value < 1:
+            raise wrong(name, "be at least 1", value)
+    if cval is not None and padtype != "constant":
+        raise ArgumentError("`resample_poly`: `cval` is for `padtype='constant'` alone.", argument="cval")
+    x = inexact(x)
+    common = math.gcd(up, down)
+    up, down = up // common, down // common
+    if up == down == 1:
+        return x
+    x, axis = last("resample_poly", x, axis)
+    n = int(x.shape[-1])
+    if isinstance(window, list) or ops.is_tensor(window):
+        x, h = alike(x, window)
+        h = vector("resample_poly", h, "window")
+        half = (int(h.shape[0]) - 1) // 2
+    else:
+        rate = max(up, down)
+        half = 10 * rate
+        h = beside(designed("signal.firwin", 2 * half + 1, 1.0 / rate, (("window", window),)), real_like(x))
+    wanted = -(-n * up // down)
+    before = down - half % down
+    removed = (half + before) // down
+    h = extended(h * up, before, 0, "constant")
+    lacking = (wanted + removed - 1) * down + 1 - ((n - 1) * up + int(h.shape[0]))
+    h = extended(h, 0, max(lacking, 0), "constant")
+    level = None
+    if padtype in MOMENTS:
+        moment = {"mean": ops.mean, "median": ops.median, "maximum": ops.max, "minimum": ops.min}[padtype]
+        level = moment(x, -1, keepdims=True)
+        x = x - level
+    how: Any = "constant" if padtype in MOMENTS else padtype
+    y = upfirdn(h, x, up, down, mode=how, cval=0 if cval is None else cval)[..., removed : removed + wanted]
+    return back(y if level is None else y + level, axis)
+
+
+@composed
+def decimate(
+    x: Tensor, q: Integer, n: Integer | None = None, ftype: Literal["iir", "fir"] = "iir", axis: Axis = -1,
+    zero_phase: bool = True,
+) -> Tensor:  # fmt: skip
+    """Each ``q``-th element of a signal, after a low-pass filter.
+
+    Args:
+        n: the filter's order.
+        ftype: a Chebyshev filter, of order 8 by default, or a finite one, of ``20 q``.
+        zero_phase: forwards and backwards, or centred.
+
+    Returns:
+        A tensor with ``ceil(len / q)`` elements along ``axis``.
+
+    Raises:
+        ArgumentError: a ``q`` below 1, an ``x`` that is too short.
+
+    Gradient:
+        The transposed filter of the upstream gradient: linear in ``x``.
+    """
+    choice("decimate", ftype, ("iir", "fir"), "ftype")
+    q = int(q)
+    if q < 1:
+        raise wrong("q", "be at least 1", q)
+    x, axis = last("decimate", inexact(x), axis)
+    if ftype == "fir":
+        taps = (20 * q if n is None else int(n)) + 1
+        h = beside(designed("signal.firwin", taps, 1.0 / q, (("window", "hamming"),)), real_like(x))
+        if zero_phase:
+            return back(resample_poly(x, 1, q, -1, h), axis)
+        return back(upfirdn(h, x, 1, q)[..., : -(-int(x.shape[-1]) // q)], axis)
+    order = 8 if n is None else int(n)
+    sos = beside(designed("signal.cheby1", order, 0.05, 0.8 / q, (("output", "sos"),)), real_like(x))
+    padlen = 3 * (2 * ((order + 1) // 2) + 1 - order % 2)  # of SciPy's, which counts a section of first order half
+    y = sosfiltfilt(sos, x, padlen=padlen) if zero_phase else sosfilt(sos, x)
+    return back(y[..., ::q], axis)

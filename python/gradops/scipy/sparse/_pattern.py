@@ -1,0 +1,132 @@
+"""Patterns: the places of a sparse matrix' elements, constants that are made once and known again."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ... import _scipy
+from ...backends import tracing
+
+_interned: weakref.WeakValueDictionary[tuple, Pattern] = weakref.WeakValueDictionary()
+_numbered: dict[int, Pattern] = {}
+
+
+class Pattern:
+    """The rows and columns of the elements, by columns and in each by rows; equal patterns are one object.
+
+    Attributes:
+        shape: of the matrix.
+        rows, columns: of each element.
+        starts: where each column starts, and the end.
+    """
+
+    def __init__(self, shape: tuple[int, int], codes: np.ndarray):
+        self.shape, self.codes = shape, codes
+        self.columns, self.rows = np.divmod(codes, max(shape[0], 1))
+        self.starts = np.searchsorted(self.columns, np.arange(shape[1] + 1))
+        self.count = len(codes)
+        self.last: Any = None  # the factor of the values that came last, and those
+
+    def __int__(self) -> int:
+        """A number by which graphs, which hold no objects, know the pattern; it is then never forgotten."""
+        _numbered[id(self)] = self
+        return id(self)
+
+    @functools.cached_property
+    def by_rows(self) -> np.ndarray:
+        """The elements in the order of rows, and in each of columns."""
+        return np.lexsort((self.columns, self.rows))
+
+    @functools.cached_property
+    def row_starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(np.bincount(self.rows, minlength=self.shape[0]))])
+
+    @functools.cached_property
+    def transposed(self) -> Pattern:
+        """The transposed matrix' pattern; its elements are this one's :attr:`by_rows`."""
+        found = interned(self.shape[::-1], self.rows * max(self.shape[1], 1) + self.columns)
+        if found is not self:
+            found.__dict__["transposed"] = self
+        return found
+
+    @functools.cached_property
+    def symmetric(self) -> bool:
+        return self.transposed is self
+
+    def places(self, rows, columns) -> np.ndarray:
+        """The elements at rows and columns, :attr:`count` where there is none."""
+        codes = np.asarray(columns, np.int64) * max(self.shape[0], 1) + np.asarray(rows, np.int64)
+        return self.places_of(codes)
+
+    def places_of(self, codes: np.ndarray) -> np.ndarray:
+        found = np.searchsorted(self.codes, codes)
+        there = self.codes[np.minimum(found, self.count - 1)] == codes if self.count else np.zeros(codes.shape, bool)
+        return np.where(there, found, self.count)
+
+    def scipys(self, values, kind: str = "csc_array"):
+        """SciPy's matrix with these values."""
+
+        return getattr(_scipy.sparse, kind)((values, self.rows, self.starts), self.shape)
+
+
+def numbered(pattern) -> Pattern:
+    """The pattern of a number, or the pattern itself."""
+    return pattern if isinstance(pattern, Pattern) else _numbered[int(pattern)]
+
+
+def interned(shape: tuple[int, int], codes: np.ndarray) -> Pattern:
+    """The pattern of unique codes, ``column * rows + row``, in any order."""
+    codes = np.sort(codes.astype(np.int64, copy=False))
+    key = (shape, hashlib.blake2b(codes.tobytes()).digest())
+    found = _interned.get(key)
+    if found is None:
+        found = _interned[key] = Pattern(shape, codes)
+    return found
+
+
+def at(shape, rows, columns) -> tuple[Pattern, np.ndarray]:
+    """The pattern of elements at rows and columns, in any order, also twice; and the place of each."""
+    shape = (int(shape[0]), int(shape[1]))
+    return tracing.outside(_at_places, shape, rows, columns)
+
+
+def _at_places(shape, rows, columns):
+    return _at(shape, np.asarray(rows, np.int64).tobytes(), np.asarray(columns, np.int64).tobytes())
+
+
+@functools.lru_cache(32)
+def _at(shape: tuple[int, int], rows: bytes, columns: bytes) -> tuple[Pattern, np.ndarray]:
+    codes = np.frombuffer(columns, np.int64) * max(shape[0], 1) + np.frombuffer(rows, np.int64)
+    unique, places = np.unique(codes, return_inverse=True)
+    return interned(shape, unique), places.reshape(-1)
+
+
+def union(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray]:
+    """The pattern of a sum, and the places in it of the elements of the first and then of the second."""
+    return tracing.outside(_union, first, second)
+
+
+@functools.lru_cache(64)
+def _union(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray]:
+    codes, places = np.unique(np.concatenate([first.codes, second.codes]), return_inverse=True)
+    return interned(first.shape, codes), places.reshape(-1)
+
+
+def product(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
+    """The pattern of a product; for each product of elements the first, the second, and the place of the result."""
+    return tracing.outside(_product, first, second)
+
+
+@functools.lru_cache(64)
+def _product(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
+    counts = np.diff(first.starts)[second.rows]
+    right = np.repeat(np.arange(second.count), counts)
+    left = np.arange(len(right)) + np.repeat(first.starts[second.rows] - np.cumsum(counts) + counts, counts)
+    shape = (first.shape[0], second.shape[1])
+    codes, places = np.unique(second.columns[right] * max(shape[0], 1) + first.rows[left], return_inverse=True)
+    return interned(shape, codes), left, right, places.reshape(-1)

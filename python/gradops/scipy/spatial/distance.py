@@ -1,0 +1,570 @@
+"""``scipy.spatial.distance``: distances of vectors, of all pairs of rows, and matrices of distances.
+
+Each is differentiable by the vectors, by weights and by its parameters; where a distance is 0 and a corner, its
+gradient is 0. Of numbers that count as true or false, distances are piecewise constant or polynomials, as SciPy has
+them.
+
+Examples:
+    >>> import numpy as np
+    >>> import gradops
+    >>> from gradops import ops
+    >>> from gradops.scipy.spatial import distance
+    >>> x = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 0.0]])
+    >>> print(distance.pdist(x))
+    [5. 3. 4.]
+    >>> print(gradops.grad(lambda u: distance.euclidean(u, x[1]))(x[0]))
+    [-0.6 -0.8]
+
+See Also:
+    :func:`gradops.ops.cdist`, :func:`gradops.ops.norm`; ``gradops.scipy.linalg``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ... import ops
+from ...annotations import Axis, Tensor
+from ...backends import tracing
+from ...errors import ArgumentTypeError, ShapeError
+from ...ops._checks import choice, known
+from .._define import family
+from .._names import namespace
+from .._neighbours import alike
+from .._tensors import constant, inexact, is_complex, wrong
+
+__all__ = """
+braycurtis canberra cdist chebyshev cityblock correlation cosine dice directed_hausdorff euclidean hamming
+is_valid_dm is_valid_y jaccard jensenshannon mahalanobis minkowski num_obs_dm num_obs_y pdist rogerstanimoto
+russellrao seuclidean sokalsneath sqeuclidean squareform yule
+""".split()
+
+F = TypeVar("F", bound=Callable)
+
+METRICS: dict[str, Callable] = {}
+"""By name formulas of two tensors along their last dimension, ``metric(u, v, w, **settings)``."""
+TRUTHS = {"rogerstanimoto", "russellrao", "sokalsneath", "yule"}
+"""Of rows these take what is not 0 for true."""
+ALIASES = {
+    **dict.fromkeys("chebychev cheby cheb ch".split(), "chebyshev"),
+    **dict.fromkeys("cblock cb c".split(), "cityblock"),
+    **dict.fromkeys("matching hamm ha h".split(), "hamming"),
+    **dict.fromkeys("euclid eu e".split(), "euclidean"),
+    **dict.fromkeys("jacc ja j".split(), "jaccard"),
+    **dict.fromkeys("mahal mah".split(), "mahalanobis"),
+    **dict.fromkeys("mi m pnorm".split(), "minkowski"),
+    **dict.fromkeys("se s".split(), "seuclidean"),
+    **dict.fromkeys("sqe sqeuclid".split(), "sqeuclidean"),
+    "co": "correlation",
+    "cos": "cosine",
+    "js": "jensenshannon",
+}
+
+of_two = functools.partial(
+    family,
+    {"w": "weights of the elements."},
+    returns="A tensor without dimensions.",
+    raises="ShapeError: tensors other than vectors of one length.\nArgumentError: negative weights.",
+)
+SIGNS = "Of absolute values: their signs, 0 where they are 0."
+COUNTS = "That of a ratio of sums of products of the elements, which count as 0 and 1."
+PARALLEL = "By vectors and weights; 0 where they are parallel."
+
+
+def vector_metric(gradient: str) -> Callable[[F], F]:
+    """A decorator of formulas along the last dimension: each is a metric of rows, and a function of two vectors."""
+
+    def decorate(formula: F) -> F:
+        METRICS[formula.__name__] = formula
+
+        @functools.wraps(formula)
+        def of_vectors(u, v, w=None):
+            return formula(*_vectors(u, v, w))
+
+        return of_two(gradient=gradient)(of_vectors)  # type: ignore[return-value]
+
+    return decorate
+
+
+# Arguments -----------------------------------------------------------------------------------------------------------
+
+
+def _vectors(u, v, w=None) -> list:
+    found = list(alike(u, v) if w is None else alike(u, v, w))
+    for name, x in zip(("u", "v", "w"), found):
+        if len(x.shape) != 1:
+            raise wrong(name, "be a vector", tuple(x.shape), ShapeError)
+        if is_complex(x):
+            raise wrong(name, "be real", ops.dtype(x), ArgumentTypeError)
+        if tuple(x.shape) != tuple(found[0].shape):
+            raise wrong(name, f"be of the length of `u`, {int(found[0].shape[0])}", int(x.shape[0]), ShapeError)
+    _not_negative(None if w is None else found[2])
+    return [*found, *[None] * (3 - len(found))]
+
+
+def _not_negative(w) -> None:
+    values = None if w is None else known(w)
+    if values is not None and (values < 0).any():
+        raise wrong("w", "not be negative")
+
+
+def exponent(p):
+    """Minkowski's exponent: a number, or a tensor by which there is a gradient."""
+    values = known(p)
+    if values is not None:
+        if values.dtype.kind not in "fiu" or values.size != 1 or not values > 0:
+            raise wrong("p", "be a positive number", repr(p))
+        if not hasattr(p, "requires_grad") and isinstance(p, (int, float, np.generic, np.ndarray)):
+            return values.item()
+    return p
+
+
+def _of_size(name: str, x, sizes: tuple):
+    if tuple(x.shape) != sizes:
+        raise wrong(name, f"be of shape {sizes}", tuple(x.shape), ShapeError)
+    return x
+
+
+def _matrix(name: str, x):
+    if len(x.shape) != 2:
+        raise wrong(name, "be a matrix", tuple(x.shape), ShapeError)
+    if is_complex(x):
+        raise wrong(name, "be real", ops.dtype(x), ArgumentTypeError)
+    return x
+
+
+# Formulas ------------------------------------------------------------------------------------------------------------
+
+
+def root(total, p: Any = 2):
+    """A root whose gradient is 0 at 0."""
+    positive = total > 0
+    safe = ops.where(positive, total, ops.ones_like(total))
+    return ops.where(positive, ops.sqrt(safe) if isinstance(p, int) and p == 2 else safe ** (1 / p), total)
+
+
+def _ratio(above, below):
+    """A quotient that is 0 where the denominator is 0."""
+    zero = below == 0
+    return ops.where(zero, ops.zeros_like(below), above / ops.where(zero, ops.ones_like(below), below))
+
+
+def _sum(x, w):
+    return ops.sum(x if w is None else x * w, -1)
+
+
+def powers(d, p, w=None):
+    """The sum of powers of absolute values, whose gradient is 0 at 0."""
+    a = ops.abs(d)
+    positive = a > 0
+    return _sum(ops.where(positive, ops.where(positive, a, ops.ones_like(a)) ** p, ops.zeros_like(a)), w)
+
+
+def _truth(x):
+    return ops.cast(x != 0, ops.dtype(x))
+
+
+def _counts(u, v, w) -> tuple:
+    """How many are true in both, in the first and in the second alone, and in none."""
+    return _sum(u * v, w), _sum(u * (1 - v), w), _sum((1 - u) * v, w), _sum((1 - u) * (1 - v), w)
+
+
+@vector_metric("``2 (u - v)``.")
+def sqeuclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The square of the Euclidean distance of two vectors."""
+    return _sum((u - v) * (u - v), w)
+
+
+@vector_metric("``(u - v) / y``; 0 where the vectors are equal.")
+def euclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The Euclidean distance of two vectors."""
+    return root(METRICS["sqeuclidean"](u, v, w))
+
+
+@vector_metric(SIGNS)
+def cityblock(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The sum of the differences of two vectors."""
+    return _sum(ops.abs(u - v), w)
+
+
+@vector_metric("1 or -1 at the largest difference; equal ones share it.")
+def chebyshev(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The largest difference of two vectors."""
+    d = ops.abs(u - v)
+    return ops.max(d if w is None else ops.where(w > 0, d, ops.zeros_like(d)), -1)
+
+
+@vector_metric(SIGNS + " Two zeros count nothing.")
+def canberra(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The Canberra distance of two vectors."""
+    return _sum(_ratio(ops.abs(u - v), ops.abs(u) + ops.abs(v)), w)
+
+
+@vector_metric(SIGNS)
+def braycurtis(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The distance of Bray and Curtis of two vectors."""
+    return _sum(ops.abs(u - v), w) / _sum(ops.abs(u + v), w)
+
+
+@vector_metric(PARALLEL)
+def cosine(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """1 less the cosine of the angle of two vectors."""
+    return _correlation(u, v, w, False)
+
+
+def _correlation(u, v, w, centered=True):
+    if w is not None:
+        w = w / ops.sum(w, -1)
+    if centered:
+        mean = (lambda x: ops.mean(x, -1, keepdims=True)) if w is None else (lambda x: ops.expand_dims(_sum(x, w), -1))
+        u, v = u - mean(u), v - mean(v)
+    ratio = _sum(u * v, w) / ops.sqrt(_sum(u * u, w) * _sum(v * v, w))
+    return ops.clip(1 - ratio, 0.0, 2.0)
+
+
+@of_two(gradient=PARALLEL)
+def correlation(u: Tensor, v: Tensor, w: Tensor | None = None, centered: bool = True) -> Tensor:
+    """1 less the correlation of two vectors.
+
+    Args:
+        centered: the means are taken off.
+    """
+    u, v, w = _vectors(u, v, w)
+    return _correlation(u, v, w, bool(centered))
+
+
+def _minkowski(u, v, w, p=2):
+    if isinstance(p, (int, float)) and p in (1, 2):
+        return METRICS["cityblock" if p == 1 else "euclidean"](u, v, w)
+    if isinstance(p, (int, float)) and p == math.inf:
+        return METRICS["chebyshev"](u, v, None if w is None else w != 0)
+    return root(powers(u - v, p, w), p)
+
+
+@of_two(raises="ShapeError: tensors other than vectors of one length.\nArgumentError: a ``p`` that is not positive.")
+def minkowski(u: Tensor, v: Tensor, p=2, w: Tensor | None = None) -> Tensor:
+    """The distance of Minkowski of two vectors, ``sum(w * abs(u - v) ** p) ** (1 / p)``.
+
+    Args:
+        p: a positive number, infinity included; a tensor has a gradient.
+
+    Gradient:
+        By vectors, weights and ``p``; 0 where the vectors are equal.
+    """
+    u, v, w = _vectors(u, v, w)
+    return _minkowski(u, v, w, exponent(p))
+
+
+def _seuclidean(u, v, w, V):
+    return root(ops.sum((u - v) * (u - v) / V, -1))
+
+
+@of_two(gradient="By vectors and variances; 0 where the vectors are equal.")
+def seuclidean(u: Tensor, v: Tensor, V: Tensor) -> Tensor:
+    """The Euclidean distance of two vectors whose elements have variances.
+
+    Args:
+        V: the variances.
+    """
+    u, v, V = alike(u, v, V)
+    u, v, _ = _vectors(u, v)
+    return _seuclidean(u, v, None, _of_size("V", V, tuple(u.shape)))
+
+
+def _mahalanobis(u, v, w, VI):
+    d = u - v
+    return root(ops.sum(ops.matmul(ops.expand_dims(d, -2), VI)[..., 0, :] * d, -1))
+
+
+@of_two(gradient="By vectors and ``VI``; 0 where the vectors are equal.")
+def mahalanobis(u: Tensor, v: Tensor, VI: Tensor) -> Tensor:
+    """The distance of Mahalanobis of two vectors, ``sqrt((u - v) @ VI @ (u - v))``.
+
+    Args:
+        VI: the inverse of a covariance.
+    """
+    u, v, VI = alike(u, v, VI)
+    u, v, _ = _vectors(u, v)
+    return _mahalanobis(u, v, None, _square(VI, int(u.shape[0])))
+
+
+def _square(VI, n: int):
+    return _of_size("VI", VI if len(VI.shape) else ops.reshape(VI, (1, 1)), (n, n))
+
+
+@family(returns="A tensor without ``axis``.", raises="AxisError: there is no such axis.")
+def jensenshannon(p: Tensor, q: Tensor, base=None, *, axis: Axis = 0, keepdims: bool = False) -> Tensor:
+    """The distance of Jensen and Shannon of two distributions, made to sum to 1.
+
+    Args:
+        base: of the logarithm, by default e.
+        axis: along which the probabilities are.
+
+    Gradient:
+        By both; 0 where they are equal, and by probabilities that are 0.
+    """
+    p, q = alike(p, q)
+    return _jensenshannon(p, q, None, base, axis, keepdims)
+
+
+def _jensenshannon(u, v, w, base=None, axis=-1, keepdims=False):
+    u, v = [x / ops.sum(x, axis, keepdims=True) for x in (u, v)]
+    mean = (u + v) / 2
+
+    def entropy(x):
+        positive = x > 0
+        safe = ops.where(positive, x, ops.ones_like(x))
+        below = ops.where(positive, mean, ops.ones_like(mean))
+        terms = ops.where(positive, safe * ops.log(safe / below), ops.where(x < 0, math.inf + 0 * x, ops.zeros_like(x)))
+        return ops.sum(terms, axis, keepdims=keepdims)
+
+    total = entropy(u) + entropy(v)
+    return root((total if base is None else total / ops.log(base)) / 2)
+
+
+METRICS |= {
+    "correlation": _correlation,
+    "jensenshannon": _jensenshannon,
+    "mahalanobis": _mahalanobis,
+    "minkowski": _minkowski,
+    "seuclidean": _seuclidean,
+}
+
+
+@vector_metric("By the weights alone: it is piecewise constant.")
+def hamming(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The share of the elements of two vectors that differ."""
+    differs = ops.cast(u != v, ops.dtype(u))
+    return ops.mean(differs, -1) if w is None else _sum(differs, w) / ops.sum(w, -1)
+
+
+@vector_metric("By the weights alone: it is piecewise constant.")
+def jaccard(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Jaccard of two vectors."""
+    first, second = _truth(u), _truth(v)
+    either = ops.maximum(first, second)
+    return _ratio(_sum(either - first * second, w), _sum(either, w))
+
+
+@vector_metric(COUNTS + " 0 where they agree.")
+def yule(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Yule of two vectors."""
+    both, first, second, none = _counts(u, v, w)
+    return _ratio(2 * first * second, both * none + first * second)
+
+
+@vector_metric(COUNTS)
+def dice(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Dice of two vectors."""
+    both, first, second, _ = _counts(u, v, w)
+    return (first + second) / (2 * both + first + second)
+
+
+@vector_metric(COUNTS)
+def rogerstanimoto(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Rogers and Tanimoto of two vectors."""
+    both, first, second, none = _counts(u, v, w)
+    return 2 * (first + second) / (both + none + 2 * (first + second))
+
+
+@vector_metric(COUNTS)
+def russellrao(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Russell and Rao of two vectors."""
+    count = ops.sum(ops.ones_like(u * v), -1) if w is None else ops.sum(w, -1)
+    return (count - _sum(u * v, w)) / count
+
+
+@vector_metric(COUNTS)
+def sokalsneath(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
+    """The dissimilarity of Sokal and Sneath of two vectors."""
+    both, first, second, _ = _counts(u, v, w)
+    return 2 * (first + second) / (both + 2 * (first + second))
+
+
+ALIASES |= {name: name for name in METRICS}
+
+# Of rows -------------------------------------------------------------------------------------------------------------
+
+SETTINGS = {
+    "correlation": ("w", "centered"),
+    "minkowski": ("p", "w"),
+    "seuclidean": ("V",),
+    "mahalanobis": ("VI",),
+    "jensenshannon": (),
+}
+of_rows = family(
+    {
+        "metric": "a metric's name, or a function of two vectors.",
+        "out": "None: results are new tensors.",
+        "kwargs": "the metric's settings: ``w``, ``p``, ``V``, ``VI``. By default ``V`` and ``VI`` are the variances "
+        "and the inverse of the covariance of all rows.",
+        "rng": "ignored: all pairs are looked at.",
+    },
+    raises="ShapeError: tensors other than matrices of as many columns.\nArgumentError: an unknown metric.",
+    gradient="That of the metric, by rows and settings; 0 where two rows are equal.",
+)
+
+
+def _metric(metric, given: dict, rows: list) -> Callable:
+    """The metric of rows, with what its settings are by default."""
+    name = ALIASES.get(metric.lower()) if isinstance(metric, str) else None
+    if name is None:
+        choice("distance", metric, tuple(METRICS), "metric")
+    formula: Callable = METRICS[name]  # type: ignore[index]
+    unknown = next((key for key in given if key not in SETTINGS.get(name, ("w",))), None)  # type: ignore[arg-type]
+    if unknown is not None:
+        raise ArgumentTypeError(f"`distance`: the metric `{name}` has no argument `{unknown}`.", argument=unknown)
+    n = int(rows[0].shape[-1])
+    settings, w = dict(given), given.get("w")
+    if w is not None:
+        w = _of_size("w", alike(rows[0], w)[1], (n,))
+        _not_negative(w)
+    if "p" in settings:
+        settings["p"] = exponent(settings["p"])
+    if name == "seuclidean":
+        V = given.get("V")
+        settings["V"] = _of_size("V", _variances(rows) if V is None else alike(rows[0], V)[1], (n,))
+    elif name == "mahalanobis":
+        VI = given.get("VI")
+        settings["VI"] = _precision(rows) if VI is None else _square(alike(rows[0], VI)[1], n)
+    settings["w"] = w
+    truth = _truth if name in TRUTHS else lambda x: x
+    return lambda u, v: formula(truth(u), truth(v), **settings)
+
+
+def _variances(rows: list):
+    x = ops.concatenate(rows, 0) if len(rows) > 1 else rows[0]
+    return ops.var(x, 0) * (int(x.shape[0]) / (int(x.shape[0]) - 1))
+
+
+def _precision(rows: list):
+    x = ops.concatenate(rows, 0) if len(rows) > 1 else rows[0]
+    m, n = int(x.shape[0]), int(x.shape[1])
+    if m <= n:
+        raise wrong("VI", f"be given where {m} rows do not give a covariance of {n} elements")
+    d = x - ops.mean(x, 0, keepdims=True)
+    return ops.inv(ops.matmul(ops.transpose(d), d) / (m - 1))
+
+
+def _no_out(out) -> None:
+    if out is not None:
+        raise wrong("out", "be None; results are new tensors", kind=ArgumentTypeError)
+
+
+@of_rows
+def cdist(XA: Tensor, XB: Tensor, metric="euclidean", *, out=None, **kwargs) -> Tensor:
+    """The distances of all rows of one matrix from all of another.
+
+    Returns:
+        A matrix, of a row for each row of ``XA`` and a column for each of ``XB``.
+    """
+    _no_out(out)
+    a, b = alike(XA, XB)
+    a, b = _matrix("XA", a), _matrix("XB", b)
+    if int(a.shape[1]) != int(b.shape[1]):
+        raise wrong("XB", f"have the {int(a.shape[1])} columns of `XA`", int(b.shape[1]), ShapeError)
+    if callable(metric) and not isinstance(metric, str):
+        m, n = int(a.shape[0]), int(b.shape[0])
+        found = [metric(a[i], b[j], **kwargs) for i in range(m) for j in range(n)]
+        return ops.reshape(ops.stack(found, 0), (m, n)) if found else ops.zeros((m, n))
+    return _metric(metric, kwargs, [a, b])(ops.expand_dims(a, 1), ops.expand_dims(b, 0))
+
+
+@tracing.constant
+def _pairs(n: int) -> tuple:
+    return np.triu_indices(n, 1)
+
+
+@of_rows
+def pdist(X: Tensor, metric="euclidean", *, out=None, **kwargs) -> Tensor:
+    """The distances of all pairs of rows, each pair once.
+
+    Returns:
+        A vector: of the first row from all later ones, of the second, and so on.
+    """
+    _no_out(out)
+    x = _matrix("X", inexact(X if ops.is_tensor(X) else ops.convert_to_tensor(X)))
+    n = int(x.shape[0])
+    if callable(metric) and not isinstance(metric, str):
+        found = [metric(x[i], x[j], **kwargs) for i in range(n) for j in range(i + 1, n)]
+        return ops.stack(found, 0) if found else ops.zeros((0,))
+    first, second = _pairs(n)
+    return _metric(metric, kwargs, [x])(ops.take(x, first, 0), ops.take(x, second, 0))
+
+
+@of_rows
+def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
+    """The largest distance of a row of ``u`` from the nearest row of ``v``.
+
+    Returns:
+        The distance, and the positions of the two rows.
+
+    Gradient:
+        That of the Euclidean distance of the two rows.
+    """
+    u, v = alike(u, v)
+    u, v = _matrix("u", u), _matrix("v", v)
+    if int(u.shape[1]) != int(v.shape[1]) or 0 in (int(u.shape[0]), int(v.shape[0])):
+        got = f"{tuple(u.shape)} and {tuple(v.shape)}"
+        raise wrong("v", "have rows of as many elements as those of `u`", got, ShapeError)
+    squares = METRICS["sqeuclidean"](ops.expand_dims(u, 1), ops.expand_dims(v, 0), None)
+    nearest = ops.argmin(squares, 1)
+    i = ops.argmax(ops.min(squares, 1), 0)
+    j = ops.take(nearest, i, 0)
+    d = ops.take(u, i, 0) - ops.take(v, j, 0)
+    return root(ops.sum(d * d)), i, j
+
+
+@tracing.constant
+def _into_square(n: int) -> np.ndarray:
+    """For each place of a matrix of distances the place in the vector; on the diagonal the one after its end."""
+    places = np.full((n, n), n * (n - 1) // 2)
+    first, second = np.triu_indices(n, 1)
+    places[first, second] = places[second, first] = np.arange(len(first))
+    return places
+
+
+@family(
+    returns="A matrix of a vector, a vector of a matrix: its upper triangle.",
+    gradient="The upstream gradient: of a matrix both its elements for a pair, of a vector to the upper triangle.",
+)
+def squareform(X: Tensor, force="no", checks: bool = True) -> Tensor:
+    """The distances of all pairs as a matrix, or a matrix of distances as a vector.
+
+    Args:
+        force: ``"tomatrix"`` or ``"tovector"``: the form that the result must have.
+        checks: a matrix must be symmetric, with zeros on its diagonal, as far as its values are known.
+
+    Raises:
+        ShapeError: neither a square matrix nor as many distances as there are pairs.
+        ArgumentError: a matrix that is not one of distances.
+    """
+    force = force.lower() if isinstance(force, str) else force
+    choice("distance", force, ("no", "tomatrix", "tovector"), "force")
+    x = X if ops.is_tensor(X) else ops.convert_to_tensor(X)
+    rank = len(x.shape)
+    if rank not in {"no": (1, 2), "tomatrix": (1,), "tovector": (2,)}[force]:
+        raise wrong("X", "be a vector or a matrix, as `force` says", tuple(x.shape), ShapeError)
+    n = int(x.shape[0])
+    if rank == 1:
+        count = math.ceil(math.sqrt(2 * n)) if n else 1
+        if count * (count - 1) != 2 * n:
+            raise ShapeError(f"`distance`: {n} distances are not of all pairs of some points.", argument="X")
+        return ops.take(ops.pad(x, [(0, 1)]), _into_square(count), 0)
+    _of_size("X", x, (n, n))
+    values = known(x) if checks else None
+    if values is not None and not (np.array_equal(values, values.T) and not np.diag(values).any()):
+        raise wrong("X", "be symmetric, with zeros on its diagonal", hint="`checks=False`")
+    first, second = _pairs(n)
+    return ops.take(ops.reshape(x, (-1,)), np.asarray(first) * n + np.asarray(second), 0)
+
+
+is_valid_dm, is_valid_y = constant("spatial.distance.is_valid_dm"), constant("spatial.distance.is_valid_y")
+num_obs_dm, num_obs_y = constant("spatial.distance.num_obs_dm"), constant("spatial.distance.num_obs_y")
+
+__dir__, __getattr__ = namespace(__name__, __all__)

@@ -1,0 +1,74 @@
+"""``scipy.special``: special functions by SciPy's names, with derivatives.
+
+An elementwise function is an op: its value is SciPy's own, or a library's where that has as many digits, and its
+derivative a formula, which is computed where it is asked for. NaN outside of a function's domain, as SciPy has it.
+SciPy's ``out``, ``where`` and ``dtype`` are not taken.
+
+Examples:
+    >>> import gradops
+    >>> from gradops.scipy import special
+    >>> print(special.gammainc(2.0, 1.0).round(6), gradops.grad(special.gammainc)(2.0, 1.0).round(6))
+    0.264241 -0.276196
+    >>> print(gradops.grad(special.gammaincinv, argnums=1)(2.0, 0.5).round(6))
+    3.191649
+
+See Also:
+    :mod:`gradops.scipy.stats`, distributions made of these.
+"""
+
+from .._names import namespace
+from . import (
+    airys,
+    bessel,
+    elementary,
+    elliptic,
+    equations,
+    gammas,
+    harmonics,
+    hypergeometric,
+    incomplete,
+    integrals,
+    logarithms,
+    normal,
+    orthogonal,
+    probabilities,
+    spherical,
+    zetas,
+)
+from ._refused import REFUSED
+from .airys import *  # noqa: F403
+from .bessel import *  # noqa: F403
+from .elementary import *  # noqa: F403
+from .elliptic import *  # noqa: F403
+from .equations import *  # noqa: F403
+from .gammas import *  # noqa: F403
+from .harmonics import *  # noqa: F403
+from .hypergeometric import *  # noqa: F403
+from .incomplete import *  # noqa: F403
+from .integrals import *  # noqa: F403
+from .logarithms import *  # noqa: F403
+from .normal import *  # noqa: F403
+from .orthogonal import *  # noqa: F403
+from .probabilities import *  # noqa: F403
+from .spherical import *  # noqa: F403
+from .zetas import *  # noqa: F403
+
+__all__ = [
+    *airys.__all__,
+    *bessel.__all__,
+    *elementary.__all__,
+    *elliptic.__all__,
+    *equations.__all__,
+    *gammas.__all__,
+    *harmonics.__all__,
+    *hypergeometric.__all__,
+    *incomplete.__all__,
+    *integrals.__all__,
+    *logarithms.__all__,
+    *normal.__all__,
+    *orthogonal.__all__,
+    *probabilities.__all__,
+    *spherical.__all__,
+    *zetas.__all__,
+]
+__dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,0 +1,271 @@
+"""Airy and Kelvin functions, and integrals of Airy functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ... import _scipy, ops
+from ...annotations import Tensor
+from ...errors import ArgumentTypeError, Given
+from ...extend import derivative
+from .._define import composed, ufunc
+from .._formulas import choose
+from .._tensors import as_complex, constant, inexact, is_complex
+
+__all__ = [
+    "airy",
+    "airye",
+    "bei",
+    "bei_zeros",
+    "beip",
+    "beip_zeros",
+    "ber",
+    "ber_zeros",
+    "berp",
+    "berp_zeros",
+    "itairy",
+    "kei",
+    "kei_zeros",
+    "keip",
+    "keip_zeros",
+    "kelvin",
+    "kelvin_zeros",
+    "ker",
+    "ker_zeros",
+    "kerp",
+    "kerp_zeros",
+]
+
+ber_zeros, bei_zeros = constant("special.ber_zeros"), constant("special.bei_zeros")
+ker_zeros, kei_zeros = constant("special.ker_zeros"), constant("special.kei_zeros")
+berp_zeros, beip_zeros = constant("special.berp_zeros"), constant("special.beip_zeros")
+kerp_zeros, keip_zeros = constant("special.kerp_zeros"), constant("special.keip_zeros")
+kelvin_zeros = constant("special.kelvin_zeros")
+
+
+def parts(name: str, count: int, rules: Callable) -> list[Callable]:
+    """Ops of the results of a function of SciPy's that gives several.
+
+    Args:
+        rules: of the ops, the rule of each by its argument, a function of ``g`` and ``x``.
+    """
+
+    def part(i: int) -> Callable:
+        def function(x: Tensor) -> Tensor:
+            """One of several results."""
+            ...
+
+        function.__name__ = function.__qualname__ = f"{name}_{i}"
+        return ufunc(lambda x: getattr(_scipy.special, name)(x)[i])(function)
+
+    made = [part(i) for i in range(count)]
+    for op, rule in zip(made, rules(*made)):
+        derivative(op, x=rule)
+    return made
+
+
+_AIRY = parts(
+    "airy",
+    4,
+    lambda ai, aip, bi, bip: (
+        lambda g, x: g * aip(x),
+        lambda g, x: g * (x * ai(x)),
+        lambda g, x: g * bip(x),
+        lambda g, x: g * (x * bi(x)),
+    ),
+)
+
+
+def _root(x):
+    """``sqrt(x)``, 0 below 0."""
+    return choose(x > 0, lambda of: ops.sqrt(of(x, 1.0)), lambda of: 0 * of(x, 0.0))
+
+
+_SCALED = parts(
+    "airye",
+    4,
+    lambda ai, aip, bi, bip: (
+        lambda g, x: g * (aip(x) + _root(x) * ai(x)),
+        lambda g, x: g * (x * ai(x) + _root(x) * aip(x)),
+        lambda g, x: g * (bip(x) - _root(x) * bi(x)),
+        lambda g, x: g * (x * bi(x) - _root(x) * bip(x)),
+    ),
+)
+_INTEGRALS = parts(
+    "itairy",
+    4,
+    lambda *_: (
+        lambda g, x: g * _AIRY[0](x),
+        lambda g, x: g * _AIRY[2](x),
+        lambda g, x: g * _AIRY[0](-x),
+        lambda g, x: g * _AIRY[2](-x),
+    ),
+)
+
+
+@composed
+def airy(z: Tensor) -> tuple:
+    """Airy functions ``Ai, Ai', Bi, Bi'``, also of complex arguments.
+
+    Returns:
+        Four tensors of ``z``'s shape.
+
+    Gradient:
+        ``Ai'`` and ``z * Ai``, ``Bi'`` and ``z * Bi``.
+    """
+    z = inexact(z)
+    return tuple([op(z) for op in _AIRY])
+
+
+@composed
+def airye(z: Tensor) -> tuple:
+    """Scaled Airy functions: Ai and Ai' multiplied by ``exp(2 / 3 * z**1.5)``, Bi and Bi' by its inverse.
+
+    Returns:
+        Four tensors of ``z``'s shape, of which those of Ai are NaN below 0.
+
+    Raises:
+        ArgumentTypeError: a complex ``z``: the factor of Bi has no complex derivative.
+
+    Gradient:
+        That of :func:`airy`, and of the factors.
+    """
+    z = inexact(z)
+    real("airye", z)
+    return tuple([op(z) for op in _SCALED])
+
+
+def real(name: str, z, argument: str = "z") -> None:
+    """Raise of a complex tensor."""
+    if is_complex(z):
+        raise ArgumentTypeError(
+            f"`{name}`: `{argument}` must be real; got {{dtype}}.", argument=argument, dtype=Given(ops.dtype(z))
+        )
+
+
+@composed
+def itairy(x: Tensor) -> tuple:
+    """Integrals from 0 to ``x`` of ``Ai(t)``, ``Bi(t)``, ``Ai(-t)`` and ``Bi(-t)``.
+
+    Returns:
+        Four tensors of ``x``'s shape.
+
+    Gradient:
+        The integrands.
+    """
+    x = inexact(x)
+    real("itairy", x, "x")
+    return tuple([op(x) for op in _INTEGRALS])
+
+
+# Kelvin functions ----------------------------------------------------------------------------------------------------
+
+
+@ufunc()
+def ber(x: Tensor) -> Tensor:
+    """Kelvin function ber, the real part of ``jv(0, x * exp(3j * pi / 4))``.
+
+    Gradient:
+        ``berp(x)``.
+    """
+    ...
+
+
+@ufunc()
+def bei(x: Tensor) -> Tensor:
+    """Kelvin function bei, the imaginary part of ``jv(0, x * exp(3j * pi / 4))``.
+
+    Gradient:
+        ``beip(x)``.
+    """
+    ...
+
+
+@ufunc()
+def ker(x: Tensor) -> Tensor:
+    """Kelvin function ker, the real part of ``kv(0, x * exp(1j * pi / 4))``.
+
+    Gradient:
+        ``kerp(x)``.
+    """
+    ...
+
+
+@ufunc()
+def kei(x: Tensor) -> Tensor:
+    """Kelvin function kei, the imaginary part of ``kv(0, x * exp(1j * pi / 4))``.
+
+    Gradient:
+        ``keip(x)``.
+    """
+    ...
+
+
+@ufunc()
+def berp(x: Tensor) -> Tensor:
+    """Derivative of :func:`ber`.
+
+    Gradient:
+        ``-bei(x) - berp(x) / x``, as of Bessel's equation.
+    """
+    ...
+
+
+@ufunc()
+def beip(x: Tensor) -> Tensor:
+    """Derivative of :func:`bei`.
+
+    Gradient:
+        ``ber(x) - beip(x) / x``.
+    """
+    ...
+
+
+@ufunc()
+def kerp(x: Tensor) -> Tensor:
+    """Derivative of :func:`ker`.
+
+    Gradient:
+        ``-kei(x) - kerp(x) / x``.
+    """
+    ...
+
+
+@ufunc()
+def keip(x: Tensor) -> Tensor:
+    """Derivative of :func:`kei`.
+
+    Gradient:
+        ``ker(x) - keip(x) / x``.
+    """
+    ...
+
+
+def _at_0(x, limit, other: Callable):
+    """Of an ``other`` that divides by ``x``: at 0 its limit."""
+    return choose(x == 0, lambda of: 0 * of(x, 0.0) + limit, lambda of: other(of(x, 1.0)))
+
+
+derivative(ber, x=lambda g, x: g * berp(x))
+derivative(bei, x=lambda g, x: g * beip(x))
+derivative(ker, x=lambda g, x: g * kerp(x))
+derivative(kei, x=lambda g, x: g * keip(x))
+derivative(berp, x=lambda g, x: g * _at_0(x, 0.0, lambda x: -bei(x) - berp(x) / x))
+derivative(beip, x=lambda g, x: g * _at_0(x, 0.5, lambda x: ber(x) - beip(x) / x))
+derivative(kerp, x=lambda g, x: g * (-kei(x) - kerp(x) / x))
+derivative(keip, x=lambda g, x: g * (ker(x) - keip(x) / x))
+
+
+@composed
+def kelvin(x: Tensor) -> tuple:
+    """Kelvin functions as complex numbers: ``ber + 1j * bei``, ``ker + 1j * kei``, and their derivatives.
+
+    Returns:
+        Four complex tensors of ``x``'s shape.
+
+    Gradient:
+        The derivatives, and those of Bessel's equation.
+    """
+    x = inexact(x)
+    pairs = ((ber, bei), (ker, kei), (berp, beip), (kerp, keip))
+    return tuple([as_complex(re(x), im(x)) for re, im in pairs])

@@ -1,0 +1,514 @@
+"""Bessel functions, of real orders.
+
+Derivatives by the argument are those of the recurrences (NIST's Digital Library of Mathematical Functions, 10.6 and
+10.29). Those by the order are integrals along paths of steepest descent (see ``_orders.py``), for positive arguments;
+their error is some 1e-13 of the function's size, more near a zero of it, and for ``iv`` of an order near 0 beside a
+large argument, where the derivative itself is small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ... import _scipy, ops
+from ...annotations import Integer, Operand, Tensor
+from ...errors import ArgumentError
+from ...extend import derivative
+from .._define import composed, promoting, refused, ufunc
+from .._tensors import as_complex, constant, floating, inexact, is_complex
+from . import _orders
+
+__all__ = [
+    "ai_zeros",
+    "bi_zeros",
+    "h1vp",
+    "h2vp",
+    "hankel1",
+    "hankel1e",
+    "hankel2",
+    "hankel2e",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "ivp",
+    "j0",
+    "j1",
+    "jn",
+    "jn_zeros",
+    "jnjnp_zeros",
+    "jnp_zeros",
+    "jnyn_zeros",
+    "jv",
+    "jve",
+    "jvp",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kn",
+    "kv",
+    "kve",
+    "kvp",
+    "y0",
+    "y0_zeros",
+    "y1",
+    "y1_zeros",
+    "y1p_zeros",
+    "yn",
+    "yn_zeros",
+    "ynp_zeros",
+    "yv",
+    "yve",
+    "yvp",
+]
+
+ai_zeros, bi_zeros = constant("special.ai_zeros"), constant("special.bi_zeros")
+jn_zeros, jnp_zeros = constant("special.jn_zeros"), constant("special.jnp_zeros")
+yn_zeros, ynp_zeros = constant("special.yn_zeros"), constant("special.ynp_zeros")
+jnjnp_zeros, jnyn_zeros = constant("special.jnjnp_zeros"), constant("special.jnyn_zeros")
+y0_zeros, y1_zeros, y1p_zeros = (constant(f"special.{name}") for name in ("y0_zeros", "y1_zeros", "y1p_zeros"))
+
+
+def of_real_order(name: str) -> Callable:
+    """SciPy's function of a real first and a complex second argument, for arrays of one dtype."""
+
+    def function(v, z):
+        return getattr(_scipy.special, name)(v.real, z)
+
+    return function
+
+
+# By the order --------------------------------------------------------------------------------------------------------
+
+ORDERS = 3  # so many derivatives
+
+
+def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
+    """Ops of the derivatives by the order, from the first."""
+    made: list[Callable] = []
+    for n in range(1, ORDERS + 1):
+
+        def function(v: Operand, z: Operand) -> Tensor:
+            """A derivative by the order ``v``."""
+            ...
+
+        function.__name__ = function.__qualname__ = f"{name}_by_order_{n}"
+        made.append(ufunc(_orders.derivative(kind, n, scaled))(function))
+    for n, f in enumerate(made):
+        higher = made[n + 1] if n + 1 < ORDERS else None
+        by_order = refused(name, "v", f"beyond order {ORDERS}") if higher is None else _along(higher)
+        derivative(f, v=by_order, z=_by_recurrence(f, kind, scaled))
+    return made
+
+
+def _along(f: Callable) -> Callable:
+    """The rule by the order, through which nothing flows where there is no derivative."""
+
+    def rule(g, v, z):
+        slope = f(v, z)
+        lost = ops.isnan(slope)
+        return ops.where(lost, ops.stop_gradient(g) * math.nan, g * ops.where(lost, 0 * slope, slope))
+
+    return rule
+
+
+def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
+    """The rule by the argument: half the sum or difference of the orders above and below."""
+    plus = {"J": -1, "Y": -1, "I": 1, "K": 1}[kind]
+
+    def rule(g, v, z):
+        slope = (f(v - 1, z) + plus * f(v + 1, z)) / 2
+        if kind == "K":
+            slope = -slope
+        if scaled:
+            slope = slope + (1 if kind == "K" else -ops.sign(ops.real(z))) * f(v, z)
+        return g * slope
+
+    return rule
+
+
+def _rules(op: Callable, name: str, kind: str, scaled: bool = False) -> None:
+    rule = promoting(_by_recurrence(op, kind, scaled))
+    derivative(op, v=promoting(_along(_by_order(name, kind, scaled)[0])), z=rule)
+
+
+@ufunc(of_real_order("jv"))
+def jv(v: Operand, z: Operand) -> Tensor:
+    """Bessel function of the first kind of real order, also of complex arguments.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        By ``z`` ``(jv(v - 1, z) - jv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
+    """
+    ...
+
+
+@ufunc(of_real_order("yv"))
+def yv(v: Operand, z: Operand) -> Tensor:
+    """Bessel function of the second kind of real order, also of complex arguments.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        As of :func:`jv`.
+    """
+    ...
+
+
+@ufunc(of_real_order("iv"))
+def iv(v: Operand, z: Operand) -> Tensor:
+    """Modified Bessel function of the first kind of real order, also of complex arguments.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        By ``z`` ``(iv(v - 1, z) + iv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
+    """
+    ...
+
+
+@ufunc(of_real_order("kv"))
+def kv(v: Operand, z: Operand) -> Tensor:
+    """Modified Bessel function of the second kind of real order, also of complex arguments.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        By ``z`` ``-(kv(v - 1, z) + kv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
+    """
+    ...
+
+
+@ufunc()
+def ive(v: Operand, z: Operand) -> Tensor:
+    """:func:`iv`, multiplied by ``exp(-abs(real(z)))``, of real arguments.
+
+    Gradient:
+        By ``z`` ``(ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * ive(v, z)``; by ``v`` as of :func:`iv`.
+    """
+    ...
+
+
+@ufunc(of_real_order("kve"))
+def kve(v: Operand, z: Operand) -> Tensor:
+    """:func:`kv`, multiplied by ``exp(z)``, also of complex arguments.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Gradient:
+        By ``z`` ``kve(v, z) - (kve(v - 1, z) + kve(v + 1, z)) / 2``; by ``v`` as of :func:`kv`.
+    """
+    ...
+
+
+_rules(jv, "jv", "J")
+_rules(yv, "yv", "Y")
+_rules(iv, "iv", "I")
+_rules(kv, "kv", "K")
+_rules(ive, "ive", "I", True)
+_rules(kve, "kve", "K", True)
+jn = jv
+
+
+@composed
+def jve(v: Operand, z: Operand) -> Tensor:
+    """:func:`jv`, multiplied by ``exp(-abs(imag(z)))``.
+
+    Returns:
+        A tensor of the shape that ``v`` and ``z`` broadcast to.
+
+    Gradient:
+        That of :func:`jv`, and of the factor.
+    """
+    return jv(v, z) * _damping(z)
+
+
+@composed
+def yve(v: Operand, z: Operand) -> Tensor:
+    """:func:`yv`, multiplied by ``exp(-abs(imag(z)))``.
+
+    Returns:
+        A tensor of the shape that ``v`` and ``z`` broadcast to.
+
+    Gradient:
+        That of :func:`yv`, and of the factor.
+    """
+    return yv(v, z) * _damping(z)
+
+
+def _damping(z):
+    z = inexact(z)
+    return ops.exp(-ops.abs(ops.imag(z))) if is_complex(z) else 1.0
+
+
+# Of whole orders -----------------------------------------------------------------------------------------------------
+
+
+def _whole(name: str) -> Callable:
+    def function(n, x):
+        with_double = n.dtype.itemsize < 8
+        y = getattr(_scipy.special, name)(n.astype("float64") if with_double else n, x)
+        return y.astype(x.dtype) if with_double else y
+
+    return function
+
+
+@ufunc(_whole("yn"))
+def yn(n: Operand, x: Operand) -> Tensor:
+    """Bessel function of the second kind of whole order.
+
+    Gradient:
+        By ``x`` ``(yn(n - 1, x) - yn(n + 1, x)) / 2``; an error by ``n``, see :func:`yv`.
+    """
+    ...
+
+
+@ufunc(_whole("kn"))
+def kn(n: Operand, x: Operand) -> Tensor:
+    """Modified Bessel function of the second kind of whole order.
+
+    Gradient:
+        By ``x`` ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``; an error by ``n``, see :func:`kv`.
+    """
+    ...
+
+
+derivative(
+    yn,
+    n=refused("yn", "n", "of whole orders; `yv` has one"),
+    x=promoting(lambda g, n, x: g * (yn(n - 1, x) - yn(n + 1, x)) / 2),
+)
+derivative(
+    kn,
+    n=refused("kn", "n", "of whole orders; `kv` has one"),
+    x=promoting(lambda g, n, x: -g * (kn(ops.abs(n - 1), x) + kn(n + 1, x)) / 2),
+)
+
+
+@ufunc()
+def j0(x: Tensor) -> Tensor:
+    """Bessel function of the first kind of order 0.
+
+    Gradient:
+        ``-j1(x)``.
+    """
+    ...
+
+
+@ufunc()
+def j1(x: Tensor) -> Tensor:
+    """Bessel function of the first kind of order 1.
+
+    Gradient:
+        ``(j0(x) - jv(2, x)) / 2``.
+    """
+    ...
+
+
+@ufunc()
+def y0(x: Tensor) -> Tensor:
+    """Bessel function of the second kind of order 0.
+
+    Gradient:
+        ``-y1(x)``.
+    """
+    ...
+
+
+@ufunc()
+def y1(x: Tensor) -> Tensor:
+    """Bessel function of the second kind of order 1.
+
+    Gradient:
+        ``(y0(x) - yv(2, x)) / 2``.
+    """
+    ...
+
+
+@ufunc(torch="special.i0", jax="scipy.special.i0")
+def i0(x: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 0.
+
+    Gradient:
+        ``i1(x)``.
+    """
+    ...
+
+
+@ufunc(torch="special.i1", jax="scipy.special.i1")
+def i1(x: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind of order 1.
+
+    Gradient:
+        ``(i0(x) + iv(2, x)) / 2``.
+    """
+    ...
+
+
+@ufunc(torch="special.i0e", jax="scipy.special.i0e")
+def i0e(x: Tensor) -> Tensor:
+    """:func:`i0`, multiplied by ``exp(-abs(x))``.
+
+    Gradient:
+        ``i1e(x) - sign(x) * i0e(x)``.
+    """
+    ...
+
+
+@ufunc(torch="special.i1e", jax="scipy.special.i1e")
+def i1e(x: Tensor) -> Tensor:
+    """:func:`i1`, multiplied by ``exp(-abs(x))``.
+
+    Gradient:
+        ``(i0e(x) + ive(2, x)) / 2 - sign(x) * i1e(x)``.
+    """
+    ...
+
+
+@ufunc()
+def k0(x: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 0.
+
+    Gradient:
+        ``-k1(x)``.
+    """
+    ...
+
+
+@ufunc()
+def k1(x: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind of order 1.
+
+    Gradient:
+        ``-(k0(x) + kv(2, x)) / 2``.
+    """
+    ...
+
+
+@ufunc()
+def k0e(x: Tensor) -> Tensor:
+    """:func:`k0`, multiplied by ``exp(x)``.
+
+    Gradient:
+        ``k0e(x) - k1e(x)``.
+    """
+    ...
+
+
+@ufunc()
+def k1e(x: Tensor) -> Tensor:
+    """:func:`k1`, multiplied by ``exp(x)``.
+
+    Gradient:
+        ``k1e(x) - (k0e(x) + kve(2, x)) / 2``.
+    """
+    ...
+
+
+derivative(j0, x=lambda g, x: -g * j1(x))
+derivative(j1, x=lambda g, x: g * (j0(x) - jv(2.0, x)) / 2)
+derivative(y0, x=lambda g, x: -g * y1(x))
+derivative(y1, x=lambda g, x: g * (y0(x) - yv(2.0, x)) / 2)
+derivative(i0, x=lambda g, x: g * i1(x))
+derivative(i1, x=lambda g, x: g * (i0(x) + iv(2.0, x)) / 2)
+derivative(i0e, x=lambda g, x, y: g * (i1e(x) - ops.sign(x) * y))
+derivative(i1e, x=lambda g, x, y: g * ((i0e(x) + ive(2.0, x)) / 2 - ops.sign(x) * y))
+derivative(k0, x=lambda g, x: -g * k1(x))
+derivative(k1, x=lambda g, x: -g * (k0(x) + kv(2.0, x)) / 2)
+derivative(k0e, x=lambda g, x, y: g * (y - k1e(x)))
+derivative(k1e, x=lambda g, x, y: g * (y - (k0e(x) + kve(2.0, x)) / 2))
+
+
+# Hankel functions and derivatives ------------------------------------------------------------------------------------
+
+
+def _hankels(kind: int, scaled: bool) -> Callable:
+    """``jv + 1j * yv`` of real arguments; of complex ones SciPy's."""
+    name = f"hankel{kind}{'e' * scaled}"
+    sign = 1 if kind == 1 else -1
+
+    def function(v: Operand, z: Operand) -> Tensor:
+        """A Hankel function of complex arguments."""
+        ...
+
+    function.__name__ = function.__qualname__ = f"{name}_complex"
+    made = ufunc(of_real_order(name))(function)
+
+    def by_argument(g, v, z, y):
+        slope = made(v - 1, z) - made(v, z) * (v / z)
+        if not scaled:
+            return g * slope
+        turn = as_complex(ops.zeros_like(ops.real(z)), ops.full_like(ops.real(z), sign))
+        below = made(v - 1, z)
+        return g * (below - y * (v / z) - turn * y)
+
+    derivative(made, z=by_argument)
+
+    def hankel(v: Operand, z: Operand) -> Tensor:
+        v, z = floating(v, z)
+        if is_complex(z) or is_complex(v):
+            return made(v, z)
+        re, im = jv(v, z), yv(v, z)
+        if not scaled:
+            return as_complex(re, sign * im)
+        cosine, sine = ops.cos(z), ops.sin(z)
+        return as_complex(re * cosine + im * sine, sign * (im * cosine - re * sine))
+
+    hankel.__name__ = hankel.__qualname__ = name
+    factor = f", multiplied by ``exp({'-' if kind == 1 else ''}1j * z)``" if scaled else ""
+    hankel.__doc__ = f"""Hankel function of kind {kind} of real order{factor}.
+
+    Returns:
+        A complex tensor of the shape that ``v`` and ``z`` broadcast to.
+
+    Gradient:
+        That of :func:`jv` and :func:`yv`; by ``v`` of real ``z`` alone.
+    """
+    return composed(hankel)
+
+
+hankel1, hankel1e = _hankels(1, False), _hankels(1, True)
+hankel2, hankel2e = _hankels(2, False), _hankels(2, True)
+
+
+def _derivatives(name: str, function: Callable, phase: int, sign: int) -> Callable:
+    def derivatives(v: Operand, z: Operand, n: Integer = 1) -> Tensor:
+        if n < 0:
+            raise ArgumentError(f"`{name}`: `n` must be at least 0; got {n}.", argument="n")
+        v, z = floating(v, z)
+        total = function(v - n, z)
+        for k in range(1, n + 1):
+            total = total + phase**k * math.comb(n, k) * function(v - n + 2 * k, z)
+        return total * (sign**n / 2.0**n) if n else total
+
+    derivatives.__name__ = derivatives.__qualname__ = name
+    derivatives.__doc__ = f"""Derivative of order ``n`` of :func:`{function.__name__}` by its argument.
+
+    Args:
+        n: a whole number, not negative.
+
+    Returns:
+        A tensor of the shape that ``v`` and ``z`` broadcast to.
+
+    Raises:
+        ArgumentError: ``n`` below 0.
+
+    Gradient:
+        That of :func:`{function.__name__}`, of which it is a sum.
+    """
+    return composed(derivatives)
+
+
+jvp, yvp = _derivatives("jvp", jv, -1, 1), _derivatives("yvp", yv, -1, 1)
+ivp, kvp = _derivatives("ivp", iv, 1, 1), _derivatives("kvp", kv, 1, -1)
+h1vp, h2vp = _derivatives("h1vp", hankel1, -1, 1), _derivatives("h2vp", hankel2, -1, 1)

@@ -1,0 +1,329 @@
+"""Gamma and beta functions, factorials and binomial coefficients."""
+
+from __future__ import annotations
+
+import math
+
+from ... import ops
+from ...annotations import Integer, Operand, Tensor
+from ...errors import ArgumentError
+from ...extend import derivative
+from .. import _formulas
+from .._define import composed, ufunc
+from .._formulas import choose
+from .._tensors import constant, floating
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betaln",
+    "binom",
+    "comb",
+    "digamma",
+    "euler",
+    "factorial",
+    "factorial2",
+    "factorialk",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "perm",
+    "poch",
+    "polygamma",
+    "psi",
+    "rgamma",
+    "stirling2",
+]
+
+bernoulli = constant("special.bernoulli")
+euler = constant("special.euler")
+stirling2 = constant("special.stirling2")
+
+
+gammaln = ops.special.lgamma
+
+
+def _digamma(x):
+    return ops.special.polygamma(x, 0)
+
+
+@ufunc()
+def gamma(z: Tensor) -> Tensor:
+    """Gamma function, of real arguments.
+
+    Gradient:
+        ``gamma(z) * digamma(z)``; NaN at the poles.
+    """
+    ...
+
+
+derivative(gamma, z=lambda g, z, y: g * y * _digamma(z))
+
+
+@ufunc()
+def loggamma(z: Tensor) -> Tensor:
+    """Principal branch of the logarithm of the gamma function, of real arguments: NaN below 0.
+
+    Gradient:
+        ``digamma(z)``.
+    """
+    ...
+
+
+derivative(loggamma, z=lambda g, z: g * _digamma(z))
+
+
+@ufunc()
+def gammasgn(x: Tensor) -> Tensor:
+    """Sign of the gamma function.
+
+    Gradient:
+        0.
+    """
+    ...
+
+
+derivative(gammasgn, x=lambda g, x: 0 * g)
+
+
+@ufunc()
+def rgamma(z: Tensor) -> Tensor:
+    """``1 / gamma(z)``, of real arguments; 0 at the poles of the gamma function.
+
+    Gradient:
+        ``-digamma(z) * rgamma(z)``; at the pole ``-n`` its limit, ``(-1)**n * n!``.
+    """
+    ...
+
+
+def _rgamma_slope(z, y):
+    """By 1 / gamma(z) = z (z + 1) / gamma(z + 2) near poles: their limit by the sign and the factorial."""
+    pole = (z <= 0) & (ops.floor(z) == z)
+    other = choose(pole, lambda of: 0 * of(z, 0.0), lambda of: -_digamma(of(z, 1.0)) * of(y, 1.0))
+    n = -ops.where(pole, z, 0.0)
+    limit = (1 - 2 * ops.mod(n, 2)) * ops.exp(gammaln(n + 1))
+    return ops.where(pole, limit, other)
+
+
+derivative(rgamma, z=lambda g, z, y: g * _rgamma_slope(z, y))
+
+
+@ufunc(torch="special.digamma", jax="scipy.special.digamma", tensorflow="math.digamma")
+def digamma(z: Tensor) -> Tensor:
+    """Derivative of :func:`gammaln`, of real arguments.
+
+    Gradient:
+        ``polygamma(1, z)``.
+    """
+    ...
+
+
+derivative(digamma, z=lambda g, z: g * ops.special.polygamma(z, 1))
+psi = digamma
+
+
+@composed
+def polygamma(n: Integer, x: Operand) -> Tensor:
+    """The ``n``-th derivative of :func:`digamma`.
+
+    Args:
+        n: a whole number, not negative.
+
+    Returns:
+        A tensor of ``x``'s shape, of a floating dtype.
+
+    Gradient:
+        ``polygamma(n + 1, x)``.
+    """
+    return ops.special.polygamma(floating(x)[0], n)
+
+
+# Beta -----------------------------------------------------------------------------------------------------------------
+
+
+@composed
+def betaln(a: Operand, b: Operand) -> Tensor:
+    """Logarithm of the absolute value of the beta function, with its digits where one argument is large.
+
+    Returns:
+        A tensor of the shape that ``a`` and ``b`` broadcast to.
+
+    Gradient:
+        ``digamma(a) - digamma(a + b)``, and the same of ``b``.
+    """
+    a, b = floating(a, b)
+
+    def usual(of):
+        return _formulas.log_beta(of(a, 1.0), of(b, 1.0))
+
+    def other(of):
+        first, second = of(a, 1.0), of(b, 1.0)
+        return gammaln(first) + gammaln(second) - gammaln(first + second)
+
+    return choose((a > 0) & (b > 0), usual, other)
+
+
+@ufunc()
+def beta(a: Operand, b: Operand) -> Tensor:
+    """Beta function.
+
+    Gradient:
+        ``beta(a, b) * (digamma(a) - digamma(a + b))``, and the same of ``b``.
+    """
+    ...
+
+
+derivative(
+    beta,
+    a=lambda g, a, b, y: g * y * (_digamma(a) - _digamma(a + b)),
+    b=lambda g, a, b, y: g * y * (_digamma(b) - _digamma(a + b)),
+)
+
+
+@ufunc()
+def binom(x: Operand, k: Operand) -> Tensor:
+    """Binomial coefficient, of real arguments.
+
+    Gradient:
+        By ``x`` ``binom * (digamma(x + 1) - digamma(x - k + 1))``, by ``k``
+        ``binom * (digamma(x - k + 1) - digamma(k + 1))``.
+    """
+    ...
+
+
+derivative(
+    binom,
+    x=lambda g, x, k, y: g * y * (_digamma(x + 1) - _digamma(x - k + 1)),
+    k=lambda g, x, k, y: g * y * (_digamma(x - k + 1) - _digamma(k + 1)),
+)
+
+
+@ufunc()
+def poch(a: Operand, m: Operand) -> Tensor:
+    """Pochhammer's symbol ``gamma(a + m) / gamma(a)``.
+
+    Gradient:
+        By ``a`` ``poch * (digamma(a + m) - digamma(a))``, by ``m`` ``poch * digamma(a + m)``.
+    """
+    ...
+
+
+derivative(
+    poch,
+    a=lambda g, a, m, y: g * y * (_digamma(a + m) - _digamma(a)),
+    m=lambda g, a, m, y: g * y * _digamma(a + m),
+)
+
+
+@composed
+def multigammaln(a: Operand, d: Integer) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension ``d``.
+
+    Args:
+        a: greater than ``(d - 1) / 2``.
+
+    Returns:
+        A tensor of ``a``'s shape.
+
+    Raises:
+        ArgumentError: a dimension below 1.
+
+    Gradient:
+        The sum of ``digamma(a - j / 2)`` for j from 0 to ``d - 1``.
+    """
+    if d < 1:
+        raise ArgumentError(f"`multigammaln`: `d` must be at least 1; got {d}.", argument="d")
+    (a,) = floating(a)
+    terms = gammaln(a)
+    for j in range(1, d):
+        terms = terms + gammaln(a - j / 2)
+    return ops.where(a > (d - 1) / 2, terms + d * (d - 1) / 4 * math.log(math.pi), math.nan)
+
+
+# Counting -------------------------------------------------------------------------------------------------------------
+
+
+@composed
+def factorial(n: Operand, exact: bool = False) -> Tensor:
+    """Factorial, 0 below 0: ``gamma(n + 1)``.
+
+    Args:
+        exact: True is refused, as there are no tensors of whole numbers of any size.
+
+    Returns:
+        A tensor of ``n``'s shape, of a floating dtype.
+
+    Raises:
+        ArgumentError: ``exact=True``.
+
+    Gradient:
+        ``gamma(n + 1) * digamma(n + 1)``.
+    """
+    _inexact("factorial", exact)
+    (n,) = floating(n)
+    return choose(n < 0, lambda of: ops.zeros_like(n), lambda of: gamma(of(n, 0.0) + 1))
+
+
+def _inexact(function: str, exact) -> None:
+    if exact:
+        raise ArgumentError(
+            f"`{function}`: `exact=True` gives Python's whole numbers, which have no derivative.",
+            argument="exact",
+            hint=f"`scipy.special.{function}`, or `exact=False`",
+        )
+
+
+factorial2 = constant("special.factorial2")
+factorialk = constant("special.factorialk")
+
+
+@composed
+def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = False) -> Tensor:
+    """Number of combinations of ``k`` of ``N`` things, with ``repetition`` of ``N + k - 1``; 0 where there are none.
+
+    Args:
+        exact: True is refused, see :func:`factorial`.
+
+    Returns:
+        A tensor of the shape that ``N`` and ``k`` broadcast to.
+
+    Raises:
+        ArgumentError: ``exact=True``.
+
+    Gradient:
+        That of :func:`binom`; 0 where there are none.
+    """
+    _inexact("comb", exact)
+    N, k = floating(N, k)
+    N = N + k - 1 if repetition else N
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    return choose(possible, lambda of: binom(of(N, 1.0), of(k, 1.0)), lambda of: 0 * of(N + k, 0.0))
+
+
+@composed
+def perm(N: Operand, k: Operand, exact: bool = False) -> Tensor:
+    """Number of ordered choices of ``k`` of ``N`` things; 0 where there are none.
+
+    Args:
+        exact: True is refused, see :func:`factorial`.
+
+    Returns:
+        A tensor of the shape that ``N`` and ``k`` broadcast to.
+
+    Raises:
+        ArgumentError: ``exact=True``.
+
+    Gradient:
+        That of :func:`poch`; 0 where there are none.
+    """
+    _inexact("perm", exact)
+    N, k = floating(N, k)
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+
+    def count(of):
+        many, few = of(N, 1.0), of(k, 1.0)
+        return poch(many - few + 1, few)
+
+    return choose(possible, count, lambda of: 0 * of(N + k, 0.0))

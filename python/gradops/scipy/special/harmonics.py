@@ -1,0 +1,315 @@
+"""Legendre functions and spherical harmonics, by their arguments: degrees and orders have no derivative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import _scipy, ops
+from ...annotations import Integer, Operand, Tensor
+from ...errors import ArgumentError, Given
+from ...extend import derivative
+from .._define import composed, promoting, ufunc
+from .._formulas import choose
+from .._tensors import as_complex, beside, floating
+from .orthogonal import eval_gegenbauer, eval_legendre, refusals
+
+__all__ = [
+    "assoc_legendre_p",
+    "assoc_legendre_p_all",
+    "legendre_p",
+    "legendre_p_all",
+    "lpmv",
+    "sph_harm_y",
+    "sph_harm_y_all",
+    "sph_legendre_p",
+    "sph_legendre_p_all",
+]
+
+
+@ufunc()
+def lpmv(m: Operand, v: Operand, x: Operand) -> Tensor:
+    """Associated Legendre function of whole order ``m`` and real degree ``v``, on [-1, 1].
+
+    Gradient:
+        By ``x`` ``(v * x * lpmv(m, v, x) - (v + m) * lpmv(m, v - 1, x)) / (x**2 - 1)``, NaN at -1 and 1; an error by
+        ``m`` and ``v``.
+    """
+    ...
+
+
+derivative(
+    lpmv,
+    **refusals("lpmv", "m", "v"),
+    x=promoting(lambda g, m, v, x: g * ((v * x * lpmv(m, v, x) - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1))),
+)
+
+
+@composed
+def legendre_p(n: Operand, z: Operand, *, diff_n: Integer = 0) -> Tensor:
+    """Legendre polynomial of degree ``n``, and its derivatives to order ``diff_n``.
+
+    Returns:
+        A tensor of the derivatives along a first dimension of ``diff_n + 1``, before those that ``n`` and ``z``
+        broadcast to.
+
+    Gradient:
+        By ``z``; an error by ``n``.
+    """
+    n, z = floating(n, z)
+    _not_negative("legendre_p", "diff_n", diff_n)
+    found = [eval_legendre(n, z)]
+    for k in range(1, diff_n + 1):
+        found.append(_legendre_derivative(n, z, k))
+    return ops.stack(found, 0)
+
+
+def _legendre_derivative(n, z, k: int):
+    """By ``(2 * k - 1)!!`` and Gegenbauer's polynomial."""
+    factor = math.prod(range(1, 2 * k, 2))
+    degree = n + 0 * ops.stop_gradient(z)
+    return choose(
+        degree < k,
+        lambda of: 0 * of(z, 0.0),
+        lambda of: factor * eval_gegenbauer(of(degree, k) - k, k + 0.5, of(z, 0.5)),
+    )
+
+
+def _not_negative(function: str, name: str, value: int) -> None:
+    if value < 0:
+        raise ArgumentError(f"`{function}`: `{name}` must be at least 0; got {value}.", argument=name)
+
+
+@composed
+def legendre_p_all(n: Integer, z: Tensor, *, diff_n: Integer = 0) -> Tensor:
+    """Legendre polynomials of all degrees to ``n``, and their derivatives to order ``diff_n``.
+
+    Returns:
+        A tensor of the shape ``(diff_n + 1, n + 1, *z.shape)``.
+
+    Raises:
+        ArgumentError: ``n`` or ``diff_n`` below 0.
+
+    Gradient:
+        By ``z``.
+    """
+    (z,) = floating(z)
+    _not_negative("legendre_p_all", "n", n)
+    return legendre_p(beside(_counts(n, len(z.shape)), z), z, diff_n=diff_n)
+
+
+def _counts(n: int, rank: int, m: int | None = None) -> np.ndarray:
+    """Degrees to ``n`` along a first dimension, or orders along a first, 0 to ``m`` and from ``-m`` to -1."""
+    counts = np.arange(n + 1.0) if m is None else np.concatenate([np.arange(m + 1.0), np.arange(-m, 0.0)])
+    return counts.reshape(-1, *[1] * rank)
+
+
+# Associated ones -----------------------------------------------------------------------------------------------------
+
+
+def _whole(name: str, **settings) -> Callable:
+    """SciPy's function of whole degrees and orders, without the dimension of derivatives."""
+
+    def function(n, m, x):
+        y = getattr(_scipy.special, name)(n.astype("int64"), m.astype("int64"), x, **settings)
+        return np.asarray(y)[0].astype(x.dtype)
+
+    return function
+
+
+def _associated(branch_cut: int, norm: bool) -> Callable:
+    def function(n: Operand, m: Operand, z: Operand) -> Tensor:
+        """An associated Legendre function of whole degree and order."""
+        ...
+
+    function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}"
+    made = ufunc(_whole("assoc_legendre_p", branch_cut=branch_cut, norm=norm))(function)
+
+    def slope(g, n, m, z):
+        weight = ops.sqrt(_not_below_0((2 * n + 1) / (2 * n - 1) * ((n - m) * (n + m)))) if norm else n + m
+        below = made(ops.maximum(n - 1, 0 * n), m, z)
+        return g * ((n * z * made(n, m, z) - weight * below) / (z * z - 1))
+
+    derivative(made, **refusals("assoc_legendre_p", "n", "m"), z=slope)
+    return made
+
+
+def _not_below_0(x):
+    return ops.maximum(x, 0 * x)
+
+
+_ASSOCIATED = {(cut, norm): _associated(cut, norm) for cut in (2, 3) for norm in (False, True)}
+
+
+@composed
+def assoc_legendre_p(
+    n: Operand, m: Operand, z: Operand, *, branch_cut: int = 2, norm: bool = False, diff_n: Integer = 0
+) -> Tensor:
+    """Associated Legendre function of whole degree and order, of real arguments.
+
+    Args:
+        branch_cut: 2 for arguments within [-1, 1], 3 for those beyond.
+        norm: True for an integral of 1 over the square.
+        diff_n: 0; derivatives are those of the result.
+
+    Returns:
+        A tensor of the broadcast shape, after a first dimension of 1.
+
+    Raises:
+        ArgumentError: another ``branch_cut`` or ``diff_n``.
+
+    Gradient:
+        By ``z`` as of :func:`lpmv`, NaN at -1 and 1; an error by ``n`` and ``m``.
+    """
+    _only_value("assoc_legendre_p", diff_n)
+    if branch_cut not in (2, 3):
+        raise ArgumentError(
+            "`assoc_legendre_p`: `branch_cut` must be 2 or 3; got {branch_cut}.",
+            argument="branch_cut",
+            branch_cut=Given(repr(branch_cut)),
+        )
+    return _ASSOCIATED[int(branch_cut), bool(norm)](*floating(n, m, z))[None]
+
+
+@composed
+def assoc_legendre_p_all(
+    n: Integer, m: Integer, z: Tensor, *, branch_cut: int = 2, norm: bool = False, diff_n: Integer = 0
+) -> Tensor:
+    """Associated Legendre functions of all degrees to ``n`` and orders from 0 to ``m`` and ``-m`` to -1.
+
+    Returns:
+        A tensor of the shape ``(1, n + 1, 2 * m + 1, *z.shape)``.
+
+    Raises:
+        ArgumentError: ``n`` or ``m`` below 0; else as of :func:`assoc_legendre_p`.
+
+    Gradient:
+        By ``z``.
+    """
+    (z,) = floating(z)
+    degrees, orders = _all("assoc_legendre_p_all", n, m, z)
+    return assoc_legendre_p(degrees, orders, z, branch_cut=branch_cut, norm=norm, diff_n=diff_n)
+
+
+def _all(function: str, n: int, m: int, z) -> tuple:
+    """Degrees and orders that broadcast to all, before ``z``'s dimensions."""
+    _not_negative(function, "n", n)
+    _not_negative(function, "m", m)
+    rank = len(z.shape)
+    return beside(_counts(n, rank + 1), z), beside(_counts(n, rank, m), z)
+
+
+def _only_value(function: str, diff_n: int) -> None:
+    if diff_n != 0:
+        raise ArgumentError(
+            f"`{function}`: `diff_n` must be 0; got {diff_n}.", argument="diff_n", hint="`gradops.grad` of the value"
+        )
+
+
+# Spherical harmonics -------------------------------------------------------------------------------------------------
+
+
+@ufunc(_whole("sph_legendre_p"))
+def _sph(n: Operand, m: Operand, theta: Operand) -> Tensor:
+    """The part of a spherical harmonic that depends on the polar angle."""
+    ...
+
+
+def _sph_derivative(n, m, theta, k: int):
+    """By the orders above and below, which holds at the poles, too."""
+    if k == 0:
+        return _sph(n, m, theta)
+    up = ops.sqrt(_not_below_0((n - m) * (n + m + 1)))
+    down = ops.sqrt(_not_below_0((n + m) * (n - m + 1)))
+    slope = (up * _sph_derivative(n, m + 1, theta, k - 1) - down * _sph_derivative(n, m - 1, theta, k - 1)) / 2
+    return ops.where(ops.sin(theta) < 0, -slope, slope)  # SciPy's has the absolute value of the sine
+
+
+derivative(
+    _sph,
+    **refusals("sph_legendre_p", "n", "m"),
+    theta=lambda g, n, m, theta: g * _sph_derivative(n, m, theta, 1),
+)
+
+
+@composed
+def sph_legendre_p(n: Operand, m: Operand, theta: Operand, *, diff_n: Integer = 0) -> Tensor:
+    """Spherical Legendre function of whole degree and order, and its derivatives to order ``diff_n``.
+
+    Args:
+        theta: the polar angle.
+
+    Returns:
+        A tensor of the derivatives along a first dimension of ``diff_n + 1``, before those of the broadcast shape.
+
+    Raises:
+        ArgumentError: ``diff_n`` below 0.
+
+    Gradient:
+        By ``theta``, of the orders above and below; an error by ``n`` and ``m``.
+    """
+    _not_negative("sph_legendre_p", "diff_n", diff_n)
+    n, m, theta = floating(n, m, theta)
+    return ops.stack([_sph_derivative(n, m, theta, k) for k in range(diff_n + 1)], 0)
+
+
+@composed
+def sph_legendre_p_all(n: Integer, m: Integer, theta: Tensor, *, diff_n: Integer = 0) -> Tensor:
+    """Spherical Legendre functions of all degrees to ``n`` and orders from 0 to ``m`` and ``-m`` to -1.
+
+    Returns:
+        A tensor of the shape ``(diff_n + 1, n + 1, 2 * m + 1, *theta.shape)``.
+
+    Raises:
+        ArgumentError: ``n``, ``m`` or ``diff_n`` below 0.
+
+    Gradient:
+        By ``theta``.
+    """
+    (theta,) = floating(theta)
+    degrees, orders = _all("sph_legendre_p_all", n, m, theta)
+    return sph_legendre_p(degrees, orders, theta, diff_n=diff_n)
+
+
+@composed
+def sph_harm_y(n: Operand, m: Operand, theta: Operand, phi: Operand, *, diff_n: Integer = 0) -> Tensor:
+    """Spherical harmonic of whole degree and order.
+
+    Args:
+        theta: the polar angle.
+        phi: the azimuth.
+        diff_n: 0; derivatives are those of the result.
+
+    Returns:
+        A complex tensor of the broadcast shape.
+
+    Raises:
+        ArgumentError: another ``diff_n``.
+
+    Gradient:
+        By ``theta`` as of :func:`sph_legendre_p`, by ``phi`` ``1j * m * sph_harm_y``; an error by ``n`` and ``m``.
+    """
+    _only_value("sph_harm_y", diff_n)
+    n, m, theta, phi = floating(n, m, theta, phi)
+    size, angle = _sph(n, m, theta), m * phi
+    return as_complex(size * ops.cos(angle), size * ops.sin(angle))
+
+
+@composed
+def sph_harm_y_all(n: Integer, m: Integer, theta: Operand, phi: Operand, *, diff_n: Integer = 0) -> Tensor:
+    """Spherical harmonics of all degrees to ``n`` and orders from 0 to ``m`` and ``-m`` to -1.
+
+    Returns:
+        A complex tensor of the shape ``(n + 1, 2 * m + 1)``, followed by what ``theta`` and ``phi`` broadcast to.
+
+    Raises:
+        ArgumentError: ``n`` or ``m`` below 0; another ``diff_n``.
+
+    Gradient:
+        By ``theta`` and ``phi``.
+    """
+    theta, phi = floating(theta, phi)
+    degrees, orders = _all("sph_harm_y_all", n, m, theta + 0 * phi)
+    return sph_harm_y(degrees, orders, theta, phi, diff_n=diff_n)

@@ -1,0 +1,223 @@
+"""Error functions and the normal distribution."""
+
+from __future__ import annotations
+
+import math
+
+from ... import _scipy, ops
+from ...annotations import Operand, Tensor
+from ...extend import derivative
+from .._define import ufunc
+from .._formulas import exp
+
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfi",
+    "erfinv",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "ndtri_exp",
+    "owens_t",
+    "voigt_profile",
+]
+
+erf = ops.erf
+erfc = ops.erfc
+erfinv = ops.erfinv
+ndtr = ops.activations.normal_cdf
+
+_SLOPE = 2 / math.sqrt(math.pi)
+_LOG_ROOT = math.log(2 * math.pi) / 2
+
+
+@ufunc(torch="special.erfcx", jax="scipy.special.erfcx")
+def erfcx(x: Tensor) -> Tensor:
+    """Scaled complementary error function, ``exp(x**2) * erfc(x)``.
+
+    Gradient:
+        ``2 * x * erfcx(x) - 2 / sqrt(pi)``; of large ``x`` by its asymptotic series, as the terms cancel.
+    """
+    ...
+
+
+@ufunc()
+def erfi(z: Tensor) -> Tensor:
+    """Imaginary error function, ``-1j * erf(1j * z)``.
+
+    Gradient:
+        ``2 / sqrt(pi) * exp(z**2)``.
+    """
+    ...
+
+
+@ufunc()
+def dawsn(x: Tensor) -> Tensor:
+    """Dawson's integral, ``sqrt(pi) / 2 * exp(-x**2) * erfi(x)``.
+
+    Gradient:
+        ``1 - 2 * x * dawsn(x)``; of large ``x`` by its asymptotic series, as the terms cancel.
+    """
+    ...
+
+
+def _gaussian(z):
+    return exp(-ops.square(z))
+
+
+def _series(x, sign: float):
+    """The sum of (2n + 1)!! (sign / (2 x**2))**(n + 1) for n >= 0, of large ``x``."""
+    w = sign / (2 * ops.square(x))
+    total = 0.0
+    for n in range(16, 0, -1):
+        total = (2 * n - 1) * w * (1 + total)
+    return total
+
+
+def _erfcx_slope(x, y):
+    far = x > 12
+    near = 2 * ops.where(far, 0.0, x) * ops.where(far, 0.0, y) - _SLOPE
+    return ops.where(far, _SLOPE * _series(ops.where(far, x, 20.0), -1.0), near)
+
+
+def _dawsn_slope(x, y):
+    far = ops.abs(x) > 12
+    near = 1 - 2 * ops.where(far, 0.0, x) * ops.where(far, 0.0, y)
+    return ops.where(far, -_series(ops.where(far, x, 20.0), 1.0), near)
+
+
+derivative(erfcx, x=lambda g, x, y: g * _erfcx_slope(x, y))
+derivative(erfi, z=lambda g, z: g * _SLOPE * exp(ops.square(z)))
+derivative(dawsn, x=lambda g, x, y: g * _dawsn_slope(x, y))
+
+
+@ufunc(domain=(0.0, 2.0))
+def erfcinv(p: Tensor) -> Tensor:
+    """Inverse of :func:`erfc`.
+
+    Gradient:
+        ``-sqrt(pi) / 2 * exp(erfcinv(p)**2)``.
+    """
+    ...
+
+
+derivative(erfcinv, p=lambda g, y: -g * (exp(ops.square(y)) / _SLOPE))
+
+
+@ufunc(torch="special.log_ndtr")
+def log_ndtr(x: Tensor) -> Tensor:
+    """Logarithm of :func:`ndtr`, with its digits in both tails.
+
+    Gradient:
+        The inverse Mills ratio, ``exp(-x**2 / 2 - log_ndtr(x)) / sqrt(2 * pi)``; below -1 by :func:`erfcx`.
+    """
+    ...
+
+
+def _density(x):
+    return exp(-ops.square(x) / 2 - _LOG_ROOT)
+
+
+def _mills(x, y):
+    low = x < -1
+    below = math.sqrt(2 / math.pi) / erfcx(ops.where(low, x, -1.0) / -math.sqrt(2))
+    high = ops.where(low, 0.0, x)
+    return ops.where(low, below, exp(-ops.square(high) / 2 - _LOG_ROOT - ops.where(low, 0.0, y)))
+
+
+derivative(log_ndtr, x=lambda g, x, y: g * _mills(x, y))
+
+
+@ufunc(domain=(0.0, 1.0), torch="special.ndtri", jax="scipy.special.ndtri", tensorflow="math.ndtri")
+def ndtri(p: Tensor) -> Tensor:
+    """Inverse of :func:`ndtr`: the quantile of the standard normal distribution.
+
+    Gradient:
+        ``sqrt(2 * pi) * exp(ndtri(p)**2 / 2)``.
+    """
+    ...
+
+
+@ufunc()
+def ndtri_exp(p: Tensor) -> Tensor:
+    """Inverse of :func:`log_ndtr`: the quantile of the logarithm ``p`` of a probability.
+
+    Gradient:
+        ``sqrt(2 * pi) * exp(p + ndtri_exp(p)**2 / 2)``, by the inverse Mills ratio.
+    """
+    ...
+
+
+derivative(ndtri, p=lambda g, y: g * exp(ops.square(y) / 2 + _LOG_ROOT))
+derivative(ndtri_exp, p=lambda g, p, y: g / _mills(y, p))
+
+
+@ufunc()
+def owens_t(h: Operand, a: Operand) -> Tensor:
+    """Owen's T function, the probability that X > h and 0 < Y < a * X of independent standard normal X and Y.
+
+    Gradient:
+        By ``h`` ``-exp(-h**2 / 2) * erf(a * h / sqrt(2)) / (2 * sqrt(2 * pi))``, by ``a``
+        ``exp(-h**2 * (1 + a**2) / 2) / (2 * pi * (1 + a**2))`` (Owen 1956).
+    """
+    ...
+
+
+derivative(
+    owens_t,
+    h=lambda g, h, a: -g * _density(h) * erf(a * h / math.sqrt(2)) / 2,
+    a=lambda g, h, a: g * exp(-ops.square(h) * (1 + ops.square(a)) / 2) / (2 * math.pi * (1 + ops.square(a))),
+)
+
+
+@ufunc()
+def voigt_profile(x: Operand, sigma: Operand, gamma: Operand) -> Tensor:
+    """Density at ``x`` of the sum of a normal variable of deviation ``sigma`` and a Cauchy one of scale ``gamma``.
+
+    Gradient:
+        By Faddeeva's function w, whose real part it is: ``w'(z) = 2j / sqrt(pi) - 2 * z * w(z)``; ``sigma`` above 0.
+    """
+    ...
+
+
+def _imaginary_part(x, sigma, gamma):
+    z = (x + 1j * gamma) / (sigma * math.sqrt(2))
+    return _scipy.special.wofz(z).imag / (sigma * math.sqrt(2 * math.pi))
+
+
+@ufunc(_imaginary_part)
+def _imaginary_voigt(x: Operand, sigma: Operand, gamma: Operand) -> Tensor: ...
+
+
+def _by_x(x, sigma, gamma):
+    """The derivatives of the real and of the imaginary part by ``x``; by ``gamma`` those times the imaginary unit."""
+    real, imaginary, square = voigt_profile(x, sigma, gamma), _imaginary_voigt(x, sigma, gamma), ops.square(sigma)
+    return (gamma * imaginary - x * real) / square, (1 / math.pi - x * imaginary - gamma * real) / square
+
+
+def _real_by_sigma(x, sigma, gamma, y):
+    real, imaginary = _by_x(x, sigma, gamma)
+    return -(y + x * real - gamma * imaginary) / sigma
+
+
+def _imaginary_by_sigma(x, sigma, gamma, y):
+    real, imaginary = _by_x(x, sigma, gamma)
+    return -(y + x * imaginary + gamma * real) / sigma
+
+
+derivative(
+    voigt_profile,
+    x=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[0],
+    sigma=lambda g, x, sigma, gamma, y: g * _real_by_sigma(x, sigma, gamma, y),
+    gamma=lambda g, x, sigma, gamma: -g * _by_x(x, sigma, gamma)[1],
+)
+derivative(
+    _imaginary_voigt,
+    x=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[1],
+    sigma=lambda g, x, sigma, gamma, y: g * _imaginary_by_sigma(x, sigma, gamma, y),
+    gamma=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[0],
+)

@@ -1,0 +1,260 @@
+"""Distributions of whole numbers: what is written once for all families."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import grad, ops
+from ...ops._compose import NUMBERS
+from .._define import refused
+from .._formulas import all_so, exp, log_complement, negated
+from ._arguments import REQUIRED, as_tensor, marked
+from ._family import POSITIVE, Distribution, standard
+from ._hosted import TERMS, hosted, with_derivatives
+from ._tails import LOG_2
+
+COUNTS = POSITIVE
+"""The support of counts from 0 on."""
+
+
+def floor(x):
+    """The whole number below; of a Python number a Python number."""
+    return math.floor(x) if type(x) in NUMBERS else ops.floor(x)
+
+
+def is_whole(x):
+    """Where a number is whole and finite."""
+    return x % 1 == 0 if type(x) in NUMBERS else (ops.floor(x) == x) & (ops.abs(x) < math.inf)
+
+
+class Discrete(Distribution):
+    """A family of whole numbers, with a probability of each.
+
+    Attributes:
+        whole: the names of the shapes that are whole numbers, by which derivatives are 0.
+    """
+
+    defaults = {"loc": 0}
+    at = "k"
+    kind = "E"
+    rvs_text = (
+        "Random numbers, of a seed: the quantiles of uniform ones. They are whole and have no derivative: one by a "
+        "shape is refused, NaN where a library asks for all at once; by ``loc`` it is 1."
+    )
+    gradient = """By each real shape that is a tensor, to second order at least, as of the formulas; 0 beyond the
+    support. 0 by ``k``, by ``loc``, and by shapes that are whole numbers. Quantiles are whole numbers, too: 0. Random
+    numbers have none by a shape."""
+    whole: tuple[str, ...] = ()
+    support_ = COUNTS
+
+    def __init__(self, name: str, shapes: str = ""):
+        super().__init__(name, shapes)
+        self._searches = {
+            (lower, as_log): hosted(
+                f"_{name}_{'log_' * as_log}{'ppf' if lower else 'isf'}",
+                ("q", *self.shapes),
+                _search(self, lower, as_log),
+                "The quantile.",
+                None,
+            )
+            for lower, as_log in itertools.product((True, False), (True, False))
+        }
+        self._drawn = hosted(
+            f"_{name}_rvs",
+            ("q", *self.shapes),
+            _search(self, True, False),
+            "The quantile as a random number.",
+            None,
+            **{s: refused(f"scipy.stats.{name}.rvs", s, "random numbers that are whole") for s in self._real()},
+        )
+        self._entropies = _sums(self)
+
+    def _real(self) -> tuple[str, ...]:
+        return tuple(name for name in self.shapes if name not in self.whole)
+
+    def _methods(self):
+        k = {"k": REQUIRED}
+        return {
+            "pmf": (k, lambda k, *args: self._mass(k, False, *args), "Probability of ``k``."),
+            "logpmf": (k, lambda k, *args: self._mass(k, True, *args), "Logarithm of the probability of ``k``."),
+            **super()._methods(),
+        }
+
+    # What a family gives ----------------------------------------------------------------------------------------------
+
+    def _logpmf(self, k, *shapes):
+        """The logarithm of the probability of a whole number within the support."""
+        raise NotImplementedError
+
+    def _inner(self, *shapes):
+        a = self._support(*shapes)[0]
+        return 0.0 if type(a) is float and a == -math.inf else a
+
+    # Methods ----------------------------------------------------------------------------------------------------------
+
+    def _parameters(self, first, args):
+        at, shapes, rest, valid = super()._parameters(first, args)
+        like = next((v for v in (*at, *shapes, *rest) if type(v) not in NUMBERS), None)
+        if like is not None:  # a choice between two numbers would have a dtype of its own
+            shapes = [as_tensor(v, like) for v in shapes]
+        return at, [floor(v) if n in self.whole else v for n, v in zip(self.shapes, shapes)], rest, valid
+
+    def _standard(self, x, rest):
+        return ops.floor(standard(x, *rest))
+
+    def _outer(self, z, a, b):
+        return (z < a) | (z == -math.inf), z >= b
+
+    def _mass(self, k, as_log: bool, *args):
+        (k,), shapes, rest, valid = self._parameters((k,), args)
+        given = standard(k, *rest)
+        z = ops.floor(given)
+        a, b = self._support(*shapes)
+        outside = (z < a) | (z > b) | (z < given) | (ops.abs(z) == math.inf)
+        if all_so(outside) is False:
+            value = self._logpmf(z, *shapes)
+        else:
+            value = ops.where(outside, -math.inf, self._logpmf(ops.where(outside, self._inner(*shapes), z), *shapes))
+        return marked(valid, value if as_log else exp(value))
+
+    def _quantile(self, p, lower, as_log, *shapes):
+        return self._searches[lower, as_log](p, *shapes)
+
+    def _random(self, like, shape, seed, shapes):
+        return self._drawn(ops.random.random_uniform(like, shape, seed), *shapes)
+
+    def _entropy(self, *shapes):
+        return self._entropies(*shapes)
+
+
+def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
+    """A probability by the logarithm of the smaller tail.
+
+    Args:
+        low: where that is likely to be the one up to a number.
+        smaller_of: of such a test, the logarithm of the tail up to the number where it is so, else of that beyond.
+    """
+    smaller = smaller_of(low)
+    large = smaller > -LOG_2
+    if all_so(large) is not False:
+        low = low ^ large
+        smaller = smaller_of(low)
+    return by_tails(low, smaller, lower, as_log)
+
+
+def by_tails(low, smaller, lower: bool, as_log: bool):
+    """The same by the logarithm itself."""
+    own = low if lower else negated(low)
+    if as_log:
+        return ops.where(own, smaller, log_complement(ops.where(own, -1.0, smaller)))
+    return ops.where(own, exp(smaller), -ops.expm1(smaller))
+
+
+# Found on the host ----------------------------------------------------------------------------------------------------
+
+
+def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
+    """The least whole number up to which there is a probability, or beyond which there is no more than one."""
+    least, most = (-math.inf, 0.0) if as_log else (0.0, 1.0)
+    if not lower:
+        least, most = most, least
+
+    def find(q, *shapes):
+        if q.size > 64 and all(shape.min() == shape.max() for shape in shapes):
+            found = by_table(q, *[shape[:2] for shape in shapes])
+            if found is not None:
+                return found
+        return by_halves(q, *shapes)
+
+    def by_table(q, *shapes):
+        """Of many quantiles of one distribution, that are not far from each other."""
+        inner = q[(q > min(least, most)) & (q < max(least, most))]
+        if not inner.size:
+            return None
+        low, high = np.sort(by_halves(np.array([inner.min(), inner.max()]), *shapes))
+        if not high - low < 4 * q.size:
+            return None
+        a, b = [np.ravel(end)[0] for end in family._support(*shapes)]
+        k = np.arange(low, min(high + 1, b))
+        tails = tail(k, q.dtype, [np.full(k.shape, shape[0]) for shape in shapes])
+        if lower:
+            found = low + np.searchsorted(np.maximum.accumulate(tails), q)
+        else:
+            found = low + np.searchsorted(-np.minimum.accumulate(tails), -q)
+        return np.where(q == least, a - 1, np.where(q == most, b, found))
+
+    def tail(k, dtype, shapes):
+        """In the dtype that came, so that the quantile of a probability is its place."""
+        return np.asarray(family._tail(k.astype(dtype), lower, as_log, *[shape.astype(dtype) for shape in shapes]))
+
+    def by_halves(q, *shapes):
+        a, b = [np.broadcast_to(np.asarray(end, "float64"), q.shape) for end in family._support(*shapes)]
+        dtype, shapes = q.dtype, tuple(shape.astype("float64") for shape in shapes)
+
+        def reached(k):
+            inside = (k >= a) & (k < b)
+            found = tail(np.where(inside, k, np.where(a > -np.inf, a, 0.0)), dtype, shapes)
+            found = found >= q if lower else found <= q
+            return np.where(inside, found, k >= b)
+
+        mean, var = [np.broadcast_to(np.asarray(v, "float64"), q.shape) for v in family._stats(*shapes)[:2]]
+        step = np.ceil(np.where(np.isfinite(var), np.sqrt(np.abs(var)), 1.0)) + 1
+        start = np.floor(np.where(np.isfinite(mean), mean, np.where(a > -np.inf, a, 0.0)))
+        low, high = np.maximum(start - step, a - 1), np.minimum(np.maximum(start + step, a), b)
+        for _ in range(1000):
+            under, over = reached(low) & (low >= a), ~reached(high)
+            if not (under | over).any():
+                break
+            low, high = (
+                np.where(under, np.maximum(low - step, a - 1), np.where(over, high, low)),
+                np.where(over, np.minimum(high + step, b), np.where(under, low, high)),
+            )
+            step = 2 * step
+        for _ in range(1100):
+            middle = np.floor(low + (high - low) / 2)
+            if not ((middle > low) & (middle < high)).any():
+                break
+            there = reached(middle)
+            low, high = np.where(there, low, middle), np.where(there, np.maximum(middle, low + 1), high)
+        return np.where(q == least, a - 1, np.where(q == most, b, high))
+
+    return find
+
+
+def _sums(family: Discrete) -> Callable:
+    """The entropy, as a sum over the numbers that count, with derivatives to second order by the real shapes."""
+    real = family._real()
+    places = [family.shapes.index(name) for name in real]
+
+    def entropy(k, given, *values):
+        shapes = list(given)
+        for place, value in zip(places, values):
+            shapes[place] = value
+        each = family._logpmf(k, *shapes)
+        return -ops.sum(exp(each) * each)
+
+    def of_one(order, *given):
+        low, high = [
+            _search(family, lower, False)(np.array([1e-25]), *[np.array([v]) for v in given])[0]
+            for lower in (True, False)
+        ]
+        if not high - low < 4 * TERMS:
+            return math.nan
+        a, b = family._support(*given)
+        k = np.arange(max(low, a), min(high, b) + 1)
+        k = k[np.asarray(family._logpmf(k, *given)) > -700]
+        function = lambda *values: entropy(k, given, *values)  # noqa: E731
+        for i, count in enumerate(order):
+            for _ in range(count):
+                function = grad(function, argnums=i)
+        return float(function(*[given[place] for place in places]))
+
+    def function(order, *shapes):
+        return np.array([of_one(order, *map(float, given)) for given in zip(*shapes)])
+
+    name = f"_{family.name}_entropy"
+    return with_derivatives(name, family.shapes, real, function, "A derivative of the entropy.")

@@ -1,0 +1,485 @@
+"""Distributions on the real line: what is written once for all families.
+
+A family gives its standard form, of location 0 and scale 1, as short functions of ops: the logarithm of the density,
+the probability of a tail, its inverse, moments and the entropy. Here are location and scale, the support and what is
+beyond it, parameters that are not valid, frozen distributions and SciPy's methods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...errors import ArgumentError
+from ...ops import _checks
+from ...ops._compose import NUMBERS
+from .._formulas import all_so, exp, is_single, log, sqrt
+from . import _quadrature
+from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
+
+INFINITE = (-math.inf, math.inf)
+POSITIVE = (0.0, math.inf)
+
+
+class Distribution:
+    """A family of distributions.
+
+    Attributes:
+        name: SciPy's.
+        shapes: the names of its shape parameters.
+    """
+
+    open = False
+    """True where the density at the ends of the support is 0."""
+    everywhere = False
+    """True where the formula of the density is right at infinity, too."""
+    instead: tuple[float, ...] = ()
+    """Shapes that are valid, in place of some that are not; 1 each without."""
+    defaults: dict[str, Any] = {"loc": 0, "scale": 1}
+    at = "x"
+
+    def __init__(self, name: str, shapes: str = ""):
+        self.name = name
+        self.shapes = tuple(shapes.split(", ")) if shapes else ()
+        self.numargs = len(self.shapes)
+        self.instead = self.instead or (1.0,) * self.numargs
+        self.__module__ = "gradops.scipy.stats"
+        parameters = {**dict.fromkeys(self.shapes, REQUIRED), **self.defaults}
+        self._names = (self.at, *self.shapes, *self.defaults)
+        for method, (first, function, text) in self._methods().items():
+            own = {**parameters, **first} if method in ("rvs", "stats") else {**first, **parameters}
+            setattr(self, method, public(function, self, method, own, _documented(text)))
+        self.__doc__ = f"""{type(self).__doc__}
+
+Args:
+    {", ".join((*self.shapes, *self.defaults))}: parameters, tensors or numbers.
+
+Returns:
+    As a function, of its parameters, the distribution with these fixed. Its methods give tensors of the shape that
+    their arguments broadcast to, of their promoted floating dtype; NaN where a parameter is not valid.
+
+Raises:
+    ArgumentTypeError: in a method, an argument that is not a number or tensor; a complex tensor; a wrong number of
+        parameters.
+    ShapeError: in a method, shapes that do not broadcast.
+
+Gradient:
+    {self.gradient}
+"""
+
+    def __reduce__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"<gradops.scipy.stats.{self.name}({', '.join((*self.shapes, *self.defaults))})>"
+
+    def __call__(self, *args, **kwargs) -> Frozen:
+        return Frozen(self, args, kwargs)
+
+    freeze = __call__
+
+    kind = ""
+    """What its entropy is called."""
+    rvs_text = ""
+    gradient = ""
+
+    def _methods(self) -> dict[str, tuple[dict, Callable, str]]:
+        """By a method's name its own parameters, the function of all, and what it is."""
+        none: dict[str, Any] = {}
+        x, q = {self.at: REQUIRED}, {"q": REQUIRED}
+        return {
+            "cdf": (x, lambda x, *args: self._probability(x, True, False, *args), f"Probability up to ``{self.at}``."),
+            "sf": (x, lambda x, *args: self._probability(x, False, False, *args), f"Probability beyond ``{self.at}``."),
+            "logcdf": (
+                x,
+                lambda x, *args: self._probability(x, True, True, *args),
+                f"Logarithm of the probability up to ``{self.at}``, with its digits where that is 0 or 1.",
+            ),
+            "logsf": (
+                x,
+                lambda x, *args: self._probability(x, False, True, *args),
+                f"Logarithm of the probability beyond ``{self.at}``, with its digits where that is 0 or 1.",
+            ),
+            "ppf": (q, lambda q, *args: self._inverse(q, True, False, *args), "Quantile of a lower probability."),
+            "isf": (q, lambda q, *args: self._inverse(q, False, False, *args), "Quantile of an upper probability."),
+            "ilogcdf": (
+                q,
+                lambda q, *args: self._inverse(q, True, True, *args),
+                "Quantile of the logarithm of a lower probability.",
+            ),
+            "ilogsf": (
+                q,
+                lambda q, *args: self._inverse(q, False, True, *args),
+                "Quantile of the logarithm of an upper probability.",
+            ),
+            "mean": (none, self.mean_, "Mean."),
+            "var": (none, self.var_, "Variance."),
+            "std": (none, self.std_, "Standard deviation."),
+            "stats": (
+                {"moments": "mv"},
+                self.stats_,
+                "Mean, variance, skewness and excess kurtosis: those that ``moments`` has a letter of ``mvsk`` for.",
+            ),
+            "moment": ({"order": REQUIRED}, self.moment_, "Moment about 0, of an order up to 4."),
+            "entropy": (none, self.entropy_, f"{self.kind}ntropy."),
+            "median": (none, self.median_, "Median."),
+            "interval": (
+                {"confidence": REQUIRED},
+                self.interval_,
+                "Ends of the interval about the median that has a probability.",
+            ),
+            "support": (none, self.support__, "Ends of the support."),
+            "rvs": ({"size": None, "random_state": None}, self.rvs_, self.rvs_text),
+        }
+
+    # What a family gives ----------------------------------------------------------------------------------------------
+
+    support_: tuple[Any, Any] = INFINITE
+
+    def _support(self, *shapes) -> tuple[Any, Any]:
+        """The ends of the support."""
+        return self.support_
+
+    def _valid(self, *shapes):
+        """Where shapes are valid."""
+        return both(*(shape > 0 for shape in shapes))
+
+    def _inner(self, *shapes):
+        """A point within the support."""
+        a, b = self.support_
+        return 0.0 if a == -math.inf else 0.5 if a == 0 else a + 0.5
+
+    def _tail(self, z, lower: bool, log: bool, *shapes):
+        """The probability up to ``z``, or beyond, or its logarithm, within the support."""
+        raise NotImplementedError
+
+    def _quantile(self, p, lower: bool, log: bool, *shapes):
+        """The inverse of :meth:`_tail` by ``z``."""
+        raise NotImplementedError
+
+    def _stats(self, *shapes) -> tuple:
+        """Mean, variance, skewness and excess kurtosis."""
+        raise NotImplementedError
+
+    def _entropy(self, *shapes):
+        raise NotImplementedError
+
+    # Parameters -------------------------------------------------------------------------------------------------------
+
+    def _parameters(self, first: tuple, args: tuple):
+        """The first arguments, the shapes, the other parameters, and where these are valid."""
+        given = alike(self._names if first else self._names[1:], (*first, *args))
+        at, rest = given[: len(first)], given[len(first) + self.numargs :]
+        shapes = given[len(first) : len(first) + self.numargs]
+        if any(map(is_single, given)):  # in a loop, where formulas give NaN of most that is not valid
+            return at, shapes, rest, True
+        valid: Any = self._valid(*shapes) if shapes else True
+        if len(rest) == 2 and (type(rest[1]) not in NUMBERS or not rest[1] > 0):
+            valid = both(valid, rest[1] > 0)
+        valid = checked(valid)
+        if valid is not True:
+            like = next((v for v in given if type(v) not in NUMBERS), None)
+            shapes = safe(valid, shapes, self.instead, like)
+            if len(rest) == 2:
+                rest = [rest[0], *safe(valid, rest[1:], (1.0,), like)]
+        return at, shapes, rest, valid
+
+    # Moments ----------------------------------------------------------------------------------------------------------
+
+    def _moments(self, order: int, args):
+        _, shapes, rest, valid = self._parameters((), args)
+        loc, scale = rest[0], rest[1] if len(rest) > 1 else 1
+        value = _of_shapes(self._stats, shapes)[order]
+        value = (value * scale + loc, value * scale * scale if order == 1 else value, value, value)[order]
+        return _whole(marked(valid, value), (*shapes, *rest))
+
+    def mean_(self, *args):
+        return self._moments(0, args)
+
+    def var_(self, *args):
+        return self._moments(1, args)
+
+    def std_(self, *args):
+        return sqrt(self._moments(1, args))
+
+    def stats_(self, *args):
+        args, moments = args[:-1], args[-1]
+        _checks.choice(
+            f"scipy.stats.{self.name}.stats", "".join(sorted(set(str(moments)) - set("mvsk"))), [""], "moments"
+        )
+        found = [self._moments("mvsk".index(kind), args) for kind in "mvsk" if kind in moments]
+        return tuple(found) if len(found) > 1 else found[0] if found else ()
+
+    def moment_(self, order, *args):
+        if type(order) not in (int, float) or order != int(order) or not 0 <= order <= 4:
+            raise ArgumentError(
+                f"`scipy.stats.{self.name}.moment`: `order` must be a whole number from 0 to 4; got {{value}}.",
+                argument="order",
+                value=_checks.describe(order),
+            )
+        mean, var = self._moments(0, args), self._moments(1, args)
+        if order == 0:
+            return mean * 0 + 1
+        if order == 1:
+            return mean
+        if order == 2:
+            return var + mean * mean
+        third = self._moments(2, args) * var * sqrt(var)
+        if order == 3:
+            return third + 3 * mean * var + mean**3
+        fourth = (self._moments(3, args) + 3) * var * var
+        return fourth + 4 * mean * third + 6 * mean * mean * var + mean**4
+
+    def entropy_(self, *args):
+        _, shapes, rest, valid = self._parameters((), args)
+        value = _of_shapes(self._entropy, shapes)
+        if len(rest) > 1 and not (type(rest[1]) is int and rest[1] == 1):
+            value = value + log(rest[1])
+        return _whole(marked(valid, value), (*shapes, *rest))
+
+    def support__(self, *args):
+        _, shapes, rest, valid = self._parameters((), args)
+        ends = self._support(*shapes)
+        scale = rest[1] if len(rest) > 1 else 1
+        return tuple(_whole(marked(valid, end * scale + rest[0]), (*shapes, *rest)) for end in ends)
+
+    def median_(self, *args):
+        return _whole(self._inverse(0.5, True, False, *args), alike(self._names[1:], args))
+
+    def interval_(self, confidence, *args):
+        (confidence,) = alike(("confidence",), (confidence,))
+        rest = (1 - confidence) / 2
+        return self._inverse(rest, True, False, *args), self._inverse(rest, False, False, *args)
+
+    # Probabilities and quantiles --------------------------------------------------------------------------------------
+
+    def _standard(self, x, rest):
+        """A number on the scale of the standard form."""
+        return standard(x, *rest)
+
+    def _outer(self, z, a, b):
+        """Where a number is below, and where above all whose probabilities are between 0 and 1."""
+        raise NotImplementedError
+
+    def _probability(self, x, lower: bool, as_log: bool, *args):
+        (x,), shapes, rest, valid = self._parameters((x,), args)
+        z = self._standard(x, rest)
+        below, above = self._outer(z, *self._support(*shapes))
+        outside = False if self.everywhere and is_single(z) else below | above
+        if all_so(outside) is False:
+            return marked(valid, self._tail(z, lower, as_log, *shapes))
+        value = self._tail(self._within(outside, x, z, shapes, rest), lower, as_log, *shapes)
+        none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
+        first, last = (none, all_of_it) if lower else (all_of_it, none)
+        return marked(valid, ops.where(below, first, ops.where(above, last, value)))
+
+    def _within(self, outside, x, z, shapes, rest):
+        """``z``, or a place in the support; in place of ``x``, as where that is infinite ``z`` has no slopes."""
+        inner = self._inner(*shapes)
+        if is_single(z):
+            return ops.where(outside, inner, z)
+        return self._standard(ops.where(outside, moved(inner, *rest), x), rest)
+
+    def _inverse(self, q, lower: bool, as_log: bool, *args):
+        (q,), shapes, rest, valid = self._parameters((q,), args)
+        known = q <= 0 if as_log else (q >= 0) & (q <= 1)
+        if all_so(known) is True:
+            value = self._quantile(q, lower, as_log, *shapes)
+        else:
+            inner = ops.where(known, q, -0.7 if as_log else 0.5)
+            value = ops.where(known, self._quantile(inner, lower, as_log, *shapes), math.nan)
+        return marked(valid, moved(value, *rest))
+
+    # Random numbers ---------------------------------------------------------------------------------------------------
+
+    def _size(self, size, parameters) -> tuple[int, ...]:
+        """The shape of random numbers: that of the parameters, or a given one to which this broadcasts."""
+        shape = np.broadcast_shapes(*[tuple(v.shape) for v in parameters if type(v) not in NUMBERS])
+        if size is None:
+            return shape
+        function = f"scipy.stats.{self.name}.rvs"
+        wanted = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+        if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0 for n in wanted):
+            raise ArgumentError(
+                f"`{function}`: `size` must be a whole number or several; got {{value}}.",
+                argument="size",
+                value=_checks.describe(size),
+            )
+        wanted = tuple(int(n) for n in wanted)
+        shape = shape[max(0, len(shape) - len(wanted)) :] if 1 not in shape else shape
+        if len(shape) > len(wanted) or any(m not in (1, n) for m, n in zip(shape[::-1], wanted[::-1])):
+            raise ArgumentError(
+                f"`{function}`: `size` {wanted} does not fit parameters of the shape {shape}.", argument="size"
+            )
+        return wanted
+
+    def rvs_(self, *args):
+        args, size, random_state = args[:-2], *args[-2:]
+        function = f"scipy.stats.{self.name}.rvs"
+        seed = seed_of(function, random_state)
+        _, shapes, rest, valid = self._parameters((), args)
+        given = (*shapes, *rest)
+        like = next((v for v in given if type(v) not in NUMBERS), None)
+        like = ops.convert_to_tensor(0.0) if like is None else like
+        value = self._random(like, self._size(size, given), seed, shapes)
+        return marked(valid, moved(value, *rest))
+
+    def _random(self, like, shape, seed: int, shapes):
+        raise NotImplementedError
+
+
+def seed_of(function: str, random_state) -> int:
+    """A seed: a whole number as it is, none as a fresh one."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    raise ArgumentError(
+        f"`{function}`: `random_state` must be None or a seed, a whole number; got {{value}}.",
+        argument="random_state",
+        value=_checks.describe(random_state),
+    )
+
+
+def _of_shapes(function: Callable, shapes):
+    """``function(*shapes)``; of numbers alone computed by NumPy, where 1 / 0 is infinite, and given as numbers."""
+    if not all(type(v) in NUMBERS for v in shapes):
+        return function(*shapes)
+    with np.errstate(all="ignore"):
+        found = function(*map(np.float64, shapes))
+    return tuple(map(float, found)) if type(found) is tuple else float(found)
+
+
+def _whole(value, parameters):
+    """A result that does not depend on all parameters, of the shape that they broadcast to."""
+    for parameter in parameters:
+        if type(parameter) not in NUMBERS:
+            value = value + ops.where(parameter == parameter, 0.0, 0.0)
+    return ops.convert_to_tensor(float(value)) if type(value) in NUMBERS else value
+
+
+def _documented(text: str) -> str:
+    return f"""{text}
+
+Returns:
+    A tensor of the shape that the arguments broadcast to, of their promoted floating dtype; NaN where a parameter is
+    not valid.
+
+Raises:
+    ArgumentTypeError: an argument that is not a number or tensor; a complex tensor.
+    ShapeError: shapes that do not broadcast.
+
+Gradient:
+    By each argument that is a tensor, as of the formula."""
+
+
+class Continuous(Distribution):
+    """A family with a density."""
+
+    def _logpdf(self, z, *shapes):
+        """The logarithm of the density within the support, with its ends unless ``open``."""
+        raise NotImplementedError
+
+    gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
+    support. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+    kind = "Differential e"
+    rvs_text = "Random numbers, of a seed; by the quantiles of uniform ones, through which they have derivatives."
+
+    def _methods(self):
+        x = {"x": REQUIRED}
+        return {
+            "pdf": (x, lambda x, *args: self._density(x, False, *args), "Density."),
+            "logpdf": (x, lambda x, *args: self._density(x, True, *args), "Logarithm of the density."),
+            **super()._methods(),
+        }
+
+    def _density(self, x, as_log: bool, *args):
+        (x,), shapes, (loc, scale), valid = self._parameters((x,), args)
+        z = standard(x, loc, scale)
+        ends = self._support(*shapes)
+        outside = False if self.everywhere else _beyond(z, ends, not self.open)
+        if all_so(outside) is False:
+            value = self._logpdf(z, *shapes)
+        else:
+            z = self._within(outside, x, z, shapes, (loc, scale))
+            value = ops.where(outside, -math.inf, self._logpdf(z, *shapes))
+        if type(scale) is not int or scale != 1:
+            value = value - log(scale)
+        return marked(valid, value if as_log else exp(value))
+
+    def _outer(self, z, a, b):
+        return z <= a, z >= b
+
+    def _entropy(self, *shapes):
+        return -_quadrature.expectation(
+            lambda p, lower, *shapes: self._quantile(p, lower, False, *shapes), self._logpdf, shapes
+        )
+
+    def _stats(self, *shapes):
+        return _quadrature.moments(self, shapes)
+
+    def _random(self, like, shape, seed: int, shapes):
+        """Standard ones: quantiles of uniform numbers above 0."""
+        p = ops.random.random_uniform(like, shape, seed)
+        return self._quantile(ops.maximum(p, 2.0**-54), True, False, *[as_tensor(v, like) for v in shapes])
+
+
+def standard(x, loc, scale=1):
+    """``(x - loc) / scale``."""
+    if not (type(loc) is int and loc == 0):
+        x = x - loc
+    return x if type(scale) is int and scale == 1 else x / scale
+
+
+def moved(z, loc, scale=1):
+    """``z * scale + loc``."""
+    if not (type(scale) is int and scale == 1):
+        z = z * scale
+    return z if type(loc) is int and loc == 0 else z + loc
+
+
+def _beyond(z, ends, closed: bool):
+    """Where there is no density: beyond the ends, at those that are infinite, at all of an open support."""
+    a, b = ends
+    below = z < a if closed and not (type(a) is float and a == -math.inf) else z <= a
+    above = z > b if closed and not (type(b) is float and b == math.inf) else z >= b
+    outside = below | above
+    if type(a) is float and type(b) is float or not closed:
+        return outside
+    return outside | (ops.abs(z) == math.inf)
+
+
+class Frozen:
+    """A distribution with fixed parameters.
+
+    Attributes:
+        dist: the family.
+        args, kwds: the parameters as given.
+    """
+
+    def __init__(self, dist: Distribution, args: tuple, kwds: dict):
+        self.dist, self.args, self.kwds = dist, args, kwds
+
+    def __repr__(self):
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
+        return f"<gradops.scipy.stats.{self.dist.name}({', '.join(given)})>"
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.dist._methods()]
+
+    def __getattr__(self, name: str):
+        if name.startswith("_") or name not in self.dist._methods():
+            raise AttributeError(f"a frozen `scipy.stats.{self.dist.name}` has no method {name!r}")
+        method = getattr(self.dist, name)
+        own = list(self.dist._methods()[name][0])
+
+        def frozen(*args, **kwds):
+            if name in ("rvs", "stats"):
+                return method(*self.args, **self.kwds, **dict(zip(own, args)), **kwds)
+            return method(*args, *self.args, **kwds, **self.kwds)
+
+        return frozen

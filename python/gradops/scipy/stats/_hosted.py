@@ -1,0 +1,117 @@
+"""Functions of NumPy's arrays, found on the host, as ops of a family's parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...annotations import Operand, Tensor
+from ...extend import derivative
+from .._define import refused, ufunc
+
+TERMS = 1 << 20
+"""Terms of sums that are found at once."""
+
+
+def hosted(
+    name: str,
+    parameters: Sequence[str],
+    function: Callable,
+    text: str,
+    dtype: str | None = "float64",
+    **rules: Callable,
+) -> Callable:
+    """An elementwise op.
+
+    Args:
+        parameters: the names of its arguments.
+        function: of their arrays, flat and of one size; gives an array of that size.
+        dtype: that of its arrays; None, as they come.
+        rules: derivatives, as of :func:`.extend.derivative`; 0 by the other arguments.
+    """
+
+    def op(*arguments): ...
+
+    def on_arrays(*arrays):
+        given = [np.asarray(x, dtype).ravel() for x in np.broadcast_arrays(*arrays)]
+        with np.errstate(all="ignore"):
+            found = function(*given) if given[0].size else given[0]
+        return found.reshape(np.broadcast_shapes(*[np.shape(x) for x in arrays])).astype(np.result_type(*arrays))
+
+    op.__signature__ = _signature(parameters)  # type: ignore[attr-defined]
+    op.__name__ = op.__qualname__ = name
+    op.__module__ = "gradops.scipy.stats"
+    op.__doc__ = text
+    made = ufunc(on_arrays)(op)
+    of_all: Any = {x: rules.get(x, _none) for x in parameters}
+    derivative(made, **of_all)
+    return made
+
+
+def _none(g):
+    return ops.zeros_like(g)
+
+
+def with_derivatives(
+    name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
+) -> Callable:
+    """An op whose derivatives are found on the host, too.
+
+    Args:
+        by: the names of the arguments to differentiate by.
+        function: of an order by each of these, and of the arrays; the derivative.
+        most: the highest order, all together.
+    """
+    made: dict[tuple[int, ...], Callable] = {}
+
+    def of(order: tuple[int, ...]) -> Callable:
+        if order not in made:
+            rules: dict[str, Any] = {}
+            for i, x in enumerate(by):
+                if sum(order) < most:
+                    higher = of(tuple(n + (i == j) for j, n in enumerate(order)))
+                    rules[x] = rule(parameters, lambda g, *given, higher=higher: g * higher(*given))
+                else:
+                    rules[x] = refused(name.strip("_").replace("_", "."), x, f"beyond order {most}")
+            suffix = "_".join(map(str, order)) if any(order) else ""
+            made[order] = hosted(f"{name}{suffix}", parameters, functools.partial(function, order), text, **rules)
+        return made[order]
+
+    return of((0,) * len(by))
+
+
+def rule(parameters: Sequence[str], function: Callable) -> Callable:
+    """``function`` of a gradient and of ``parameters`` as a rule that asks for these by name."""
+
+    def named(*arguments):
+        return function(*arguments)
+
+    named.__signature__ = _signature(("g", *parameters))  # type: ignore[attr-defined]
+    return named
+
+
+def _signature(parameters: Sequence[str]) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    given = [inspect.Parameter(x, kind, annotation=Operand) for x in parameters]
+    return inspect.Signature(given, return_annotation=Tensor)
+
+
+def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """``function`` of parts of arrays, of similar lengths of sums, that together have at most ``TERMS`` terms or one
+    element."""
+    found = np.empty(len(lengths))
+    order = np.argsort(lengths)
+    start = 0
+    while start < len(order):
+        stop = len(order)
+        while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > TERMS:
+            stop = start + max(1, (stop - start) // 2)
+        part = order[start:stop]
+        found[part] = function(int(lengths[part].max()), *[x[part] for x in arrays])
+        start = stop
+    return found

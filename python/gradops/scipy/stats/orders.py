@@ -1,0 +1,466 @@
+"""Statistics of ordered observations: within limits, trimmed, by quantiles and ranks, and distances of samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import ops
+from ...annotations import Axes, Axis, Operand, Tensor
+from ...errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...ops import _checks
+from .._define import composed, family
+from .._tensors import option
+from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, safe_sqrt
+
+__all__ = [
+    "energy_distance",
+    "expectile",
+    "iqr",
+    "median_abs_deviation",
+    "mode",
+    "rankdata",
+    "tmax",
+    "tmean",
+    "tmin",
+    "trim_mean",
+    "tsem",
+    "tstd",
+    "tvar",
+    "wasserstein_distance",
+]
+
+NORMAL_QUARTILE = 0.67448975019608174320
+
+limited = family(
+    ARGUMENTS | {"limits": "a pair of numbers; None is no limit.", "inclusive": "whether each limit itself is within."},
+    returns="A tensor of ``a``'s shape without ``axis``; NaN where no more than ``ddof`` elements are within.",
+    raises=f"{RANGE}\nArgumentError: no element is within the limits.",
+    gradient="By ``a``, with the elements that are within held fixed.",
+)
+
+
+def _limited(function, a, limits, inclusive, axis, nan_policy, keepdims) -> Sample:
+    """The observations that are not beyond limits."""
+    sample = Sample(function, a, axis, nan_policy, keepdims)
+    if limits is None:
+        return sample
+    (low, high), (with_low, with_high) = limits, inclusive
+    x, beyond = sample.x, None
+    for limit, test in ((low, ops.less if with_low else ops.less_equal),
+                        (high, ops.greater if with_high else ops.greater_equal)):  # fmt: skip
+        if limit is not None:
+            found = test(x, limit)
+            beyond = found if beyond is None else beyond | found
+    if beyond is not None:
+        values = _checks.known(beyond)
+        if values is not None and values.all():
+            raise ArgumentError(f"`{sample.function}`: no element of `a` is within the limits.", argument="a")
+        sample.keep(ops.logical_not(beyond))
+    return sample
+
+
+@limited
+def tmean(
+    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = None, *, nan_policy="propagate",
+    keepdims=False,
+) -> Tensor:  # fmt: skip
+    """Mean of the elements within limits.
+
+    Returns:
+        A tensor of ``a``'s shape without ``axis``; NaN where no element is within.
+    """
+    sample = _limited("tmean", a, limits, inclusive, axis, nan_policy, keepdims)
+    return sample.result(sample.mean())
+
+
+def _tvar(function, a, limits, inclusive, axis, ddof, nan_policy, keepdims):
+    sample = _limited(function, a, limits, inclusive, axis, nan_policy, keepdims)
+    return sample, sample.var(ddof)
+
+
+@limited
+def tvar(
+    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
+    nan_policy="propagate", keepdims=False,
+) -> Tensor:  # fmt: skip
+    """Variance of the elements within limits."""
+    sample, var = _tvar("tvar", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
+    return sample.result(var)
+
+
+@limited
+def tstd(
+    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
+    nan_policy="propagate", keepdims=False,
+) -> Tensor:  # fmt: skip
+    """Standard deviation of the elements within limits, the root of :func:`tvar`.
+
+    Gradient:
+        By ``a``, with the elements that are within held fixed; 0 where they are equal.
+    """
+    sample, var = _tvar("tstd", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
+    return sample.result(safe_sqrt(var))
+
+
+@limited
+def tsem(
+    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
+    nan_policy="propagate", keepdims=False,
+) -> Tensor:  # fmt: skip
+    """Standard error of the mean of the elements within limits.
+
+    Gradient:
+        By ``a``, with the elements that are within held fixed; 0 where they are equal.
+    """
+    sample, var = _tvar("tsem", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
+    return sample.result(safe_sqrt(var) / sample.n**0.5)
+
+
+@of_sample
+def tmin(
+    a: Tensor, lowerlimit: Operand = None, axis: Axes = 0, inclusive=True, nan_policy="propagate", *, keepdims=False
+) -> Tensor:
+    """The smallest element that is not below a limit.
+
+    Args:
+        inclusive: whether the limit itself counts.
+
+    Returns:
+        A tensor of ``a``'s shape without ``axis``, of its floating dtype; NaN where all elements are below.
+
+    Raises:
+        ArgumentError: all elements are below the limit.
+
+    Gradient:
+        To the smallest element; equal ones share it.
+    """
+    sample = _limited("tmin", a, (lowerlimit, None), (inclusive, True), axis, nan_policy, keepdims)
+    return sample.result(extreme(sample, ops.min, np.inf))
+
+
+@of_sample
+def tmax(
+    a: Tensor, upperlimit: Operand = None, axis: Axes = 0, inclusive=True, nan_policy="propagate", *, keepdims=False
+) -> Tensor:
+    """The largest element that is not above a limit.
+
+    Args:
+        inclusive: whether the limit itself counts.
+
+    Returns:
+        A tensor of ``a``'s shape without ``axis``, of its floating dtype; NaN where all elements are above.
+
+    Raises:
+        ArgumentError: all elements are above the limit.
+
+    Gradient:
+        To the largest element; equal ones share it.
+    """
+    sample = _limited("tmax", a, (None, upperlimit), (True, inclusive), axis, nan_policy, keepdims)
+    return sample.result(extreme(sample, ops.max, -np.inf))
+
+
+# Trimmed, and by quantiles --------------------------------------------------------------------------------------------
+
+
+@of_sample
+def trim_mean(a: Tensor, proportiontocut, axis: Axes = 0, *, nan_policy="propagate", keepdims=False) -> Tensor:
+    """Mean without the smallest and the largest elements.
+
+    Args:
+        proportiontocut: the share to leave out at each end, rounded down to whole elements.
+        nan_policy: ``"propagate"`` or ``"raise"``.
+
+    Raises:
+        ArgumentError: a share that leaves nothing, ``nan_policy="omit"``.
+
+    Gradient:
+        By the elements that are left, held fixed.
+    """
+    sample = Sample("trim_mean", a, axis, nan_policy, keepdims, omit=False)
+    count = sample.x.shape[-1]
+    cut = int(known_number(sample.function, "proportiontocut", proportiontocut) * count)
+    if not 0 <= cut <= count - cut:
+        raise ArgumentError(f"`{sample.function}`: `proportiontocut` is too large.", argument="proportiontocut")
+    left = ops.sort(sample.x)[..., cut : count - cut]
+    return sample.result(sample.marked(ops.mean(left, -1, True)))
+
+
+def _scaled(function, value, scale, options):
+    if isinstance(scale, str):
+        option(function, scale.lower(), options, "scale")
+        scale = options[scale.lower()]
+    return value if type(scale) in (int, float) and scale == 1 else value / scale
+
+
+@of_sample
+def iqr(
+    x: Tensor, axis: Axes = None, rng: Any = (25, 75), scale: Any = 1.0, nan_policy="propagate", interpolation="linear",
+    keepdims=False,
+) -> Tensor:  # fmt: skip
+    """Range between two percentiles, the quartiles by default.
+
+    Args:
+        rng: the two percentages.
+        scale: what to divide by; ``"normal"`` makes the range of quartiles an estimate of the standard deviation of
+            normal variables.
+        interpolation: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
+
+    Raises:
+        ArgumentError: percentages that are none; an unknown ``interpolation`` or ``scale``.
+
+    Gradient:
+        By the elements that the percentiles are made of, held fixed, and by ``scale``.
+    """
+    sample = Sample("iqr", x, axis, nan_policy, keepdims, name="x")
+    ends = np.sort(np.asarray(rng, float).reshape(-1))
+    if ends.shape != (2,) or not (0 <= ends[0] and ends[1] <= 100):
+        raise ArgumentError(f"`{sample.function}`: `rng` must be two percentages.", argument="rng")
+    values, quantile = sample.x, ops.quantile
+    if sample.kept is not None:
+        values, quantile = ops.where(sample.kept, values, math.nan), ops.nanquantile
+    low, high = (quantile(values, float(p) / 100, -1, interpolation, True) for p in ends)
+    return sample.result(_scaled(sample.function, high - low, scale, {"normal": 2 * NORMAL_QUARTILE}))
+
+
+@of_sample
+def median_abs_deviation(
+    x: Tensor, axis: Axes = 0, center: Any = None, scale: Any = 1.0, nan_policy="propagate", *, keepdims=False
+) -> Tensor:
+    """Median of the distances from the median.
+
+    Args:
+        center: a function of a tensor and ``axis`` in place of the median.
+        scale: what to divide by; ``"normal"`` makes it an estimate of the standard deviation of normal variables.
+        nan_policy: ``"propagate"`` or ``"raise"``; ``"omit"`` without ``center``.
+
+    Raises:
+        ArgumentTypeError: a ``center`` that is no function.
+        ArgumentError: an unknown ``scale``.
+
+    Gradient:
+        By the elements that the medians are made of, held fixed, and by ``scale``.
+    """
+    own = center is None or center is np.median
+    sample = Sample("median_abs_deviation", x, axis, nan_policy, keepdims, omit=own, name="x")
+    if not own and not callable(center):
+        raise ArgumentTypeError(f"`{sample.function}`: `center` must be a function.", argument="center")
+    x = sample.x
+    if sample.kept is not None:
+        middle = ops.nanmedian(ops.where(sample.kept, x, math.nan), -1, True)
+        found = ops.nanmedian(ops.where(sample.kept, ops.abs(x - middle), math.nan), -1, True)
+    else:
+        middle = ops.median(x, -1, True) if own else ops.expand_dims(center(x, axis=-1), -1)
+        found = ops.median(ops.abs(x - middle), -1, True)
+    return sample.result(_scaled(sample.function, found, scale, {"normal": NORMAL_QUARTILE}))
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+
+def _runs(ordered):
+    """Where runs of equal elements begin, of ordered ones; all NaN are one run."""
+    ahead, behind = ordered[..., 1:], ordered[..., :-1]
+    new = (ahead != behind) & (behind == behind)
+    return ops.concatenate([ops.ones_like(ordered[..., :1]) == 1, new], -1)
+
+
+def _bounds(new, count: int):
+    """The positions of the first and the last element of each one's run."""
+    place = np.arange(count)
+    first = ops.associative_scan(ops.maximum, ops.where(new, place, 0), axis=-1)
+    ends = ops.concatenate([new[..., 1:], ops.ones_like(new[..., :1])], -1)
+    return first, ops.associative_scan(ops.minimum, ops.where(ends, place, count), True, axis=-1)
+
+
+class ModeResult(NamedTuple):
+    """What :func:`mode` gives."""
+
+    mode: Any
+    count: Any
+
+
+@of_sample
+def mode(a: Tensor, axis: Axes = 0, nan_policy="propagate", keepdims=False):
+    """The most frequent element, of several the smallest.
+
+    Args:
+        nan_policy: ``"propagate"``, where NaN is an element as others, ``"omit"`` or ``"raise"``.
+
+    Returns:
+        A named tuple ``mode`` and ``count``, of ``a``'s shape without ``axis``, of its floating dtype and int64.
+
+    Gradient:
+        None: a constant.
+    """
+    sample = Sample("mode", ops.stop_gradient(real("scipy.stats.mode", a=a)[0]), axis, nan_policy, keepdims)
+    count = sample.x.shape[-1]
+    if not count:
+        raise ShapeError(f"`{sample.function}`: there are no elements along `axis`.", argument="a")
+    omitted = sample.kept is not None
+    ordered = ops.sort(ops.where(sample.kept, sample.x, math.nan) if omitted else sample.x)
+    first, final = _bounds(_runs(ordered), count)
+    length = final - first + 1
+    if omitted:
+        length = ops.where(ordered == ordered, length, 0)
+    at = ops.expand_dims(ops.argmax(length, -1), -1)
+    found = (ops.take_along_axis(ordered, at, -1), ops.cast(ops.max(length, -1, True), "int64"))
+    return ModeResult(*map(sample.result, found))
+
+
+@of_sample
+def rankdata(a: Tensor, method="average", *, axis: Axis | None = None, nan_policy="propagate") -> Tensor:
+    """Ranks from 1 on.
+
+    Args:
+        method: what equal elements get: ``"average"``, ``"min"`` or ``"max"`` of their ranks, ``"dense"``, the number
+            of the value among all, or ``"ordinal"``, ranks in the order of the elements.
+        axis: None ranks all elements, as a vector.
+        nan_policy: ``"propagate"``: all are NaN where an element is; ``"omit"``: ranks of the others; ``"raise"``.
+
+    Returns:
+        A floating tensor of ``a``'s shape.
+
+    Raises:
+        ArgumentError: an unknown ``method``.
+
+    Gradient:
+        None: constants.
+    """
+    function = "scipy.stats.rankdata"
+    option(function, method, ("average", "min", "max", "dense", "ordinal"), "method")
+    (a,) = real(function, a=a)
+    a = ops.stop_gradient(ops.reshape(a, (-1,)) if axis is None else a)
+    axis = -1 if axis is None else axis
+    sample = Sample(function, a, axis, "raise" if nan_policy == "raise" else "propagate")
+    option(function, nan_policy, ("propagate", "omit", "raise"), "nan_policy")
+    x = sample.x
+    if not x.shape[-1]:
+        return a
+    order = ops.argsort(x)
+    new = _runs(ops.take_along_axis(x, order, -1))
+    if method == "ordinal":
+        ranks = ops.argsort(order) + 1
+    else:
+        if method == "dense":
+            found = ops.cumsum(ops.cast(new, "int64"), -1)
+        else:
+            first, final = _bounds(new, x.shape[-1])
+            found = first + 1 if method == "min" else final + 1 if method == "max" else (first + final) / 2 + 1
+        ranks = ops.take_along_axis(found, ops.argsort(order), -1)
+    ranks = ops.cast(ranks, ops.dtype(x))
+    lost = ops.isnan(x) if nan_policy == "omit" else ops.any(ops.isnan(x), -1, True)
+    return ops.moveaxis(ops.where(lost, math.nan, ranks), -1, sample.axes[0] if sample.axes else -1)
+
+
+# Of the whole distribution --------------------------------------------------------------------------------------------
+
+
+def _weighted(function, name, values, weights, weight_name):
+    """Values and weights as vectors; weights of 1 each without."""
+    if weights is None:
+        (values,) = real(function, **{name: values})
+        return ops.reshape(values, (-1,)), ops.ones_like(ops.reshape(values, (-1,)))
+    values, weights = real(function, **{name: values, weight_name: weights})
+    if tuple(values.shape) != tuple(weights.shape) and len(weights.shape):
+        raise ShapeError(
+            f"`{function}`: `{weight_name}` must have the shape of `{name}`; got {tuple(weights.shape)}.",
+            argument=weight_name,
+        )
+    known = _checks.known(weights)
+    if known is not None and not (np.all(known >= 0) and 0 < np.sum(known) < math.inf):
+        raise ArgumentError(
+            f"`{function}`: `{weight_name}` must not be negative, and have a finite sum above 0.", argument=weight_name
+        )
+    return ops.reshape(values, (-1,)), ops.reshape(weights + ops.zeros_like(values), (-1,))
+
+
+@composed
+def expectile(a: Tensor, alpha: Operand = 0.5, *, weights: Tensor = None) -> Tensor:
+    """Expectile: the ``t`` at which ``alpha`` times the mean excess over it is ``1 - alpha`` times that below it.
+
+    It is the largest, for ``alpha`` below 1/2 the smallest, of the means in which each element below one of them has
+    the weight ``1 - alpha`` and each other ``alpha``.
+
+    Args:
+        a: all elements count, of any shape.
+        alpha: from 0, the smallest element, over 1/2, the mean, to 1, the largest.
+        weights: of ``a``'s shape.
+
+    Returns:
+        A tensor without dimensions.
+
+    Raises:
+        ArgumentError: an ``alpha`` outside of 0 to 1; weights that are negative or all 0.
+
+    Gradient:
+        By ``a``, ``alpha`` and ``weights``: that of the mean.
+    """
+    function = "scipy.stats.expectile"
+    a, weights = _weighted(function, "a", a, weights, "weights")
+    if ops.is_tensor(alpha):
+        a, weights, alpha = real(function, a=a, weights=weights, alpha=alpha)
+    known = _checks.known(alpha)
+    if known is not None and not (known.ndim == 0 and 0 <= known <= 1):
+        raise ArgumentError(f"`{function}`: `alpha` must be from 0 to 1.", argument="alpha")
+    order = ops.argsort(a)
+    x, w = ops.take(a, order), ops.take(weights, order)
+    below, mass = (ops.cumsum(y, 0) - y for y in (w * x, w))
+    total = (1 - alpha) * mass + alpha * (ops.sum(w) - mass)
+    some = total > 0
+    means = ((1 - alpha) * below + alpha * (ops.sum(w * x) - below)) / ops.where(some, total, 1.0)
+    high, low = ops.max(ops.where(some, means, -math.inf)), ops.min(ops.where(some, means, math.inf))
+    found = ops.where(alpha >= 0.5, high, low)
+    return ops.where(ops.any(ops.isnan(a)), math.nan, found)
+
+
+def _difference(function, u, v, u_weights, v_weights):
+    """The distances of ordered neighbours of two samples, and the differences of the distribution functions there."""
+    u, u_weights = _weighted(function, "u_values", u, u_weights, "u_weights")
+    v, v_weights = _weighted(function, "v_values", v, v_weights, "v_weights")
+    if not (u.shape[0] and v.shape[0]):
+        name = "v_values" if u.shape[0] else "u_values"
+        raise ShapeError(f"`{function}`: `{name}` must not be empty.", argument=name)
+    u, v, u_weights, v_weights = real(
+        function, u_values=u, v_values=v, u_weights=u_weights / ops.sum(u_weights),
+        v_weights=v_weights / ops.sum(v_weights),
+    )  # fmt: skip
+    x = ops.concatenate([u, v])
+    order = ops.argsort(x)
+    x = ops.take(x, order)
+    rise = ops.cumsum(ops.take(ops.concatenate([u_weights, -v_weights]), order), 0)
+    return x[1:] - x[:-1], rise[:-1]
+
+
+distance = family(
+    dict.fromkeys(("u_weights", "v_weights"), "of the shape of the values; equal without."),
+    returns="A tensor without dimensions.",
+    raises="ShapeError: no values, weights of another shape.\nArgumentError: weights that are negative or all 0.",
+    gradient="By values and weights, with the order of the values held fixed.",
+)
+
+
+@distance
+def wasserstein_distance(
+    u_values: Tensor, v_values: Tensor, u_weights: Tensor = None, v_weights: Tensor = None
+) -> Tensor:
+    """Wasserstein-1 distance of two samples of numbers: the integral of the distance of their distribution
+    functions.
+    """
+    steps, rise = _difference("scipy.stats.wasserstein_distance", u_values, v_values, u_weights, v_weights)
+    return ops.sum(ops.abs(rise) * steps)
+
+
+@distance
+def energy_distance(u_values: Tensor, v_values: Tensor, u_weights: Tensor = None, v_weights: Tensor = None) -> Tensor:
+    """Energy distance of two samples of numbers: by the integral of the square of the distance of their distribution
+    functions.
+
+    Gradient:
+        By values and weights, with the order of the values held fixed; 0 where the samples are the same.
+    """
+    steps, rise = _difference("scipy.stats.energy_distance", u_values, v_values, u_weights, v_weights)
+    return safe_sqrt(2 * ops.sum(rise * rise * steps))

@@ -1,0 +1,175 @@
+"""A function of ``gradops.scipy`` beside SciPy's: values and derivatives, on each backend, in programs."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from parity import BACKENDS, finite_difference, flat, loss, native_gradient, numpy, tape_gradient, tensors, weights
+
+import gradops
+from gradops import backends, errors
+from gradops.scipy import _names
+
+
+def modules() -> list[str]:
+    """The modules of ``gradops.scipy`` that show SciPy's names, and their own: ``signal`` and ``signal.windows``."""
+    for name in gradops.scipy.__all__:
+        importlib.import_module(f"gradops.scipy.{name}")
+    return sorted(name.removeprefix("gradops.scipy.") for name in _names.REFUSED)
+
+
+def agree(
+    function: Callable,
+    reference: Callable,
+    *arrays,
+    by: Sequence[int] | None = None,
+    rtol: float = 1e-11,
+    gradient_rtol: float = 1e-6,
+    second: bool = True,
+    over: Sequence[str] = BACKENDS,
+    compiled: bool = True,
+) -> None:
+    """Check ``function`` of ``arrays`` on each backend.
+
+    Args:
+        function: of the arrays by position; gives a tensor or a nest of tensors. Settings are in a closure.
+        reference: SciPy's, of NumPy's arrays.
+        by: the positions of the arguments to differentiate by, all floating ones without. A function without a
+            derivative by one, as of an order, is not differentiated by it.
+        rtol: of values, with 1e-14 of the largest value as absolute one.
+        gradient_rtol: of derivatives against finite differences; against each other they agree to a thousandth of it.
+        second: also check second derivatives.
+        over: the backends.
+        compiled: also ``gradops.jit`` on NumPy and the library's own compiler on JAX.
+    """
+    arrays = tuple(np.asarray(x) for x in arrays)
+    by = [i for i, x in enumerate(arrays) if x.dtype.kind == "f"] if by is None else list(by)
+    expected = [np.asarray(y) for y in flat(reference(*arrays))]
+    for backend in over:
+        found = flat(function(*[tensors(x, backend) for x in arrays]))
+        assert len(found) == len(expected)
+        for y, want in zip(found, expected):
+            assert backends.of(y).name == backend, f"{backend}: the result is of {backends.of(y).name}"
+            same(numpy(y), want, rtol, backend)
+            assert numpy(y).dtype == want.dtype, f"{backend}: {numpy(y).dtype} in place of {want.dtype}"
+    if compiled and "numpy" in over:
+        for y, want in zip(flat(gradops.jit(function)(*arrays)), expected):
+            same(numpy(y), want, rtol, "jit")
+    if not by:
+        return
+    xs = [arrays[i] for i in by]
+
+    def scalar(*values):
+        given = list(arrays)
+        for i, value in zip(by, values):
+            given[i] = value
+        like = values[0]
+        results = flat(function(*[beside(x, like) for x in given]))
+        return loss(results, weights(results))
+
+    tape = tape_gradient(scalar, xs)
+    weight = np.sum(weights(xs, seed=11)[0][0])  # with which finite_difference() weighs the number that it is given
+    for got, want in zip(tape, finite_difference(lambda points: [np.asarray(scalar(*points))], xs)):
+        same(got * weight, want, gradient_rtol, "tape against finite differences", 1e-7)
+    for backend in over:
+        if backend != "numpy":
+            for got, want in zip(native_gradient(scalar, xs, backend, compiled=backend == "jax"), tape):
+                same(got, want, gradient_rtol / 1000, f"{backend}'s gradient")
+    if compiled and "numpy" in over:
+        found = gradops.jit(gradops.grad(scalar, argnums=tuple(range(len(xs)))))(*xs)
+        for got, want in zip(found, tape):
+            same(np.asarray(got), want, gradient_rtol / 1000, "gradient under jit")
+    if second:
+        differences = finite_difference(lambda points: tape_gradient(scalar, points), xs)
+        for backend in over:
+            if backend != "numpy":
+                found = native_gradient(scalar, xs, backend, second=True, compiled=backend == "jax")
+                for got, want in zip(found, differences):
+                    same(got, want, gradient_rtol * 10, f"{backend}'s second gradient", 1e-6)
+
+
+QUICK: dict = {"over": ("numpy", "torch"), "compiled": False, "second": False}
+"""What short runs look at."""
+
+
+def each_case(cases: Sequence[tuple]) -> Callable:
+    """A decorator of tests of ``name, arrays, settings, how``, as of :func:`compare`."""
+    names = ("name", "arrays", "settings", "how")
+    return pytest.mark.parametrize(names, cases, ids=lambda value: value if isinstance(value, str) else "")
+
+
+def compare(ours, theirs, name: str, arrays, settings: dict, how: dict, *, everywhere: bool = False) -> None:
+    """Check a module's function beside SciPy's.
+
+    Args:
+        how: what else :func:`agree` takes; ``keys``: where the arrays go, positions and names; ``every``: on all
+            backends also in short runs.
+        everywhere: no short run.
+    """
+    how = dict(how)
+    keys, every = how.pop("keys", range(len(arrays))), how.pop("every", False)
+    if not everywhere:
+        how = {"second": False, **({} if every else QUICK), **how}
+
+    def call(function, *xs):
+        positional = [x for key, x in zip(keys, xs) if isinstance(key, int)]
+        named = {key: x for key, x in zip(keys, xs) if not isinstance(key, int)}
+        return function(*positional, **named, **settings)
+
+    def reference(*xs):
+        return call(getattr(theirs, name), *[x if x.ndim else x.item() for x in xs])
+
+    agree(functools.partial(call, getattr(ours, name)), reference, *arrays, **how)
+
+
+def refused(call: Callable, argument: str) -> errors.GradopsError:
+    """The error of a call, which names the argument."""
+    with pytest.raises(errors.GradopsError) as caught:
+        call()
+    assert caught.value.argument == argument
+    return caught.value
+
+
+def complex_of(re, im):
+    """A complex tensor of its parts."""
+    return gradops.ops.view_as_complex(gradops.ops.stack([re, im], -1))
+
+
+def in_programs(f: Callable, *arrays, rtol: float = 1e-10) -> None:
+    """Check a scalar function's gradients in ``torch.compile``, ``tf.function`` and ``jax.jit``, and of batches."""
+    places = tuple(range(len(arrays)))
+    others = [x * 1.1 for x in arrays]  # what the rows of a batch share is not lost
+    want, again = gradops.grad(f, argnums=places)(*arrays), gradops.grad(f, argnums=places)(*others)
+    torch, tf, jax = (pytest.importorskip(name) for name in ("torch", "tensorflow", "jax"))
+    xs = [torch.tensor(x, requires_grad=True) for x in arrays]
+    found = torch.autograd.grad(torch.compile(f, backend="aot_eager", fullgraph=True)(*xs), xs)
+    variables = [tf.Variable(x) for x in arrays]
+    with tf.GradientTape() as tape:
+        y = tf.function(f)(*variables)
+    for gradients in (found, tape.gradient(y, variables)):
+        for got, expected in zip(gradients, want):
+            np.testing.assert_allclose(got, expected, rtol)
+    batches = [np.stack(pair) for pair in zip(arrays, others)]
+    found = torch.func.vmap(torch.func.grad(f, argnums=places))(*map(torch.tensor, batches))
+    of_jax = jax.jit(jax.vmap(jax.grad(f, argnums=places)))(*batches)
+    for gradients in (found, of_jax):
+        for got, *expected in zip(gradients, want, again):
+            single = "64" not in str(got.dtype)
+            np.testing.assert_allclose(got, np.stack(expected), 1e-3 if single else rtol, 1e-3 if single else 0)
+
+
+def beside(x: np.ndarray, like):
+    """An array that is not differentiated, as a tensor beside one that is."""
+    data = getattr(like, "data", like) if isinstance(like, gradops.Variable) else like
+    owner = backends.of(data)
+    return x if not isinstance(x, np.ndarray) or owner is None or owner.name == "numpy" else owner.convert(x)
+
+
+def same(got, want, rtol: float, where: str, atol: float = 1e-14) -> None:
+    """Compare, with ``atol`` of the largest finite value as absolute tolerance."""
+    finite = np.abs(want[np.isfinite(want)]) if np.size(want) else np.zeros(0)
+    np.testing.assert_allclose(got, want, rtol, atol * max(1.0, finite.max(initial=0)), err_msg=where)

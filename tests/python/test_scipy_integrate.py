@@ -1,0 +1,275 @@
+"""``gradops.scipy.integrate`` against SciPy, closed forms and differences of the results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.special
+from parity import BACKENDS, numpy, tensors
+from scipy_checks import agree
+
+import gradops
+from gradops import functional, ops
+from gradops.errors import ArgumentError, GradientError, JitError, ShapeError
+from gradops.scipy import integrate
+
+RNG = np.random.default_rng(5)
+Y, EVEN, NINE = RNG.normal(size=(2, 7)), RNG.normal(size=(2, 6)), RNG.normal(size=9)
+X, X_EVEN = np.cumsum(RNG.uniform(0.3, 1.0, 7)), np.cumsum(RNG.uniform(0.3, 1.0, 6))
+
+SAMPLES = [
+    ("trapezoid", (Y, X), {}),
+    ("trapezoid", (Y,), {"dx": 0.3, "axis": 0}),
+    ("cumulative_trapezoid", (Y, X), {"initial": 0}),
+    ("cumulative_trapezoid", (Y,), {"axis": 0}),
+    ("simpson", (Y, X), {}),
+    ("simpson", (EVEN, X_EVEN), {}),
+    ("simpson", (EVEN,), {"dx": 0.4}),
+    ("simpson", (Y,), {"axis": 0}),
+    ("simpson", (NINE,), {}),
+    ("cumulative_simpson", (Y,), {"dx": 0.2, "initial": 1.5}),
+    ("cumulative_simpson", (EVEN,), {}),
+    ("cumulative_simpson", (Y,), {"axis": 0}),
+    ("romb", (NINE,), {"dx": 0.3}),
+]
+
+
+def one_by_one(function, count):
+    """With ``x`` by position, also where SciPy wants its name."""
+    return function if count == 1 else lambda y, x: function(y, x=x)
+
+
+@pytest.mark.parametrize(("name", "arrays", "settings"), SAMPLES)
+def test_samples(name, arrays, settings):
+    over = BACKENDS if name == "simpson" and len(arrays) == 2 else ("numpy", "torch")
+
+    def of(module):
+        return one_by_one(lambda *y, **k: getattr(module, name)(*y, **k, **settings), len(arrays))
+
+    ours, theirs = of(integrate), of(scipy.integrate)
+    agree(ours, theirs, *arrays, over=over, second=over is BACKENDS, rtol=1e-10)
+
+
+def test_cumulative_simpson_at_places():
+    agree(
+        lambda y, x: integrate.cumulative_simpson(y, x=x, initial=0.5),
+        lambda y, x: scipy.integrate.cumulative_simpson(y, x=x, initial=0.5),
+        Y, X, over=("numpy", "torch"), second=False,
+    )  # fmt: skip
+
+
+def test_doubled_places():
+    """Where two places are one SciPy leaves the undefined part out; it has no NaN in the gradient either."""
+    x = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
+    np.testing.assert_allclose(integrate.simpson(NINE[:5], x), scipy.integrate.simpson(NINE[:5], x=x))
+    assert np.isfinite(functional.grad(lambda x: integrate.simpson(NINE[:5], x))(x)).all()
+
+
+def test_fixed_quad():
+    def ours(a, b, c):
+        return integrate.fixed_quad(lambda x, c: ops.cos(c * x), a, b, (c,), n=6)[0]
+
+    def theirs(a, b, c):
+        return scipy.integrate.fixed_quad(lambda x, c: np.cos(c * x), a, b, (c,), n=6)[0]
+
+    agree(ours, theirs, 0.2, 1.4, 0.9)
+
+
+def difference(function, a, step=1e-5):
+    return (np.asarray(function(a + step)) - np.asarray(function(a - step))) / (2 * step)
+
+
+def bell(x, a):
+    return ops.exp(-a * x * x)
+
+
+def swing(t, y, a):
+    return [y[1], -a * y[0]]
+
+
+INTEGRALS = {
+    "quad": lambda a: integrate.quad(bell, 0.1, a, (a,))[0],
+    "quad_vec": lambda a: ops.sum(integrate.quad_vec(lambda x: ops.stack([bell(x, a), x * a]), -a, 2.0)[0] ** 2),
+    "dblquad": lambda a: integrate.dblquad(lambda y, x, a: a * x * y * y, 0.0, a, 0.0, lambda x: a * x, (a,))[0],
+    "nquad": lambda a: integrate.nquad(lambda y, x: a * x + y * a**2, [lambda x: (0.0, a * x), (0.0, 1.0)])[0],
+    "tplquad": lambda a: integrate.tplquad(lambda z, y, x: a * x + y * z, 0, 1, 0, a, 0, lambda x, y: a * x)[0],
+    "solve_ivp": lambda a: ops.sum(
+        integrate.solve_ivp(swing, (0.0, 2.0), [1.0, a], args=(a,), t_eval=[0.5, 2.0], rtol=1e-9, atol=1e-9).y ** 2
+    ),
+    "odeint": lambda a: ops.sum(integrate.odeint(lambda y, t: [y[1], -a * y[0]], [1.0, a], [0.0, 0.5, 2.0]) ** 2),
+}
+
+
+def test_each_function_has_a_case():
+    constants = {"newton_cotes", "lebedev_rule"}
+    assert set(integrate.__all__) == set(INTEGRALS) | {name for name, *_ in SAMPLES} | constants | {"fixed_quad"}
+    for name in constants:
+        for got, want in zip(getattr(integrate, name)(3), getattr(scipy.integrate, name)(3)):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("name", INTEGRALS)
+def test_integrals_to_second_order(name):
+    function = INTEGRALS[name]
+    first = functional.grad(function)
+    np.testing.assert_allclose(first(1.2), difference(function, 1.2), 1e-6)
+    if name != "tplquad":
+        np.testing.assert_allclose(functional.grad(first)(1.2), difference(first, 1.2), 1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize("name", ["quad", "solve_ivp", "odeint"])
+def test_integrals_of_libraries(name, backend):
+    function = INTEGRALS[name]
+    found = functional.grad(function)(tensors(np.asarray(1.2), backend))
+    assert gradops.backends.of(found).name == backend
+    np.testing.assert_allclose(numpy(found), functional.grad(function)(1.2), 1e-8)
+
+
+def test_transformations_of_libraries():
+    expected = functional.hessian(INTEGRALS["quad"], 1.2)
+    if "torch" in BACKENDS:
+        import torch
+
+        a = torch.tensor(1.2, dtype=torch.float64)
+        np.testing.assert_allclose(torch.func.hessian(INTEGRALS["quad"])(a), expected)
+        for name in ("quad", "solve_ivp"):
+            _, tangent = torch.func.jvp(INTEGRALS[name], (a,), (torch.ones_like(a),))
+            np.testing.assert_allclose(tangent, functional.grad(INTEGRALS[name])(1.2))
+    if "jax" in BACKENDS:
+        import jax
+
+        np.testing.assert_allclose(jax.hessian(INTEGRALS["quad"])(tensors(np.asarray(1.2), "jax")), expected)
+
+
+def test_closed_forms():
+    """Infinite limits, a singular end, and a step whose integral moves with the limit."""
+    area = functional.grad(lambda a: integrate.quad(bell, -np.inf, np.inf, (a,))[0])
+    np.testing.assert_allclose(area(2.0), -0.5 * np.sqrt(np.pi) * 2**-1.5, 1e-10)
+    below = functional.grad(lambda a: integrate.quad(lambda x: ops.exp(a * x), -np.inf, 0.0)[0])
+    np.testing.assert_allclose(below(2.0), -0.25, 1e-10)
+    power = functional.grad(lambda a: integrate.quad(lambda x: ops.exp(-a * ops.log(x)), 0.0, 1.0)[0])
+    np.testing.assert_allclose(power(0.3), 1 / 0.7**2, 1e-6)
+    step = functional.grad(lambda b: integrate.quad(lambda x: ops.where(x < 1.0, 0.0, 3.0), 0.0, b, points=[1.0])[0])
+    np.testing.assert_allclose(step(2.0), 3.0)
+    back = functional.grad(lambda b: integrate.quad(lambda x: b * x, 2.0, b)[0])
+    np.testing.assert_allclose(back(1.0), (1 - 4) / 2 + 1)
+    third = functional.grad(functional.grad(functional.grad(lambda b: integrate.quad(ops.sin, 0.0, b)[0])))
+    np.testing.assert_allclose(third(0.7), -np.sin(0.7), 1e-6)
+
+
+def test_values_are_scipys_without_a_gradient():
+    assert integrate.quad(bell, 0, 1, (2.0,)) == scipy.integrate.quad(lambda x: np.exp(-2 * x * x), 0, 1)
+    assert len(integrate.quad(bell, 0, 1, (2.0,), full_output=1)) == 3
+    ours = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], dense_output=True, events=lambda t, y: y[0] - 0.5)
+    theirs = scipy.integrate.solve_ivp(
+        lambda t, y: -y, (0, 1), [1.0], dense_output=True, events=lambda t, y: y[0] - 0.5
+    )
+    np.testing.assert_array_equal(ours.y, theirs.y)
+    np.testing.assert_array_equal(ours.t_events[0], theirs.t_events[0])
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_recorded_steps_are_scipys(method):
+    places = np.linspace(0.0, 2.0, 7)
+    for t_eval in (None, places, places[2:4], places[::-1]):
+        ends = (0.0, 2.0) if t_eval is not places[::-1] else (2.0, 0.0)
+        ends = (2.0, 0.0) if t_eval is not None and t_eval[0] > t_eval[-1] else ends
+        a = gradops.Variable(1.5, requires_grad=True)
+        ours = integrate.solve_ivp(swing, ends, [1.0, 0.5], method, t_eval, args=(a,))
+        theirs = scipy.integrate.solve_ivp(swing, ends, [1.0, 0.5], method, t_eval, args=(1.5,))
+        np.testing.assert_array_equal(ours.t, theirs.t)
+        np.testing.assert_allclose(ours.y.detach().numpy(), theirs.y, 1e-12, 1e-13)
+
+
+@pytest.mark.parametrize("method", ["RK45", "LSODA", "Radau", "BDF"])
+def test_adjoint(method):
+    def end(a, y0):
+        settings = {"rtol": 1e-8, "atol": 1e-9, "t_eval": [1.0, 2.0], "gradient": "adjoint"}
+        return ops.sum(integrate.solve_ivp(swing, (0.0, 2.0), y0, method, args=(a,), **settings).y)
+
+    def closed(a, y0):
+        w, t = ops.sqrt(a), np.array([1.0, 2.0])
+        x = y0[0] * ops.cos(w * t) + y0[1] * ops.sin(w * t) / w
+        return ops.sum(x) + ops.sum(-w * y0[0] * ops.sin(w * t) + y0[1] * ops.cos(w * t))
+
+    y0 = np.array([1.0, 0.5])
+    found, wanted = (functional.grad(f, argnums=(0, 1))(1.5, y0) for f in (end, closed))
+    for got, want in zip(found, wanted):
+        np.testing.assert_allclose(got, want, 3e-6, 3e-6)
+    if method == "RK45":
+        second, expected = (functional.grad(functional.grad(f))(1.5, y0) for f in (end, closed))
+        np.testing.assert_allclose(second, expected, 1e-5)
+    with pytest.raises(GradientError):
+        functional.grad(lambda a: integrate.solve_ivp(
+            lambda t, y: -a * y, (0.0, 1.0), [1.0], method, gradient="adjoint").y[0, -1])(1.0)  # fmt: skip
+
+
+def test_adjoint_of_odeint():
+    def end(a, gradient):
+        return integrate.odeint(lambda y, t, a: -a * y, [1.0], [0.0, 2.0], (a,), gradient=gradient)[-1, 0]
+
+    for gradient in ("steps", "adjoint"):
+        np.testing.assert_allclose(functional.grad(lambda a, g=gradient: end(a, g))(0.7), -2 * np.exp(-1.4), 1e-6)
+
+
+def test_derivatives_by_times():
+    def end(t):
+        return integrate.solve_ivp(lambda t, y: -y * t, (0.0, t), [1.0], rtol=1e-10, atol=1e-12).y[0, -1]
+
+    np.testing.assert_allclose(functional.grad(end)(1.3), -1.3 * np.exp(-(1.3**2) / 2), 1e-6)
+
+    def at(t):
+        return integrate.odeint(lambda y, t: -y * t, [1.0], [0.0, t, 2.0])[1, 0]
+
+    np.testing.assert_allclose(functional.grad(at)(1.3), -1.3 * np.exp(-(1.3**2) / 2), 1e-5)
+
+
+def test_single_precision():
+    def end(a):
+        return integrate.solve_ivp(swing, (0.0, 2.0), [1.0, 0.5], args=(a,), rtol=1e-4).y[0, -1]
+
+    for backend in BACKENDS:
+        a = tensors(np.asarray(1.5, "float32"), backend)
+        for function in (INTEGRALS["quad"], end):
+            found = functional.grad(function)(a)
+            assert numpy(found).dtype == "float32"
+            np.testing.assert_allclose(numpy(found), functional.grad(function)(1.5), 2e-4)
+
+
+class Broken(Exception):
+    pass
+
+
+def test_errors():
+    def broken(*_):
+        raise Broken("mine")
+
+    for call in (
+        lambda: integrate.quad(broken, 0, 1),
+        lambda: integrate.nquad(broken, [(0, 1), (0, 1)]),
+        lambda: integrate.fixed_quad(broken, 0, 1),
+        lambda: integrate.solve_ivp(broken, (0, 1), [1.0]),
+        lambda: integrate.odeint(broken, [1.0], [0.0, 1.0]),
+    ):
+        with pytest.raises(Broken, match="mine"):
+            call()
+    with pytest.raises(ShapeError, match="7 elements of `y`"):
+        integrate.trapezoid(Y, X_EVEN)
+    with pytest.raises(ShapeError, match="samples along `axis`"):
+        integrate.romb(Y[:, :6])
+    with pytest.raises(ArgumentError, match="takes no `weight`"):
+        integrate.quad(bell, 0, 1, (1.0,), weight="cos", wvar=1.0)
+    with pytest.raises(ArgumentError, match="`method` must be one of"):
+        integrate.solve_ivp(swing, (0, 1), [1.0, 0.0], "Euler", args=(1.0,))
+    with pytest.raises(ArgumentError, match="must give 2 numbers"):
+        integrate.solve_ivp(lambda t, y: y[:1], (0, 1), [1.0, 0.0])
+    with pytest.raises(ArgumentError, match="`dense_output` has no derivative"):
+        functional.grad(lambda a: integrate.solve_ivp(swing, (0, 1), [1, 0], args=(a,), dense_output=True).y[0, -1])(
+            1.0
+        )
+    with pytest.raises(AttributeError, match="shooting"):
+        integrate.solve_bvp  # noqa: B018
+    with pytest.raises(JitError, match="not known in a compiled function"):
+        gradops.jit(INTEGRALS["quad"])(np.array(1.2))

@@ -1,0 +1,369 @@
+"""``gradops.scipy.sparse`` beside SciPy: each operation and constructor as one expression of both."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from parity import BACKENDS, numpy, tensors
+from scipy_checks import agree
+
+import gradops
+from gradops import functional, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+from gradops.scipy import sparse
+
+RNG = np.random.default_rng(38)
+ROWS, COLUMNS = np.array([2, 0, 1, 3, 1, 2, 0, 3, 2]), np.array([0, 0, 1, 3, 3, 2, 2, 0, 3])
+OTHERS = np.array([0, 1, 2, 3, 3]), np.array([1, 1, 0, 0, 3])
+A, B = RNG.uniform(0.5, 2.0, len(ROWS)) + 2.0 * (ROWS == COLUMNS), RNG.uniform(0.5, 2.0, 5)
+X, M = RNG.normal(size=4), RNG.uniform(1.0, 2.0, (4, 4))
+
+OPERATIONS = """
+A + B | A - B | -A | A + M | M + A | M - A | A - M | 3.0 * A | A * x[0] | x[1] * A | A / 4.0 | A / M | A * B
+A.multiply(B) | A.multiply(A) | A.multiply(M) | A.multiply(x) | A.multiply(M[:, :1]) | M * A | abs(A) | A @ x
+x @ A | A @ M | M @ A | A @ B | A.T @ B | A.dot(x) | A.T | A.T.T | A.transpose() | A.tocsr() | A.tocsc()
+A.tocoo() | A.asformat("csc").data | A.tocsr().data | A.data | A.diagonal() | A.diagonal(1) | A.diagonal(-3)
+A.diagonal(9) | A.trace() | A.trace(2) | A.sum() | A.sum(0) | A.sum(axis=1) | A.sum(-1) | A.mean() | A.mean(0)
+A.toarray() | A.todense() | A ** 2 | A.power(1.5) | A.sqrt() | A.sin() | A.tan() | A.arctan() | A.sinh()
+A.tanh() | A.arcsinh() | A.expm1() | A.log1p() | A.deg2rad() | A.rad2deg() | A.copy() | A.conj() | A.real
+A[0, 2] | A[0, 1] | A[1:3] | A[:, ::2] | A[[3, 0]] | A[[2, 3], :2] | A[1:, [0, 3]] | sp.tril(A)
+sp.triu(A, 1) | sp.hstack([A, B]) | sp.vstack([A, B, A]) | sp.block_diag([A, M[:2, :3], B])
+sp.bmat([[A, None], [B, A]]) | sp.block_array([[A], [B]]) | sp.kron(A, B) | sp.kron(B, A) | sp.kronsum(A, B)
+sp.diags([x, x[:2]], [0, -2]) | sp.diags_array([x[:3], x], offsets=[1, 0]) | sp.diags_array(x) | sp.diags(x)
+sp.diags_array([x[:1], x[1:2]], offsets=[0, 1], shape=(3, 4)) | sp.spdiags(M[:2], [0, 1], 4, 4)
+A + sp.eye_array(4) | sp.eye(4) @ A | sp.identity(4) - A | sp.eye_array(4, 4, k=1) * A | sp.find(A)[2]
+sp.csr_array(A).data | sp.csc_array(A) + A | sp.csr_matrix(A) * x | sp.csr_matrix(A) * sp.csr_matrix(B)
+sp.csc_matrix(A) ** 3 | sp.csr_matrix(A).sum(1) | x * sp.csr_matrix(A)
+sp.csr_array((A.tocsr().data, [1, 0, 3, 2, 2, 1, 0, 3, 3], [0, 2, 4, 7, 9]))
+sp.csc_array((A.tocsc().data, [1, 0, 3, 2, 2, 1, 0, 3, 3], [0, 2, 4, 7, 9]), shape=(5, 4))
+sp.coo_array((x, ([0, 1, 1, 0], [2, 2, 2, 0]))) | sp.csr_array(M * (M > 1.5)) | sp.coo_matrix(A).tocsc() @ x
+la.spsolve(A, x) | la.spsolve(A.tocsc(), M) | la.spsolve(S, x) | la.spsolve(S, M)
+la.splu(A.tocsc()).solve(x) | la.splu(A.tocsc()).solve(M, "T") | la.splu(S.tocsc()).solve(x, "T")
+la.factorized(S.tocsc())(x) | la.spsolve_triangular(sp.tril(A).tocsr(), x)
+la.spsolve_triangular(sp.triu(A).tocsr(), M, lower=False)
+la.spsolve_triangular(sp.tril(A).tocsr(), x, unit_diagonal=True) | la.norm(A) | la.norm(A, "fro")
+la.norm(A, 1) | la.norm(A, -1) | la.norm(A, np.inf) | la.norm(A, -np.inf) | la.norm(A, axis=0)
+la.norm(A, 1, axis=1) | la.norm(A, np.inf, 0) | la.expm_multiply(A, x) | la.expm_multiply(-A, M)
+la.matrix_power(A, 3) | la.matrix_power(A, 1) | la.cg(S, x, rtol=1e-13)[0] | la.minres(S, x, rtol=1e-13)[0]
+la.gmres(A, x, rtol=1e-13)[0] | la.bicg(A, x, rtol=1e-13)[0] | la.bicgstab(S, x, rtol=1e-13)[0]
+la.cgs(S, x, rtol=1e-13)[0] | la.qmr(S, x, rtol=1e-13)[0] | la.tfqmr(S, x, rtol=1e-13)[0]
+la.lgmres(S, x, rtol=1e-13)[0] | la.gcrotmk(S, x, rtol=1e-13)[0]"""
+OPERATIONS = [text.strip() for line in OPERATIONS.strip().splitlines() for text in line.split(" | ")]
+EVERYWHERE = "A + B | A @ x | x @ A | A @ B | sp.kron(A, B) | x[1] * A | la.spsolve(A, x) | la.spsolve(S, M)".split(
+    " | "
+)
+HAS_RTOL = "rtol" in inspect.signature(scipy.sparse.linalg.cg).parameters
+
+
+def of(sp, text: str):
+    """The expression as a function of the values of ``A`` and ``B``, a vector and a matrix."""
+
+    def function(a, b, x, M):
+        names = {"sp": sp, "la": sp.linalg, "x": x, "M": M, "np": np}
+        names["A"] = sp.csr_array((a, (ROWS, COLUMNS)), shape=(4, 4))
+        names["B"] = sp.csr_array((b, OTHERS), shape=(4, 4))
+        names["S"] = names["A"] + names["A"].T + 4.0 * sp.eye_array(4)
+        found = eval(text if HAS_RTOL or sp is sparse else text.replace("rtol", "tol"), names)
+        found = found.toarray() if sp.issparse(found) else found
+        return found if sp is sparse else np.asarray(found)
+
+    return function
+
+
+@pytest.mark.parametrize("text", OPERATIONS)
+def test_operations(text):
+    loose = "rtol=" in text
+    over = BACKENDS if text in EVERYWHERE else ("numpy",)
+    agree(
+        of(sparse, text), of(scipy.sparse, text), A, B, X, M,
+        over=over, second=text in EVERYWHERE, compiled=text in EVERYWHERE,
+        rtol=1e-8 if loose else 1e-11, gradient_rtol=1e-5 if loose else 1e-6,
+    )  # fmt: skip
+
+
+# The determinant and the inverse -------------------------------------------------------------------------------------
+
+
+def lattice(m: int):
+    """The precision matrix of a lattice: rows, columns and values."""
+    line = scipy.sparse.diags_array([-np.ones(m - 1)] * 2, offsets=[-1, 1], shape=(m, m))
+    found = scipy.sparse.kronsum(line, line, format="coo")
+    return (found + scipy.sparse.diags_array(abs(found).sum(0) + 0.3)).tocsc()
+
+
+def dense_of(A) -> np.ndarray:
+    return numpy(A.toarray())
+
+
+def bordered():
+    found = np.eye(9) * 9 + np.diag(np.ones(6), 3) + np.diag(np.ones(6), -3)
+    found[-1], found[:, -1] = 1, 1
+    found[-1, -1] = 9
+    return found
+
+
+def chain(n: int):
+    return scipy.sparse.diags_array([-1.0, 2.1, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+
+
+DEFINITE = {
+    "one": np.array([[2.0]]),
+    "diagonal": np.diag([1.0, 2.0, 3.0]),
+    "dense": M @ M.T,
+    "bordered": bordered(),
+    "blocks": scipy.sparse.block_diag([M @ M.T, [[3.0]], chain(40)]),
+    "chain": chain(400),
+    "lattice": lattice(22),
+}
+
+
+@pytest.mark.parametrize("name", DEFINITE)
+def test_factors(name):
+    A = sparse.csc_array(DEFINITE[name])
+    full = dense_of(A)
+    whole = np.linalg.inv(full)
+    np.testing.assert_allclose(sparse.linalg.logdet(A), np.linalg.slogdet(full)[1], 1e-12)
+    found = sparse.linalg.selected_inverse(A)
+    assert found.pattern is A.pattern
+    np.testing.assert_allclose(found.values, whole[A.pattern.rows, A.pattern.columns], 1e-10, 1e-14)
+    b = RNG.normal(size=(len(full), 3))
+    np.testing.assert_allclose(sparse.linalg.spsolve(A, b), whole @ b, 1e-9, 1e-12)
+    # the derivative of the inverse, in two directions: sums over both orders of inverse, direction, inverse, ...
+    first, second = (A.with_values(RNG.normal(size=A.nnz)) for _ in range(2))
+    first, second = (d + d.T for d in (first, second))
+    wanted = sum(whole @ p @ whole @ q @ whole for p, q in ((d, e) for d, e in two_orders(first, second)))
+
+    def along(s, t):
+        return sparse.linalg.selected_inverse(A + s * first + t * second).values
+
+    at = np.zeros(2)
+    moved = functional.jvp(lambda s: functional.jvp(lambda t: along(s, t), at[0], 1.0)[1], at[0], 1.0)[1]
+    np.testing.assert_allclose(moved, wanted[A.pattern.rows, A.pattern.columns], 1e-8, 1e-10 * abs(wanted).max())
+
+
+def two_orders(first, second):
+    first, second = dense_of(first), dense_of(second)
+    return (first, second), (second, first)
+
+
+def definite(values):
+    """A symmetric positive definite matrix whose pattern is a lattice', of values in any proportion."""
+    A = sparse.csr_array((values, (ROWS, COLUMNS)), shape=(4, 4))
+    return A + A.T + (6.0 * sparse.eye_array(4)).astype(ops.dtype(A.values))
+
+
+def of_scipy(values):
+    A = scipy.sparse.csr_array((values, (ROWS, COLUMNS)), shape=(4, 4)).toarray()
+    return A + A.T + 6.0 * np.eye(4)
+
+
+def test_log_determinant_and_selected_inverse_on_each_backend():
+    agree(lambda a: sparse.linalg.logdet(definite(a)), lambda a: np.linalg.slogdet(of_scipy(a))[1], A)
+    pattern = definite(A).pattern
+    agree(
+        lambda a: sparse.linalg.selected_inverse(definite(a)).values,
+        lambda a: np.linalg.inv(of_scipy(a))[pattern.rows, pattern.columns],
+        A,
+    )
+    agree(lambda a: sparse.linalg.splu(definite(a)).logdet(), lambda a: np.linalg.slogdet(of_scipy(a))[1], A)
+
+
+def test_third_and_fourth_derivatives():
+    direction = RNG.normal(size=len(A))
+
+    def along(t):
+        return sparse.linalg.logdet(definite(A + t * direction))
+
+    root = np.linalg.solve(of_scipy(A), sparse.csr_array((direction, (ROWS, COLUMNS)), (4, 4)).toarray() * 2)
+    root = np.linalg.solve(of_scipy(A), (lambda d: d + d.T)(dense_of(sparse.csr_array((direction, (ROWS, COLUMNS))))))
+    function = along
+    for order, factor in enumerate((1, -1, 2, -6), 1):
+        function = functional.grad(function)
+        np.testing.assert_allclose(function(0.0), factor * np.trace(np.linalg.matrix_power(root, order)), 1e-9)
+
+
+def test_field():
+    """The log density of a Gaussian Markov random field, by its parameters and its values, to second order."""
+    Q0, u = lattice(5), RNG.normal(size=25)
+
+    def ours(theta, u):
+        Q = ops.exp(theta[0]) * sparse.csc_array(Q0) + theta[1] * sparse.eye_array(25)
+        return 0.5 * sparse.linalg.logdet(Q) - 0.5 * ops.sum(u * (Q @ u))
+
+    def theirs(theta, u):
+        Q = np.exp(theta[0]) * Q0.toarray() + theta[1] * np.eye(25)
+        return 0.5 * np.linalg.slogdet(Q)[1] - 0.5 * u @ Q @ u
+
+    agree(ours, theirs, np.array([0.2, 0.7]), u)
+
+
+# Programs, precision, other kinds ------------------------------------------------------------------------------------
+
+
+def program(a, x):
+    S = definite(a)
+    return ops.sum(x * sparse.linalg.spsolve(S, S @ (x * x))) + sparse.linalg.logdet(S) + ops.sum((x @ S) ** 2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_single_and_half_precision(backend):
+    for dtype, rtol in (("float32", 1e-5), ("float16", 1e-2)):
+        a, x = (tensors(v.astype(dtype), backend) for v in (A, X))
+        found = functional.grad(program)(a, x)
+        assert numpy(found).dtype == dtype
+        np.testing.assert_allclose(numpy(found).astype(float), functional.grad(program)(A, X), rtol * 10, rtol)
+
+
+def test_programs_of_the_libraries():
+    wanted = functional.grad(program)(A, X)
+    np.testing.assert_allclose(gradops.jit(functional.grad(program))(A, X), wanted)
+    if "torch" in BACKENDS:
+        import torch
+
+        a, x = (torch.tensor(v) for v in (A, X))
+        np.testing.assert_allclose(torch.func.grad(program)(a, x), wanted)
+        a.requires_grad_()
+        torch.compile(lambda a: sparse.linalg.logdet(definite(a)), backend="aot_eager")(a).backward()
+        np.testing.assert_allclose(a.grad, functional.grad(lambda a: sparse.linalg.logdet(definite(a)))(A))
+    if "tensorflow" in BACKENDS:
+        import tensorflow as tf
+
+        a, x = (tf.constant(v) for v in (A, X))
+
+        @tf.function
+        def gradient(a, x):
+            with tf.GradientTape() as tape:
+                tape.watch(a)
+                y = program(a, x)
+            return tf.convert_to_tensor(tape.gradient(y, a))
+
+        np.testing.assert_allclose(gradient(a, x), wanted)
+    if "jax" in BACKENDS:
+        import jax
+
+        a, x = (tensors(v, "jax") for v in (A, X))
+        np.testing.assert_allclose(jax.jit(jax.grad(program))(a, x), wanted)
+        np.testing.assert_allclose(jax.vmap(jax.grad(program), (0, None))(jax.numpy.stack([a, a]), x)[1], wanted)
+
+
+def test_batches():
+    found = ops.vectorized_map(lambda a: functional.grad(program)(a, X), np.stack([A, A + 0.1]))
+    np.testing.assert_allclose(found[1], functional.grad(program)(A + 0.1, X))
+
+
+def test_scipys_matrices_go_beside():
+    ours, theirs = sparse.csr_array((A, (ROWS, COLUMNS))), scipy.sparse.csr_array((A, (ROWS, COLUMNS)))
+    full = theirs.toarray()
+    for found in (ours + theirs, theirs + ours, sparse.hstack([ours, theirs])[:, :4] + theirs):
+        np.testing.assert_allclose(dense_of(found), 2 * full)
+    for found in (ours @ theirs, theirs @ ours):
+        np.testing.assert_allclose(dense_of(found), full @ full)
+    assert sparse.issparse(theirs) and sparse.issparse(ours) and not sparse.issparse(full)
+    assert sparse.isspmatrix(sparse.csr_matrix(ours)) and not sparse.isspmatrix(ours)
+    assert sparse.csr_array(theirs).pattern is ours.pattern  # equal patterns are one, with one symbolic factor
+
+
+def test_ops_of_sparse_matrices():
+    A_, v = sparse.csr_array((A, (ROWS, COLUMNS))), gradops.Variable(2.0, requires_grad=True)
+    np.testing.assert_allclose(numpy((v * A_).toarray().detach()), 2 * dense_of(A_))
+    np.testing.assert_allclose(dense_of(ops.sqrt(A_)), np.sqrt(dense_of(A_)))
+    np.testing.assert_allclose(ops.matmul(A_, X), A_ @ X)
+    with pytest.raises(ArgumentTypeError, match="takes no sparse matrix"):
+        ops.exp(A_)
+
+
+def test_complex():
+    a, x = A + 0.3j * RNG.normal(size=len(A)), X + 0.5j
+
+    def solved(sp, a):
+        return sp.linalg.spsolve(sp.csc_array((a, (ROWS, COLUMNS))), x)
+
+    np.testing.assert_allclose(solved(sparse, a), solved(scipy.sparse, a))
+    full = functional.grad(lambda a: ops.sum(ops.abs(ops.solve(a, x[:, None])) ** 2))(
+        scipy.sparse.csc_array((a, (ROWS, COLUMNS))).toarray()
+    )
+    found = functional.grad(lambda a: ops.sum(ops.abs(solved(sparse, a)) ** 2))(a)
+    np.testing.assert_allclose(found, full[ROWS, COLUMNS])
+    adjoint = sparse.linalg.splu(sparse.csc_array((a, (ROWS, COLUMNS)))).solve(x, "H")
+    theirs = scipy.sparse.linalg.splu(scipy.sparse.csc_array((a, (ROWS, COLUMNS)))).solve(x, "H")
+    np.testing.assert_allclose(adjoint, theirs)
+
+
+def test_attributes():
+    ours, theirs = (sp.csr_array((A, (ROWS, COLUMNS)), shape=(5, 4)) for sp in (sparse, scipy.sparse))
+    for kind in ("tocsr", "tocsc"):
+        one, other = getattr(ours, kind)(), getattr(theirs, kind)()
+        other.sort_indices()
+        for name in ("data", "indices", "indptr", "shape", "nnz", "ndim", "format"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert ours.T.format == "csc" and ours.dtype == float and "csr_array of shape (5, 4)" in repr(ours)
+    coo = ours.tocoo()
+    np.testing.assert_array_equal(
+        scipy.sparse.coo_array((coo.data, (coo.row, coo.col)), coo.shape).toarray(), theirs.toarray()
+    )
+    assert sparse.csr_array((3, 2)).toarray().shape == (3, 2)
+    assert ours.astype("float32").dtype == np.float32
+    for name in ("find", "eye"):
+        assert name in dir(sparse)
+    np.testing.assert_array_equal(sparse.linalg.spbandwidth(ours), (3, 2))
+    assert sparse.linalg.is_sptriangular(sparse.tril(ours)) == (True, False)
+
+
+def test_sparse_hessians_go_on():
+    """A Hessian that `functional.hessian` gives sparse is a constant matrix here, with one symbolic factor."""
+    hessian = functional.hessian(lambda u: ops.sum(ops.exp(u)) + ops.sum((u[1:] - u[:-1]) ** 2), X, sparse=True)
+    found = functional.grad(lambda t: sparse.linalg.logdet(t * sparse.csc_array(hessian)))(1.0)
+    np.testing.assert_allclose(found, 4.0)
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+def test_not_definite_and_singular():
+    A = sparse.csc_array(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert np.isnan(sparse.linalg.logdet(A)) and np.isnan(sparse.linalg.selected_inverse(A).values).all()
+    np.testing.assert_allclose(sparse.linalg.spsolve(A, np.ones(2)), np.ones(2) / 3)
+    lacking = sparse.csc_array(np.array([[0.0, 2.0], [2.0, 1.0]]))
+    assert np.isnan(sparse.linalg.logdet(lacking))
+    singular = sparse.csc_array(np.ones((2, 2)))
+    with pytest.warns(scipy.sparse.linalg.MatrixRankWarning):
+        assert np.isnan(sparse.linalg.spsolve(singular, np.ones(2))).all()
+    with pytest.raises(ArgumentError, match="exactly singular"):
+        sparse.linalg.splu(singular)
+    assert sparse.linalg.cg(A @ A.T, np.ones(2), maxiter=1)[1] == 1
+
+
+def test_errors():
+    A_ = sparse.csr_array((A, (ROWS, COLUMNS)))
+    for call, error, match in (
+        (lambda: A_ @ X[:3], ShapeError, "do not fit a product"),
+        (lambda: A_ + sparse.eye_array(3), ShapeError, "differ"),
+        (lambda: A_ + 1.0, ArgumentTypeError, "leaves no zeros"),
+        (lambda: A_ * X[:3], ShapeError, "not of"),
+        (lambda: A_[1], ArgumentError, "vectors are not here"),
+        (lambda: A_ / A_, ArgumentTypeError, "quotient"),
+        (lambda: A_.sum(2), AxisError, "axis"),
+        (lambda: A_**-1, ArgumentError, "must be positive"),
+        (lambda: sparse.csr_matrix(A_) ** -1, ArgumentError, "negative"),
+        (lambda: sparse.csr_array(X), ShapeError, "two dimensions"),
+        (lambda: sparse.csr_array((A, (ROWS[:2], COLUMNS))), ShapeError, "as many"),
+        (lambda: sparse.csr_array((A, (ROWS, COLUMNS)), (3, 3)), ShapeError, "beyond"),
+        (lambda: sparse.csr_array((A, ROWS, [0, 2])), ShapeError, "must rise"),
+        (lambda: sparse.csr_array("a"), ArgumentTypeError, "arg1"),
+        (lambda: sparse.tril("a"), ArgumentTypeError, "A"),
+        (lambda: sparse.hstack([A_, np.ones((3, 1))]), ShapeError, "do not fit"),
+        (lambda: sparse.eye(3, format="lil"), ArgumentError, "format"),
+        (lambda: sparse.linalg.spsolve(A_[:3], X), ShapeError, "square"),
+        (lambda: sparse.linalg.spsolve(A_, X[:3]), ShapeError, "4 rows"),
+        (lambda: sparse.linalg.logdet(A_), ArgumentError, "symmetric"),
+        (lambda: sparse.linalg.norm(A_, 2), ArgumentError, "spectral"),
+        (lambda: sparse.linalg.cg(A_, X, M=A_), ArgumentError, "takes no `M`"),
+        (lambda: gradops.jit(sparse.csr_array)(np.eye(2)), ArgumentTypeError, "known numbers"),
+        (lambda: A_.setdiag(1.0), AttributeError, "pattern is constant"),
+        (lambda: sparse.lil_array, AttributeError, "written to"),
+        (lambda: sparse.linalg.eigsh, AttributeError, "eigenvectors"),
+    ):
+        with pytest.raises(error, match=match):
+            call()

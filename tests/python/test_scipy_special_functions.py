@@ -1,0 +1,373 @@
+"""``gradops.scipy.special`` but the families of gamma, beta, errors and probabilities: beside SciPy and mpmath."""
+
+import importlib
+
+import numpy as np
+import pytest
+from parity import flat
+from scipy import special as scipys
+from scipy_checks import agree
+
+import gradops
+from gradops import errors, ops
+from gradops.scipy import special
+
+mp = pytest.importorskip("mpmath")
+
+THREE = np.array([0.4, 2.3, 7.5])
+HALF = np.array([0.2, 0.5, 0.8])
+ORDER = np.array([0.3, 1.0, 2.7])
+WHOLE = np.array([1, 2, 5])
+
+A, B, C = np.array([0.7, 1.5, 2.2]), np.array([1.3, 2.6, 0.4]), np.array([0.9, 3.1, 2.4])
+INSIDE = np.array([-0.7, 0.1, 0.6])
+DEGREE = np.array([0, 1, 4])
+PROLATE, OBLATE = float(scipys.pro_cv(1, 2, 1)), float(scipys.obl_cv(1, 2, 1))
+
+CASES = {
+    **{name: [THREE] for name in "j0 j1 y0 y1 i0 i1 i0e i1e k0 k1 k0e k1e".split()},
+    **{name: [ORDER, THREE] for name in "jv yv iv kv jve yve ive kve jn hankel1 hankel1e hankel2 hankel2e".split()},
+    **{name: [ORDER, THREE] for name in "jvp yvp ivp kvp h1vp h2vp".split()},
+    **{name: [WHOLE, THREE] for name in ("yn", "kn")},
+    **{name: [WHOLE, THREE] for name in "spherical_jn spherical_yn spherical_in spherical_kn".split()},
+    **{name: [THREE] for name in "airy airye itairy ber bei ker kei berp beip kerp keip kelvin".split()},
+    **{name: [THREE] for name in "exp1 expi sici shichi fresnel modfresnelp modfresnelm spence wofz".split()},
+    **{name: [THREE] for name in "itj0y0 iti0k0 it2j0y0 it2i0k0 itstruve0 it2struve0 itmodstruve0".split()},
+    "expn": [DEGREE, THREE],
+    "struve": [1, THREE],
+    "modstruve": [1, THREE],
+    "besselpoly": [A, 1, 0],
+    "zeta": [np.array([1.3, 2.5, 8.0]), B],
+    "zetac": [np.array([-3.4, 0.3, 2.5])],
+    "lambertw": [THREE],
+    "wrightomega": [np.array([-2.0, 0.3, 6.0])],
+    **{name: [INSIDE] for name in ("ellipk", "ellipe")},
+    "ellipkm1": [HALF],
+    **{name: [np.array([-0.4, 0.9, 5.0]), INSIDE] for name in ("ellipkinc", "ellipeinc")},
+    "ellipj": [np.array([-0.4, 0.9, 5.0]), HALF],
+    "agm": [A, B],
+    "elliprc": [A, B],
+    **{name: [A, B, C] for name in ("elliprd", "elliprf", "elliprg")},
+    "elliprj": [A, B, C, THREE],
+    "hyp0f1": [2, THREE],
+    "hyp1f1": [2, 3, THREE],
+    "hyp2f1": [2, 3, 4, INSIDE],
+    "hyperu": [2, 3, THREE],
+    "wright_bessel": [1, 2, THREE],
+    "log_wright_bessel": [1, 2, THREE],
+    **{f"eval_{name}": [DEGREE, INSIDE] for name in "legendre chebyt chebyu chebyc chebys laguerre".split()},
+    **{f"eval_{name}": [DEGREE, INSIDE] for name in "hermite hermitenorm sh_legendre sh_chebyt sh_chebyu".split()},
+    "eval_jacobi": [DEGREE, 1, 2, INSIDE],
+    "eval_gegenbauer": [DEGREE, 2, INSIDE],
+    "eval_genlaguerre": [DEGREE, 2, INSIDE],
+    "eval_sh_jacobi": [DEGREE, 3, 2, INSIDE],
+    "assoc_laguerre": [INSIDE, DEGREE, 2],
+    "lpmv": [1, 3, INSIDE],
+    **{name: [3, INSIDE] for name in ("legendre_p", "legendre_p_all")},
+    **{
+        name: [3, 2, INSIDE]
+        for name in "assoc_legendre_p assoc_legendre_p_all sph_legendre_p sph_legendre_p_all".split()
+    },
+    **{name: [3, 2, INSIDE, THREE] for name in ("sph_harm_y", "sph_harm_y_all")},
+    "diric": [THREE, 5],
+    "huber": [A, THREE],
+    "pseudo_huber": [A, THREE],
+    "powm1": [A, INSIDE],
+    "sinc": [INSIDE],
+    **{name: [2, B] for name in ("mathieu_a", "mathieu_b")},
+    **{name: [2, 1, THREE] for name in "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2".split()},
+    **{name: [2, 1, 10 * THREE] for name in ("mathieu_cem", "mathieu_sem")},
+    **{name: [1, INSIDE] for name in ("pbdv", "pbvv", "pbwa")},
+    **{name: [1, 2, 1] for name in ("pro_cv", "obl_cv")},
+    **{name: [1, 2, 1, INSIDE] for name in ("pro_ang1", "obl_ang1")},
+    "pro_ang1_cv": [1, 2, 1, PROLATE, INSIDE],
+    "obl_ang1_cv": [1, 2, 1, OBLATE, INSIDE],
+    **{name: [1, 2, 1, 2 + THREE] for name in "pro_rad1 pro_rad2 obl_rad1 obl_rad2".split()},
+    **{name: [1, 2, 1, PROLATE, 2 + THREE] for name in ("pro_rad1_cv", "pro_rad2_cv")},
+    **{name: [1, 2, 1, OBLATE, 2 + THREE] for name in ("obl_rad1_cv", "obl_rad2_cv")},
+}
+CONSTANT = {
+    **dict.fromkeys("ai_zeros bi_zeros y0_zeros y1_zeros y1p_zeros jnjnp_zeros".split(), (3,)),
+    **dict.fromkeys("jn_zeros jnp_zeros yn_zeros ynp_zeros jnyn_zeros".split(), (1, 3)),
+    **{
+        f"{name}_zeros": (3,)
+        for name in "ber bei ker kei berp beip kerp keip kelvin erf fresnel fresnelc fresnels".split()
+    },
+    **{f"roots_{name}": (3,) for name in "legendre chebyt chebyu chebyc chebys laguerre hermite hermitenorm".split()},
+    **{f"roots_sh_{name}": (3,) for name in ("legendre", "chebyt", "chebyu")},
+    **{f"{name}_roots": (3,) for name in "p t u c s l h he ps ts us".split()},
+    **dict.fromkeys("roots_genlaguerre roots_gegenbauer la_roots cg_roots".split(), (3, 0.5)),
+    **dict.fromkeys("roots_jacobi j_roots".split(), (3, 0.5, 0.2)),
+    **dict.fromkeys("roots_sh_jacobi js_roots".split(), (3, 1.5, 1.2)),
+    "mathieu_even_coef": (2, 1.5),
+    "mathieu_odd_coef": (2, 1.5),
+    "pro_cv_seq": (1, 3, 1.5),
+    "obl_cv_seq": (1, 3, 1.5),
+    "ellip_harm": (5, 8, 1, 1, 2.5),
+    "ellip_harm_2": (5, 8, 2, 1, 10),
+    "ellip_normal": (5, 8, 3, 7),
+}
+"""By name the arguments; those of integers are not differentiated by."""
+
+MPMATH = {
+    "j0": lambda x: mp.besselj(0, x),
+    "j1": lambda x: mp.besselj(1, x),
+    "y0": lambda x: mp.bessely(0, x),
+    "y1": lambda x: mp.bessely(1, x),
+    "i0": lambda x: mp.besseli(0, x),
+    "i1": lambda x: mp.besseli(1, x),
+    "i0e": lambda x: mp.besseli(0, x) * mp.exp(-x),
+    "i1e": lambda x: mp.besseli(1, x) * mp.exp(-x),
+    "k0": lambda x: mp.besselk(0, x),
+    "k1": lambda x: mp.besselk(1, x),
+    "k0e": lambda x: mp.besselk(0, x) * mp.exp(x),
+    "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
+    "jv": mp.besselj,
+    "yv": mp.bessely,
+    "iv": mp.besseli,
+    "kv": mp.besselk,
+    "jve": mp.besselj,
+    "yve": mp.bessely,
+    "ive": lambda v, x: mp.besseli(v, x) * mp.exp(-x),
+    "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
+    "jn": mp.besselj,
+    "yn": mp.bessely,
+    "kn": mp.besselk,
+    "hankel1": mp.hankel1,
+    "hankel2": mp.hankel2,
+    "hankel1e": lambda v, x: mp.hankel1(v, x) * mp.exp(-1j * x),
+    "hankel2e": lambda v, x: mp.hankel2(v, x) * mp.exp(1j * x),
+    "jvp": lambda v, x: mp.besselj(v, x, 1),
+    "yvp": lambda v, x: mp.bessely(v, x, 1),
+    "ivp": lambda v, x: mp.besseli(v, x, 1),
+    "kvp": lambda v, x: -(mp.besselk(v - 1, x) + mp.besselk(v + 1, x)) / 2,
+    "h1vp": lambda v, x: (mp.hankel1(v - 1, x) - mp.hankel1(v + 1, x)) / 2,
+    "h2vp": lambda v, x: (mp.hankel2(v - 1, x) - mp.hankel2(v + 1, x)) / 2,
+    "spherical_jn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besselj(n + 0.5, x),
+    "spherical_yn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.bessely(n + 0.5, x),
+    "spherical_in": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besseli(n + 0.5, x),
+    "spherical_kn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besselk(n + 0.5, x),
+    "airy": lambda x: (mp.airyai(x), mp.airyai(x, 1), mp.airybi(x), mp.airybi(x, 1)),
+    "airye": lambda x: (
+        mp.airyai(x) * mp.exp(2 * mp.sqrt(x) ** 3 / 3),
+        mp.airyai(x, derivative=1) * mp.exp(2 * mp.sqrt(x) ** 3 / 3),
+        mp.airybi(x) * mp.exp(-2 * mp.sqrt(x) ** 3 / 3),
+        mp.airybi(x, derivative=1) * mp.exp(-2 * mp.sqrt(x) ** 3 / 3),
+    ),
+    "ber": lambda x: mp.ber(0, x),
+    "bei": lambda x: mp.bei(0, x),
+    "ker": lambda x: mp.ker(0, x),
+    "kei": lambda x: mp.kei(0, x),
+    "exp1": mp.e1,
+    "expi": mp.ei,
+    "expn": mp.expint,
+    "sici": lambda x: (mp.si(x), mp.ci(x)),
+    "shichi": lambda x: (mp.shi(x), mp.chi(x)),
+    "fresnel": lambda x: (mp.fresnels(x), mp.fresnelc(x)),
+    "wofz": lambda x: mp.exp(-x * x) * mp.erfc(-1j * x),
+    "spence": lambda x: mp.polylog(2, 1 - x),
+    "struve": mp.struveh,
+    "modstruve": mp.struvel,
+    "zeta": mp.zeta,
+    "zetac": lambda x: mp.zeta(x) - 1,
+    "lambertw": mp.lambertw,
+    "wrightomega": lambda x: mp.lambertw(mp.exp(x)),
+    "ellipk": mp.ellipk,
+    "ellipkm1": lambda p: mp.ellipk(1 - p),
+    "ellipe": mp.ellipe,
+    "ellipkinc": mp.ellipf,
+    "ellipeinc": mp.ellipe,
+    "ellipj": lambda u, m: (mp.ellipfun("sn", u, m), mp.ellipfun("cn", u, m), mp.ellipfun("dn", u, m)),
+    "agm": mp.agm,
+    "elliprc": mp.elliprc,
+    "elliprd": mp.elliprd,
+    "elliprf": mp.elliprf,
+    "elliprg": mp.elliprg,
+    "elliprj": mp.elliprj,
+    "hyp0f1": mp.hyp0f1,
+    "hyp1f1": mp.hyp1f1,
+    "hyp2f1": mp.hyp2f1,
+    "hyperu": mp.hyperu,
+    "eval_legendre": mp.legendre,
+    "eval_chebyt": mp.chebyt,
+    "eval_chebyu": mp.chebyu,
+    "eval_laguerre": lambda n, x: mp.laguerre(n, 0, x),
+    "eval_hermite": mp.hermite,
+    "eval_jacobi": mp.jacobi,
+    "eval_gegenbauer": mp.gegenbauer,
+    "eval_genlaguerre": mp.laguerre,
+    "diric": lambda x, n: mp.sin(n * x / 2) / (n * mp.sin(x / 2)),
+    "pseudo_huber": lambda d, r: d * d * (mp.sqrt(1 + (r / d) ** 2) - 1),
+    "powm1": lambda x, p: x**p - 1,
+    "sinc": mp.sincpi,
+}
+SLOW = {"zeta", "zetac", "elliprd", "elliprg", "elliprj", "ellipj", "hyperu"}
+ON_ALL = [
+    "jv",
+    "kve",
+    "i1e",
+    "hankel1e",
+    "airy",
+    "expn",
+    "zeta",
+    "lambertw",
+    "ellipkinc",
+    "spherical_jn",
+    "sph_harm_y",
+    "pbdv",
+]
+
+
+def given(name) -> list[int]:
+    return [i for i, x in enumerate(CASES[name]) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_beside_scipy(name):
+    for found, want in zip(
+        flat(getattr(special, name)(*CASES[name])), flat(getattr(scipys, name)(*CASES[name])), strict=True
+    ):
+        np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-14)
+        assert found.dtype == want.dtype
+
+
+def check(name, **settings):
+    """Whole numbers are no tensors here."""
+    tensors = [x for x in CASES[name] if not isinstance(x, (int, float))]
+
+    def of(module):
+        def function(*xs):
+            left = iter(xs)
+            return getattr(module, name)(*[x if isinstance(x, (int, float)) else next(left) for x in CASES[name]])
+
+        return function
+
+    by = [i for i, x in enumerate(tensors) if x.dtype.kind == "f"]
+    agree(of(special), of(scipys), *tensors, by=by, **settings)
+
+
+@pytest.mark.parametrize("name", ON_ALL)
+def test_on_all_libraries(name):
+    check(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_each_on_all_libraries(name):
+    if given(name):
+        once = name in ("mathieu_a", "mathieu_b")  # with an error beyond order 1
+        check(name, rtol=1e-10, gradient_rtol=1e-4 if name == "itairy" else 1e-6, second=not once)
+
+
+def parts(results) -> list:
+    """Real tensors: of complex ones the real and the imaginary part."""
+    found = []
+    for y in flat(results):
+        found += [ops.real(y), ops.imag(y)] if "complex" in str(ops.dtype(y)) else [y]
+    return found
+
+
+def ours(name, arguments, orders) -> list:
+    """Derivatives of each part of the result, of the orders by each argument."""
+    f = getattr(special, name)
+    found = []
+    for k in range(len(parts(f(*arguments)))):
+
+        def one(*xs, k=k):
+            return parts(f(*xs))[k]
+
+        for i, n in enumerate(orders):
+            for _ in range(n):
+                one = gradops.grad(one, argnums=i)
+        found.append(float(one(*arguments)))
+    return found
+
+
+def theirs(name, arguments, orders) -> list:
+    """The same by mpmath, with 40 digits."""
+    with mp.workdps(40):
+        values = [x if isinstance(x, int) else mp.mpf(x) for x in arguments]
+        free = [i for i, n in enumerate(orders) if n]
+
+        def f(*xs):
+            whole = list(values)
+            for i, x in zip(free, xs):
+                whole[i] = x
+            return MPMATH[name](*whole)
+
+        first = f(*[values[i] for i in free])
+        several = isinstance(first, (tuple, list))
+        found = []
+        for k in range(len(first) if several else 1):
+
+            def one(*xs, k=k):
+                return f(*xs)[k] if several else f(*xs)
+
+            y = mp.diff(one, [values[i] for i in free], [orders[i] for i in free])
+            is_complex = "complex" in str(ops.dtype(flat(getattr(special, name)(*arguments))[k]))
+            found += [float(mp.re(y)), float(mp.im(y))] if is_complex else [float(mp.re(y))]
+        return found
+
+
+def check_beside_mpmath(name, points):
+    by = given(name)
+    arrays = np.broadcast_arrays(*CASES[name])
+    for point in points:
+        at = [x.ravel()[point].item() for x in arrays]
+        wanted = [[int(k == i) for k in range(len(at))] for i in by]
+        wanted += [np.add(first, second).tolist() for first in wanted for second in wanted]
+        for orders in {tuple(orders) for orders in wanted}:
+            want = theirs(name, at, orders)
+            found = ours(name, at, orders)[: len(want)]
+            np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12, err_msg=f"{at}, {orders}")
+
+
+@pytest.mark.parametrize("name", MPMATH)
+def test_derivatives_beside_mpmath(name):
+    check_beside_mpmath(name, [1] if name in SLOW else range(3))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_more_derivatives_beside_mpmath(name):
+    check_beside_mpmath(name, range(3))
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(MPMATH)))
+def test_derivatives_beside_differences(name):
+    """Of SciPy's itairy, which has five digits, those of its value."""
+    if given(name):
+        check(name, over=("numpy",), gradient_rtol=1e-4 if name == "itairy" else 1e-6)
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_constants(name):
+    for found, want in zip(
+        flat(getattr(special, name)(*CONSTANT[name])), flat(getattr(scipys, name)(*CONSTANT[name])), strict=True
+    ):
+        np.testing.assert_array_equal(found, want)
+
+
+def test_derivatives_by_orders_at_hard_points():
+    for name, f in (("jv", mp.besselj), ("yv", mp.bessely), ("iv", mp.besseli), ("kv", mp.besselk)):
+        for v in (0.0, 0.1, 0.5, -0.5, 2.3, -2.3, 30.5, 100.0):
+            for z in (1e-6, 0.3, 2.3, 20.0, 300.0):
+                if not 1e-280 < abs(f(v, z)) < 1e280:
+                    continue
+                with mp.workdps(50):
+                    h = mp.mpf(10) ** -12
+                    want = (f(v + h, mp.mpf(z)) - f(v - h, mp.mpf(z))) / (2 * h)
+                    size = max(abs(want), abs(f(v, mp.mpf(z))) / 100)
+                found = gradops.grad(getattr(special, name))(v, z)
+                assert abs(found - want) < 2e-11 * size, (name, v, z, found, want)
+
+
+def test_refusals_by_order():
+    with pytest.raises(errors.GradientError, match="`yn` has no derivative by `n`"):
+        gradops.grad(lambda n: special.yn(n, 2.0))(2.0)
+
+
+def test_each_name_has_a_case():
+    mine = "airys bessel elementary elliptic equations harmonics hypergeometric integrals orthogonal spherical zetas"
+    names = {name for one in mine.split() for name in importlib.import_module(f"gradops.scipy.special.{one}").__all__}
+    assert set(CASES) | set(CONSTANT) == names

@@ -1,0 +1,205 @@
+"""``gradops.scipy.stats``: each family beside SciPy's, values, derivatives, tails."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+from parity import tensors
+
+import gradops
+from gradops import backends, ops
+from gradops.scipy import stats
+from gradops.scipy.stats._family import Continuous
+
+SHAPES = {
+    "beta": [1.7, 0.9],
+    "f": [3.5, 7.0],
+    "loguniform": [0.7, 4.0],
+    "reciprocal": [0.7, 4.0],
+    "exponweib": [1.9, 1.3],
+    "truncnorm": [-0.9, 1.7],
+    "wrapcauchy": [0.4],
+}
+FAMILIES = [name for name in stats.__all__ if isinstance(getattr(stats, name), Continuous)]
+POINTS = np.linspace(0.02, 0.98, 7)
+
+
+def shapes(name: str) -> list[float]:
+    return SHAPES.get(name, [1.7] * getattr(scipy.stats, name).numargs)
+
+
+def places(name: str, method: str) -> np.ndarray:
+    """Probabilities, or numbers in the support."""
+    inner = getattr(scipy.stats, name).ppf(POINTS, *shapes(name))
+    return POINTS if method in ("ppf", "isf") else 0.5 + 1.7 * inner
+
+
+METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
+
+
+def test_there_are_families():
+    assert len(FAMILIES) > 20
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values_are_scipys(name):
+    own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    for method in METHODS:
+        at = places(name, method)
+        found = getattr(own, method)(at, *shapes(name), loc=0.5, scale=1.7)
+        want = getattr(theirs, method)(at, *shapes(name), loc=0.5, scale=1.7)
+        np.testing.assert_allclose(found, want, 1e-10, 1e-13, err_msg=method)
+        fixed = getattr(own(*shapes(name), loc=0.5, scale=1.7), method)(at)
+        np.testing.assert_array_equal(fixed, found)
+    for method in ("mean", "var", "std", "entropy"):
+        np.testing.assert_allclose(
+            getattr(own, method)(*shapes(name)), getattr(theirs, method)(*shapes(name)), 1e-9, 1e-12, err_msg=method
+        )
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_derivatives_by_all_arguments(name):
+    own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
+    for method in ("logpdf", "cdf", "logsf", "ppf"):
+        at = places(name, method)[1:-1]
+
+        def f(*xs, method=method):
+            return ops.sum(getattr(own, method)(*xs) * np.arange(1.0, 6.0))
+
+        xs = [at, *map(np.asarray, given)]
+        found = gradops.grad(f, argnums=tuple(range(len(xs))))(*xs)
+        for i, x in enumerate(xs):
+            if name in ("loguniform", "reciprocal", "uniform") and i in (1, 2) and method == "logpdf":
+                continue  # a support that moves
+            step = 1e-6
+            for j in np.ndindex(x.shape):
+                ends = []
+                for sign in (1, -1):
+                    moved = np.array(x, float)
+                    moved[j] += sign * step
+                    ends.append(float(f(*xs[:i], moved, *xs[i + 1 :])))
+                want = (ends[0] - ends[1]) / (2 * step)
+                np.testing.assert_allclose(np.asarray(found[i])[j], want, 1e-5, 1e-7, err_msg=f"{method} by {i}")
+
+
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("name", ["norm", "gamma", "t", "weibull_min"])
+def test_other_libraries(name, backend):
+    pytest.importorskip(backend)
+    own, at = getattr(stats, name), places(name, "cdf")
+    given = [at, *shapes(name), 0.5, 1.7]
+    xs = [tensors(np.asarray(x), backend) for x in given]
+    for method in ("logpdf", "cdf", "logsf"):
+        found = getattr(own, method)(*xs)
+        assert backends.of(found).name == backend
+        np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(*given), 1e-11)
+
+        def f(*xs, method=method):
+            return ops.sum(getattr(own, method)(*xs))
+
+        by = tuple(range(len(xs)))
+        for one, two in zip(gradops.grad(f, argnums=by)(*xs), gradops.grad(f, argnums=by)(*map(np.asarray, given))):
+            np.testing.assert_allclose(ops.convert_to_numpy(one), two, 1e-9, 1e-12)
+
+
+def test_far_tails():
+    x = np.array([40.0, 1000.0])
+    np.testing.assert_allclose(stats.norm.logsf(x), scipy.stats.norm.logsf(x), 1e-13)
+    with mpmath.workdps(30):
+        exact = float(mpmath.log(mpmath.gammainc(2.5, 1e4, mpmath.inf, regularized=True)))
+    np.testing.assert_allclose(stats.gamma.logsf(1e4, 2.5), exact, 1e-13)
+    found = gradops.grad(lambda a: stats.gamma.logsf(1e4, a))(2.5)
+    ends = [float(stats.gamma.logsf(1e4, 2.5 + d)) for d in (1e-5, -1e-5)]
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-5, 1e-6)
+
+
+def _normal(t):
+    return mpmath.exp(-t * t / 2) / mpmath.sqrt(2 * mpmath.pi)
+
+
+def _concentrated(t, k):
+    return mpmath.exp(k * (mpmath.cos(t) - 1)) / (2 * mpmath.pi * mpmath.besseli(0, k) * mpmath.exp(-k))
+
+
+INTEGRALS = {
+    "invgauss": (
+        lambda t, mu: mpmath.exp(-((t / mu - 1) ** 2) / (2 * t)) / mpmath.sqrt(2 * mpmath.pi * t**3),
+        (0, mpmath.inf),
+        {(0.3,): [0.01, 0.2, 30.0], (1.0,): [0.01, 1.0, 1.1, 300.0], (50.0,): [0.01, 60.0, 1000.0]},
+    ),
+    "skewnorm": (
+        lambda t, a: 2 * _normal(t) * mpmath.ncdf(a * t),
+        (-mpmath.inf, mpmath.inf),
+        {(0.0,): [-20.0, 0.0, 20.0], (1.5,): [-8.0, -0.5, 4.0, 20.0], (-3.0,): [-7.0, 0.5, 7.0], (100.0,): [-0.5, 7.0]},
+    ),
+    "exponnorm": (
+        lambda t, k: mpmath.exp(1 / (2 * k * k) - t / k) * mpmath.ncdf(t - 1 / k) / k,
+        (-mpmath.inf, mpmath.inf),
+        {(0.01,): [-20.0, 0.9, 20.0], (1.5,): [-20.0, -2.0, 1.1, 50.0], (40.0,): [-20.0, 0.9, 3.0]},
+    ),
+    "vonmises_line": (
+        _concentrated,
+        (-mpmath.pi, mpmath.pi),
+        {(0.0,): [-3.0, 1.0], (0.5,): [-3.0, 0.0, 1.0], (20.0,): [-3.0, -0.01, 1.0], (1e4,): [-3.0, -0.5, 0.01]},
+    ),
+    "truncnorm": (
+        lambda t, a, b: _normal(t) / (mpmath.ncdf(b) - mpmath.ncdf(a)),
+        None,
+        {
+            (-40.0, -30.0): [-39.0, -31.0],
+            (-1.0, 2.0): [-0.9, 1.0],
+            (-10.0, 0.0): [-9.0, -1.0],
+            (-2e-8, -1e-8): [-1.9e-8],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INTEGRALS)
+def test_integrals_have_their_digits(name):
+    """Of the density, over pieces as long as it takes to fall by a factor."""
+    density, ends, cases = INTEGRALS[name]
+    own = getattr(stats, name)
+    for given, points in cases.items():
+        with mpmath.workdps(40):
+            exact = [mpmath.mpf(x) for x in given]
+            low, high = ends or exact
+            for z in points:
+
+                def log_density(t, exact=exact):
+                    return mpmath.log(density(t, *exact))
+
+                start = mpmath.mpf(z)
+                slope = mpmath.diff(log_density, start, h=start * 1e-6 or 1e-6)
+                step = 1 / (abs(slope) + 1) if abs(slope) < 1e9 else 1 / abs(slope)
+                side, end = (-1, low) if slope > 0 else (1, high)
+                cuts = [
+                    start + side * step * n
+                    for n in (0, 0.5, 1, 2, 4, 8, 12, 18, 25, 40, 60, 90, 160, 400, 1e3, 4e3, 2e4, 1e5, 2e5, 5e5)
+                ]
+                cuts = [t for t in cuts if side * t < side * end] + [end] * bool(abs(end) < mpmath.inf)
+                size = density(start, *exact)  # `quad` stops at an absolute error
+
+                def part(t, exact=exact, size=size):
+                    return density(t, *exact) / size if t != 0 else mpmath.mpf(0)
+
+                tail = size * abs(mpmath.quad(part, cuts))
+                logs = {side: mpmath.log(tail), -side: mpmath.log1p(-tail)}
+                want = {"logcdf": logs[-1], "logsf": logs[1]}
+            for method, value in want.items():
+                np.testing.assert_allclose(
+                    getattr(own, method)(z, *given), float(value), 1e-12, 1e-300, err_msg=f"{method}({z}, {given})"
+                )
+
+
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_numpys_data_beside_parameters_of_another_library(name, backend):
+    pytest.importorskip(backend)
+    own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
+    parameters = [tensors(np.asarray(x), backend) for x in given]
+    for method in ("logpdf", "cdf", "ppf"):
+        at = places(name, method)
+        found = getattr(own, method)(at, *parameters)
+        assert backends.of(found).name == backend
+        np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(at, *given), 1e-10, 1e-12)

@@ -1,0 +1,265 @@
+"""``gradops.scipy.stats``: each family of whole numbers beside SciPy's and sums of many digits; derivatives."""
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+from mpmath import mp
+from parity import BACKENDS, tensors
+from scipy_checks import agree
+
+import gradops
+from gradops import backends, ops
+from gradops.errors import GradientError
+from gradops.scipy import stats
+from gradops.scipy.stats._discrete import Discrete
+
+SHAPES = {
+    "bernoulli": [0.3],
+    "betabinom": [12.0, 1.7, 2.3],
+    "betanbinom": [4.0, 6.5, 2.3],
+    "binom": [12.0, 0.3],
+    "boltzmann": [0.3, 15.0],
+    "geom": [0.3],
+    "hypergeom": [40.0, 17.0, 12.0],
+    "logser": [0.7],
+    "nbinom": [3.7, 0.3],
+    "randint": [-3.0, 9.0],
+    "skellam": [4.7, 2.3],
+    "zipf": [5.5],
+    "zipfian": [1.3, 60.0],
+}
+FAMILIES = [name for name in stats.__all__ if isinstance(getattr(stats, name), Discrete)]
+METHODS = ("pmf", "logpmf", "cdf", "sf", "logcdf", "logsf")
+
+
+def shapes(name: str) -> list[float]:
+    return SHAPES.get(name, [1.7] * getattr(scipy.stats, name).numargs)
+
+
+def real(name: str) -> list[int]:
+    """The positions of the shapes that are no whole numbers."""
+    family = getattr(stats, name)
+    return [i for i, shape in enumerate(family.shapes) if shape not in family.whole]
+
+
+def places(name: str, count: int = 5) -> np.ndarray:
+    ends = getattr(scipy.stats, name).ppf([0.02, 0.98], *shapes(name))
+    return np.unique(np.round(np.linspace(*ends, count)))
+
+
+def test_there_are_families():
+    assert len(FAMILIES) > 15
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values_are_scipys(name):
+    own, theirs, given = getattr(stats, name), getattr(scipy.stats, name), shapes(name)
+    k = np.concatenate([np.arange(-6.0, 12.0, 0.5), [np.inf, -np.inf, np.nan]])
+    for method in METHODS[:4]:
+        found = getattr(own, method)(k, *given, loc=2)
+        want = getattr(theirs, method)(k if method in METHODS[:2] else np.floor(k), *given, loc=2)
+        if method in ("pmf", "logpmf"):
+            want[np.isinf(k)] = 0.0 if method == "pmf" else -np.inf
+        np.testing.assert_allclose(found, want, 1e-10, 1e-13, err_msg=method)
+        np.testing.assert_array_equal(getattr(own(*given, loc=2), method)(k), found)
+    q = np.concatenate([[0.0], np.linspace(0.02, 0.98, 13), [1.0, 1.5, -0.1, np.nan]])
+    for method in ("ppf", "isf"):
+        np.testing.assert_array_equal(
+            getattr(own, method)(q, *given, loc=2), getattr(theirs, method)(q, *given, loc=2), err_msg=method
+        )
+    for method in ("mean", "var", "std", "median", "entropy"):
+        np.testing.assert_allclose(getattr(own, method)(*given), getattr(theirs, method)(*given), 1e-7, err_msg=method)
+    np.testing.assert_allclose(own.stats(*given, moments="mvsk"), theirs.stats(*given, moments="mvsk"), 1e-10, 1e-13)
+    np.testing.assert_array_equal(own.support(*given), theirs.support(*given))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_quantile_of_a_probability_is_its_place(name):
+    own, given, k = getattr(stats, name), shapes(name), places(name, 9)
+    np.testing.assert_array_equal(own.ppf(own.cdf(k, *given), *given), k)
+    np.testing.assert_array_equal(own.ilogcdf(own.logcdf(k, *given), *given), k)
+    inner = own.sf(k, *given) > 0
+    np.testing.assert_array_equal(own.isf(own.sf(k, *given), *given)[inner], k[inner])
+    single = own.cdf(k.astype("float32"), *given)
+    assert single.dtype == "float32"
+    np.testing.assert_array_equal(own.ppf(single, *given), k)
+    many = own.cdf(np.tile(k, 20), *given)  # by a table
+    np.testing.assert_array_equal(own.ppf(many, *given), np.tile(k, 20))
+
+
+# Many digits ----------------------------------------------------------------------------------------------------------
+
+PROBABILITY = {
+    "bernoulli": lambda k, p: p if k == 1 else 1 - p,
+    "betabinom": lambda k, n, a, b: mp.binomial(n, k) * mp.beta(k + a, n - k + b) / mp.beta(a, b),
+    "betanbinom": lambda k, n, a, b: mp.binomial(n + k - 1, k) * mp.beta(a + n, b + k) / mp.beta(a, b),
+    "binom": lambda k, n, p: mp.binomial(n, k) * p**k * (1 - p) ** (n - k),
+    "boltzmann": lambda k, t, n: (1 - mp.exp(-t)) * mp.exp(-t * k) / (1 - mp.exp(-t * n)),
+    "dlaplace": lambda k, a: mp.tanh(a / 2) * mp.exp(-a * abs(k)),
+    "geom": lambda k, p: (1 - p) ** (k - 1) * p,
+    "hypergeom": lambda k, m, n, d: mp.binomial(n, k) * mp.binomial(m - n, d - k) / mp.binomial(m, d),
+    "logser": lambda k, p: -(p**k) / k / mp.log(1 - p),
+    "nbinom": lambda k, n, p: mp.gamma(n + k) / mp.gamma(n) / mp.factorial(k) * p**n * (1 - p) ** k,
+    "planck": lambda k, t: (1 - mp.exp(-t)) * mp.exp(-t * k),
+    "poisson": lambda k, mu: mu**k * mp.exp(-mu) / mp.factorial(k),
+    "randint": lambda k, low, high: 1 / (high - low),
+    "skellam": lambda k, m, n: mp.exp(-m - n) * (m / n) ** (mp.mpf(k) / 2) * mp.besseli(abs(k), 2 * mp.sqrt(m * n)),
+    "zipf": lambda k, a: mp.mpf(k) ** -a / mp.zeta(a),
+    "zipfian": lambda k, a, n: mp.mpf(k) ** -a / sum(mp.mpf(j) ** -a for j in range(1, int(n) + 1)),
+}
+HARD = {
+    "bernoulli": [[1e-10]],
+    "betabinom": [[200.0, 0.1, 0.2], [1000.0, 300.0, 700.0], [50.0, 1e7, 3e7], [200.0, 1e-3, 0.1]],
+    "binom": [[1000.0, 0.01], [100.0, 1e-9], [1000.0, 0.999]],
+    "boltzmann": [[1e-9, 30.0]],
+    "dlaplace": [[30.0]],
+    "geom": [[0.999], [0.3]],
+    "hypergeom": [[1000.0, 500.0, 300.0], [10.0**6, 50.0, 10.0**6 - 100], [10.0**9, 20.0, 5e8]],
+    "logser": [[0.7], [0.01]],
+    "nbinom": [[0.01, 0.3], [1e7, 1 - 1e-6]],
+    "planck": [[0.3]],
+    "poisson": [[1e-5], [60.0]],
+    "skellam": [[1e-2, 1e-6], [1e-3, 30.0], [60.0, 30.0]],
+    "zipfian": [[0.0, 50.0], [1.0, 200.0], [0.5, 300.0]],
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_tails_have_their_digits(name):
+    own = getattr(stats, name)
+    for given in [shapes(name), *HARD.get(name, [])]:
+        a, b = [float(end) for end in own.support(*given)]
+        mean, std = float(own.mean(*given)), float(own.std(*given))
+        k = np.floor(mean + std * np.array([-20, -6, -2, -0.5, 0, 0.5, 2, 8, 30]))
+        k = np.unique(np.concatenate([k, [max(a, -1e3), min(b, 1e3)]]))
+        k = k[(k >= a) & (k <= b) & (np.abs(k) <= 1e3)]
+        with mpmath.workdps(30):
+            exact = [mp.mpf(shape) for shape in given]
+            first, last = int(max(a, k.min() - 100)), int(min(b, k.max() + 300))
+            each = [PROBABILITY[name](j, *exact) for j in range(first, last + 1)]
+            heavy = name in ("zipf", "betanbinom")  # tails of powers, that no sum ends
+            below = list(itertools.accumulate(each))
+            above = [1 - x for x in below] if heavy else list(itertools.accumulate(each[::-1]))[::-1][1:] + [0]
+            place = [int(j) - first for j in k]
+            want = {
+                "logpmf": [mp.log(each[i]) for i in place],
+                "cdf": [below[i] for i in place],
+                "sf": [above[i] for i in place],
+                "logcdf": [mp.log1p(-above[i]) if below[i] > 0.5 else mp.log(below[i]) for i in place],
+                "logsf": [
+                    mp.log1p(-below[i]) if above[i] > 0.5 else mp.log(above[i]) if above[i] else -mp.inf for i in place
+                ],
+            }
+            want = {method: np.array([float(x) for x in values]) for method, values in want.items()}
+        for method, values in want.items():
+            found = getattr(own, method)(k, *given)
+            atol = 1e-15 if method == "logpmf" else 1e-300
+            np.testing.assert_allclose(found, values, 2e-12, atol, err_msg=f"{method} of {given}")
+
+
+# Derivatives ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_derivatives_by_shapes(name):
+    own, given, k = getattr(stats, name), list(map(np.asarray, shapes(name))), places(name)[:-1]
+    weights, step = np.arange(1.0, len(k) + 1), 1e-5
+
+    def functions():
+        for method in METHODS:
+            yield method, lambda *shapes, method=method: ops.sum(getattr(own, method)(k, *shapes) * weights)
+        for method in ("mean", "std", "entropy"):
+            yield method, lambda *shapes, method=method: getattr(own, method)(*shapes)
+
+    for method, f in functions():
+        for i, j in itertools.product(real(name), repeat=2):
+
+            def first(*shapes, f=f, i=i):
+                return gradops.grad(f, argnums=i)(*shapes)
+
+            def difference(f, j):
+                ends = [f(*given[:j], given[j] + sign * step, *given[j + 1 :]) for sign in (1, -1)]
+                return (float(ends[0]) - float(ends[1])) / (2 * step)
+
+            if i == j:
+                np.testing.assert_allclose(first(*given), difference(f, i), 1e-6, 1e-7, err_msg=method)
+            if method not in ("mean", "std"):
+                second = gradops.grad(first, argnums=j)(*given)
+                np.testing.assert_allclose(second, difference(first, j), 1e-6, 1e-6, err_msg=f"{method}, second")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_derivatives_by_whole_numbers_are_0(name):
+    own, given, k = getattr(stats, name), list(map(np.asarray, shapes(name))), places(name)
+    whole = [i for i in range(len(given)) if i not in real(name)]
+    for method in METHODS:
+        found = gradops.grad(
+            lambda k, loc, *shapes, method=method: ops.sum(getattr(own, method)(k, *shapes, loc)),
+            argnums=(0, 1, *[2 + i for i in whole]),
+        )(k[:-1], np.asarray(0.0), *given)
+        assert all(not np.any(g) for g in found), method
+    q = np.linspace(0.1, 0.9, 5)
+    found = gradops.grad(lambda q, *shapes: ops.sum(own.ppf(q, *shapes)), argnums=tuple(range(len(given) + 1)))(
+        q, *given
+    )
+    assert all(not np.any(g) for g in found)
+
+
+@pytest.mark.parametrize("name, method", [("nbinom", "logpmf"), ("betabinom", "logcdf"), ("skellam", "sf")])
+def test_other_libraries_and_programs(name, method):
+    own, given = getattr(stats, name), list(map(np.asarray, shapes(name)))
+    f, by = getattr(own, method), [1 + i for i in real(name)]
+    over = BACKENDS if name != "betabinom" else ("numpy", "torch", "tensorflow")  # JAX compiles it for a minute
+    agree(lambda *xs: f(*xs), f, places(name)[:-1], *given, by=by, second=False, over=over)
+    agree(own.ppf, own.ppf, np.linspace(0.1, 0.9, 4), *given, by=[], compiled=False)
+
+
+def test_random_numbers():
+    for name in FAMILIES:
+        own, given = getattr(stats, name), shapes(name)
+        found = own.rvs(*given, loc=3, size=(2000,), random_state=4)
+        np.testing.assert_array_equal(found, own.rvs(*given, loc=3, size=2000, random_state=4))
+        np.testing.assert_array_equal(found, np.floor(found))
+        mean, std = float(own.mean(*given)), float(own.std(*given))
+        assert abs(found.mean() - 3 - mean) < 5 * std / np.sqrt(2000), name
+    with pytest.raises(GradientError, match=r"stats\.poisson\.rvs.*`mu`"):
+        gradops.grad(lambda mu: stats.poisson.rvs(mu, random_state=1))(3.0)
+    assert gradops.grad(lambda loc: stats.poisson.rvs(3.0, loc, random_state=1))(2.0) == 1
+
+
+def test_parameters_that_are_not_valid():
+    assert np.isnan(stats.binom.pmf(1, 2.5, 0.3)) and np.isnan(stats.binom.cdf(1, 3, 1.3))
+    assert np.isnan(stats.poisson.logpmf(1, -1.0)) and np.isnan(stats.hypergeom.ppf(0.3, 10, 12, 3))
+    assert np.isnan(stats.zipf.mean(0.5)) and np.isnan(stats.zipfian.entropy(1.0, 2.5))
+    found = stats.binom.logpmf(np.array([1.0, 2.0]), np.array([2.5, 3.0]), 0.3)
+    np.testing.assert_allclose(found, [np.nan, scipy.stats.binom.logpmf(2, 3, 0.3)])
+    with pytest.raises(gradops.errors.ArgumentTypeError, match="'p'"):
+        stats.binom.pmf(1, 3)
+
+
+def test_a_program_of_counts_on_one_side_holds_for_others():
+    """Small and large counts have formulas of their own; a program is recorded for those that it meets."""
+    counts = [np.array([3.0, 7.0]), np.array([2e5, 4e5]), np.array([4.0, 3e5])]
+    for function in (
+        lambda k: stats.poisson.logpmf(k, k * 1.01),
+        gradops.grad(lambda k: ops.sum(stats.gamma.logpdf(k, k * 1.01))),
+    ):
+        compiled = gradops.jit(function)
+        for k in (*counts, *counts):
+            np.testing.assert_allclose(compiled(k), function(k), 1e-12)
+
+
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_numpys_counts_beside_parameters_of_another_library(name, backend):
+    pytest.importorskip(backend)
+    own, k = getattr(stats, name), np.array([1.0, 2.0, 5.0])
+    parameters = [tensors(np.asarray(x), backend) for x in SHAPES.get(name, [1.7] * own.numargs)]
+    for method in ("logpmf", "cdf"):
+        found = getattr(own, method)(k, *parameters)
+        assert backends.of(found).name == backend
+        expected = getattr(own, method)(k, *[ops.convert_to_numpy(x) for x in parameters])
+        np.testing.assert_allclose(ops.convert_to_numpy(found), expected, 1e-10, 1e-12)
