@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -27,6 +28,9 @@ from gradops.jit import jit, sparsity
 from gradops.jit.compiled import trace
 from gradops.ops._dispatch import registry
 
+MANY_NUMBERS = np.array([0.3, 0.7, 2.5, 0.05, 40.0, -0.8, 0.0, 1.0, -3.0, 800.0, 1e-9, np.inf, np.nan, 6.25, 0.5, -np.inf])
+"""With those at which a function has an end or a form of its own."""
+
 rules = importlib.import_module("gradops.jit.native.rules")
 plan = importlib.import_module("gradops.jit.native.plan")
 machine = importlib.import_module("gradops.jit.native.machine")
@@ -35,6 +39,10 @@ machine = importlib.import_module("gradops.jit.native.machine")
 @functools.cache
 def examples(name: str) -> list[tuple]:
     """Calls of an op: a function and its arguments by name."""
+    if name.startswith("scipy."):
+        entry = attrgetter(name)(importlib.import_module("gradops")).op
+        shifted = [np.roll(MANY_NUMBERS, 5 * i) for i in range(len(entry.parameters))]
+        return [(entry.call, dict(zip(entry.parameters, shifted)))]
     found: list[tuple] = []
     for case in CASES_OF[name]:
         drawn: list[dict] = []
