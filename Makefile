@@ -1,7 +1,7 @@
 python := .venv/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test quick test-rules test-long test-neighbours check lint bench docs site
+.PHONY: setup demo test quick test-rules test-gpu test-long test-neighbours check lint bench docs site
 
 setup:
 	tools/setup
@@ -18,6 +18,18 @@ quick:
 # Each rule of each op (native code, derivatives, batches, patterns) against the op itself, in some 30 seconds.
 test-rules: setup
 	$(python) -m pytest -q -n 2 -p no:benchmark tests/python/test_rules.py tests/python/test_facts.py
+
+# What tensors of an NVIDIA GPU give, PyTorch's and JAX's, in an environment with their CUDA builds.
+gpu_tests := parity contract custom_gradient custom_arguments flow checkpoint function modes functional transformations \
+  linalg reductions shaping nesting scope_order dtypes batched scipy_special scipy_special_functions scipy_functions \
+  scipy_stats scipy_stats_discrete scipy_stats_multivariate scipy_linalg scipy_signal scipy_interpolate scipy_integrate \
+  scipy_optimize scipy_sparse scipy_fft scipy_ndimage scipy_spatial
+test-gpu: export GRADOPS_TEST_DEVICE ?= cuda
+test-gpu: export GRADOPS_TEST_BACKENDS ?= torch jax
+test-gpu: python = python3
+test-gpu:
+	$(python) -m pytest -q -n 8 -p no:benchmark -p no:cacheprovider -m "not long" -k "not tensorflow" \
+	  $(gpu_tests:%=tests/python/test_%.py)
 
 # The random and long tests: GRADOPS_LONG=<factor> makes them longer; GRADOPS_SEED=<number> gives a run's seeds again, which
 # what fails is said with.

@@ -1,5 +1,6 @@
 """Tests run in float64 and find their helper modules beside them."""
 
+import importlib
 import importlib.util
 import os
 import re
@@ -17,6 +18,13 @@ import pytest
 
 from gradops import config
 from gradops.errors import BackendError
+
+
+def pytest_sessionstart():
+    """`make test-gpu`: PyTorch makes its tensors on the GPU; JAX does so by itself."""
+    if device := os.environ.get("GRADOPS_TEST_DEVICE"):
+        importlib.import_module("torch").set_default_device(device)
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_runtest_makereport(item, call):
