@@ -28,7 +28,9 @@ from gradops.jit import jit, sparsity
 from gradops.jit.compiled import trace
 from gradops.ops._dispatch import registry
 
-MANY_NUMBERS = np.array([0.3, 0.7, 2.5, 0.05, 40.0, -0.8, 0.0, 1.0, -3.0, 800.0, 1e-9, np.inf, np.nan, 6.25, 0.5, -np.inf])
+MANY_NUMBERS = np.array(
+    [0.3, 0.7, 2.5, 0.05, 40.0, -0.8, 0.0, 1.0, -3.0, 800.0, 1e-9, np.inf, np.nan, 6.25, 0.5, -np.inf]
+)
 """With those at which a function has an end or a form of its own."""
 
 rules = importlib.import_module("gradops.jit.native.rules")
