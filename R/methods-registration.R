@@ -59,6 +59,7 @@ namesakes <- function() {
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
       beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor,
+      psigamma = psigamma_tensor,
       besselI = bessel_i_tensor, besselK = bessel_k_tensor, besselJ = bessel_j_tensor, besselY = bessel_y_tensor,
       complex = complex_tensor
     ),
@@ -69,7 +70,8 @@ namesakes <- function() {
       lm.fit = lm_fit_tensor, lm.wfit = lm_wfit_tensor, ave = ave_tensor,
       weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor,
       var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
-      dnbinom = dnbinom_tensor, pnbinom = pnbinom_tensor, dmultinom = dmultinom_tensor
+      dnbinom = dnbinom_tensor, pnbinom = pnbinom_tensor, qnbinom = qnbinom_tensor,
+      dmultinom = dmultinom_tensor
     ))
   )
 }
@@ -78,7 +80,7 @@ namesakes <- function() {
 elementwise_names <- function() {
   base::c(
     "beta", "lbeta", "choose", "lchoose", "atan2", "besselI", "besselK", "besselJ", "besselY", "dnbinom", "pnbinom",
-    names(distribution_generics())
+    "psigamma", "qnbinom", names(distribution_generics())
   )
 }
 

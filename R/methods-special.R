@@ -1,9 +1,10 @@
 #' Special functions of tensors
 #'
-#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `atan2()`, `complex()` and the Bessel functions on tensors and
-#' variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base
+#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()` and the Bessel functions on tensors
+#' and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base
 #' R's generics and have methods. For ordinary R vectors the base R function is called.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
+#' @param deriv The order of the derivative of `digamma()`, one R number from 0 on.
 #' @param nu The order of a Bessel function, one R number.
 #' @param expon.scaled If `TRUE`, `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
@@ -109,7 +110,22 @@ gamma_tensor <- function(x) {
 }
 
 digamma_tensor <- function(x) {
-  ifelse(holds(x == 0), NaN, 0) + call_op("polygamma", x, 0L)
+  psigamma_tensor(x)
+}
+
+#' @rdname tensor_special
+#' @export
+psigamma <- function(x, deriv = 0L) {
+  UseMethod("psigamma", among(x, deriv))
+}
+
+psigamma_tensor <- function(x, deriv = 0L) {
+  if (is.object(deriv) || !is.numeric(deriv) || length(deriv) != 1L || is.na(deriv) || deriv < 0) {
+    unsupported("deriv", "must be one R number from 0 on: the order has no gradient.")
+  }
+  deriv <- as.integer(round(deriv))
+  poles <- if (deriv %% 2L == 0L) ifelse(holds(x <= 0 & floor(x) == x), NaN, 0) else 0
+  poles + call_op("polygamma", x, deriv)
 }
 
 # Six digits that matter, say: rounded at a place that hangs on the size of each element.

@@ -24,6 +24,8 @@
 #' `qgamma()`, `qbeta()` and what is made of them (`qchisq()`, `qt()`, `qf()`) have the derivatives of the implicit
 #' function by all arguments, to all orders. Of shapes, and `df` of `qchisq()`, that are 0 or infinite they are NaN, and
 #' where `df1` and `df2` of `qf()` both are infinite.
+#'
+#' Quantiles of counts are whole numbers: their derivatives are 0, as are those of `phyper()` by its counts.
 #' @references Takahasi and Mori (1974), Double exponential formulas for numerical integration. Loader (2000), Fast and
 #'   accurate computation of binomial probabilities.
 #' @section Errors:
@@ -94,7 +96,7 @@ central <- function(ncp, call = parent.frame()) {
   }
 }
 
-# `dnbinom()` and `pnbinom()`, by the probability or by the mean.
+# `dnbinom()`, `pnbinom()` and `qnbinom()`, by the probability or by the mean.
 negative_binomial <- function(kind, settings, at, size, prob, mu, call = parent.frame()) {
   if (missing(mu)) {
     distribution(kind, "nbinom", settings, at, size, prob, call = call)
@@ -111,6 +113,10 @@ dnbinom_tensor <- function(x, size, prob, mu, log = FALSE) {
 
 pnbinom_tensor <- function(q, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
   negative_binomial("probability", list(isTRUE(lower.tail), isTRUE(log.p)), q, size, prob, mu)
+}
+
+qnbinom_tensor <- function(p, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
+  negative_binomial("quantile", list(isTRUE(lower.tail), isTRUE(log.p)), p, size, prob, mu)
 }
 
 dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {

@@ -95,3 +95,9 @@ pnbinom <- function(q, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
 pgeom <- function(q, prob, lower.tail = TRUE, log.p = FALSE) {
   UseMethod("pgeom", among(q, prob))
 }
+
+#' @rdname tensor_distributions
+#' @export
+phyper <- function(q, m, n, k, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("phyper", among(q, m, n, k))
+}

@@ -71,3 +71,33 @@ qchisq <- function(p, df, ncp = 0, lower.tail = TRUE, log.p = FALSE) {
 qf <- function(p, df1, df2, ncp, lower.tail = TRUE, log.p = FALSE) {
   UseMethod("qf", among(p, df1, df2))
 }
+
+#' @rdname tensor_distributions
+#' @export
+qbinom <- function(p, size, prob, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qbinom", among(p, size, prob))
+}
+
+#' @rdname tensor_distributions
+#' @export
+qpois <- function(p, lambda, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qpois", among(p, lambda))
+}
+
+#' @rdname tensor_distributions
+#' @export
+qnbinom <- function(p, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qnbinom", if (missing(mu)) among(p, size, prob) else among(p, size, mu))
+}
+
+#' @rdname tensor_distributions
+#' @export
+qgeom <- function(p, prob, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qgeom", among(p, prob))
+}
+
+#' @rdname tensor_distributions
+#' @export
+qhyper <- function(p, m, n, k, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qhyper", among(p, m, n, k))
+}

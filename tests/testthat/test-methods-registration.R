@@ -53,6 +53,8 @@ test_that("R's own values go to base R's functions as they came", {
     qexp(0.3, 2), qunif(0.3, 0, 2), qweibull(0.3, 2), qcauchy(-1, log.p = TRUE), qnorm("a"), dnorm("a"),
     qgamma(0.3, 2), qgamma(0.3, 2, scale = 3), qchisq(0.3, 2), qchisq(0.3, 2, 1), qbeta(0.3, 2, 3), qbeta(0.3, 2, 3, 1),
     qt(0.3, 2), qt(0.3, 2, 1), qt("a", 2), qf(0.3, 2, 3), qf(0.3, 2, 3, 1), qf(0.3, 2, Inf, lower.tail = FALSE),
+    qbinom(0.3, 5, 0.2), qpois(0.3, 5), qgeom(0.3, 0.1), qnbinom(0.3, 5, 0.2), qnbinom(0.3, 5, mu = 2), qhyper(0.3, 5, 6, 4),
+    phyper(2, 5, 6, 4), psigamma(2, 3), psigamma(2),
     choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
   )
   differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)

@@ -1,7 +1,7 @@
 test_each("gamma functions and their kin are R's", {
   expect_as_base(
     list(
-      gamma = gamma, lgamma = lgamma, digamma = digamma, trigamma = trigamma,
+      gamma = gamma, lgamma = lgamma, digamma = digamma, trigamma = trigamma, psigamma = function(x) psigamma(x, 3),
       factorial = factorial, lfactorial = lfactorial,
       choose = function(x) choose(x, 3),
       zero = function(x) choose(x, 0),

@@ -60,3 +60,30 @@ test_each("derivatives of quantiles by all arguments are those of the implicit f
   expect_equal(as.vector(hessian(function(p) qgamma(p, 1), 0.3)), 1 / 0.7^2, tolerance = 1e-11)
   expect_equal(gradient(function(p) qt(p, 3), 0.5), 1 / dt(0, 3), tolerance = 1e-12)
 })
+
+test_each("quantiles of counts are R's whole numbers, and have derivatives of 0", {
+  p <- c(0, 1e-20, 0.01, 0.3, 0.5, 0.77, 0.99, 1 - 1e-10, 1)
+  families <- list(
+    binom = list(12, 0.3), binom = list(1e5, c(0.001, 0.2, 0.5)), pois = list(3.3), geom = list(c(0.2, 0.7, 1e-4)),
+    nbinom = list(3.3, 0.2), nbinom = list(1e10, mu = 4), hyper = list(30, 20, 12)
+  )
+  for (i in seq_along(families)) {
+    name <- paste0("q", names(families)[[i]])
+    for (tails in list(list(TRUE, FALSE), list(FALSE, FALSE), list(TRUE, TRUE), list(FALSE, TRUE))) {
+      at <- if (tails[[2]]) log(p[-c(1, 9)]) else p
+      arguments <- c(families[[i]], stats::setNames(tails, c("lower.tail", "log.p")))
+      expected <- do.call(get(name, asNamespace("stats")), c(list(at), arguments))
+      expect_identical(bare(do.call(name, c(list(variable(at)), arguments))), expected, info = name)
+    }
+  }
+  x <- 0:30
+  expect_identical(bare(qbinom(variable(pbinom(x, 30, 0.37)), 30, 0.37)), as.numeric(x))
+  expect_identical(bare(qpois(variable(ppois(x, 9.7, FALSE)), 9.7, lower.tail = FALSE)), as.numeric(x))
+  expect_identical(gradient(function(v) qnbinom(v[1], v[2], v[3]) + v[1], c(0.3, 4, 0.4)), c(1, 0, 0))
+  expect_true(all(is.nan(bare(qbinom(variable(c(-0.1, 0.5)), 10.5, 0.3)))))
+  q <- c(-1, 0, 3, 7.5, 12, 13)
+  for (as_log in c(TRUE, FALSE)) {
+    expect_equal(bare(phyper(variable(q), 30, 20, 12, log.p = as_log)), phyper(q, 30, 20, 12, log.p = as_log))
+  }
+  expect_equal(gradient(function(m) phyper(3, m, 10, 5, lower.tail = FALSE) * m, 8), phyper(3, 8, 10, 5, FALSE))
+})

@@ -28,13 +28,15 @@ from ...scipy._formulas import (
     log_binomial_large,
     log_poisson,
     log_rising,
+    maximum,
     minimum,
     refined,
     scaled_log1p,
     times_log,
     where,
 )
-from ...scipy.stats._arguments import alike
+from ...scipy.stats._arguments import alike, both
+from ...scipy.stats._discrete import Discrete
 from ...scipy.stats.gammas import beta_tail
 
 
@@ -44,12 +46,12 @@ class Family(NamedTuple):
     Attributes:
         density: ``density(x, log, *parameters)``.
         probability: ``probability(q, lower, log, *parameters)``.
-        quantile: ``quantile(p, lower, log, *parameters)``; None where there is none for tensors.
+        quantile: ``quantile(p, lower, log, *parameters)``.
     """
 
     density: Callable
     probability: Callable
-    quantile: Any = None
+    quantile: Callable
 
 
 def density(name: str, log: bool, x, *parameters):
@@ -199,22 +201,23 @@ CONTINUOUS = {
 # Counts, whose densities go on between whole numbers, for derivatives by the count -----------------------------------
 
 
-def _counts(log_density: Callable, tail: Callable, support: Callable, start: int = 0) -> Family:
-    """A family of counts.
+def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
+    """A family of ``stats``.
 
     Args:
-        log_density: of a whole number in the support and the parameters.
-        tail: ``(k, lower, log, *parameters)``, of one below the last.
-        support: its first and last number, of the parameters.
+        place: SciPy's parameters, in their order, from R's.
         start: what these count for 0 of R's.
     """
+
+    def support(*given):
+        return family._support(*place(*given))
 
     def density(x, as_log, *parameters):
         x, *given = _together(x, *parameters)
         x = x + start if start else x
         first, last = support(*given)
         known = (x >= first) & (x <= last) & (x < math.inf) & (x == ops.round(x)) | (x != x)
-        value = _inside(known, x, first, lambda x: log_density(x, *given), -math.inf)
+        value = _inside(known, x, first, lambda x: family._logpmf(x, *place(*given)), -math.inf)
         return value if as_log else exp(value)
 
     def probability(q, lower, as_log, *parameters):
@@ -223,37 +226,62 @@ def _counts(log_density: Callable, tail: Callable, support: Callable, start: int
         first, last = support(*given)
         low, high = k < first, k >= last
         below, above = _ends(lower, as_log)
-        return where(low, below, where(high, above, tail(where(low | high, first, k), lower, as_log, *given)))
+        value = family._tail(where(low | high, first, k), lower, as_log, *place(*given))
+        return where(low, below, where(high, above, value))
 
-    return Family(density, probability)
+    def quantile(p, lower, as_log, *parameters):
+        """Of a number's probability that number, though the last digits may be R's: as R, of so much less of it."""
+        p, *given = _together(p, *parameters)
+        less = 1 - _SLACK if lower is not as_log else 1 + _SLACK
+        p = p * less if as_log else where(p < (1 if lower else 1 - 32 * _SLACK), p * less, p)
+        found = getattr(family, _QUANTILES[lower, as_log])(p, *place(*given))
+        return maximum(found, support(*given)[0]) - start
 
-
-def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
-    """A family of ``stats``, whose parameters are ``place`` of R's."""
-    return _counts(
-        lambda x, *given: family._logpmf(x, *place(*given)),
-        lambda k, lower, log, *given: family._tail(k, lower, log, *place(*given)),
-        lambda *given: family._support(*place(*given)),
-        start,
-    )
-
-
-def _log_negative_binomial_by_mean(x, size, mean):
-    def large(of):
-        k, m, mu = of(size, 250.0), of(x, 250.0), of(mean, 250.0)
-        p, q = k / (k + mu), mu / (k + mu)
-        return log(k / (k + m)) + log_binomial_large(k, m, p, q, k * (m - mu) / (k + mu))
-
-    def plain(of):
-        k, m, mu = of(size, 1.0), of(x, 1.0), of(mean, 1.0)
-        return log_rising(k, m, mu) + times_log(m, mu) - scaled_log1p(k, mu) - lgamma(m + 1)
-
-    is_large = minimum(binomial_size(size, x), 1e15 - size) >= 20
-    return refined(is_large & (mean == mean), large, plain)
+    return Family(density, probability, quantile)
 
 
-def _negative_binomial_tail_by_mean(k, lower, log, size, mean):
-    return beta_tail(size, k + 1, size / (size + mean), mean / (size + mean), lower, log)
+_SLACK = 64 * 2.0**-52
+
+
+class _NegativeBinomialByMean(Discrete):
+    """Negative binomial distribution of the mean ``mu``."""
+
+    def _valid(self, size, mu):
+        return both(size > 0, mu >= 0, mu < math.inf)
+
+    def _logpmf(self, x, size, mean):
+        def large(of):
+            k, m, mu = of(size, 250.0), of(x, 250.0), of(mean, 250.0)
+            p, q = k / (k + mu), mu / (k + mu)
+            return log(k / (k + m)) + log_binomial_large(k, m, p, q, k * (m - mu) / (k + mu))
+
+        def plain(of):
+            k, m, mu = of(size, 1.0), of(x, 1.0), of(mean, 1.0)
+            return log_rising(k, m, mu) + times_log(m, mu) - scaled_log1p(k, mu) - lgamma(m + 1)
+
+        is_large = minimum(binomial_size(size, x), 1e15 - size) >= 20
+        return refined(is_large & (mean == mean), large, plain)
+
+    def _tail(self, k, lower, log, size, mean):
+        return beta_tail(size, k + 1, size / (size + mean), mean / (size + mean), lower, log)
+
+    def _stats(self, size, mu):
+        return mu, mu + mu * (mu / size), math.nan, math.nan
+
+
+def _lot(m, n, k):
+    """SciPy's parameters of draws from a lot."""
+    return m + n, m, k
+
+
+def _hypergeometric() -> Family:
+    """By whole parameters the probability has no derivative; of others it is NaN."""
+
+    def probability(q, lower, as_log, *parameters):
+        q, *given = _together(q, *parameters)
+        return getattr(stats.hypergeom, _PROBABILITIES[lower, as_log])(q + 1e-7, *_lot(*given))
+
+    return _of_counts(stats.hypergeom, _lot)._replace(probability=probability)
 
 
 FAMILIES: dict[str, Any] = CONTINUOUS | {
@@ -261,10 +289,8 @@ FAMILIES: dict[str, Any] = CONTINUOUS | {
     "pois": _of_counts(stats.poisson),
     "geom": _of_counts(stats.geom, start=1),
     "nbinom": _of_counts(stats.nbinom),
-    "nbinom_mu": _counts(
-        _log_negative_binomial_by_mean, _negative_binomial_tail_by_mean, lambda *given: (0.0, math.inf)
-    ),
-    "hyper": _of_counts(stats.hypergeom, lambda m, n, k: (m + n, m, k)),
+    "nbinom_mu": _of_counts(_NegativeBinomialByMean("nbinom_mu", "n, mu")),
+    "hyper": _hypergeometric(),
 }
 
 

@@ -39,6 +39,7 @@ class Discrete(Distribution):
     """
 
     defaults = {"loc": 0}
+    by_formula = False
     at = "k"
     kind = "E"
     rvs_text = (

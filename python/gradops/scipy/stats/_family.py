@@ -37,6 +37,8 @@ class Distribution:
     """True where the density at the ends of the support is 0."""
     everywhere = False
     """True where the formula of the density is right at infinity, too."""
+    by_formula = True
+    """True where formulas give NaN of most shapes that are not valid."""
     instead: tuple[float, ...] = ()
     """Shapes that are valid, in place of some that are not; 1 each without."""
     defaults: dict[str, Any] = {"loc": 0, "scale": 1}
@@ -175,7 +177,7 @@ Gradient:
         given = alike(self._names if first else self._names[1:], (*first, *args))
         at, rest = given[: len(first)], given[len(first) + self.numargs :]
         shapes = given[len(first) : len(first) + self.numargs]
-        if any(map(is_single, given)):  # in a loop, where formulas give NaN of most that is not valid
+        if self.by_formula and any(map(is_single, given)):  # in a loop
             return at, shapes, rest, True
         valid: Any = self._valid(*shapes) if shapes else True
         if len(rest) == 2 and (type(rest[1]) not in NUMBERS or not rest[1] > 0):
