@@ -63,7 +63,7 @@ namesakes <- function() {
       besselI = bessel_i_tensor, besselK = bessel_k_tensor, besselJ = bessel_j_tensor, besselY = bessel_y_tensor,
       complex = complex_tensor
     ),
-    stats = base::c(distribution_methods(), list(
+    stats = base::c(distribution_methods(), random_methods(), refused_methods(), list(
       fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,
       toeplitz = toeplitz_tensor,
       dist = dist_tensor, mahalanobis = mahalanobis_tensor, approx = approx_tensor, spline = spline_tensor,

@@ -58,14 +58,17 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
 }
 
-# The generics below whose parameters, in their order, are those of a family in the core.
-distribution_generics <- function() {
-  families <- base::c(
+distribution_families <- function() {
+  base::c(
     "norm", "lnorm", "exp", "gamma", "beta", "t", "unif", "logis", "weibull", "cauchy", "chisq", "f", "binom", "pois",
     "geom", "hyper"
   )
-  names <- base::outer(base::c("d", "p", "q"), families, base::paste0)
-  Filter(Negate(is.null), mget(names, topenv(), ifnotfound = list(NULL), inherits = FALSE))
+}
+
+# The generics below whose parameters, in their order, are those of a family in the core.
+distribution_generics <- function() {
+  names <- base::outer(base::c("d", "p", "q"), distribution_families(), base::paste0)
+  mget(names, topenv(), inherits = FALSE)
 }
 
 # Their methods for tensors.
@@ -79,15 +82,20 @@ kinds <- base::c(d = "density", p = "probability", q = "quantile")
 distribution_method <- function(generic, name) {
   arguments <- names(formals(generic))
   settings <- intersect(arguments, base::c("log", "lower.tail", "log.p"))
-  left_out <- base::c(settings, "ncp", if ("scale" %in% arguments) "rate")
   kind <- kinds[[base::substr(name, 1L, 1L)]]
   flags <- lapply(settings, function(setting) call("isTRUE", as.name(setting)))
-  given <- lapply(setdiff(arguments, left_out), as.name)
+  given <- lapply(base::c(arguments[[1L]], family_parameters(generic)), as.name)
   body(generic) <- bquote({
     .(if ("ncp" %in% arguments) quote(central(ncp)))
     distribution(.(kind), .(base::substring(name, 2L)), list(..(flags)), ..(given))
   }, splice = TRUE)
   generic
+}
+
+# The names of a generic's parameters that a family in the core has.
+family_parameters <- function(generic) {
+  arguments <- names(formals(generic))[-1L]
+  setdiff(arguments, base::c("log", "lower.tail", "log.p", "ncp", if ("scale" %in% arguments) "rate"))
 }
 
 central <- function(ncp, call = parent.frame()) {

@@ -55,6 +55,8 @@ test_that("R's own values go to base R's functions as they came", {
     qt(0.3, 2), qt(0.3, 2, 1), qt("a", 2), qf(0.3, 2, 3), qf(0.3, 2, 3, 1), qf(0.3, 2, Inf, lower.tail = FALSE),
     qbinom(0.3, 5, 0.2), qpois(0.3, 5), qgeom(0.3, 0.1), qnbinom(0.3, 5, 0.2), qnbinom(0.3, 5, mu = 2), qhyper(0.3, 5, 6, 4),
     phyper(2, 5, 6, 4), psigamma(2, 3), psigamma(2),
+    rbinom(2, 0, 0.3), rpois(2, 0), rgeom(2, 1), rhyper(2, 3, 0, 2), ptukey(3, 2, 3), qtukey(0.3, 2, 3),
+    psignrank(3, 5), pwilcox(3, 4, 5), rnbinom(2, 3, mu = 0), runif(2, 1, 1), rnorm(2, 1, 0), rgamma(2, 0, scale = 2),
     choose(5, 2), choose(0.5, 0:3), lchoose(5, 2), beta(1, 2), lbeta(1:2, 3), atan2(1, 0:1), atan2("a", 1)
   )
   differing <- Filter(function(call) !identical(outcome(call, ours), outcome(call, asNamespace("stats"))), calls)

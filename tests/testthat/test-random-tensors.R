@@ -63,3 +63,39 @@ test_each("gradients go through, and compiled functions need a seed", {
   generator <- random_seed_generator(1)
   expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
 })
+
+test_each("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
+  families <- list(
+    norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
+    logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5)
+  )
+  for (name in names(families)) {
+    parameters <- families[[name]]
+    of <- function(p, n = 4, seed = 3) {
+      set.seed(seed)
+      do.call(paste0("r", name), c(n, lapply(seq_along(p), function(i) p[i])))
+    }
+    x <- as.vector(of(variable(parameters), 1000, 1))
+    expect_gt(do.call(ks.test, c(list(x, paste0("p", name)), parameters))$p.value, 1e-4)
+    total <- function(p) sum(of(p) * c(1, 0.3, 2, 0.7))
+    expect_equal(
+      gradient(total, parameters), numeric_gradient(\(p) as.vector(total(variable(p))), parameters, 1e-6),
+      tolerance = 1e-6, info = name
+    )
+  }
+  expect_identical(rexp(0, variable(1)), numeric())
+  expect_identical(dim(rexp(c("a", "b", "c"), variable(matrix(1:4, 2)))), 3L)
+  expect_error(rnorm(-1, variable(1)), "`n`", class = "gradops_error_argument")
+  expect_error(rnorm(3, variable(1), numeric()), "empty", class = "gradops_error_argument")
+  expect_error(jit(function(m) sum(rnorm(3, m)))(1), class = "gradops_error_jit")
+  lambda <- variable(2)
+  refused <- list(
+    lambda = quote(rpois(3, lambda)), size = quote(rbinom(3, lambda, 0.3)), prob = quote(rgeom(3, lambda)),
+    mu = quote(rnbinom(3, 2, mu = lambda)), k = quote(rhyper(3, 2, 3, lambda)), q = quote(ptukey(lambda, 2, 3)),
+    df = quote(qtukey(0.3, 2, lambda)), n = quote(psignrank(3, lambda)), m = quote(pwilcox(3, lambda, 2))
+  )
+  for (argument in names(refused)) {
+    error <- tryCatch(eval(refused[[argument]]), gradops_error_argument = identity)
+    expect_identical(error$argument, argument)
+  }
+})

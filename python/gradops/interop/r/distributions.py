@@ -47,11 +47,13 @@ class Family(NamedTuple):
         density: ``density(x, log, *parameters)``.
         probability: ``probability(q, lower, log, *parameters)``.
         quantile: ``quantile(p, lower, log, *parameters)``.
+        random: ``random(n, seed, *parameters)``; None of counts.
     """
 
     density: Callable
     probability: Callable
     quantile: Callable
+    random: Any = None
 
 
 def density(name: str, log: bool, x, *parameters):
@@ -67,6 +69,11 @@ def probability(name: str, lower: bool, log: bool, q, *parameters):
 def quantile(name: str, lower: bool, log: bool, p, *parameters):
     """Where the probability is ``p``."""
     return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
+
+
+def random(name: str, n: int, seed: int, *parameters):
+    """``n`` numbers of a seed."""
+    return FAMILIES[name].random(int(n), int(seed), *_plain(tuple(_together(*parameters))))
 
 
 def multinomial(x, prob, log: bool):
@@ -139,6 +146,7 @@ def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family
         lambda x, log, *given: (family.logpdf if log else family.pdf)(x, *place(*given)),
         by_methods(_PROBABILITIES),
         by_methods(_QUANTILES),
+        lambda n, seed, *given: family.rvs(*place(*given), size=n, random_state=seed),
     )
 
 
@@ -164,7 +172,9 @@ def _log_normal() -> Family:
         below = _ends(lower, as_log)[0]
         return _inside(q > 0, q, 1.0, lambda q: _NORMAL.probability(log(q), lower, as_log, *given), below)
 
-    return Family(density, probability, lambda *given: exp(_NORMAL.quantile(*given)))
+    return Family(
+        density, probability, *[lambda *given, of=of: exp(of(*given)) for of in (_NORMAL.quantile, _NORMAL.random)]
+    )
 
 
 def _inside(test, x, instead: float, function: Callable, beyond: float):

@@ -1,0 +1,223 @@
+#' Random numbers by parameters that are tensors
+#'
+#' `rnorm()` and its kin, of stats, with its names of arguments: where a parameter is a tensor or a variable the numbers
+#' are a function of it, which can be differentiated (reparametrisation). They are drawn by the generator of the
+#' tensor's library, from a seed that R's generator gives: [set.seed()] makes them repeatable. For ordinary R values the
+#' function of stats is called, with its numbers.
+#'
+#' Counts are whole numbers, which have no derivative by their parameters: of tensors `rbinom()`, `rpois()`, `rgeom()`,
+#' `rnbinom()` and `rhyper()` are an error, and so are `ptukey()`, `qtukey()`, `psignrank()` and `pwilcox()`, whose
+#' derivatives are not written.
+#' @param n,nn How many, one number; of several, as many as these are.
+#' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,df,df1,df2,min,max The parameters, as in stats;
+#'   tensors or numbers, recycled to `n`. Parameters out of their range give NaN.
+#' @param ncp For R's values alone.
+#' @param size,prob,mu,lambda,m,k,q,p,nmeans,nranges,lower.tail,log.p As in stats, for R's values alone.
+#' @returns A tensor of `n` numbers.
+#' @section Gradient:
+#' By each parameter, to all orders: of the explicit formula where there is one (`rnorm()`, `rlnorm()`, `rexp()`,
+#' `runif()`, `rweibull()`, `rlogis()`, `rcauchy()`), else of the quantile of a uniform number, which is the implicit
+#' function of the distribution function (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients).
+#' @section Errors:
+#' - `gradops_error_argument`: counts by tensors, an `n` that is no whole number, an empty parameter.
+#' - `gradops_error_jit`: in a compiled function, where the numbers would be the same at each call: draw them outside.
+#' @seealso [random_normal()] and its kin, by shapes and seeds; [tensor_distributions].
+#' @examplesIf gradops_available()
+#' set.seed(1)
+#' x <- rgamma(3, shape = variable(2.5), rate = 1)
+#' # the slope of a mean by the shape
+#' slope <- function(shape) {
+#'   set.seed(1)
+#'   mean(log(rgamma(1000, shape)))
+#' }
+#' c(gradient(slope, 2.5), trigamma(2.5))
+#' @name tensor_random
+NULL
+
+random_generics <- function() {
+  names <- base::paste0("r", setdiff(distribution_families(), base::c("binom", "pois", "geom", "hyper")))
+  mget(names, topenv(), inherits = FALSE)
+}
+
+# Their methods for tensors.
+random_methods <- function() {
+  generics <- random_generics()
+  Map(random_method, generics, names(generics))
+}
+
+random_method <- function(generic, name) {
+  body(generic) <- bquote({
+    .(if ("ncp" %in% names(formals(generic))) quote(central(ncp)))
+    random_numbers(.(base::substring(name, 2L)), n, ..(lapply(family_parameters(generic), as.name)))
+  }, splice = TRUE)
+  generic
+}
+
+random_numbers <- function(family, n, ..., call = parent.frame()) {
+  count <- if (length(n) > 1L) length(n) else as.vector(n)
+  if (!is.numeric(count) || length(count) != 1L || is.na(count) || count < 0) {
+    unsupported("n", sprintf("must be a number from 0 on, or several; got %s.", friendly(n)), call = call)
+  }
+  count <- as.integer(count)
+  parameters <- lapply(list(...), function(x) {
+    if (length(x) == 0L) unsupported("parameters", "must not be empty.", call = call)
+    if (length(x) == 1L) flat(x) else recycled(x, count)
+  })
+  if (count == 0L) {
+    return(numeric())
+  }
+  path <- "interop.r.distributions.random"
+  do.call(call_core, base::c(path, family, count, seed_number(NULL), parameters, .call = call), quote = TRUE)
+}
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+refused_methods <- function() {
+  counts <- "random counts are whole, and have no derivative by it"
+  ranks <- "the distribution of a test by ranks has no derivative here"
+  range <- "the distribution of the studentized range has no derivative here"
+  reasons <- list(
+    rbinom = counts, rpois = counts, rgeom = counts, rnbinom = counts, rhyper = counts, psignrank = ranks,
+    pwilcox = ranks, ptukey = range, qtukey = range
+  )
+  Map(function(name, why) {
+    method <- get(name, topenv())
+    body(method) <- bquote(refuse_tensor(environment(), .(why)))
+    method
+  }, names(reasons), reasons)
+}
+
+# The error of the first tensor among the arguments of a frame.
+refuse_tensor <- function(frame, why, call = parent.frame()) {
+  is_given <- function(name) !eval(base::call("missing", as.name(name)), frame) && is_any_tensor(frame[[name]])
+  name <- Find(is_given, names(formals(sys.function(-1L))))
+  unsupported(name, sprintf("must be R's numbers: %s.", why), sprintf("Its numbers are `as.vector(%s)`.", name), call = call)
+}
+
+# Functions ------------------------------------------------------------------------------------------------------------
+
+#' @rdname tensor_random
+#' @export
+rnorm <- function(n, mean = 0, sd = 1) {
+  UseMethod("rnorm", among(mean, sd))
+}
+
+#' @rdname tensor_random
+#' @export
+rlnorm <- function(n, meanlog = 0, sdlog = 1) {
+  UseMethod("rlnorm", among(meanlog, sdlog))
+}
+
+#' @rdname tensor_random
+#' @export
+rexp <- function(n, rate = 1) {
+  UseMethod("rexp", among(rate))
+}
+
+#' @rdname tensor_random
+#' @export
+rgamma <- function(n, shape, rate = 1, scale = 1 / rate) {
+  UseMethod("rgamma", among(shape, scale))
+}
+
+#' @rdname tensor_random
+#' @export
+rbeta <- function(n, shape1, shape2, ncp = 0) {
+  UseMethod("rbeta", among(shape1, shape2))
+}
+
+#' @rdname tensor_random
+#' @export
+rt <- function(n, df, ncp) {
+  UseMethod("rt", among(df))
+}
+
+#' @rdname tensor_random
+#' @export
+runif <- function(n, min = 0, max = 1) {
+  UseMethod("runif", among(min, max))
+}
+
+#' @rdname tensor_random
+#' @export
+rlogis <- function(n, location = 0, scale = 1) {
+  UseMethod("rlogis", among(location, scale))
+}
+
+#' @rdname tensor_random
+#' @export
+rweibull <- function(n, shape, scale = 1) {
+  UseMethod("rweibull", among(shape, scale))
+}
+
+#' @rdname tensor_random
+#' @export
+rcauchy <- function(n, location = 0, scale = 1) {
+  UseMethod("rcauchy", among(location, scale))
+}
+
+#' @rdname tensor_random
+#' @export
+rchisq <- function(n, df, ncp = 0) {
+  UseMethod("rchisq", among(df))
+}
+
+#' @rdname tensor_random
+#' @export
+rf <- function(n, df1, df2, ncp) {
+  UseMethod("rf", among(df1, df2))
+}
+
+#' @rdname tensor_random
+#' @export
+rbinom <- function(n, size, prob) {
+  UseMethod("rbinom", among(size, prob))
+}
+
+#' @rdname tensor_random
+#' @export
+rpois <- function(n, lambda) {
+  UseMethod("rpois", among(lambda))
+}
+
+#' @rdname tensor_random
+#' @export
+rgeom <- function(n, prob) {
+  UseMethod("rgeom", among(prob))
+}
+
+#' @rdname tensor_random
+#' @export
+rnbinom <- function(n, size, prob, mu) {
+  UseMethod("rnbinom", if (missing(mu)) among(size, prob) else among(size, mu))
+}
+
+#' @rdname tensor_random
+#' @export
+rhyper <- function(nn, m, n, k) {
+  UseMethod("rhyper", among(m, n, k))
+}
+
+#' @rdname tensor_random
+#' @export
+ptukey <- function(q, nmeans, df, nranges = 1, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("ptukey", among(q, nmeans, df))
+}
+
+#' @rdname tensor_random
+#' @export
+qtukey <- function(p, nmeans, df, nranges = 1, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("qtukey", among(p, nmeans, df))
+}
+
+#' @rdname tensor_random
+#' @export
+psignrank <- function(q, n, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("psignrank", among(q, n))
+}
+
+#' @rdname tensor_random
+#' @export
+pwilcox <- function(q, m, n, lower.tail = TRUE, log.p = FALSE) {
+  UseMethod("pwilcox", among(q, m, n))
+}
