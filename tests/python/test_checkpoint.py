@@ -1016,6 +1016,27 @@ def test_recurrent_layers(kind, bidirectional):
     same_gradients(of_module(make, (5, 2, 3), lambda y: y[0]))
 
 
+def test_a_tensor_is_given_another_storage():
+    """As cuDNN's recurrent layers do with their weights: here one from outside, a part of one, one of the scope's."""
+    import torch
+
+    outside = torch.arange(1.0, 5.0)
+
+    def make():
+        x = torch.randn(4, requires_grad=True)
+
+        def f():
+            first, second, third = torch.empty(0), torch.empty(0), torch.ones(3)
+            first.set_(outside)
+            second.set_(outside.untyped_storage(), 2, (2,), (1,))
+            third.set_(x.detach() * 3)
+            return (x.sin() * first * third).exp() + (x.view(2, 2).cos() * second).view(4)
+
+        return [x], f, []
+
+    same_gradients(make)
+
+
 @pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
 def test_recurrent_cells(kind):
     import torch

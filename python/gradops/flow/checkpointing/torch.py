@@ -134,6 +134,8 @@ def _written_by(func, args, kwargs) -> list:
     """The tensors that an operation writes to."""
     written = []
     schema = _private.schema(func)
+    if func.overloadpacket.__name__ == "set_":
+        return []  # it has another storage from then on, whose values are untouched (cuDNN's recurrent layers)
     if schema.is_mutable:
         for i, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
