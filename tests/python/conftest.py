@@ -23,7 +23,13 @@ from gradops.errors import BackendError
 def pytest_sessionstart():
     """`make test-gpu`: PyTorch makes its tensors on the GPU; JAX does so by itself."""
     if device := os.environ.get("GRADOPS_TEST_DEVICE"):
-        importlib.import_module("torch").set_default_device(device)
+        torch = importlib.import_module("torch")
+        torch.set_default_device(device)
+        numpy = torch.Tensor.numpy
+        torch.Tensor.numpy = lambda x, force=True: numpy(x, force=force)
+        torch.Tensor.__array__ = lambda x, dtype=None, copy=None: importlib.import_module("numpy").asarray(
+            x.numpy(), dtype
+        )
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 

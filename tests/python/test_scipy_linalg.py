@@ -357,7 +357,8 @@ def test_in_pytorchs_programs(name):
     x = torch.tensor(REGULAR, requires_grad=True)
     expected = gradops.grad(doubled(function))(REGULAR)
     torch._dynamo.reset()
-    torch.compile(doubled(function), fullgraph=True, backend="aot_eager")(x).backward()
+    whole = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 12)  # before, a rule was a break of the graph
+    torch.compile(doubled(function), fullgraph=whole, backend="aot_eager")(x).backward()
     np.testing.assert_allclose(x.grad, expected, 1e-9)
     batch = torch.stack([x.detach(), x.detach() + 0.1])
     found = torch.func.vmap(torch.func.grad(doubled(function)))(batch)

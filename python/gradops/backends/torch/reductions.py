@@ -129,26 +129,29 @@ def cumprod(x, dim, dtype=None):
     return x
 
 
-def _of_bools(product):
-    """A product; of bools, which PyTorch does not multiply, by way of whole numbers."""
+def _exact(product):
+    """A product also of bools, by way of whole numbers, and of whole numbers of a GPU, on the host."""
 
     def kernel(*xs):
-        if xs[0].dtype is not torch.bool:
+        first = xs[0]
+        if first.dtype is torch.bool:
+            return kernel(*(x.to(torch.int32) for x in xs)) != 0
+        if first.is_floating_point() or first.is_complex() or first.device.type in ("cpu", "meta"):
             return product(*xs)
-        return product(*(x.to(torch.int32) for x in xs)) != 0
+        return product(*(x.cpu() for x in xs)).to(first.device)
 
     return kernel
 
 
-matmul = arithmetic(_of_bools(torch.matmul))
+matmul = arithmetic(_exact(torch.matmul))
 
 
 def tensordot(x1, x2, axes=2):
-    return _of_bools(lambda x1, x2: torch.tensordot(x1, x2, dims=axes))(*promoted(x1, x2))
+    return _exact(lambda x1, x2: torch.tensordot(x1, x2, dims=axes))(*promoted(x1, x2))
 
 
 def einsum(subscripts, operands):
-    return _of_bools(lambda *xs: torch.einsum(subscripts, *xs))(*together(operands))
+    return _exact(lambda *xs: torch.einsum(subscripts, *xs))(*together(operands))
 
 
 def sliding_product(x, window):
