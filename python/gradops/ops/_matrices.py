@@ -12,6 +12,7 @@ from .conversion import dtype, shape
 from .creation import ones_like
 from .elementwise import conj
 from .indexing import where
+from .products import matmul
 from .properties import fits
 from .reductions import sum
 from .shaping import expand_dims, swapaxes
@@ -104,6 +105,17 @@ def from_diagonal(v):
 def identity_like(x):
     """Identity matrices of square ``x``'s shape and dtype."""
     return where(np.eye(shape(x)[-1], dtype=bool), ones_like(x), 0.0)
+
+
+def power_of(x, n: int):
+    """A power of square matrices, ``n`` not negative, by squaring."""
+    y = None
+    while n:
+        if n & 1:
+            y = x if y is None else matmul(y, x)
+        n >>= 1
+        x = matmul(x, x) if n else x
+    return identity_like(x) if y is None else y
 
 
 def columns(v):

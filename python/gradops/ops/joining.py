@@ -156,6 +156,22 @@ def dstack(xs: Tensors) -> Tensor:
     return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
 
 
+@op
+def column_stack(xs: Tensors) -> Tensor:
+    """Tensors joined side by side: along the second dimension, vectors and numbers as columns.
+
+    Returns:
+        A tensor in the promoted dtype.
+
+    Raises:
+        ShapeError: shapes that differ elsewhere.
+
+    Gradient:
+        The upstream gradient, split.
+    """
+    return concatenate([reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in _list(xs)], 1)
+
+
 """Splitting.
 
 One tensor as several. Parts that a loss does not use have the gradient 0.

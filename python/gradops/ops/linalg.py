@@ -3,7 +3,7 @@
 from .decompositions import adjugate, cholesky, det, eig, eigh, logdet, lu_factor, qr, slogdet, svd
 from .norms import norm
 from .products import cross, matmul, outer, tensordot, vdot
-from .systems import cholesky_inverse, expm, inv, lstsq, matrix_rank, pinv, solve, solve_triangular
+from .systems import cholesky_inverse, expm, inv, lstsq, matrix_power, matrix_rank, pinv, solve, solve_triangular
 
 __all__ = [
     "adjugate",
@@ -19,6 +19,7 @@ __all__ = [
     "lstsq",
     "lu_factor",
     "matmul",
+    "matrix_power",
     "matrix_rank",
     "norm",
     "outer",

@@ -33,6 +33,7 @@ from .activations import (
 )
 from .attention import dot_product_attention
 from .blocks import depth_to_space, fold, space_to_depth, unfold
+from .complex_numbers import polar
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
 from .ctc import ctc_decode, ctc_loss
 from .encoding import multi_hot, one_hot
@@ -73,6 +74,7 @@ __all__ = [
     "multi_hot",
     "normalize",
     "one_hot",
+    "polar",
     "psnr",
     "relu",
     "relu6",

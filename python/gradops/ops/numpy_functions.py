@@ -298,11 +298,6 @@ def _lettered(arguments: tuple) -> tuple:
     return ",".join(map(word, places)) + result, *tensors
 
 
-def _column_stack(tup):
-    columns = [ops.array(x) for x in tup]
-    return ops.concatenate([ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in columns], 1)
-
-
 def _concatenate(xs, axis=0):
     if axis is None:
         xs, axis = [ops.reshape(x, (-1,)) for x in xs], 0
@@ -400,7 +395,6 @@ def _at_least(rank: int) -> Callable:
 _COMPOSED: dict[str, Callable] = {
     "reshape": reshape,
     "ravel": ravel,
-    "column_stack": _column_stack,
     "rollaxis": _rollaxis,
     "atleast_1d": _at_least(1),
     "atleast_2d": _at_least(2),

@@ -99,7 +99,7 @@ def pick(x, positions):
     return take(reshape(x, (-1,)), add(positions, starts))
 
 
-def _largest(op, x, k, sorted):
+def _largest(op, x, k, sorted, is_stable):
     check_real(op, x)
     check_rank(op.name, x, 1)
     size = shape(x)[-1]
@@ -108,12 +108,13 @@ def _largest(op, x, k, sorted):
 
 
 @op(check=_largest)
-def top_k(x: Tensor, k: Integer, sorted: bool = True) -> tuple:
+def top_k(x: Tensor, k: Integer, sorted: bool = True, is_stable: bool = True) -> tuple:
     """The ``k`` largest elements along the last axis, and their positions.
 
     Args:
-        sorted: they come in descending order either way; the argument is there for other libraries' sake.
         k: the number of elements.
+        sorted, is_stable: they come in descending order, equal ones in theirs, either way; the arguments are there for
+            other libraries' sake.
 
     Returns:
         A tuple of the elements, in ``x``'s dtype, and their 0-based positions, in int64. NaN counts as the

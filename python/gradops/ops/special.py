@@ -8,6 +8,7 @@ from math import inf
 from ..annotations import Operand, Tensor
 from ..backends._formulas import I1_OVER_X, power_series
 from ..errors import ArgumentError
+from . import scipy_functions
 from ._checks import check_kind, check_real, integer
 from ._compose import as_float, in_single
 from ._dispatch import op
@@ -217,6 +218,51 @@ def polygamma(x: Tensor, n: int = 0) -> Tensor:
         ``polygamma(x, n + 1)``.
     """
     ...
+
+
+@op(check=check_real, elementwise=True)
+def gammainc(x1: Operand, x2: Operand) -> Tensor:
+    """Regularised lower incomplete gamma function, elementwise: the gamma distribution function of shape ``x1``.
+
+    Args:
+        x1: the shape.
+        x2: the upper end of the integral.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``. NaN for negative
+        operands.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        By ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; by ``x1`` that of an integral over the
+        tail without the mode, as of :func:`gradops.scipy.special.gammainc`.
+    """
+    return scipy_functions.find("special.gammainc")(x1, x2)
+
+
+@op(check=check_real, elementwise=True)
+def gammaincc(x1: Operand, x2: Operand) -> Tensor:
+    """Regularised upper incomplete gamma function, elementwise: ``1 - gammainc(x1, x2)`` with its digits.
+
+    Args:
+        x1: the shape.
+        x2: the lower end of the integral.
+
+    Returns:
+        A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``. NaN for negative
+        operands.
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        ArgumentTypeError: complex operands.
+
+    Gradient:
+        That of :func:`gammainc` with the other sign.
+    """
+    return scipy_functions.find("special.gammaincc")(x1, x2)
 
 
 """Rounding and representation."""

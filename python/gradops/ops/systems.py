@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..annotations import Tensor
+from ..annotations import Integer, Tensor
+from ._checks import integer
 from ._compose import as_float, promoted
 from ._dispatch import op
 from ._matrices import (
@@ -15,6 +16,7 @@ from ._matrices import (
     epsilon,
     identity_like,
     is_vector,
+    power_of,
 )
 from .conversion import cast, shape
 from .decompositions import svd
@@ -67,6 +69,32 @@ def expm(x: Tensor) -> Tensor:
         diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
     """
     ...
+
+
+def _check_power(op, x, n):
+    check_square(op, x)
+    integer(op.name, n, "n")
+
+
+@op(check=_check_power)
+def matrix_power(x: Tensor, n: Integer) -> Tensor:
+    """Power of square matrices, by repeated squaring; a negative one is that of the inverse.
+
+    Args:
+        n: the exponent; 0 gives identity matrices.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers with a negative exponent give ``floatx``.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        ArgumentTypeError: an exponent that is no whole number.
+        ArgumentError: a negative power of singular matrices, as of :func:`inv`.
+
+    Gradient:
+        Through the products.
+    """
+    return power_of(inv(x), -n) if n < 0 else power_of(x, n)
 
 
 @op(check=check_matrix)

@@ -50,7 +50,7 @@ def argsort(x, axis=-1):
     return order.astype(native_dtype("int64")).reshape(x.shape if axis is not None else -1)
 
 
-def top_k(x, k, sorted=True):
+def top_k(x, k, sorted=True, is_stable=True):
     values, positions = jax.lax.top_k(x, int(k))
     return values, positions.astype(native_dtype("int64"))
 

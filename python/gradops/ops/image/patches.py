@@ -20,10 +20,10 @@ from .. import _checks
 from .._dispatch import op
 from ..indexing import take
 from ..properties import shape
-from ..shaping import reshape, transpose
+from ..shaping import moveaxis, reshape, transpose
 from ._layout import axes_of, padded, part, several
 
-__all__ = ["crop_images", "extract_patches", "extract_patches_3d", "pad_images"]
+__all__ = ["crop_images", "extract_patches", "extract_patches_3d", "pad_images", "reconstruct_patches"]
 
 
 @op(name="image.crop_images")
@@ -166,16 +166,8 @@ def extract_patches(
     Gradient:
         The upstream gradient added up over the patches that a pixel is in.
     """
-    spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
-    if spatial not in (2, 3):
-        raise ArgumentError(
-            "`image.extract_patches`: `size` must be one, 2 or 3 whole numbers; got {given}.",
-            argument="size",
-            given=Given(repr(size), size),
-        )
-    return _patches(
-        "image.extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial, "images"
-    )
+    op = "image.extract_patches"
+    return _patches(op, images, size, strides, dilation_rate, padding, data_format, _spatial(op, size), "images")
 
 
 @op(name="image.extract_patches_3d")
@@ -241,6 +233,83 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
     lead, counts, depth = shape(x)[:batch], [shape(x)[a] for a in chosen], [shape(x)[a] for a in content]
     patch = math.prod(depth)
     return reshape(transpose(x, order), [*lead, patch, *counts] if first else [*lead, *counts, patch])
+
+
+@op(name="image.reconstruct_patches", moves=True)
+def reconstruct_patches(
+    patches: Tensor,
+    size: Integers,
+    output_size: Integers,
+    strides: Integers | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The images, or volumes, of patches that lie side by side: the inverse of :func:`extract_patches`.
+
+    Args:
+        patches: as :func:`extract_patches` gives them, of one image or a batch.
+        size: a patch's height and width, or one number for both; of volumes three numbers.
+        output_size: the images' height and width, of volumes also their depth before these.
+        strides: ``size``, also if None: patches that overlap are no image.
+        padding: ``"valid"``, or ``"same"`` to take off the borders that :func:`extract_patches` added.
+        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
+
+    Returns:
+        A tensor of the dtype of ``patches``, of one image or a batch.
+
+    Raises:
+        ShapeError: a wrong number of dimensions, or of elements in a patch.
+        ArgumentError: ``strides`` other than ``size``; an ``output_size`` that the patches do not make; an unknown
+            ``padding``.
+
+    Gradient:
+        The patches of the upstream gradient; 0 in borders.
+    """
+    op = "image.reconstruct_patches"
+    spatial = _spatial(op, size)
+    axes, channels = axes_of(op, patches, data_format, spatial, "patches")
+    sizes, wanted = several(op, size, spatial, "size"), several(op, output_size, spatial, "output_size")
+    if strides is not None and several(op, strides, spatial, "strides") != sizes:
+        raise ArgumentError(f"`{op}`: `strides` must be `size`, {sizes}; got {strides}.", argument="strides")
+    _checks.choice(op, padding, ("valid", "same"), "padding")
+    counts = [shape(patches)[a] for a in axes]
+    whole = [count * length for count, length in zip(counts, sizes)]
+    for full, length, n in zip(whole, sizes, wanted):
+        if n > full or n <= full - (length if padding == "same" else 1):
+            raise ArgumentError(
+                f"`{op}`: `output_size` must be {whole}, which the patches make, or with padding='same' less by less "
+                f"than a patch; got {wanted}.",
+                argument="output_size",
+            )
+    depth, rest = divmod(shape(patches)[channels], math.prod(sizes))
+    if rest:
+        raise ShapeError(
+            f"`{op}`: a patch must have a multiple of {math.prod(sizes)} elements; got {{patches}}.",
+            argument="patches",
+            patches=_checks.describe(patches),
+        )
+    x = moveaxis(patches, channels, -1)
+    lead = shape(x)[: -spatial - 1]
+    n = len(lead)
+    pairs = [[n + i, n + i + spatial] for i in range(spatial)]  # of patches, and of places in them
+    x = transpose(reshape(x, [*lead, *counts, *sizes, depth]), [*range(n), *sum(pairs, []), n + 2 * spatial])
+    x = reshape(x, [*lead, *whole, depth])
+    for i, (full, size_) in enumerate(zip(whole, wanted)):
+        start = (full - size_) // 2
+        x = part(x, n + i, start, start + size_)
+    return moveaxis(x, -1, n) if channels < axes[0] else x
+
+
+def _spatial(op: str, size) -> int:
+    """The number of spatial dimensions of a patch."""
+    spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
+    if spatial not in (2, 3):
+        raise ArgumentError(
+            f"`{op}`: `size` must be one, 2 or 3 whole numbers; got {{given}}.",
+            argument="size",
+            given=Given(repr(size), size),
+        )
+    return spatial
 
 
 def _windows(x, axis: int, length: int, step: int, rate: int, count: int):

@@ -12,7 +12,6 @@ from ...errors import ShapeError
 from ...extend import derivative
 from ...extend import op as make_op
 from ...ops import _checks
-from ...ops._matrices import identity_like
 from .._define import composed, family
 from .._host import hosted
 from .._tensors import is_complex, wrong
@@ -198,19 +197,6 @@ def signm(A: Tensor, disp=None) -> Tensor:
     return ops.solve(_root(ops.matmul(A, A)), A)
 
 
-def _power(a, t: int):
-    """A whole power by squaring."""
-    if t < 0:
-        return _power(ops.inv(a), -t)
-    y = None
-    while t:
-        if t & 1:
-            y = a if y is None else ops.matmul(y, a)
-        t >>= 1
-        a = ops.matmul(a, a) if t else a
-    return identity_like(a) if y is None else y
-
-
 @exponential
 def fractional_matrix_power(A: Tensor, t: Tensor) -> Tensor:
     """Power of square matrices by any real number.
@@ -230,7 +216,7 @@ def fractional_matrix_power(A: Tensor, t: Tensor) -> Tensor:
     A = square(A, "A")
     value = None if ops.is_tensor(t) and not isinstance(t, (np.ndarray, np.generic)) else float(t)
     if value is not None and value == int(value):
-        return _power(A, int(value))
+        return ops.matrix_power(A, int(value))
     exponent = _principal(_log, A)
     return ops.expm(exponent * (ops.cast(t, ops.dtype(exponent)) if value is None else value))
 
