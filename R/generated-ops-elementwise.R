@@ -849,19 +849,34 @@ op_ldexp <- function(x1, x2) {
 #'   exp(-x**2)`.}
 #' \item{`op_erfinv(x)`}{The inverse of [op_erf()] at each element. Gradient: `sqrt(pi) / 2 * exp(erfinv(x)**2)`.}
 #' \item{`op_i0(x)`}{Modified Bessel function of the first kind, of order 0, of each element. Gradient: `i1(x)`.}
+#' \item{`op_gammainc(x1, x2)`}{Regularised lower incomplete gamma function, elementwise: the gamma distribution
+#'   function of shape `x1`. Gradient: By `x2` the density, `exp((x1 - 1) * log(x2) - x2 - lgamma(x1))`; by `x1`
+#'   that of an integral over the tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the
+#'   rule).}
+#' \item{`op_gammaincc(x1, x2)`}{Regularised upper incomplete gamma function, elementwise: `1 - gammainc(x1, x2)`
+#'   with its digits. Gradient: That of [op_gammainc()] with the other sign.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
+#' @param x1 The shape.
+#' @param x2 `op_gammainc()`: The upper end of the integral. `op_gammaincc()`: The lower end of the integral.
 #' @returns A tensor of `x`'s shape and dtype; integers and bools give `floatx`.
 #'
 #' `op_erfinv()`: A tensor of `x`'s shape and dtype; infinite at -1 and 1, NaN beyond.
+#'
+#' `op_gammainc()`, `op_gammaincc()`: A tensor of the broadcast shape, in the operands' promoted dtype; integers
+#'   give `floatx`. NaN for negative operands.
 #' @section Errors:
-#' - `gradops_error_type`: a complex `x`.
+#' - `gradops_error_shape`: shapes that do not broadcast (`op_gammainc()`, `op_gammaincc()`).
+#' - `gradops_error_type`: a complex `x` (`op_erf()`, `op_erfc()`, `op_erfinv()`, `op_i0()`).
+#' - `gradops_error_type`: complex operands (`op_gammainc()`, `op_gammaincc()`).
 #' @seealso [op_exp()], [op_gelu()], [op_sinc()], [op_kaiser()], which is made of [op_i0()].
 #' @examplesIf gradops_available()
 #' op_erf(c(0, 1))
 #' op_erfc(c(0, 1))
 #' op_erfinv(c(0, 0.5))
 #' op_i0(c(0, 1))
+#' op_gammainc(2, c(1, 3)) # pgamma(c(1, 3), 2)
+#' op_gammaincc(2, c(1, 3))
 #' gradient(op_erf, 0)
 #' @name ops_special_functions
 NULL
@@ -888,6 +903,18 @@ op_erfinv <- function(x) {
 #' @export
 op_i0 <- function(x) {
   call_op("i0", operand(x))
+}
+
+#' @rdname ops_special_functions
+#' @export
+op_gammainc <- function(x1, x2) {
+  call_op("gammainc", operand(x1), operand(x2))
+}
+
+#' @rdname ops_special_functions
+#' @export
+op_gammaincc <- function(x1, x2) {
+  call_op("gammaincc", operand(x1), operand(x2))
 }
 
 #' Tests of numbers

@@ -16,6 +16,9 @@
 #'   channels. Gradient: The upstream gradient added up over the patches that a pixel is in.}
 #' \item{`op_image_extract_patches_3d(volumes, size)`}{The patches of volumes at regular places, each laid out along
 #'   the channels. Gradient: The upstream gradient added up over the patches that a voxel is in.}
+#' \item{`op_image_reconstruct_patches(patches, size, output_size)`}{The images, or volumes, of patches that lie
+#'   side by side: the inverse of [op_image_extract_patches()]. Gradient: The patches of the upstream gradient; 0 in
+#'   borders.}
 #' }
 #' @param images One image or a batch. `op_image_extract_patches()`: One image or a batch; volumes where `size` has
 #'   three numbers.
@@ -34,14 +37,19 @@
 #' @param right_padding Columns to put on the right.
 #' @param size `op_image_extract_patches()`: A patch's height and width, or one number for both.
 #'   `op_image_extract_patches_3d()`: A patch's depth, height and width, or one number for all.
+#'   `op_image_reconstruct_patches()`: A patch's height and width, or one number for both; of volumes three numbers.
 #' @param strides `op_image_extract_patches()`: Rows and columns from one patch to the next; `size` if NULL.
 #'   `op_image_extract_patches_3d()`: The way from one patch to the next; `size` if NULL.
+#'   `op_image_reconstruct_patches()`: `size`, also if NULL: patches that overlap are no image.
 #' @param dilation_rate `op_image_extract_patches()`: Rows and columns from one pixel of a patch to the next.
 #'   `op_image_extract_patches_3d()`: The way from one voxel of a patch to the next.
 #' @param padding `op_image_extract_patches()`: `"valid"` for the patches inside the image, `"same"` for zeros
 #'   around it, so that there are `ceil(size / stride)` of them. `op_image_extract_patches_3d()`: `"valid"` or
-#'   `"same"`, as of [op_image_extract_patches()].
+#'   `"same"`, as of [op_image_extract_patches()]. `op_image_reconstruct_patches()`: `"valid"`, or `"same"` to take
+#'   off the borders that [op_image_extract_patches()] added.
 #' @param volumes One volume `(depth, height, width, channels)` or a batch.
+#' @param patches As [op_image_extract_patches()] gives them, of one image or a batch.
+#' @param output_size The images' height and width, of volumes also their depth before these.
 #' @returns A tensor of the dtype of `images`.
 #'
 #' `op_image_extract_patches()`: A tensor `(batch, rows, columns, height * width * channels)` of the dtype of
@@ -49,16 +57,22 @@
 #'
 #' `op_image_extract_patches_3d()`: A tensor `(batch, ..., depth * height * width * channels)` of the dtype of
 #'   `volumes`, without the batch for one volume.
+#'
+#' `op_image_reconstruct_patches()`: A tensor of the dtype of `patches`, of one image or a batch.
 #' @section Errors:
 #' - `gradops_error_argument`: not two of the three, or more than there is (`op_image_crop()`).
 #' - `gradops_error_argument`: not two of the three, or a target smaller than the image (`op_image_pad()`).
 #' - `gradops_error_argument`: an unknown `padding`, or sizes below 1 (`op_image_extract_patches()`,
 #'   `op_image_extract_patches_3d()`).
+#' - `gradops_error_argument`: `strides` other than `size`; an `output_size` that the patches do not make; an
+#'   unknown `padding` (`op_image_reconstruct_patches()`).
 #' - `gradops_error_shape`: other than 3 or 4 dimensions (`op_image_crop()`, `op_image_pad()`).
 #' - `gradops_error_shape`: a wrong number of dimensions, or a patch larger than the image
 #'   (`op_image_extract_patches()`).
 #' - `gradops_error_shape`: a wrong number of dimensions, or a patch larger than the volume
 #'   (`op_image_extract_patches_3d()`).
+#' - `gradops_error_shape`: a wrong number of dimensions, or of elements in a patch
+#'   (`op_image_reconstruct_patches()`).
 #' @seealso [op_unfold()], [op_pad()], [op_slice()], [op_image_resize()].
 #' @examplesIf gradops_available()
 #' image <- array(1:48 / 48, c(4, 4, 3))
@@ -66,6 +80,7 @@
 #' op_image_pad(image, 1, 1, 1, 1)[, , 1]
 #' op_image_extract_patches(image, 2)
 #' op_image_extract_patches_3d(array(1:64 / 64, c(4, 4, 4, 1)), 2)
+#' op_image_reconstruct_patches(op_image_extract_patches(image, 2), 2, dim(image)[1:2])
 #' # the number of patches that a pixel is in
 #' gradient(function(image) sum(op_image_extract_patches(image, 2, strides = 1)), image)[, , 1]
 #' @name ops_parts_of_images
@@ -109,4 +124,12 @@ op_image_extract_patches_3d <- function(
   volumes, size, strides = NULL, dilation_rate = 1L, padding = "valid", data_format = NULL
 ) {
   call_op("image.extract_patches_3d", operand(volumes), size, strides, dilation_rate, padding, data_format)
+}
+
+#' @rdname ops_parts_of_images
+#' @export
+op_image_reconstruct_patches <- function(
+  patches, size, output_size, strides = NULL, padding = "valid", data_format = NULL
+) {
+  call_op("image.reconstruct_patches", operand(patches), size, output_size, strides, padding, data_format)
 }

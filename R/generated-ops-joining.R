@@ -19,6 +19,8 @@
 #'   rows. Gradient: The upstream gradient, split.}
 #' \item{`op_dstack(xs)`}{Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers
 #'   get. Gradient: The upstream gradient, split.}
+#' \item{`op_column_stack(xs)`}{Tensors joined side by side: along the second dimension, vectors and numbers as
+#'   columns. Gradient: The upstream gradient, split.}
 #' }
 #' @param xs A list of tensors.
 #' @param axis A dimension, from 1; a negative one counts from the end.
@@ -36,7 +38,8 @@
 #' - `gradops_error_axis`: an axis out of range (`op_concatenate()`, `op_stack()`, `op_append()`).
 #' - `gradops_error_shape`: shapes that differ elsewhere than along `axis` (`op_concatenate()`, `op_append()`).
 #' - `gradops_error_shape`: shapes that differ (`op_stack()`).
-#' - `gradops_error_shape`: shapes that differ elsewhere (`op_hstack()`, `op_vstack()`, `op_dstack()`).
+#' - `gradops_error_shape`: shapes that differ elsewhere (`op_hstack()`, `op_vstack()`, `op_dstack()`,
+#'   `op_column_stack()`).
 #' @seealso [op_split()], [op_pad()], [op_tile()], [op_rearrange()].
 #' @examplesIf gradops_available()
 #' op_concatenate(list(c(1, 2), c(3, 4)))
@@ -48,6 +51,7 @@
 #' op_hstack(list(c(1, 2), c(3, 4)))
 #' op_vstack(list(c(1, 2), c(3, 4)))
 #' op_dstack(list(c(1, 2), c(3, 4)))
+#' op_column_stack(list(c(1, 2), c(3, 4)))
 #' @name ops_joining
 NULL
 
@@ -88,6 +92,12 @@ op_vstack <- function(xs, ...) {
 #' @export
 op_dstack <- function(xs) {
   call_op("dstack", operand(xs))
+}
+
+#' @rdname ops_joining
+#' @export
+op_column_stack <- function(xs) {
+  call_op("column_stack", operand(xs))
 }
 
 #' Splitting

@@ -80,7 +80,8 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
 #'   do. Where they count from 1, a class 0 is an error.
 #' @param kth A position along the axis; negative ones count from the end.
 #' @param k `op_top_k()`: The number of elements. `op_in_top_k()`: The number of predictions.
-#' @param sorted They come in descending order either way; the argument is there for other libraries' sake.
+#' @param sorted,is_stable They come in descending order, equal ones in theirs, either way; the arguments are there
+#'   for other libraries' sake.
 #' @param targets For each row the position of a class.
 #' @param predictions A score for each class, of shape `(..., classes)`.
 #' @returns `op_sort()`: A tensor of `x`'s shape and dtype, NaN last.
@@ -138,8 +139,8 @@ op_argpartition <- function(x, kth, axis = -1L, zero_indexed = FALSE, ...) {
 
 #' @rdname ops_sorting
 #' @export
-op_top_k <- function(x, k, sorted = TRUE, zero_indexed = FALSE) {
-  several(call_op("top_k", operand(x), k, flag(sorted), flag(zero_indexed)))
+op_top_k <- function(x, k, sorted = TRUE, is_stable = TRUE, zero_indexed = FALSE) {
+  several(call_op("top_k", operand(x), k, flag(sorted), flag(is_stable), flag(zero_indexed)))
 }
 
 #' @rdname ops_sorting

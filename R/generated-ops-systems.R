@@ -11,6 +11,8 @@
 #' \item{`op_expm(x)`}{Exponential of square matrices, `I + x + x @ x / 2 + ...`. Gradient: The upper right block of
 #'   the exponential of the matrix with `x^H` in both diagonal blocks and `g` in the upper right (Al-Mohy & Higham
 #'   2009).}
+#' \item{`op_matrix_power(x, n)`}{Power of square matrices, by repeated squaring; a negative one is that of the
+#'   inverse. Gradient: Through the products.}
 #' \item{`op_pinv(x)`}{Pseudo-inverse of matrices (Moore-Penrose). Gradient: At constant rank: `-y^H g y^H + (1 - x
 #'   y) g^H y y^H + y^H y g^H (1 - y x)` (Golub & Pereyra 1973).}
 #' \item{`op_matrix_rank(x)`}{Number of singular values that are not 0. Gradient: none.}
@@ -18,12 +20,15 @@
 #'   `upper` of `x^H @ x`. Gradient: Through the triangular solve.}
 #' }
 #' @param x A tensor, a variable, or R numbers.
+#' @param n The exponent; 0 gives identity matrices.
 #' @param rcond Singular values up to this share of the largest count as 0; by default the dtype's precision times
 #'   the larger size.
 #' @param tol Singular values up to it count as 0; by default the dtype's precision times the larger size times the
 #'   largest singular value.
 #' @param upper Take `x` as the upper factor.
 #' @returns A tensor of `x`'s shape; integers give `floatx`.
+#'
+#' `op_matrix_power()`: A tensor of `x`'s shape and dtype; integers with a negative exponent give `floatx`.
 #'
 #' `op_pinv()`: A tensor with the last two dimensions exchanged; integers give `floatx`.
 #'
@@ -33,10 +38,13 @@
 #' @section Errors:
 #' - `gradops_error_argument`: singular matrices (inside JAX's traces, where values are unknown, the result is
 #'   infinite) (`op_inv()`).
+#' - `gradops_error_argument`: a negative power of singular matrices, as of [op_inv()] (`op_matrix_power()`).
 #' - `gradops_error_argument`: NaN or infinite elements (`op_pinv()`).
 #' - `gradops_error_argument`: a 0 on the diagonal (`op_cholesky_inverse()`).
-#' - `gradops_error_shape`: matrices that are not square (`op_inv()`, `op_expm()`, `op_cholesky_inverse()`).
+#' - `gradops_error_shape`: matrices that are not square (`op_inv()`, `op_expm()`, `op_matrix_power()`,
+#'   `op_cholesky_inverse()`).
 #' - `gradops_error_shape`: fewer than two dimensions (`op_pinv()`, `op_matrix_rank()`).
+#' - `gradops_error_type`: an exponent that is no whole number (`op_matrix_power()`).
 #' @seealso [op_solve()], which is more accurate than a product with an inverse; [op_det()], [op_cholesky()],
 #'   [op_exp()].
 #' @examplesIf gradops_available()
@@ -46,6 +54,7 @@
 #' op_cholesky_inverse(op_cholesky(a))
 #' op_matrix_rank(a)
 #' op_expm(matrix(c(0, 1, -1, 0), 2))
+#' op_matrix_power(a, -2)
 #' gradient(function(a) op_trace(op_inv(a)), a)
 #' @name ops_inverses_and_functions_of_matrices
 NULL
@@ -60,6 +69,12 @@ op_inv <- function(x) {
 #' @export
 op_expm <- function(x) {
   call_op("expm", operand(x))
+}
+
+#' @rdname ops_inverses_and_functions_of_matrices
+#' @export
+op_matrix_power <- function(x, n) {
+  call_op("matrix_power", operand(x), n)
 }
 
 #' @rdname ops_inverses_and_functions_of_matrices

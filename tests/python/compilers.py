@@ -38,6 +38,8 @@ REASONS = {
     "slogdet": "TensorFlow has no LU decomposition for XLA",
     "eig": "TensorFlow has no eigenvalues for XLA",
     "expm": "XLA needs to know how often the scaling is undone to go back through it",
+    "gammainc": "it is SciPy's function, on the host, which XLA does not call",
+    "gammaincc": "it is SciPy's function, on the host, which XLA does not call",
     "hamming": "its length would be a tensor's value: give a number",
     "hanning": "its length would be a tensor's value: give a number",
     "i0": "TensorFlow has no Bessel functions for XLA",

@@ -25,7 +25,7 @@ PAIRS = [x.ravel() for x in np.meshgrid([*SOME, np.inf, -np.inf, np.nan], [*SOME
 def of_tensors(count: int) -> dict:
     """The elementwise ops of that many tensors, and nothing else that has no default, whose results are floats."""
     found = {}
-    for name, entry in registry.items():
+    for name, entry in list(registry.items()):  # a call may define ops of `gradops.scipy`
         needed = [p.name for p in entry.signature.parameters.values() if p.default is p.empty]
         if (
             is_own(entry)

@@ -238,7 +238,7 @@ def gammainc(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         By ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; by ``x1`` that of an integral over the
-        tail without the mode, as of :func:`gradops.scipy.special.gammainc`.
+        tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the rule).
     """
     return scipy_functions.find("special.gammainc")(x1, x2)
 

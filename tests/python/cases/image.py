@@ -8,7 +8,7 @@ import colorsys
 
 import hypothesis.strategies as st
 import numpy as np
-from parity import Case, arrays
+from parity import Case, arrays, inputs
 from scipy import ndimage
 
 MODES = {
@@ -217,6 +217,24 @@ still = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 sizes = st.sampled_from([(2, 7), (6, 1)])
 interpolations = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
+
+def joined_patches(patches, size, output_size, padding, data_format):
+    """Patch by patch, each into its place."""
+    if data_format == "channels_first":
+        first = joined_patches(
+            np.moveaxis(patches, len(patches.shape) - len(size) - 1, -1), size, output_size, padding, ""
+        )
+        return np.moveaxis(first, -1, len(patches.shape) - len(size) - 1)
+    lead, counts = patches.shape[: -len(size) - 1], patches.shape[-len(size) - 1 : -1]
+    whole = np.zeros((*lead, *np.multiply(counts, size), patches.shape[-1] // np.prod(size)))
+    for place in np.ndindex(*counts):
+        at = tuple(slice(i * n, (i + 1) * n) for i, n in zip(place, size))
+        one = patches[(..., *place, slice(None))]
+        whole[(..., *at, slice(None))] = one.reshape(*lead, *size, -1)
+    starts = [(n * c - m) // 2 for n, c, m in zip(size, counts, output_size)]
+    return whole[(..., *[slice(s, s + m) for s, m in zip(starts, output_size)], slice(None))]
+
+
 CASES = [
     *(
         case(
@@ -348,6 +366,20 @@ CASES = [
             ((2, 1), 1, "same", "float64"),
             ((2, 1), 2, "same", "float64"),
             ((1, 1), 1, "valid", "uint8"),
+        ]
+    ),
+    *(
+        Case(
+            "image.reconstruct_patches",
+            inputs(patches=arrays(patched), size=size, output_size=whole, padding=padding, data_format=layout),
+            joined_patches,
+            ["patches"],
+            label=f"{padding}-{len(size)}d",
+        )
+        for patched, size, whole, padding, layout in [
+            ((2, 2, 3, 12), (3, 2), (6, 6), "valid", None),
+            ((12, 2, 3), (3, 2), (4, 5), "same", "channels_first"),
+            ((1, 2, 2, 8), (2, 1, 2), (2, 2, 3), "same", "channels_last"),
         ]
     ),
     case(

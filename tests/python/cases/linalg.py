@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import hypothesis.strategies as st
 import numpy as np
 import scipy.linalg
-from parity import Case
+from parity import Case, inputs
 
 from gradops import ops
 
@@ -196,6 +196,11 @@ def invariant(op, kind, through, function, **keywords):
 # JAX works in single precision somewhere on the way to these gradients: they agree to six digits.
 loose = {"rtol": 1e-5, "atol": 1e-7}
 
+
+def powered(x, n):
+    return np.linalg.matrix_power(x, n)
+
+
 CASES = [
     *both("cholesky", "positive", np.linalg.cholesky),
     Case(
@@ -223,6 +228,12 @@ CASES = [
     ),
     *both("inv", "regular", np.linalg.inv),
     *both("expm", "regular", scipy.linalg.expm),
+    *(
+        Case("matrix_power", with_options(matrices("regular", dtype=d), n=n), powered, ["x"], label=f"{d}-{n}")
+        for d, n in (("float64", 3), ("float64", -2), ("complex128", 2))
+    ),
+    Case("matrix_power", with_options(matrices("regular"), n=0), powered, label="identity"),
+    Case("matrix_power", inputs(x=np.array([[1, 2], [3, 4]]), n=5), powered, label="integers"),
     *both("pinv", "general", np.linalg.pinv, rows=3, columns=2, **loose),
     *both("pinv", "general", np.linalg.pinv, rows=2, columns=3, **loose, label="wide-"),
     *both("matrix_rank", "general", np.linalg.matrix_rank, rows=3, columns=2, gradients=()),

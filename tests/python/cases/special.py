@@ -43,6 +43,16 @@ CASES = [
         )
         for n in (0, 1, 2)
     ),
+    *(
+        case
+        for op in ("gammainc", "gammaincc")
+        for of in [positional(getattr(special, op))]
+        for case in [
+            Case(op, inputs(x1=arrays((2, 3), 0.3, 9), x2=arrays((3,), 0.3, 9)), of, ["x1", "x2"], native=()),
+            Case(op, inputs(x1=np.array([2]), x2=np.array([1, 3])), of, label="integers"),
+            Case(op, inputs(x1=np.array([0.0, 2.0, -1.0, 1e8]), x2=np.array([1.0, 0.0, 1.0, 1e8])), of, label="ends"),
+        ]
+    ),
     unary("sinc", -3, 3, gradients=["x"]),
     Case(
         "sinc",

@@ -174,13 +174,7 @@ def gamma_rate(a, x):
 
     def series(of):
         """Where both are small a mean of s, which is about 1 / a, would take the digits."""
-        shape, place = of(a, 0.05), of(x, 0.01)
-        total, slope, term = 1.0, 0.0, 1.0
-        for n in range(1, 12):
-            term = term * -place / n
-            total = total + shape * term / (shape + n)
-            slope = slope + n * term / ops.square(shape + n)
-        return log(place) - digamma(shape + 1) + slope / total
+        return _lower_rate_of_small(of(a, 0.05), of(x, 0.01))
 
     def integral(of):
         shape, place = of(a, 1.0), of(x, 1.0)
@@ -190,6 +184,36 @@ def gamma_rate(a, x):
         return log(place / shape) - psi_rest(shape) + mean
 
     return choose(below & (a < 0.1), series, integral)
+
+
+def _lower_rate_of_small(a, x):
+    """The derivative of the logarithm of the lower tail by ``a``, of ``x`` up to 1, by the series."""
+    total, slope, term = 1.0, 0.0, 1.0
+    for n in range(1, 20):
+        term = term * -x / n
+        total = total + a * term / (a + n)
+        slope = slope + n * term / ops.square(a + n)
+    return log(x) - digamma(a + 1) + slope / total
+
+
+def gamma_slope_of_small(a, x, lower):
+    """The derivative of the lower tail, which is ``lower``, by a small ``a``.
+
+    Beyond 1 that of the upper tail Q: ``Q / a * (1 + a * r)``, r the rate of ``Q / a``. That of Q is ``1 / a + r``, of
+    whose square a second derivative would be the small difference to ``1 / a**2``.
+    """
+    return choose(
+        x < 1,
+        lambda of: of(lower, 1.0) * _lower_rate_of_small(of(a, 0.05), of(x, 0.5)),
+        lambda of: -_upper_slope_of_small(of(a, 0.05), of(x, 1.0)),
+    )
+
+
+def _upper_slope_of_small(a, x):
+    integral = _gamma_integral(a, x)
+    tail_over_a = exp((a - 1) * log(x) - x - lgamma(a + 1)) * integral.total * integral.scale
+    r = log(x) - digamma(a + 1) + integral.mean(lambda s, shape, place, below: log1p(s / place))
+    return tail_over_a * (1 + a * r)
 
 
 # Beta -----------------------------------------------------------------------------------------------------------------

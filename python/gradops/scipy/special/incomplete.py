@@ -54,8 +54,8 @@ def gamma_density(a, x):
 
 
 def _gamma_group(a, x):
-    below = _tails.gamma_is_below(a, x)
-    return np.where(_gamma_inside(a, x), 1 + below + (below & (a < 0.1)), 0)
+    kind = np.where(a < 0.1, x < 1, 2 + _tails.gamma_is_below(a, x))
+    return np.where(_gamma_inside(a, x), 1 + kind, 0)
 
 
 def _gamma_slope(a: Operand, x: Operand):
@@ -64,12 +64,16 @@ def _gamma_slope(a: Operand, x: Operand):
 
     def inside(of):
         shape, place = of(a, 1.0), of(x, 1.0)
-        tail = where(
-            _tails.gamma_is_below(shape, place),
-            gammainc(shape, place),
-            -gammaincc(shape, place),
-        )
-        return tail * _tails.gamma_rate(shape, place)
+
+        def small(of):
+            v, z = of(shape, 0.05), of(place, 0.5)
+            return _tails.gamma_slope_of_small(v, z, gammainc(v, z))
+
+        def usual(of):
+            v, z = of(shape, 1.0), of(place, 1.0)
+            return where(_tails.gamma_is_below(v, z), gammainc(v, z), -gammaincc(v, z)) * _tails.gamma_rate(v, z)
+
+        return choose(shape + 0 * place < 0.1, small, usual)
 
     return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0)))
 
