@@ -60,7 +60,7 @@ def test_positions_count_from_1_in_and_out():
     assert r.op("argmax")(x, None, False, True) == 1
     np.testing.assert_array_equal(r.op("take")(x, [1.0, -1.0], None), [3, 5])
     np.testing.assert_array_equal(r.op("take")(x, np.array([1, 2]), None), [3, 9])
-    assert [int(p) for p in r.op("top_k")(x, 2.0, True)[1]] == [2, 3]
+    assert [int(p) for p in r.op("top_k")(x, 2.0, True, True)[1]] == [2, 3]
     np.testing.assert_array_equal(r.op("unique")(x, True, False, True, False, None, None, None)[1], [1, 3, 2])
 
 
