@@ -13,7 +13,7 @@ from scipy_checks import agree, in_programs
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError, JitError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, ArgumentTypeError, GradopsError, JitError, ShapeError
 from gradops.scipy import interpolate
 
 RNG = np.random.default_rng(3)
@@ -298,6 +298,8 @@ ERRORS = [
     (lambda: interpolate.PPoly(C, X[:3]), ShapeError, "one more than `c` has pieces"),
     (lambda: interpolate.BSpline(KNOTS, Y[:3], 3), ShapeError, "coefficients"),
     (lambda: interpolate.BSpline(KNOTS, Y[:5], 3).derivative(4), ArgumentError, "at most the degree"),
+    (lambda: interpolate.make_interp_spline(X, Y, 2.5), ArgumentTypeError, "`k` must be a whole number; got 2.5"),
+    (lambda: interpolate.make_interp_spline(X, Y, 3.0)(X, -1.0), ArgumentError, "`nu` must be at least 0; got -1.0"),
     (lambda: interpolate.make_interp_spline(X[:3], Y[:3]), ArgumentError, "at least 4 sites"),
     (lambda: interpolate.interp1d(X, Y)(X[0] - 1), ArgumentError, "below the range"),
     (lambda: interpolate.interp1d(X, Y, "smooth"), ArgumentError, "`kind` must be one of"),

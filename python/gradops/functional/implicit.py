@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import _tree, backends
 from ..autodiff.modes import is_grad_enabled, no_grad
 from ..autodiff.variable import Variable, data_of, wrap
-from ..errors import ArgumentError, GradientError, ShapeError
+from ..errors import GradientError, ShapeError
 from ..flow import custom_gradient, stop_gradient
 from ..ops import _checks, control, conversion, creation, elementwise, linalg, reductions, shaping
 from ..ops._checks import integer
@@ -67,7 +67,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
             )
         return y
 
-    most = integer("fixed_point", max_iterations, "max_iterations")
+    most = integer("fixed_point", max_iterations, "max_iterations", 1)
     return _implicit("fixed_point", lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, most)
 
 
@@ -113,15 +113,13 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         change = linalg.solve(matrix, shaping.reshape(residual, (-1, 1)))
         return elementwise.subtract(x, shaping.reshape(change, conversion.shape(x)))
 
-    return _implicit("root", f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations"))
+    return _implicit("root", f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations", 1))
 
 
 def _implicit(name: str, residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):
     """The root of ``residual(x, *theta)`` that ``step(x, theta)`` converges to."""
     if not _checks.is_numeric(tol):
         raise _checks.not_a_tensor(name, "tol", tol)
-    if max_iterations < 1:
-        raise ArgumentError(f"`max_iterations` must be at least 1; got {max_iterations}.", argument="max_iterations")
     given, structure = _tree.flatten(theta)
     for argument, values in (("theta", given), ("x0", [x0])):
         for value in values:

@@ -257,18 +257,31 @@ def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
     return found if rank else ()
 
 
-def integer(op: str, value, name: str) -> int:
-    """A whole number as an int."""
+def integer(op: str, value, name: str, least: int | None = None) -> int:
+    """A whole number as an int, also of a float that is one, as R's numbers are.
+
+    Raises:
+        ArgumentTypeError: no whole number.
+        ArgumentError: one below ``least``.
+    """
     if type(value) is int and op in _OF_ANY_NUMBER:
-        return value
-    try:
-        return operator.index(value)
-    except TypeError:
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-    raise ArgumentTypeError(
-        f"`{op}`: `{name}` must be a whole number; got {{value}}.", argument=name, value=Given(repr(value), value)
-    )
+        found = value
+    else:
+        try:
+            found = operator.index(value)
+        except TypeError:
+            if not isinstance(value, float) or not value.is_integer():
+                raise ArgumentTypeError(
+                    f"`{op}`: `{name}` must be a whole number; got {{value}}.",
+                    argument=name,
+                    value=Given(f"{value!r:.80}", value),
+                ) from None
+            found = int(value)
+    if least is not None and found < least:
+        raise ArgumentError(
+            f"`{op}`: `{name}` must be at least {least}; got {{value}}.", argument=name, value=Given(repr(value), value)
+        )
+    return found
 
 
 _OF_ANY_NUMBER = frozenset(

@@ -27,16 +27,12 @@ def spatial_sizes(op: str, x, channels_first: bool, ranks=(3, 4, 5), name: str =
 def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tuple[int, ...]:
     """One whole number or ``count`` of them, each at least ``least``, as a tuple."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-    values = tuple(integer(op, v, name) for v in values)
+    values = tuple(integer(op, v, name, least) for v in values)
     if len(values) != count:
         raise ArgumentError(
             f"`{op}`: `{name}` must be one number or {count}; got {{value}}.",
             argument=name,
             value=Given(repr(value), value),
-        )
-    if any(v < least for v in values):
-        raise ArgumentError(
-            f"`{op}`: `{name}` must be at least {least}; got {{value}}.", argument=name, value=Given(repr(value), value)
         )
     return values
 

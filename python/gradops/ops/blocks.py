@@ -10,7 +10,7 @@ See Also:
 from __future__ import annotations
 
 from ..annotations import Integer, Integers, Tensor
-from ..errors import ArgumentError, ShapeError
+from ..errors import ShapeError
 from ._checks import check_rank, describe, integer
 from ._compose import floats
 from ._dispatch import op
@@ -120,9 +120,7 @@ def fold(
 
 def _blocks(op: str, x, block_size, data_format):
     check_rank(op, x, (4,))
-    size = integer(op, block_size, "block_size")
-    if size < 2:
-        raise ArgumentError(f"`{op}`: `block_size` must be at least 2; got {size}.", argument="block_size")
+    size = integer(op, block_size, "block_size", 2)
     first = is_channels_first(op, data_format)
     return (transpose(x, (0, 2, 3, 1)) if first else x), size, first
 

@@ -209,7 +209,7 @@ def linspace(
     Gradient:
         The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
     """
-    num = _count("linspace", num, "num")
+    num = integer("linspace", num, "num", 0)
     gaps = num - 1 if endpoint else num
     start, stop = promoted(start, stop, floating=True)
     name = canonical(dtype or dtype_of(start))
@@ -276,16 +276,9 @@ def tri(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | Non
     Raises:
         ArgumentError: a negative size.
     """
-    rows, columns = _count("tri", N, "N"), _count("tri", N if M is None else M, "M")
+    rows, columns = integer("tri", N, "N", 0), integer("tri", N if M is None else M, "M", 0)
     below = greater_equal(reshape(arange(rows), (-1, 1)), arange(-int(k), columns - int(k)))
     return cast(below, dtype or config.floatx())
-
-
-def _count(op: str, value, name: str) -> int:
-    value = integer(op, value, name)
-    if value < 0:
-        raise ArgumentError(f"`{op}`: `{name}` must not be negative; got {value}.", argument=name)
-    return value
 
 
 @op(name="meshgrid")
@@ -345,7 +338,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
         ``n * x**(n - 1)`` in the column of ``x**n``, right where elements are 0, as powers are repeated products.
     """
     check_rank("vander", x, (1,))
-    count = shape(x)[0] if N is None else _count("vander", N, "N")
+    count = shape(x)[0] if N is None else integer("vander", N, "N", 0)
     check_pieces("vander", count, 0, "N")
     columns = [ones_like(x)]
     for _ in range(1, count):

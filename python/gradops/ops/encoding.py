@@ -34,9 +34,7 @@ def _check_dense(op: str, sparse) -> None:
 
 def _matches(op: str, x, num_classes, axis):
     """Bools with a dimension of ``num_classes`` at ``axis``: which class each label is."""
-    count = integer(op, num_classes, "num_classes")
-    if count < 0:
-        raise ArgumentError(f"`{op}`: `num_classes` must not be negative; got {count}.", argument="num_classes")
+    count = integer(op, num_classes, "num_classes", 0)
     axis = check_axis(op, axis, len(x.shape) + 1)
     x = expand_dims(cast(x, "int64"), axis)
     classes = np.arange(count).reshape([-1 if i == axis else 1 for i in range(len(x.shape))])

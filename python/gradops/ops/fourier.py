@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ..annotations import Integer, Tensor, Tensors
 from ..dtypes import promote
-from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from . import _checks
 from ._compose import is_complex, rounded
 from ._dispatch import op
@@ -210,14 +210,6 @@ def ifft2(x: Tensors):
     return _transformed(x, 2, True)
 
 
-def check_length(op: str, value, name: str) -> None:
-    """A length, which must be a positive whole number."""
-    if _checks.integer(op, value, name) < 1:
-        raise ArgumentError(
-            f"`{op}`: `{name}` must be at least 1; got {{value}}.", argument=name, value=Given(repr(value), value)
-        )
-
-
 def check_real(op, x) -> None:
     """A real signal of at least one dimension."""
     _checks.check_rank(op.name, x, 1)
@@ -230,7 +222,7 @@ def _check_rfft(op, x, fft_length) -> None:
     if fft_length is None:
         _not_empty(op, shape(x), 1)
     else:
-        check_length(op.name, fft_length, "fft_length")
+        _checks.integer(op.name, fft_length, "fft_length", 1)
 
 
 @op(check=_check_rfft)
@@ -257,7 +249,7 @@ def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
 def _check_irfft(op, x, fft_length) -> None:
     sizes = check_spectrum(op, x, 1)
     if fft_length is not None:
-        check_length(op.name, fft_length, "fft_length")
+        _checks.integer(op.name, fft_length, "fft_length", 1)
     elif not unknown(sizes[-1]) and sizes[-1] < 2:
         raise ShapeError(f"`{op.name}`: a spectrum of {sizes[-1]} needs `fft_length`.", argument="x")
 

@@ -250,11 +250,7 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
     axis = check_axis("array_split", axis, check_rank("array_split", x, 1))
     if _is_list(indices_or_sections):
         return split(x, indices_or_sections, axis)
-    count = integer("array_split", indices_or_sections, "indices_or_sections")
-    if count < 1:
-        raise ArgumentError(
-            f"`array_split`: `indices_or_sections` must be at least 1; got {count}.", argument="indices_or_sections"
-        )
+    count = integer("array_split", indices_or_sections, "indices_or_sections", 1)
     size = shape(x)[axis]
     check_pieces("array_split", count, size, "indices_or_sections")
     short, longer = divmod(size, count)

@@ -222,9 +222,7 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
     Gradient:
         ``(g - y * sum(g * y)) / norm`` for order 2; finite where ``x`` is 0.
     """
-    order = integer("normalize", order, "order")
-    if order < 1:
-        raise ArgumentError(f"`normalize`: `order` must be at least 1; got {order}.", argument="order")
+    order = integer("normalize", order, "order", 1)
     if len(x.shape):
         axis = check_axes("normalize", axis, len(x.shape))
     else:

@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
-from ..errors import ArgumentError
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import in_single, is_complex
 from ._dispatch import op
@@ -484,9 +483,7 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
     Gradient:
         The upstream gradient of the difference before, minus that of the one after.
     """
-    n = integer("diff", n, "n")
-    if n < 0:
-        raise ArgumentError(f"`diff`: `n` must be at least 0; got {n}.", argument="n")
+    n = integer("diff", n, "n", 0)
     rank = check_rank("diff", a, 1, "a")
     axis = check_axis("diff", axis, rank)
     differ = not_equal if dtype_of(a) == "bool" else subtract

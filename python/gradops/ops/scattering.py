@@ -295,8 +295,8 @@ def _segments(op, data, segment_ids, num_segments, sorted) -> None:
     values = known(segment_ids)
     if values is not None and values.size and values.dtype.kind not in "iu":
         raise ArgumentError(f"`{op.name}`: `segment_ids` must be whole numbers.", argument="segment_ids")
-    if num_segments is not None and integer(op.name, num_segments, "num_segments") < 0:
-        raise ArgumentError(f"`{op.name}`: `num_segments` must not be negative.", argument="num_segments")
+    if num_segments is not None:
+        integer(op.name, num_segments, "num_segments", 0)
     if num_segments is None and values is None:
         raise ArgumentError(
             f"`{op.name}`: `num_segments` is needed where the values of `segment_ids` are not known (inside a trace).",

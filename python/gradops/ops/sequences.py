@@ -21,7 +21,6 @@ from .conversion import cast, dtype, is_tensor, shape
 from .elementwise import add, divide, greater, multiply, square
 from .extending import pad
 from .fourier import (
-    check_length,
     check_real,
     check_spectrum,
     complex_of,
@@ -44,8 +43,8 @@ def _count(size: int, length: int, stride: int) -> int:
 
 def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
     _checks.check_rank(op.name, x, 1)
-    check_length(op.name, sequence_length, "sequence_length")
-    check_length(op.name, sequence_stride, "sequence_stride")
+    _checks.integer(op.name, sequence_length, "sequence_length", 1)
+    _checks.integer(op.name, sequence_stride, "sequence_stride", 1)
 
 
 @op(check=_check_sequences, linear=("x",))
@@ -73,7 +72,7 @@ def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Inte
 
 def _check_overlap(op, x, sequence_stride) -> None:
     _checks.check_rank(op.name, x, 2)
-    check_length(op.name, sequence_stride, "sequence_stride")
+    _checks.integer(op.name, sequence_stride, "sequence_stride", 1)
 
 
 @op(public=False, check=_check_overlap, linear=("x",))
@@ -117,7 +116,7 @@ def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> N
         ("sequence_stride", sequence_stride),
         ("fft_length", fft_length),
     ):
-        check_length(op.name, value, name)
+        _checks.integer(op.name, value, name, 1)
     if fft_length < sequence_length:
         raise ArgumentError(
             f"`{op.name}`: `fft_length` must be at least `sequence_length`; got {fft_length} and {sequence_length}.",
@@ -206,7 +205,7 @@ def _check_istft(op, x, sequence_length, sequence_stride, fft_length, length, wi
     sizes = check_spectrum(op, x, 2)
     _check_window(op, window, sequence_length, sequence_stride, fft_length)
     if length is not None:
-        check_length(op.name, length, "length")
+        _checks.integer(op.name, length, "length", 1)
     if not fits(sizes[-1:], (fft_length // 2 + 1,)):
         raise ShapeError(
             f"`{op.name}`: the last size of `x` must be `fft_length // 2 + 1`, {fft_length // 2 + 1}; got {sizes}.",

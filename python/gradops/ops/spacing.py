@@ -76,9 +76,7 @@ def geomspace(
     Gradient:
         ``(1 - t) * y / start`` and ``t * y / stop`` for ``t`` from 0 to 1.
     """
-    num = integer("geomspace", num, "num")
-    if num < 0:
-        raise ArgumentError(f"`geomspace`: `num` must not be negative; got {num}.", argument="num")
+    num = integer("geomspace", num, "num", 0)
     for name, end in (("start", start), ("stop", stop)):
         values = known(end)
         if values is not None and (values == 0).any():

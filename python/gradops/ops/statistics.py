@@ -89,8 +89,7 @@ def _counts(op, x, weights, minlength, sparse):
     check_rank(op.name, x, (1, 2))
     if sparse is not False:
         raise ArgumentError("`bincount`: `sparse` must be {False}; gradops has dense tensors.", argument="sparse")
-    if integer(op.name, minlength, "minlength") < 0:
-        raise ArgumentError(f"`bincount`: `minlength` must be at least 0; got {minlength}.", argument="minlength")
+    integer(op.name, minlength, "minlength", 0)
     if weights is not None and not fits(shape(weights), shape(x)):
         raise ShapeError(
             "`bincount`: `weights` must have the shape of `x`; got {weights} for {x}.",
@@ -178,7 +177,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
             raise ArgumentError("`histogram`: `bins` must ascend.", argument="bins")
     else:
         number = known(bins)
-        edges = _edges(x, integer("histogram", bins if number is None else number.item(), "bins"), range)
+        edges = _edges(x, integer("histogram", bins if number is None else number.item(), "bins", 1), range)
     ordered = sort(where(isnan(x), float("inf"), x))
     last = shape(edges)[0] - 1
     starts, end = split(edges, [last], 0)
@@ -188,8 +187,6 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
 
 def _edges(x, bins: int, range):
     """``bins + 1`` edges over a range, or over the elements of ``x``."""
-    if bins < 1:
-        raise ArgumentError(f"`histogram`: `bins` must be at least 1; got {bins}.", argument="bins")
     if range is not None:
         low, high = (float(v) for v in range)
         if not (low <= high and math.isfinite(low) and math.isfinite(high)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -41,19 +40,6 @@ def real_with(function: str, count: int, optional: str = "", **given) -> list:
             raise ArgumentTypeError(f"`{function}`: `{name}` must be real.", argument=name)
     found = dict(zip(names, alike(*[given[name] for name in names])))
     return [real_like(found[x]) if i < count and x in found else found.get(x) for i, x in enumerate(given)]
-
-
-def whole(function: str, value, name: str, least: int = 0) -> int:
-    """A whole number of at least ``least``."""
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise ArgumentTypeError(
-            f"`{function}`: `{name}` must be a whole number; got {value!r:.80}.", argument=name
-        ) from None
-    if found < least:
-        raise ArgumentError(f"`{function}`: `{name}` must be at least {least}; got {found}.", argument=name)
-    return found
 
 
 def vector(function: str, x, name: str = "x", least: int = 1) -> int:

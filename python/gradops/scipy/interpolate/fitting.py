@@ -9,11 +9,11 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
-from ...ops._checks import choice, known
+from ...ops._checks import choice, integer, known
 from .._define import composed
 from .._tensors import beside, inexact, numbers
 from ..linalg import solve_banded
-from ._shared import along, ascends, columns, cyclic, finite, leading, real_with, vector, whole
+from ._shared import along, ascends, columns, cyclic, finite, leading, real_with, vector
 from .splines import BSpline, weights
 
 __all__ = ["make_interp_spline", "make_lsq_spline", "make_smoothing_spline"]
@@ -75,7 +75,7 @@ def _derivatives(name: str, given, shape: tuple) -> tuple[list, list]:
             f"`{name}`: `bc_type` must be a pair of lists of pairs of an order and a value; got {given!r:.80}.",
             argument="bc_type",
         ) from None
-    return [whole(name, order, "bc_type") for order in orders], list(values)
+    return [integer(name, order, "bc_type", 0) for order in orders], list(values)
 
 
 @composed
@@ -107,7 +107,7 @@ def make_interp_spline(
         Of what it gives: by places, ``x``, ``y``, ``t`` and derivatives in ``bc_type``, through a banded system.
     """
     name = "make_interp_spline"
-    k = whole(name, k, "k")
+    k = integer(name, k, "k", 0)
     around = isinstance(bc_type, str) and bc_type == "periodic"
     if bc_type is None or isinstance(bc_type, str):
         ends: tuple = (None, None) if bc_type is None or bc_type in ("not-a-knot", "periodic") else (bc_type, bc_type)
@@ -215,7 +215,7 @@ def make_lsq_spline(
     """
     name = "make_lsq_spline"
     choice(name, method, ("qr", "norm-eq"), "method")
-    k = whole(name, k, "k")
+    k = integer(name, k, "k", 0)
     x, t, w, y = real_with(name, 3, "w", x=x, t=t, w=w, y=y)
     count = vector(name, x, least=k + 1)
     vector(name, t, "t", 2 * k + 2)

@@ -10,9 +10,9 @@ import numpy as np
 from ... import ops
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError
-from ...ops._checks import choice, known
+from ...ops._checks import choice, integer, known
 from .._define import composed
-from ._shared import along, leading, placed, real_with, vector, whole
+from ._shared import along, leading, placed, real_with, vector
 from .fitting import make_interp_spline
 
 __all__ = ["interp1d"]
@@ -66,7 +66,7 @@ class interp1d:
             choice(name, kind, KINDS, "kind")
             degree = DEGREES.get(kind)
         else:
-            degree = whole(name, kind, "kind")
+            degree = integer(name, kind, "kind", 0)
         x, y = real_with(name, 1, x=x, y=y)
         count = vector(name, x, least=1 if degree is None else degree + 1)
         first, self.axis = leading(name, y, axis, count)

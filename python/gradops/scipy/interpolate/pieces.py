@@ -10,11 +10,11 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
-from ...ops._checks import check_axis, known
+from ...ops._checks import check_axis, integer, known
 from .._define import composed, family
 from .._solving import numbers
 from .._tensors import beside, is_complex
-from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, whole, wrapped
+from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, wrapped
 from .splines import BSpline, spline_of
 
 __all__ = ["BPoly", "PPoly"]
@@ -86,7 +86,7 @@ class Pieces:
         """
         name = type(self).__name__
         how = self.extrapolate if extrapolate is None else mode_of(name, extrapolate)
-        nu = whole(name, nu, "nu")
+        nu = integer(name, nu, "nu", 0)
         if nu:
             return self.derivative(nu)(x, 0, how)
         v, sites, c = real_with(name, 2, x=x, sites=self.x, c=self.c)
@@ -111,7 +111,7 @@ class Pieces:
         Gradient:
             Through its coefficients.
         """
-        nu = whole(type(self).__name__, nu, "nu", -10_000)
+        nu = integer(type(self).__name__, nu, "nu")
         return self.antiderivative(-nu) if nu < 0 else self._like(self._differentiated(nu))
 
     def antiderivative(self, nu: Integer = 1):
@@ -123,7 +123,7 @@ class Pieces:
         Gradient:
             Through its coefficients.
         """
-        nu = whole(type(self).__name__, nu, "nu", -10_000)
+        nu = integer(type(self).__name__, nu, "nu")
         if nu <= 0:
             return self.derivative(-nu)
         found = self

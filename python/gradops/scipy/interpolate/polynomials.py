@@ -12,9 +12,9 @@ from ... import ops
 from ...annotations import Integer, Tensor
 from ...backends import tracing
 from ...errors import ArgumentError
-from ...ops._checks import known
+from ...ops._checks import integer, known
 from .._define import composed
-from ._shared import along, by_orders, leading, placed, real_with, vector, whole
+from ._shared import along, by_orders, leading, placed, real_with, vector
 
 __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpolate", "krogh_interpolate"]
 
@@ -48,7 +48,7 @@ class _Polynomial:
         Gradient:
             By places, sites and values.
         """
-        der = whole(type(self).__name__, der, "der")
+        der = integer(type(self).__name__, der, "der", 0)
         return self._all(x, der + 1)[der]
 
     @composed
@@ -65,7 +65,7 @@ class _Polynomial:
             By places, sites and values.
         """
         name = type(self).__name__
-        return ops.stack(self._all(x, int(self.xi.shape[0]) if der is None else whole(name, der, "der", 1)))
+        return ops.stack(self._all(x, int(self.xi.shape[0]) if der is None else integer(name, der, "der", 1)))
 
     def _all(self, x, count: int) -> list:
         name = type(self).__name__
@@ -248,7 +248,7 @@ def _mixed_up(n: int) -> np.ndarray:
 
 def _at(found, x, der):
     if np.ndim(der):
-        orders = [whole(type(found).__name__, m, "der") for m in der]
+        orders = [integer(type(found).__name__, m, "der", 0) for m in der]
         return ops.take(found.derivatives(x, max(orders) + 1), orders, 0)
     return found.derivative(x, der)
 

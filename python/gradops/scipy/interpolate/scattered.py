@@ -12,11 +12,11 @@ from ... import _scipy, ops
 from ...annotations import Tensor
 from ...backends import tracing
 from ...errors import ArgumentError, ShapeError
-from ...ops._checks import choice
+from ...ops._checks import choice, integer
 from .._define import composed
 from .._solving import numbers
 from ..spatial.distance import root
-from ._shared import along, leading, real_with, whole
+from ._shared import along, leading, real_with
 from .grids import coordinates
 from .lines import interp1d
 
@@ -96,8 +96,8 @@ class RBFInterpolator:
             raise ShapeError(
                 f"`{name}`: `smoothing` must be a number or a vector for the points.", argument="smoothing"
             )
-        degree = max(KERNELS[kernel][1], 0) if degree is None else whole(name, degree, "degree", -1)
-        self.neighbors = None if neighbors is None else min(whole(name, neighbors, "neighbors", 1), count)
+        degree = max(KERNELS[kernel][1], 0) if degree is None else integer(name, degree, "degree", -1)
+        self.neighbors = None if neighbors is None else min(integer(name, neighbors, "neighbors", 1), count)
         self.powers = _powers(size, degree)
         if len(self.powers) > (count if self.neighbors is None else self.neighbors):
             raise ArgumentError(

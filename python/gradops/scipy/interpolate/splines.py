@@ -10,11 +10,11 @@ import numpy as np
 from ... import ops
 from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
-from ...ops._checks import check_axis, known
+from ...ops._checks import check_axis, integer, known
 from .._define import composed
 from .._solving import numbers
 from .._tensors import beside
-from ._shared import after, along, ascends, interval, mode_of, outside, placed, real_with, vector, whole, wrapped
+from ._shared import after, along, ascends, interval, mode_of, outside, placed, real_with, vector, wrapped
 
 __all__ = ["BSpline"]
 
@@ -72,7 +72,7 @@ class BSpline:
     @composed
     def __init__(self, t: Tensor, c: Tensor, k, extrapolate=True, axis: Integer = 0):
         name = "BSpline"
-        self.k = whole(name, k, "k")
+        self.k = integer(name, k, "k", 0)
         self.extrapolate = mode_of(name, extrapolate)
         t, c = real_with(name, 1, t=t, c=c)
         n = vector(name, t, "t", 2 * self.k + 2) - self.k - 1
@@ -136,7 +136,7 @@ class BSpline:
             By places and knots.
         """
         name = "BSpline.design_matrix"
-        k = whole(name, k, "k")
+        k = integer(name, k, "k", 0)
         x, t = real_with(name, 2, x=x, t=t)
         vector(name, x)
         n = vector(name, t, "t", 2 * k + 2) - k - 1
@@ -163,7 +163,7 @@ class BSpline:
             By ``x``, coefficients and knots.
         """
         how = self.extrapolate if extrapolate is None else mode_of("BSpline", extrapolate)
-        nu = whole("BSpline", nu, "nu")
+        nu = integer("BSpline", nu, "nu", 0)
         v, t, c = real_with("BSpline", 2, x=x, t=self.t, c=self.c)
         k, rank = self.k, len(v.shape)
         low, high = t[k], t[int(t.shape[0]) - k - 1]
@@ -195,7 +195,7 @@ class BSpline:
         Gradient:
             By coefficients and knots.
         """
-        nu = whole("BSpline.derivative", nu, "nu", -10_000)
+        nu = integer("BSpline.derivative", nu, "nu")
         if nu < 0:
             return self.antiderivative(-nu)
         if nu > self.k:
@@ -219,7 +219,7 @@ class BSpline:
         Gradient:
             By coefficients and knots.
         """
-        nu = whole("BSpline.antiderivative", nu, "nu", -10_000)
+        nu = integer("BSpline.antiderivative", nu, "nu")
         if nu < 0:
             return self.derivative(-nu)
         t, c, k = self.t, self._coefficients(), self.k
@@ -269,7 +269,7 @@ class BSpline:
             By coefficients and knots.
         """
         name = "BSpline.insert_knot"
-        m = whole(name, m, "m", 1)
+        m = integer(name, m, "m", 1)
         if self.extrapolate == "periodic":
             raise ArgumentError(f"`{name}`: a periodic spline takes no more knots here.", argument="x")
         t, c, k = self.t, self._coefficients(), self.k

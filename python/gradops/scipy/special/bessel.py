@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from ... import _scipy, ops
 from ...annotations import Integer, Operand, Tensor
-from ...errors import ArgumentError
 from ...extend import derivative
+from ...ops._checks import integer
 from .._define import composed, promoting, refused, ufunc
 from .._tensors import as_complex, constant, floating, inexact, is_complex
 from . import _orders
@@ -483,8 +483,7 @@ hankel2, hankel2e = _hankels(2, False), _hankels(2, True)
 
 def _derivatives(name: str, function: Callable, phase: int, sign: int) -> Callable:
     def derivatives(v: Operand, z: Operand, n: Integer = 1) -> Tensor:
-        if n < 0:
-            raise ArgumentError(f"`{name}`: `n` must be at least 0; got {n}.", argument="n")
+        n = integer(name, n, "n", 0)
         v, z = floating(v, z)
         total = function(v - n, z)
         for k in range(1, n + 1):

@@ -8,6 +8,7 @@ from ... import ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError
 from ...extend import derivative
+from ...ops._checks import integer
 from .. import _formulas
 from .._define import composed, ufunc
 from .._formulas import choose
@@ -233,8 +234,7 @@ def multigammaln(a: Operand, d: Integer) -> Tensor:
     Gradient:
         The sum of ``digamma(a - j / 2)`` for j from 0 to ``d - 1``.
     """
-    if d < 1:
-        raise ArgumentError(f"`multigammaln`: `d` must be at least 1; got {d}.", argument="d")
+    d = integer("multigammaln", d, "d", 1)
     (a,) = floating(a)
     terms = gammaln(a)
     for j in range(1, d):

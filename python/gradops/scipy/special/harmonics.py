@@ -11,6 +11,7 @@ from ... import _scipy, ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError, Given
 from ...extend import derivative
+from ...ops._checks import integer
 from .._define import composed, promoting, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, beside, floating
@@ -59,7 +60,7 @@ def legendre_p(n: Operand, z: Operand, *, diff_n: Integer = 0) -> Tensor:
         By ``z``; an error by ``n``.
     """
     n, z = floating(n, z)
-    _not_negative("legendre_p", "diff_n", diff_n)
+    diff_n = integer("legendre_p", diff_n, "diff_n", 0)
     found = [eval_legendre(n, z)]
     for k in range(1, diff_n + 1):
         found.append(_legendre_derivative(n, z, k))
@@ -77,11 +78,6 @@ def _legendre_derivative(n, z, k: int):
     )
 
 
-def _not_negative(function: str, name: str, value: int) -> None:
-    if value < 0:
-        raise ArgumentError(f"`{function}`: `{name}` must be at least 0; got {value}.", argument=name)
-
-
 @composed
 def legendre_p_all(n: Integer, z: Tensor, *, diff_n: Integer = 0) -> Tensor:
     """Legendre polynomials of all degrees to ``n``, and their derivatives to order ``diff_n``.
@@ -96,7 +92,7 @@ def legendre_p_all(n: Integer, z: Tensor, *, diff_n: Integer = 0) -> Tensor:
         By ``z``.
     """
     (z,) = floating(z)
-    _not_negative("legendre_p_all", "n", n)
+    n = integer("legendre_p_all", n, "n", 0)
     return legendre_p(beside(_counts(n, len(z.shape)), z), z, diff_n=diff_n)
 
 
@@ -195,8 +191,8 @@ def assoc_legendre_p_all(
 
 def _all(function: str, n: int, m: int, z) -> tuple:
     """Degrees and orders that broadcast to all, before ``z``'s dimensions."""
-    _not_negative(function, "n", n)
-    _not_negative(function, "m", m)
+    n = integer(function, n, "n", 0)
+    m = integer(function, m, "m", 0)
     rank = len(z.shape)
     return beside(_counts(n, rank + 1), z), beside(_counts(n, rank, m), z)
 
@@ -250,7 +246,7 @@ def sph_legendre_p(n: Operand, m: Operand, theta: Operand, *, diff_n: Integer = 
     Gradient:
         By ``theta``, of the orders above and below; an error by ``n`` and ``m``.
     """
-    _not_negative("sph_legendre_p", "diff_n", diff_n)
+    diff_n = integer("sph_legendre_p", diff_n, "diff_n", 0)
     n, m, theta = floating(n, m, theta)
     return ops.stack([_sph_derivative(n, m, theta, k) for k in range(diff_n + 1)], 0)
 
