@@ -13,7 +13,7 @@ from scipy_checks import agree, in_programs
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, ArgumentTypeError, GradopsError, JitError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError, JitError, ShapeError
 from gradops.scipy import interpolate
 
 RNG = np.random.default_rng(3)
