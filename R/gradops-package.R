@@ -38,7 +38,7 @@ reticulate_loaded <- function(...) {
 backend_requirements <- c(
   numpy = "numpy>=1.26", torch = "torch>=2.5", tensorflow = "tensorflow>=2.16.1", jax = "jax>=0.4.35"
 )
-scipy_requirement <- "scipy>=1.11.1"
+scipy_requirement <- "scipy>=1.14"
 
 # The library that compiles the loop of native code, where it comes compiled.
 native_requirement <- paste(

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import backends, dtypes, extend, ops
 from ..backends import Backend
-from ..errors import ArgumentTypeError, GradientError
+from ..errors import ArgumentTypeError, BackendError, GradientError
 from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
 from ..ops._dispatch import Op
@@ -264,7 +264,16 @@ def _found(package: str, path: str) -> Any:
 
 
 def _host_function(path: str | Callable) -> Callable:
-    return _found("scipy", path) if isinstance(path, str) else path
+    """SciPy's function of a path; an error at its calls where SciPy is older than the function."""
+    try:
+        return _found("scipy", path) if isinstance(path, str) else path
+    except AttributeError:
+        version = importlib.import_module("scipy").__version__
+
+    def newer(*_):
+        raise BackendError(f"SciPy {version} has no `scipy.{path}`.", hint="install a newer SciPy")
+
+    return newer
 
 
 def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
