@@ -71,6 +71,7 @@ REFUSED = {
     ),
     "sepfir2d": "use `gradops.scipy.ndimage.convolve1d` along each axis, with `mode='mirror'`",
     "firwin_2d": "use `firwin` for each axis and `gradops.ops.outer`",
+    "whittaker_henderson": "use `gradops.scipy.linalg.solveh_banded` of `I + lamb * D.T @ D`, with differences `D`",
     "BadCoefficients": "a warning of SciPy's",
 }
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

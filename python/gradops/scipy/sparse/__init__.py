@@ -65,6 +65,7 @@ REFUSED = {
     **dict.fromkeys("expand_dims permute_dims swapaxes".split(), _VECTOR),
     **dict.fromkeys("get_index_dtype safely_cast_index_arrays".split(), _INSIDE),
     **dict.fromkeys("SparseWarning SparseEfficiencyWarning".split(), "SciPy's warning"),
+    "matrix_transpose": "use `A.T`",
     "csgraph": "paths and trees in graphs change in steps",
 }
 
