@@ -24,7 +24,8 @@ REFUSED = {
         _RESAMPLED: """BootstrapMethod MonteCarloMethod PermutationMethod bootstrap monte_carlo_test permutation_test
             power sobol_indices""",
         _PLOT: "boxcox_normplot ppcc_plot probplot yeojohnson_normplot",
-        _BINS: "binned_statistic binned_statistic_2d binned_statistic_dd cumfreq relfreq percentileofscore ecdf estimated_cdf",
+        _BINS: """binned_statistic binned_statistic_2d binned_statistic_dd cumfreq ecdf estimated_cdf percentileofscore
+            relfreq""",
         _WARNING: "ConstantInputWarning DegenerateDataWarning FitError NearConstantInputWarning",
         _OBJECT: """Binomial CensoredData Covariance Logistic Mixture Normal Uniform abs exp log make_distribution
             order_statistic rv_continuous rv_discrete rv_histogram truncate""",
