@@ -1,11 +1,11 @@
 #' Special functions of tensors
 #'
-#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()` and the Bessel functions on tensors
-#' and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`, are base
-#' R's generics and have methods. For ordinary R vectors the base R function is called.
+#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()` and the Bessel functions of
+#' tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`,
+#' are base R's generics and have methods. For ordinary R vectors the base R function is called.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
 #' @param deriv The order of the derivative of `digamma()`, one R number from 0 on.
-#' @param nu The order of a Bessel function, one R number.
+#' @param nu The order of a Bessel function: tensors or R numbers.
 #' @param expon.scaled If `TRUE`, `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
 #' @param length.out For R's values alone.
@@ -13,11 +13,12 @@
 #' @section Gradient:
 #' To all orders, by the digamma function and its derivatives; by `k`, which is rounded as in R, that of the function
 #' of a `k` that is not; of `choose()` with one R number `k` below 30 that of the
-#' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders, from those of the
-#' orders beside (DLMF 10.6 and 10.29); values are R's own, for which also compiled programs call R back. None by `nu`.
+#' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders,
+#' from those of the orders beside (DLMF 10.6 and 10.29), and by `nu`, from their integrals, to second order
+#' (`gradops.scipy.special`).
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit.
-#' - `gradops_error_argument`: an order that is a tensor, or several.
+#' - `gradops_error_argument`: a `deriv` that is a tensor, or several.
 #' @seealso [op_erf()], [tensor_distributions].
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
@@ -171,7 +172,7 @@ besselI <- function(x, nu, expon.scaled = FALSE) {
 }
 
 bessel_i_tensor <- function(x, nu, expon.scaled = FALSE) {
-  bessel("besselI", x, nu, expon.scaled)
+  distribution("special", if (expon.scaled) "scaled besselI" else "besselI", list(), x, nu)
 }
 
 #' @rdname tensor_special
@@ -181,7 +182,7 @@ besselK <- function(x, nu, expon.scaled = FALSE) {
 }
 
 bessel_k_tensor <- function(x, nu, expon.scaled = FALSE) {
-  bessel("besselK", x, nu, expon.scaled)
+  distribution("special", if (expon.scaled) "scaled besselK" else "besselK", list(), x, nu)
 }
 
 #' @rdname tensor_special
@@ -191,7 +192,7 @@ besselJ <- function(x, nu) {
 }
 
 bessel_j_tensor <- function(x, nu) {
-  bessel("besselJ", x, nu)
+  distribution("special", "besselJ", list(), x, nu)
 }
 
 #' @rdname tensor_special
@@ -201,32 +202,5 @@ besselY <- function(x, nu) {
 }
 
 bessel_y_tensor <- function(x, nu) {
-  bessel("besselY", x, nu)
-}
-
-# The derivative of the order `nu` is half of `below` times that of `nu - 1` and `above` times that of `nu + 1`, and
-# `itself` times its own where it is scaled.
-bessel_slopes <- list(
-  besselI = c(below = 1, above = 1, itself = -1), besselK = c(below = -1, above = -1, itself = 1),
-  besselJ = c(below = 1, above = -1), besselY = c(below = 1, above = -1)
-)
-
-bessel <- function(kind, x, nu, scaled = FALSE) {
-  if (is.object(nu) || !is.numeric(nu) || length(nu) != 1L) {
-    unsupported("nu", "must be one R number: the order has no gradient.", call = parent.frame())
-  }
-  key <- paste(kind, format(nu, digits = 17), scaled)
-  state$bessel[[key]] <- state$bessel[[key]] %||% bessel_op(kind, nu, scaled)
-  state$bessel[[key]](x)
-}
-
-bessel_op <- function(kind, nu, scaled) {
-  force(scaled)
-  of_r <- get(kind, baseenv())
-  value <- r_function(if (kind %in% c("besselI", "besselK")) \(x) of_r(x, nu, scaled) else \(x) of_r(x, nu))
-  slope <- bessel_slopes[[kind]]
-  op_custom_gradient(value, function(x, upstream) {
-    beside <- slope["below"] * bessel(kind, x, nu - 1, scaled) + slope["above"] * bessel(kind, x, nu + 1, scaled)
-    upstream * (unname(beside) / 2 + if (scaled) slope[["itself"]] * bessel(kind, x, nu, scaled) else 0)
-  })
+  distribution("special", "besselY", list(), x, nu)
 }

@@ -35,7 +35,20 @@ test_each("Bessel functions are R's, to second order", {
   expect_equal(second(function(x) besselK(x, 0), x), besselK(x, 1) / x + besselK(x, 0), tolerance = 1e-6)
   slope <- jit(function(x) gradient(function(x) sum(besselI(x, 1)), x))
   expect_equal(bare(slope(x)), (besselI(x, 0) + besselI(x, 2)) / 2, tolerance = 1e-6)
-  expect_error(gradient(function(nu) besselI(2, nu), 1), "`nu` must be one R number", class = "gradops_error_argument")
+  expect_identical(bare(besselI(op_convert_to_tensor(-1), 0)), NaN)
+})
+
+test_each("Bessel functions have derivatives by their order", {
+  orders <- c(0.4, 1.5, -0.7)
+  functions <- list(
+    \(nu) besselI(2, nu), \(nu) besselI(2, nu, TRUE), \(nu) besselK(2, nu), \(nu) besselK(2, nu, TRUE),
+    \(nu) besselJ(2, nu), \(nu) besselY(2, nu)
+  )
+  for (f in functions) {
+    h <- 1e-4
+    differences <- (f(orders + h) - f(orders - h)) / (2 * h)
+    expect_equal(gradient(function(nu) sum(f(nu)), orders), differences, tolerance = 1e-5)
+  }
 })
 
 test_each("rounding to digits and logarithms are R's", {

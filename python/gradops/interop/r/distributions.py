@@ -35,6 +35,7 @@ from ...scipy._formulas import (
     times_log,
     where,
 )
+from ...scipy.special import bessel
 from ...scipy.stats._arguments import alike, both
 from ...scipy.stats._discrete import Discrete
 from ...scipy.stats.gammas import beta_tail
@@ -321,4 +322,23 @@ def _log_choose(n, k):
     )
 
 
-SPECIAL: dict[str, Callable] = {"lbeta": _log_beta, "lchoose": _log_choose}
+def _bessel(function: Callable) -> Callable:
+    """R's Bessel function of an argument and an order, which is NaN of a negative argument."""
+    return lambda x, nu: function(nu, ops.where(x < 0.0, math.nan, x))
+
+
+SPECIAL: dict[str, Callable] = {
+    "lbeta": _log_beta,
+    "lchoose": _log_choose,
+    **{
+        name: _bessel(getattr(bessel, of_scipy))
+        for name, of_scipy in {
+            "besselI": "iv",
+            "besselK": "kv",
+            "besselJ": "jv",
+            "besselY": "yv",
+            "scaled besselI": "ive",
+            "scaled besselK": "kve",
+        }.items()
+    },
+}
