@@ -1,8 +1,8 @@
 #' Special functions of tensors
 #'
 #' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()` and the Bessel functions of
-#' tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and `lfactorial()`,
-#' are base R's generics and have methods. For ordinary R vectors the base R function is called.
+#' tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and
+#' `lfactorial()`, are base R's generics and have methods. For ordinary R vectors the base R function is called.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
 #' @param deriv The order of the derivative of `digamma()`, one R number from 0 on.
 #' @param nu The order of a Bessel function: tensors or R numbers.
