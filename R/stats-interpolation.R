@@ -1,19 +1,17 @@
 #' Interpolation with tensors
 #'
 #' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as what is interpolated,
-#' `y`, as the places, `xout` and the argument of the functions, and for `approx()` as `x`. For ordinary R vectors the
-#' stats function is called; functions that it returns take tensors too.
-#'
-#' Where `y` is a tensor, `x` must have no ties, and splines one of the methods that are linear in `y`:
-#' `"fmm"`, `"natural"`, `"periodic"`.
-#' @param x,y,xout Tensors, or what R takes; `x` of `splinefun()` and `spline()` is R's.
+#' `y`, as the places, `xout` and the argument of the functions, and as `x`. For ordinary R vectors the stats function is
+#' called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
+#' @param x,y,xout Tensors, or what R takes.
 #' @param xmin,xmax Between which `n` points lie, without `xout`.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
 #' @returns `approx()` and `spline()` a list of `x` and `y`; the others a function. NaN where R has `NA`.
 #' @section Gradient:
-#' That of the pieces; at a knot that of the piece to its right.
+#' That of the pieces, by places, `x` and `y`; at a knot that of the piece to its right. Slopes that the methods
+#' `"monoH.FC"` and `"hyman"` limit have the derivative of the limit.
 #' @section Errors:
-#' - `gradops_error_argument`: ties, or a `method` that is not linear, where `y` is a tensor.
+#' - `gradops_error_argument`: ties; for `"hyman"` a `y` that goes up and down.
 #' @seealso [r_function()], [tensor_signals].
 #' @examplesIf gradops_available()
 #' approx(1:3, variable(c(1, 4, 9)), xout = 1.5)$y
@@ -31,8 +29,11 @@ approx <- function(x, y = NULL, xout, method = "linear", n = 50, yleft, yright, 
 approx_tensor <- function(x, y = NULL, xout, method = "linear", n = 50, yleft, yright, rule = 1, f = 0, ties = mean,
                           na.rm = TRUE) {
   if (missing(xout)) {
-    ends <- range(r_values(x))
-    xout <- seq.int(ends[1], ends[2], length.out = n)
+    if (is.null(y)) {
+      y <- x
+      x <- seq_along(y)
+    }
+    xout <- places_between(min(x), max(x), n)
   }
   interpolate <- approxfun_tensor(x, y, method, yleft, yright, rule, f, ties, na.rm)
   list(x = xout, y = interpolate(xout))
@@ -53,24 +54,29 @@ approxfun <- function(x, y = NULL, method = "linear", yleft, yright, rule = 1, f
 approxfun_tensor <- function(x, y, method = "linear", yleft, yright, rule = 1, f = 0, ties = mean, na.rm = TRUE) {
   steps <- switch(pmatch(method, c("linear", "constant")), FALSE, TRUE)
   if (is.null(steps)) unsupported("method", "must be \"linear\" or \"constant\".")
-  if (is.null(y)) {
-    y <- x
-    x <- seq_along(y)
-  }
-  knots <- known_values(x)
-  if (!is.null(knots)) {
-    knots <- as.vector(knots)
-    if (anyDuplicated(knots)) unsupported("x", "must have no ties where `x` or `y` is a tensor.")
-    if (is.unsorted(knots)) {
-      by_size <- order(knots)
-      x <- x[by_size]
-      y <- y[by_size]
-    }
-  }
+  data <- knots_of(x, y)
+  x <- data$x
+  y <- data$y
   rule <- rep_len(rule, 2L)
   if (missing(yleft)) yleft <- if (rule[1] == 1) NaN else y[1]
   if (missing(yright)) yright <- if (rule[2] == 1) NaN else y[length(y)]
   function(v) linear_pieces(x, y, v, steps, f, yleft, yright)
+}
+
+# Knots, by size as far as they are known, and what is there.
+knots_of <- function(x, y, call = parent.frame()) {
+  if (is.null(y)) {
+    y <- x
+    x <- seq_along(y)
+  }
+  knots <- as.vector(known_values(x))
+  if (anyDuplicated(knots)) unsupported("x", "must have no ties where `x` or `y` is a tensor.", call = call)
+  if (is.unsorted(knots)) {
+    by_size <- order(knots)
+    x <- x[by_size]
+    y <- y[by_size]
+  }
+  list(x = x, y = y)
 }
 
 # Of what is at places `v` between knots that ascend.
@@ -127,7 +133,12 @@ splinefun <- function(x, y = NULL, method = c("fmm", "periodic", "natural", "mon
   }
   given <- lapply(stats::setNames(nm = names(match.call())[-1L]), get, envir = environment())
   taking_tensors(do.call(stats::splinefun, given), function(here, v, deriv = 0L, extrapol = "linear") {
-    cubic_pieces(here$z %||% monotone_pieces(here, extrapol[1] == "linear"), v, deriv)
+    z <- here$z
+    if (is.null(z)) {
+      cubic_pieces(here$x0, here$y0, here$m, v, deriv, match.arg(extrapol, c("linear", "cubic")))
+    } else {
+      cubic_pieces(z$x, z$y, z$b, v, deriv, c("periodic", "natural", "cubic")[z$method])
+    }
   })
 }
 
@@ -144,78 +155,47 @@ spline_tensor <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin =
     y <- x
     x <- seq_along(y)
   }
-  if (missing(xout)) xout <- seq.int(xmin, xmax, length.out = n)
+  if (missing(xout)) xout <- places_between(xmin, xmax, n)
   list(x = xout, y = splinefun(x, y, method, ties)(xout))
 }
 
-# Cubics by their slopes at the knots, with a straight line on either side.
-monotone_pieces <- function(here, straight) {
-  h <- here$dx
-  n <- length(h)
-  m <- here$m
-  slope <- diff(here$y0) / h
-  before <- m[-(n + 1L)]
-  c <- (3 * slope - 2 * before - m[-1L]) / h
-  d <- (before + m[-1L] - 2 * slope) / h^2
-  z <- list(x = here$x0, y = here$y0, b = m, c = base::c(c, 0), d = base::c(d, 0), method = 4L)
-  if (!straight) {
-    return(list(x = z$x[-(n + 1L)], y = z$y[-(n + 1L)], b = before, c = c, d = d, method = 4L))
-  }
-  list(
-    x = base::c(z$x[1] - 1, z$x), y = base::c(z$y[1] - m[1], z$y), b = base::c(m[1], m), c = base::c(0, z$c),
-    d = base::c(0, z$d), method = 4L
-  )
+# `n` of them, which move with the ends and are exact there.
+places_between <- function(from, to, n) {
+  share <- seq.int(0, 1, length.out = n)
+  from * (1 - share) + to * share
 }
 
 splinefun_tensor <- function(x, y, method) {
-  if (is.null(y)) {
-    y <- x
-    x <- seq_along(y)
+  data <- knots_of(x, y, call = rlang::caller_env())
+  x <- flat(data$x)
+  y <- flat(data$y)
+  known <- known_values(y)
+  n <- length(y)
+  if (method == "periodic") {
+    if (!is.null(known) && known[1L] != known[n]) {
+      warning("spline: first and last y values differ - using y[1L] for both", call. = FALSE)
+    }
+    if (n > 1L) y <- c(y[-n], y[1L])
+  } else if (method == "hyman" && is.unsorted(known) && is.unsorted(-known)) {
+    unsupported("y", "must be increasing or decreasing.", call = rlang::caller_env())
   }
-  if (is_tensor(x)) {
-    unsupported("x", "must be R's numbers: knots have no gradient.", "`approx()` takes tensors there.", NULL)
+  slopes <- call_core("interop.r.splines.slopes", operand(x), operand(y), method)
+  beyond <- switch(method, periodic = , natural = method, "cubic")
+  if (method == "monoH.FC") {
+    function(x, deriv = 0L, extrapol = c("linear", "cubic")) {
+      cubic_pieces(data$x, y, slopes, x, deriv, match.arg(extrapol))
+    }
+  } else {
+    function(x, deriv = 0L) cubic_pieces(data$x, y, slopes, x, deriv, beyond)
   }
-  if (!method %in% c("fmm", "natural", "periodic")) {
-    unsupported("method", sprintf("must be linear in `y`, which is a tensor; \"%s\" is not.", method), call = NULL)
-  }
-  y <- flat(y)
-  if (is.unsorted(x)) {
-    by_size <- order(x)
-    x <- x[by_size]
-    y <- y[by_size]
-  }
-  if (anyDuplicated(x)) unsupported("x", "must have no ties where `y` is a tensor.", call = NULL)
-  n <- length(x)
-  units <- base::diag(n)
-  if (method == "periodic") units[n, ] <- units[1, ] # the last is the first
-  bases <- lapply(seq_len(n), function(j) environment(stats::splinefun(x, units[, j], method))$z)
-  coefficients <- lapply(c(y = "y", b = "b", c = "c", d = "d"), function(name) {
-    flat(matmul_tensor(vapply(bases, function(z) as.double(z[[name]]), numeric(n)), y))
-  })
-  z <- c(coefficients, list(x = x, method = bases[[1]]$method))
-  function(x, deriv = 0L) cubic_pieces(z, x, deriv)
 }
 
-# Pieces y + u (b + u (c + u d)) of what lies `u` behind a knot, or their derivatives. R's numbers for methods: 1 is
-# periodic, 2 natural, which goes on straight to the left.
-cubic_pieces <- function(z, v, deriv = 0L) {
+# Cubics by their slopes `m` at the knots, or derivatives of them, and what there is `beyond` these.
+cubic_pieces <- function(x, y, m, v, deriv = 0L, beyond = "cubic") {
   if (!deriv %in% 0:3) {
     unsupported("deriv", "must be 0, 1, 2 or 3.")
   }
-  n <- length(z$x)
-  if (z$method == 1L) {
-    period <- z$x[n] - z$x[1]
-    v <- z$x[1] + op_mod(v - z$x[1], period)
-  }
-  piece <- piece_of(z$x, v, last = n)
-  at <- function(part) if (is_tensor(part) || is_tensor(piece)) op_take(flat(part), piece, 1L) else part[piece]
-  u <- v - at(z$x)
-  d <- at(z$d)
-  if (z$method == 2L) d <- op_where(op_less(v, z$x[1]), 0, d)
-  switch(deriv + 1L,
-    at(z$y) + u * (at(z$b) + u * (at(z$c) + u * d)),
-    at(z$b) + u * (2 * at(z$c) + u * (3 * d)),
-    2 * at(z$c) + u * (6 * d),
-    6 * d + 0 * u
+  call_core(
+    "interop.r.splines.at", operand(flat(x)), operand(flat(y)), operand(flat(m)), operand(v), deriv, beyond
   )
 }

@@ -196,6 +196,18 @@ def test_without_a_rule_it_is_the_bodys_or_the_librarys_derivative(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_rule_may_read_a_view_of_its_argument(backend):
+    @extend.op
+    def halved(x):
+        return x / 2
+
+    extend.derivative(halved, x=lambda g, x: g * ops.take(ops.reshape(x, (2, 1)), np.array([0, 1]), 0)[:, 0])
+    value, slope = gradops.value_and_grad(total(halved))(tensors(X, backend))
+    np.testing.assert_allclose(numpy(value), 1.25)
+    np.testing.assert_allclose(numpy(slope), X)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_complex_numbers(backend):
     """A rule is that of a holomorphic function, on the tape and on the libraries' own."""
 

@@ -295,6 +295,23 @@ expect_corpus(list(
   "splinefun(), monotone" = entry(
     function(p) sum(splinefun(knots, cumsum(heights), "monoH.FC")(p)^2), c(-0.4, 2.6, 5.3)
   ),
+  "splines of heights, by each method" = entry(function(p) {
+    total <- 0
+    for (method in c("fmm", "natural", "periodic", "monoH.FC", "hyman")) {
+      y <- if (method == "periodic") c(p[1:4], p[1]) else if (method == "hyman") cumsum(p^2) else p
+      f <- splinefun(knots, y, method)
+      for (order in 0:2) total <- total + sum(f(c(-0.4, 0.3, 2.6, 4.4, 5.3), deriv = order)^2)
+    }
+    total
+  }, heights),
+  "splines of knots, by each method" = entry(function(p) {
+    total <- 0
+    for (method in c("fmm", "natural", "hyman")) {
+      total <- total + sum(spline(p, 1:5 + 0.3 * cos(1:5), method = method)$y^2)
+    }
+    total
+  }, knots),
+  "approx() between ends that move" = entry(function(p) sum(approx(p, heights, n = 8)$y^2), knots),
   "spline()" = entry(function(p) sum(spline(knots, p, n = 7)$y^2), heights),
   "spline(), natural, at places" = entry(
     function(p) sum(spline(knots, p, method = "natural", xout = c(0.4, p[1] + 2))$y^2), heights

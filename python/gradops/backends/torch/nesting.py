@@ -48,6 +48,8 @@ def _reaches_others(ys, inputs, seen: set) -> bool:
 
 def _another(leaf, inputs) -> bool:
     """True if a leaf is neither an input nor a constant of a derivative that is over."""
+    base = _private.base(leaf)
+    leaf = leaf if base is None else base  # of a view that was made while nothing is recorded
     for x in inputs:
         if leaf is x:
             return False

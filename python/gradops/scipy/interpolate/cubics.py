@@ -129,9 +129,9 @@ class CubicSpline(CubicHermiteSpline):
         if 0 in rest:
             slopes = ops.zeros_like(y)
         elif around:
-            slopes = _around(x, y)
+            slopes = slopes_around(x, y)
         else:
-            slopes = _between(x, y, [(kind, by_end.get(end)) for kind, end in zip(kinds, ("first", "last"))])
+            slopes = slopes_between(x, y, [(kind, by_end.get(end)) for kind, end in zip(kinds, ("first", "last"))])
         self._by_slopes(x, y, slopes, place, extrapolate, "periodic" if around else True)
 
 
@@ -163,8 +163,8 @@ def _conditions(name: str, bc_type) -> tuple[list, dict]:
     return kinds, values
 
 
-def _between(x, y, conditions: list):
-    """The slopes at the sites, with a condition at each end."""
+def slopes_between(x, y, conditions: list):
+    """The slopes at the sites, with a condition at each end: an order and the derivative, or 0 for not-a-knot."""
     h, steep = _steps(x, y)
     d = x[1:] - x[:-1]
     n = int(x.shape[0])
@@ -185,6 +185,8 @@ def _between(x, y, conditions: list):
             ends.append((d1, d0 + d1, ((h0 + 2 * both) * h1 * s0 + h0**2 * s1) / both))
         elif kind == 1:
             ends.append((one, none, value))
+        elif kind == 3:
+            ends.append((one, one, 2 * s0 + value * h0**2 / 6))
         else:
             ends.append((2 * d0, d0, sign * 0.5 * value * h0**2 + 3 * h0 * s0))
     (first, above, b0), (last, below, b1) = ends
@@ -200,7 +202,7 @@ def _between(x, y, conditions: list):
     return columns(lambda b: solve_banded((1, 1), ab, b), b)
 
 
-def _around(x, y):
+def slopes_around(x, y):
     """The slopes at the sites of a spline that goes on at its end as at its start."""
     h, steep = _steps(x, y)
     d = x[1:] - x[:-1]
