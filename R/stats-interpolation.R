@@ -1,8 +1,8 @@
 #' Interpolation with tensors
 #'
 #' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as what is interpolated,
-#' `y`, as the places, `xout` and the argument of the functions, and as `x`. For ordinary R vectors the stats function is
-#' called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
+#' `y`, as the places, `xout` and the argument of the functions, and as `x`. For ordinary R vectors the function of
+#' stats is called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
 #' @param x,y,xout Tensors, or what R takes.
 #' @param xmin,xmax Between which `n` points lie, without `xout`.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
