@@ -102,6 +102,32 @@ def settings_restored():
     config.set_backend(backend)
 
 
+SECTIONS = ["Args", "Attributes", "Returns", "Raises", "Gradient", "Examples", "See Also"]
+
+
+def described(values: dict) -> dict[str, object]:
+    """Functions, modules and classes, with the methods of classes and of distributions."""
+    found = dict(values)
+    for path, value in values.items():
+        if not inspect.isfunction(value) and not inspect.ismodule(value):
+            members = vars(value).items()
+            found |= {f"{path}.{name}": m for name, m in members if callable(m) and not name.startswith("_")}
+    return found
+
+
+@pytest.mark.parametrize("path", SCIPY)
+def test_sections_stand_in_order(path):
+    for name, value in described({path: SCIPY[path]}).items():
+        lines = inspect.cleandoc(value.__doc__ or "").splitlines()
+        starts = [i for i, line in enumerate(lines) if re.fullmatch(r"[A-Z][A-Za-z ]+:", line)]
+        titles = [lines[i][:-1] for i in starts]
+        assert titles == sorted(set(titles), key=SECTIONS.index), name
+        text = lines[: starts[0] if starts else None]
+        assert not any(before == "" and after.startswith("    ") for before, after in zip(text, text[1:])), name
+        within = [line for i, line in enumerate(lines) if starts and i > starts[0] and i not in starts]
+        assert all(line == "" or line.startswith("    ") for line in within), name
+
+
 @pytest.mark.parametrize("path", DOCUMENTED)
 def test_the_examples_give_what_they_say(path):
     test = doctest.DocTest(runnable(path), {"__name__": "__main__"}, path, None, None, None)

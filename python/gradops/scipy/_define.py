@@ -207,17 +207,14 @@ def family(
     return decorate
 
 
-_SECTION = re.compile(r"(Args|Returns|Raises|Gradient):\n")
+SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
+"""The sections of docstrings, in their order."""
 
 
 def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
     """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
-    parts = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    own = {found[1]: part[found.end() :] for part in parts if (found := _SECTION.match(part))}
-    rest = [part for part in parts if not _SECTION.match(part)]
-    after = next(
-        (i for i, part in enumerate(rest) if part.startswith(("Examples:", "See Also:", "Source:"))), len(rest)
-    )
+    head, *parts = re.split(r"^([A-Z][A-Za-z ]+):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M)
+    own = {title: text.rstrip() for title, text in zip(parts[::2], parts[1::2])}
     names = list(inspect.signature(function).parameters)
     said = re.findall(r"\w+", " ".join(re.findall(r"^    (\S[^:]*):", own.get("Args", ""), re.M)))
     lines = [f"{name}: {arguments[name]}" for name in names if name in arguments and name not in said]
@@ -228,8 +225,8 @@ def completed(function: Callable, arguments: Mapping[str, str], **texts: str) ->
             own[title] = "\n".join([*filter(None, [own.get(title)]), *(_filled(line, 8) for line in lines)])
         elif title not in own:
             own[title] = "\n".join(_filled(line, 4) for line in lines)
-    sections = [f"{title}:\n{own[title]}" for title in ("Args", "Returns", "Raises", "Gradient") if own.get(title)]
-    return "\n\n".join([*rest[:after], *sections, *rest[after:]])
+    sections = [f"{title}:\n{own[title]}" for title in sorted(own, key=SECTIONS.index) if own[title]]
+    return "\n\n".join([head.rstrip(), *sections])
 
 
 def _filled(text: str, indent: int) -> str:

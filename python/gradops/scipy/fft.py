@@ -372,14 +372,12 @@ hankel = family(
 
 @hankel
 def fht(a: Tensor, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Tensor:
-    """Fast Hankel transform of a real, logarithmically spaced sequence along the last dimension (FFTLog).
+    """Fast Hankel transform of a real, logarithmically spaced sequence along the last dimension (Hamilton 2000).
 
     Args:
         mu: the order of the Bessel function.
         offset: of the logarithms of the result.
         bias: the exponent of the power law that is taken off.
-
-    Source: A. J. S. Hamilton (2000), Uncorrelated modes of the non-linear power spectrum.
     """
     return _hankel(inexact(a), (dln, mu, offset, bias), False)
 

@@ -318,14 +318,14 @@ sparray.rint = lambda self: self.with_values(ops.round(self.values))  # type: ig
 
 _FORMAT = """A sparse matrix in the format {upper}, with a constant pattern.
 
+    Places come in order and elements of one place are added up. ``data``, and only that, may be a tensor of any library
+    or a variable.
+
     Args:
         arg1: what SciPy's takes: a sparse matrix, also SciPy's; a tensor, whose elements that are not 0 make the
             pattern; ``(data, (rows, columns))``{compressed}; a shape, of a matrix without elements.
         shape: by default the smallest that holds the elements.
         dtype: that of the values; by default as they come.
-
-    Places come in order and elements of one place are added up. ``data``, and only that, may be a tensor of any library
-    or a variable.
 
     Returns:
         A matrix; see ``sparray``.

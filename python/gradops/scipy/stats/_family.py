@@ -7,6 +7,7 @@ beyond it, parameters that are not valid, frozen distributions and SciPy's metho
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +56,7 @@ class Distribution:
         for method, (first, function, text) in self._methods().items():
             own = {**parameters, **first} if method in ("rvs", "stats") else {**first, **parameters}
             setattr(self, method, public(function, self, method, own, _documented(text)))
-        self.__doc__ = f"""{type(self).__doc__}
+        self.__doc__ = f"""{inspect.cleandoc(type(self).__doc__ or "")}
 
 Args:
     {", ".join((*self.shapes, *self.defaults))}: parameters, tensors or numbers.
