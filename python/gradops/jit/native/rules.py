@@ -27,6 +27,17 @@ for _name, _meaning in ELEMENTWISE.items():
     RULES[_name] = _elementwise(_meaning)
 
 
+def _of_truth_values(name: str, meaning: str) -> None:
+    @rule(name)
+    def of_truth_values(lowering: Lowering, step, *operands):
+        refuse_unless(lowering.value(step).dtype == BOOL, f"{name} of whole numbers")
+        return lowering.elementwise(meaning, operands, step)
+
+
+for _name in ("and", "or", "xor", "not"):
+    _of_truth_values(f"bitwise_{_name}", f"logical_{_name}")
+
+
 # Elementwise ops that are several instructions.
 
 
