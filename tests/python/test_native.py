@@ -116,7 +116,8 @@ SPECIAL = [name for name in instructions.OF_SCIPY if f"scipy.special.{name}" in 
 def test_ops_by_the_names_of_scipys_functions_are_these():
     assert len(SPECIAL) > 50
     for name in SPECIAL:  # an op with a kernel of ours must not become SciPy's in native code
-        assert backends.embedded().kernel(f"scipy.special.{name}").direct is getattr(special, name), name
+        direct = backends.embedded().kernel(f"scipy.special.{name}").direct
+        assert direct is getattr(special, name) or direct.of_reals == name, name
 
 
 @needs_machine

@@ -79,6 +79,7 @@ def of_real_order(name: str) -> Callable:
     def function(v, z):
         return getattr(_scipy.special, name)(v.real, z)
 
+    function.of_reals = name  # type: ignore[attr-defined]  # SciPy's itself
     return function
 
 
