@@ -32,6 +32,7 @@ NEAR = RNG.normal(size=(3, 2)) * 0.4
 KNOTS = np.concatenate([X[0] - [0.7, 0.5, 0.2, 0.01], [X[2] + 0.05], X[-1] + [0.01, 0.3, 0.4, 0.6]])
 C = RNG.normal(size=(4, 5))
 NINE = RNG.normal(size=9)
+PADDED = np.append(Y[:5], [0.0] * 4)
 ONE = np.array(0.4)
 
 
@@ -98,6 +99,36 @@ CASES = {
         (lambda m, x, y, v: m.make_interp_spline(x, joined(m, y), bc_type="periodic")(v), (X, Y[:5], OUT)),
         (lambda m, x, y, v: m.make_interp_spline(x, joined(m, y), 4, bc_type="periodic")(v), (X, Y[:5], V)),
     ],
+    "splrep": [
+        (lambda m, x, y, k=k: m.splrep(x, y, k=k)[1], (X, Y)) for k in (1, 2, 3)
+    ]
+    + [
+        (lambda m, x, y, b: m.splrep(x, y, xb=b)[1], (X, Y, X[0] - 0.4)),
+        (lambda m, x, y, t, w: m.splrep(x, y, w, t=t)[1], (X, Y, X[2:3] + 0.1, np.linspace(0.5, 2.0, 6))),
+        (lambda m, x, y, v: m.splev(v, m.splrep(x, joined(m, y), per=1)), (X, Y[:5], V)),
+    ],
+    "make_splrep": [(lambda m, x, y, v: m.make_splrep(x, y, k=3)(v), (X, Y, OUT))],
+    "splev": [
+        (lambda m, t, c, v, e=e: m.splev(v, (t, c, 3), e // 2, e), (KNOTS, PADDED, OUT)) for e in (0, 1, 3)
+    ],
+    "splint": [(lambda m, t, c: m.splint(X[1], X[5] + 3, (t, c, 3)), (KNOTS, PADDED))],
+    "splder": [(lambda m, t, c: m.splder((t, c, 3), 2)[1], (KNOTS, PADDED))],
+    "splantider": [(lambda m, t, c: m.splantider((t, c, 3), 2)[1], (KNOTS, PADDED))],
+    "spalde": [(lambda m, t, c, v: m.spalde(v, (t, c, 3)), (KNOTS, PADDED, V[3]))],
+    "insert": [(lambda m, c: m.insert(X[3] + 0.1, (KNOTS, c, 3))[1][:6], (PADDED,))],
+    "sproot": [(lambda m, x, y: m.sproot(m.splrep(x, y)), (X, np.cos(3 * X)))],
+    "UnivariateSpline": [
+        (lambda m, x, y, v: m.UnivariateSpline(x, y, s=0)(v, 1), (X, Y, OUT)),
+        (lambda m, x, y: m.UnivariateSpline(x, y, s=0).integral(X[1], X[3]), (X, Y)),
+    ],
+    "InterpolatedUnivariateSpline": [
+        (lambda m, x, y, v: m.InterpolatedUnivariateSpline(x, y, k=4, ext="zeros")(v), (X, Y, OUT)),
+        (lambda m, x, y, v: m.InterpolatedUnivariateSpline(x, y).antiderivative().derivative(2)(v), (X, Y, V)),
+    ],
+    "LSQUnivariateSpline": [
+        (lambda m, x, y, t, w: m.LSQUnivariateSpline(x, y, t, w)(V), (X, Y, X[2:3] + 0.1, np.linspace(0.5, 2.0, 6))),
+        (lambda m, x, y, t: m.LSQUnivariateSpline(x, y, t).get_residual(), (X, Y, X[2:3] + 0.1)),
+    ],
     "make_lsq_spline": [
         (lambda m, x, y, t, w: m.make_lsq_spline(x, y, t, 3, w)(V), (X, Y, KNOTS, np.linspace(0.5, 2.0, 6))),
     ],
@@ -149,7 +180,7 @@ CASES = {
         (lambda m, p, d, x: m.griddata(p, d, x, "cubic"), (X, Y, V)),
     ],
 }  # fmt: skip
-LOOKS = {"LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
+LOOKS = {"insert", "LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
 """Whose calls look at values."""
 
 
@@ -168,7 +199,7 @@ def test_values_and_derivatives(name, number):
         lambda *xs: function(scipy.interpolate, *xs),
         *arrays,
         over=BACKENDS if first else [b for b in ("numpy", "torch") if b in BACKENDS],
-        second=number == 0 and name not in ("make_lsq_spline", "make_smoothing_spline"),
+        second=number == 0 and name not in ("make_lsq_spline", "make_smoothing_spline", "LSQUnivariateSpline"),
         compiled=not looks,
         rtol=1e-8,
         gradient_rtol=3e-6,
@@ -309,7 +340,11 @@ ERRORS = [
     (lambda: interpolate.RBFInterpolator(POINTS, NINE, kernel="gaussian"), ArgumentError, "`epsilon` must be given"),
     (lambda: interpolate.LinearNDInterpolator(np.ones((4, 2)), NINE[:4]), ArgumentError, "no triangulation"),
     (lambda: interpolate.griddata(POINTS, NINE, NEAR, "cubic"), ArgumentError, "RBFInterpolator"),
-    (lambda: interpolate.splrep, AttributeError, "make_interp_spline"),
+    (lambda: interpolate.UnivariateSpline(X, Y), ArgumentError, "`s` must be 0; got 6: FITPACK chooses the knots"),
+    (lambda: interpolate.splrep(X, Y, Y * Y), ArgumentError, "make_smoothing_spline"),
+    (lambda: interpolate.splrep(X, Y, k=6), ArgumentError, "`k` must be at most 5"),
+    (lambda: interpolate.splev(9.0, interpolate.splrep(X, Y), 0, 2), ArgumentError, "between the ends"),
+    (lambda: interpolate.splprep, AttributeError, "make_interp_spline"),
 ]
 
 

@@ -20,8 +20,9 @@ See Also:
 """
 
 from .._names import namespace
-from . import cubics, fitting, grids, lines, pieces, polynomials, scattered, splines
+from . import cubics, fitted, fitting, grids, lines, pieces, polynomials, scattered, splines
 from .cubics import *  # noqa: F403
+from .fitted import *  # noqa: F403
 from .fitting import *  # noqa: F403
 from .grids import *  # noqa: F403
 from .lines import *  # noqa: F403
@@ -32,6 +33,7 @@ from .splines import *  # noqa: F403
 
 __all__ = [
     *cubics.__all__,
+    *fitted.__all__,
     *fitting.__all__,
     *grids.__all__,
     *lines.__all__,
@@ -41,17 +43,12 @@ __all__ = [
     *splines.__all__,
 ]
 
-_FITPACK = "FITPACK's; `make_interp_spline`, `make_lsq_spline` and `make_smoothing_spline` give a `BSpline`"
-_TUPLE = "of FITPACK's tuples; `BSpline(t, c, k)` has it as a method"
+_CURVE = "FITPACK's, of curves; `make_interp_spline` takes points along an axis"
 _SURFACE = "FITPACK's surface; `RegularGridInterpolator` and `RBFInterpolator` have derivatives"
 
 REFUSED = {
-    **dict.fromkeys(
-        "splrep splprep make_splrep make_splprep generate_knots UnivariateSpline InterpolatedUnivariateSpline "
-        "LSQUnivariateSpline".split(),
-        _FITPACK,
-    ),
-    **dict.fromkeys("splev splint splder splantider spalde insert sproot".split(), _TUPLE),
+    **dict.fromkeys("splprep make_splprep".split(), _CURVE),
+    "generate_knots": "FITPACK chooses them by the values, which has no derivative",
     **dict.fromkeys(
         "BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline RectBivariateSpline RectSphereBivariateSpline "
         "SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep".split(),

@@ -1,0 +1,379 @@
+"""FITPACK's functions and classes that interpolate or have given knots, by the splines of :mod:`.fitting`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import ops
+from ...annotations import Tensor
+from ...errors import ArgumentError, ShapeError
+from ...ops._checks import choice, integer, known
+from .._define import composed, family
+from ._shared import real_with, vector
+from .fitting import knots_between, make_interp_spline, make_lsq_spline
+from .pieces import PPoly
+from .splines import BSpline, spline_of
+
+__all__ = """
+InterpolatedUnivariateSpline LSQUnivariateSpline UnivariateSpline insert make_splrep spalde splantider splder splev
+splint splrep sproot
+""".split()
+
+_REASON = "FITPACK chooses the knots by the values, which has no derivative; `make_smoothing_spline` has one by `lam`"
+_EXT = {0: "extrapolate", 1: "zeros", 2: "raise", 3: "const"}
+
+fitted = family(
+    {
+        "x": "the sites, ascending.",
+        "y": "the values, a vector.",
+        "w": "weights of differences; a spline through the values has no use for them.",
+        "xb": "the first knot; by default the first site.",
+        "xe": "the last knot; by default the last site.",
+        "bbox": "the first and the last knot; by default the first and the last site.",
+        "k": "the degree, from 1 to 5.",
+        "s": f"0, which is a spline through the values: otherwise {_REASON}.",
+        "t": "inner knots, for the spline with these that is nearest to the values.",
+        "ext": 'beyond the ends the outer pieces (0, ``"extrapolate"``), 0 (1, ``"zeros"``), an error '
+        '(2, ``"raise"``), or the values at the ends (3, ``"const"``).',
+    },
+    raises="ShapeError: shapes that do not fit.\nArgumentError: ``s`` that is not 0; sites that do not ascend.",
+    gradient="Of what it gives: by places, sites, values, knots and weights.",
+    within=lambda made: made,
+)
+of_spline = family(
+    {"tck": "a :class:`BSpline`, or knots, coefficients and degree."},
+    raises="ArgumentError: an argument that does not fit the spline.",
+    gradient="By places, coefficients and knots.",
+)
+
+
+def _exact(name: str, s, default: float = 0) -> None:
+    s = default if s is None else s
+    if known(s) is None or known(s) != 0:
+        raise ArgumentError(f"`{name}`: `s` must be 0; got {s}: {_REASON}.", argument="s", hint="`s=0`")
+
+
+def _fitted(name: str, x, y, w, xb, xe, k, t=None, around: bool = False) -> BSpline:
+    k = integer(name, k, "k", 1)
+    if k > 5:
+        raise ArgumentError(f"`{name}`: `k` must be at most 5; got {k}.", argument="k")
+    given = {"x": x, "y": y, "w": w, "xb": xb, "xe": xe, "t": t}
+    given = {key: value for key, value in given.items() if value is not None or key in "xy"}
+    found = dict(zip(given, real_with(name, len(given), **given)))
+    x, y = found["x"], found["y"]
+    vector(name, x, least=k + 1)
+    vector(name, y, "y")
+    if w is not None and tuple(found["w"].shape) != tuple(x.shape):
+        raise ShapeError(f"`{name}`: `w` must have an element for each site.", argument="w")
+    if around:
+        return make_interp_spline(x, ops.concatenate([y[:-1], y[:1]], 0), k, bc_type="periodic")
+    low, high = (ops.reshape(found.get(key, x[at]), (1,)) for key, at in (("xb", 0), ("xe", -1)))
+    inner = knots_between(x, k)[k + 1 : int(x.shape[0])] if t is None else found["t"]
+    knots = ops.concatenate([*[low] * (k + 1), inner, *[high] * (k + 1)], 0)
+    return make_interp_spline(x, y, k, knots) if t is None else make_lsq_spline(x, y, knots, k, found.get("w"))
+
+
+def _tuple(spline: BSpline) -> tuple:
+    """Knots, as many coefficients, the last ``k + 1`` of them 0, and the degree."""
+    t, c, k = spline.tck
+    lacking = int(t.shape[0]) - int(c.shape[0])
+    return t, ops.concatenate([c, *[ops.zeros_like(c[:1])] * lacking], 0), k
+
+
+def _like(tck, spline: BSpline) -> Any:
+    return spline if isinstance(tck, BSpline) else _tuple(spline)
+
+
+def _at(name: str, spline: BSpline, x, nu, ext) -> Tensor:
+    how = _EXT.get(ext, ext) if isinstance(ext, int) else ext
+    choice(name, how, tuple(_EXT.values()), "ext")
+    nu = integer(name, nu, "nu", 0)
+    x, t = real_with(name, 2, x=x, t=spline.t)
+    low, high = t[spline.k], t[int(t.shape[0]) - spline.k - 1]
+    beyond = (x < low) | (x > high)
+    if how == "raise" and (values := known(beyond)) is not None and values.any():
+        raise ArgumentError(f"`{name}`: `x` must be between the ends.", argument="x")
+    held = how == "const" and nu == 0  # of derivatives SciPy's are those of the outer pieces
+    y = spline(ops.minimum(ops.maximum(x, low), high) if held else x, nu, True)
+    return ops.where(beyond, 0.0, y) if how == "zeros" else y
+
+
+@fitted
+@composed
+def splrep(
+    x: Tensor,
+    y: Tensor,
+    w: Tensor = None,
+    xb: Tensor = None,
+    xe: Tensor = None,
+    k=3,
+    task=0,
+    s=None,
+    t: Tensor = None,
+    full_output=0,
+    per=0,
+    quiet=1,
+) -> tuple:
+    """The spline through values, or with given knots near them, as a tuple.
+
+    Args:
+        task, full_output: 0, or ``task`` -1 with ``t``; others are errors.
+        per: True for a periodic spline, whose last value is its first.
+        quiet: without use.
+
+    Returns:
+        A tuple of knots, coefficients and degree.
+    """
+    choice("splrep", task, (0, -1), "task")
+    choice("splrep", full_output, (0,), "full_output")
+    if t is None:
+        _exact("splrep", s, 0 if w is None else len(x))
+    return _tuple(_fitted("splrep", x, y, w, xb, xe, k, t, bool(per)))
+
+
+@fitted
+@composed
+def make_splrep(
+    x: Tensor,
+    y: Tensor,
+    *,
+    w: Tensor = None,
+    xb: Tensor = None,
+    xe: Tensor = None,
+    k=3,
+    s=0,
+    t: Tensor = None,
+    nest=None,
+    bc_type=None,
+) -> BSpline:
+    """The spline through values, or with given knots near them.
+
+    Args:
+        nest: without use.
+        bc_type: None, or ``"periodic"`` for a periodic spline, whose last value is its first.
+
+    Returns:
+        A :class:`BSpline`.
+    """
+    choice("make_splrep", bc_type, (None, "not-a-knot", "periodic"), "bc_type")
+    if t is None:
+        _exact("make_splrep", s)
+    return _fitted("make_splrep", x, y, w, xb, xe, k, t, bc_type == "periodic")
+
+
+@of_spline
+def splev(x: Tensor, tck, der=0, ext=0) -> Tensor:
+    """Values of a spline, or derivatives, at places.
+
+    Args:
+        der: the order of the derivative.
+        ext: beyond the ends 0: the outer pieces; 1: 0; 2: an error; 3: the value at the end, of a
+            derivative as 0.
+
+    Returns:
+        A tensor of the shape of ``x``.
+    """
+    return _at("splev", spline_of("splev", tck), x, der, ext)
+
+
+@of_spline
+def splint(a: Tensor, b: Tensor, tck, full_output=0) -> Tensor:
+    """The integral of a spline from ``a`` to ``b``; beyond the ends that of 0.
+
+    Args:
+        full_output: 0; others are errors.
+
+    Returns:
+        A number, as a tensor.
+    """
+    choice("splint", full_output, (0,), "full_output")
+    return spline_of("splint", tck).integrate(a, b, False)
+
+
+@of_spline
+def splder(tck, n=1):
+    """The derivative of a spline, of order ``n``.
+
+    Returns:
+        A spline, in the form that ``tck`` has.
+    """
+    return _like(tck, spline_of("splder", tck).derivative(n))
+
+
+@of_spline
+def splantider(tck, n=1):
+    """The integral of a spline, ``n`` times, from its first knot on.
+
+    Returns:
+        A spline, in the form that ``tck`` has.
+    """
+    return _like(tck, spline_of("splantider", tck).antiderivative(n))
+
+
+@of_spline
+def spalde(x: Tensor, tck) -> Tensor:
+    """All derivatives of a spline, from order 0 to its degree, at places.
+
+    Returns:
+        A tensor of the shape of ``x`` and a dimension of ``k + 1`` orders, where SciPy has a list of vectors.
+    """
+    spline = spline_of("spalde", tck)
+    return ops.stack([_at("spalde", spline, x, nu, 2) for nu in range(spline.k + 1)], -1)
+
+
+@of_spline
+def insert(x, tck, m=1, per=0):
+    """The same spline with one knot more, ``m`` times, at a known place.
+
+    Args:
+        per: 0; others are errors.
+
+    Returns:
+        A spline, in the form that ``tck`` has.
+    """
+    choice("insert", per, (0, False), "per")
+    return _like(tck, spline_of("insert", tck).insert_knot(x, m))
+
+
+@of_spline
+def sproot(tck, mest=10) -> Tensor:
+    """The places where a spline is 0, between its ends, found by SciPy.
+
+    Args:
+        mest: without use.
+
+    Returns:
+        A vector.
+
+    Gradient:
+        Of the implicit function, by coefficients and knots.
+    """
+    return PPoly.from_spline(spline_of("sproot", tck)).roots(False, False)
+
+
+@fitted
+class UnivariateSpline:
+    """A spline through values: SciPy's of smoothing conditions has no derivative.
+
+    Args:
+        s: must be 0; otherwise, and by default, SciPy's spline is a smoothing one, an error here.
+        check_finite: without use.
+
+    Returns:
+        An object.
+    """
+
+    _spline: BSpline
+    _ext: Any
+    _residual: Any = 0.0
+
+    @composed
+    def __init__(
+        self, x: Tensor, y: Tensor, w: Tensor = None, bbox=(None, None), k=3, s=None, ext=0, check_finite=False
+    ):
+        _exact(type(self).__name__, s, len(x))
+        self._fit(x, y, w, bbox, k, ext)
+
+    def _fit(self, x, y, w, bbox, k, ext, t=None) -> None:
+        xb, xe = bbox
+        self._ext, self._spline = ext, _fitted(type(self).__name__, x, y, w, xb, xe, k, t)
+        if t is not None:
+            rest = ops.subtract(self._spline(x), y)
+            self._residual = ops.sum(ops.square(rest if w is None else ops.multiply(w, rest)))
+
+    def _of(self, spline: BSpline):
+        made = UnivariateSpline.__new__(UnivariateSpline)
+        made._spline, made._ext = spline, self._ext
+        return made
+
+    @composed
+    def __call__(self, x: Tensor, nu=0, ext=None) -> Tensor:
+        """Values, or derivatives, at places.
+
+        Args:
+            nu: the order of the derivative.
+            ext: as of the class; by default as it was there.
+
+        Returns:
+            A tensor of the shape of ``x``.
+
+        Gradient:
+            By places, and what the spline was made of.
+        """
+        return _at(type(self).__name__, self._spline, x, nu, self._ext if ext is None else ext)
+
+    def derivative(self, n=1):
+        """The derivative of order ``n``, a spline."""
+        return self._of(self._spline.derivative(n))
+
+    def antiderivative(self, n=1):
+        """The integral from the first knot on, ``n`` times, a spline."""
+        return self._of(self._spline.antiderivative(n))
+
+    def integral(self, a, b) -> Tensor:
+        """The integral from ``a`` to ``b``; beyond the ends that of 0."""
+        return splint(a, b, self._spline)
+
+    def derivatives(self, x) -> Tensor:
+        """All derivatives, from order 0 to the degree, at a place."""
+        return spalde(x, self._spline)
+
+    def roots(self) -> Tensor:
+        """The places where the spline is 0, as of :func:`sproot`."""
+        return sproot(self._spline)
+
+    def get_knots(self) -> Tensor:
+        """The knots, the ends once."""
+        return self._spline.t[self._spline.k : int(self._spline.t.shape[0]) - self._spline.k]
+
+    def get_coeffs(self) -> Tensor:
+        """The coefficients."""
+        return self._spline.c[: int(self._spline.t.shape[0]) - self._spline.k - 1]
+
+    def get_residual(self) -> Any:
+        """The sum of squared differences, times weights, to the values: 0 of a spline through them."""
+        return self._residual
+
+    def set_smoothing_factor(self, s) -> None:
+        """An error: a spline through values has ``s`` 0.
+
+        Raises:
+            ArgumentError: in any case but that.
+        """
+        _exact("UnivariateSpline.set_smoothing_factor", s, 1)
+
+
+@fitted
+class InterpolatedUnivariateSpline(UnivariateSpline):
+    """The spline through values.
+
+    Args:
+        check_finite: without use.
+
+    Returns:
+        An object, as of :class:`UnivariateSpline`.
+    """
+
+    @composed
+    def __init__(self, x: Tensor, y: Tensor, w: Tensor = None, bbox=(None, None), k=3, ext=0, check_finite=False):
+        self._fit(x, y, w, bbox, k, ext)
+
+
+@fitted
+class LSQUnivariateSpline(UnivariateSpline):
+    """The spline with given inner knots that is nearest to values, by least squares.
+
+    Args:
+        t: inner knots, ascending.
+        w: weights, by which differences are multiplied before they are squared.
+        check_finite: without use.
+
+    Returns:
+        An object, as of :class:`UnivariateSpline`.
+    """
+
+    @composed
+    def __init__(
+        self, x: Tensor, y: Tensor, t: Tensor, w: Tensor = None, bbox=(None, None), k=3, ext=0, check_finite=False
+    ):
+        self._fit(x, y, w, bbox, k, ext, t)
