@@ -15,6 +15,8 @@ SHAPES = {
     "beta": [1.7, 0.9],
     "f": [3.5, 7.0],
     "loguniform": [0.7, 4.0],
+    "ncf": [3.5, 9.0, 1.7],
+    "nct": [5.5, 1.7],
     "reciprocal": [0.7, 4.0],
     "exponweib": [1.9, 1.3],
     "truncnorm": [-0.9, 1.7],

@@ -161,6 +161,29 @@ def log_complement(x):
     return choose(x < -math.log(2), lambda of: log1p(-exp(of(x, -1.0))), lambda of: log(-expm1(of(x, -0.5))))
 
 
+def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
+    """A probability by the logarithm of the smaller tail.
+
+    Args:
+        low: where that is likely to be the one up to a number.
+        smaller_of: of such a test, the logarithm of the tail up to the number where it is so, else of that beyond.
+    """
+    smaller = smaller_of(low)
+    large = smaller > -math.log(2)
+    if all_so(large) is not False:
+        low = low ^ large
+        smaller = smaller_of(low)
+    return by_tails(low, smaller, lower, as_log)
+
+
+def by_tails(low, smaller, lower: bool, as_log: bool):
+    """The same by the logarithm itself."""
+    own = low if lower else negated(low)
+    if as_log:
+        return ops.where(own, smaller, log_complement(ops.where(own, -1.0, smaller)))
+    return ops.where(own, exp(smaller), -expm1(smaller))
+
+
 def scaled_log1p(a, q):
     """``a * log1p(q / a)``, which nears ``q`` as ``a`` grows.
 

@@ -36,9 +36,9 @@ from ...scipy._formulas import (
     where,
 )
 from ...scipy.special import bessel
+from ...scipy.special.incomplete import beta_tail
 from ...scipy.stats._arguments import alike, both
 from ...scipy.stats._discrete import Discrete
-from ...scipy.stats.gammas import beta_tail
 
 
 class Family(NamedTuple):

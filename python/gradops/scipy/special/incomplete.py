@@ -569,3 +569,40 @@ derivative(
     ),
     p=lambda g, a, b, p, y: -g / _log_beta_density_over(a, b, y, p),
 )
+
+
+# By whether they are lower ones, and logarithms ----------------------------------------------------------------------
+
+GAMMA = {
+    (True, False): gammainc,
+    (False, False): gammaincc,
+    (True, True): log_gammainc,
+    (False, True): log_gammaincc,
+}
+GAMMA_INVERSE = {
+    (True, False): gammaincinv,
+    (False, False): gammainccinv,
+    (True, True): log_gammaincinv,
+    (False, True): log_gammainccinv,
+}
+BETA = {
+    (True, False): betainc,
+    (False, False): betaincc,
+    (True, True): log_betainc,
+    (False, True): log_betaincc,
+}
+BETA_INVERSE = {
+    (True, False): betaincinv,
+    (False, False): betainccinv,
+    (True, True): log_betaincinv,
+    (False, True): log_betainccinv,
+}
+
+
+def beta_tail(a, b, x, y, lower: bool, as_log: bool):
+    """The beta distribution, by ``y`` = 1 - x where that is the smaller one."""
+    return choose(
+        x <= y,
+        lambda of: BETA[lower, as_log](of(a, 1.0), of(b, 1.0), of(x, 0.25)),
+        lambda of: BETA[not lower, as_log](of(b, 1.0), of(a, 1.0), of(y, 0.25)),
+    )

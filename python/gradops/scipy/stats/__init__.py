@@ -25,6 +25,7 @@ from . import (
     hazards,
     integrals,
     multivariates,
+    noncentral,
     normals,
     orders,
     powers,
@@ -39,6 +40,7 @@ from .gammas import *  # noqa: F403
 from .hazards import *  # noqa: F403
 from .integrals import *  # noqa: F403
 from .multivariates import *  # noqa: F403
+from .noncentral import *  # noqa: F403
 from .normals import *  # noqa: F403
 from .orders import *  # noqa: F403
 from .powers import *  # noqa: F403
@@ -53,6 +55,7 @@ __all__ = [
     *hazards.__all__,
     *integrals.__all__,
     *multivariates.__all__,
+    *noncentral.__all__,
     *normals.__all__,
     *orders.__all__,
     *powers.__all__,

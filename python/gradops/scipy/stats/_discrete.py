@@ -11,11 +11,10 @@ import numpy as np
 from ... import grad, ops
 from ...ops._compose import NUMBERS
 from .._define import refused
-from .._formulas import all_so, exp, log_complement, negated
+from .._formulas import all_so, exp
+from .._hosted import TERMS, hosted, with_derivatives
 from ._arguments import REQUIRED, as_tensor, marked
 from ._family import POSITIVE, Distribution, standard
-from ._hosted import TERMS, hosted, with_derivatives
-from ._tails import LOG_2
 
 COUNTS = POSITIVE
 """The support of counts from 0 on."""
@@ -130,29 +129,6 @@ class Discrete(Distribution):
 
     def _entropy(self, *shapes):
         return self._entropies(*shapes)
-
-
-def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
-    """A probability by the logarithm of the smaller tail.
-
-    Args:
-        low: where that is likely to be the one up to a number.
-        smaller_of: of such a test, the logarithm of the tail up to the number where it is so, else of that beyond.
-    """
-    smaller = smaller_of(low)
-    large = smaller > -LOG_2
-    if all_so(large) is not False:
-        low = low ^ large
-        smaller = smaller_of(low)
-    return by_tails(low, smaller, lower, as_log)
-
-
-def by_tails(low, smaller, lower: bool, as_log: bool):
-    """The same by the logarithm itself."""
-    own = low if lower else negated(low)
-    if as_log:
-        return ops.where(own, smaller, log_complement(ops.where(own, -1.0, smaller)))
-    return ops.where(own, exp(smaller), -ops.expm1(smaller))
 
 
 # Found on the host ----------------------------------------------------------------------------------------------------

@@ -383,6 +383,9 @@ Gradient:
 class Continuous(Distribution):
     """A family with a density."""
 
+    scale = ""
+    """Of a family whose quantiles are searched for: the scale on which they are, by its name in ``_quadrature``."""
+
     def _logpdf(self, z, *shapes):
         """The logarithm of the density within the support, with its ends unless ``open``."""
         raise NotImplementedError

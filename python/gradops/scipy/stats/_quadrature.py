@@ -7,11 +7,9 @@ import math
 import numpy as np
 
 from ... import ops
-from ...annotations import Operand, Tensor
-from ...extend import derivative
 from ...ops._compose import NUMBERS
-from .._define import ufunc
 from .._formulas import choose, exp, sqrt, where
+from .._hosted import hosted
 from .._tensors import beside
 from ._tails import LOG_2, log_tails
 
@@ -50,91 +48,83 @@ def moments(family, shapes):
 
 def _solve(family, lower: bool):
     """On the host: where the logarithm of a tail of ``family`` is ``p``, by Newton's method within a bracket."""
-    positive = family.support_[0] == 0
     sign = 1 if lower else -1
+    place, slope_of_place = _SCALES[family.scale or ("log" if family.support_[0] == 0 else "plain")]
 
-    def place(u):
-        return np.exp(u) if positive else u
+    def solve(p, *shapes):
+        found = np.full(p.shape, np.nan)
+        good = (p > -np.inf) & (p <= 0) & np.asarray(family._valid(*shapes))
+        if good.any():
+            found[good] = inside(p[good], *[shape[good] for shape in shapes])
+        return found
 
-    def solve(p, shape):
-        dtype = p.dtype
-        p, shape = [v.astype("float64").ravel() for v in np.broadcast_arrays(p, shape)]
-        size = np.broadcast_shapes(p.shape, shape.shape)
-        found = np.full(size, np.nan)
-        good = (p > -np.inf) & (p <= 0) & np.asarray(family._valid(shape))
-        with np.errstate(all="ignore"):
-            found[good] = inside(p[good], shape[good])
-        return found.astype(dtype)
-
-    def inside(p, shape):
+    def inside(p, *shapes):
         def excess(u):
-            return sign * (family._tail(place(u), lower, True, shape) - p)
+            return sign * (family._tail(place(u), lower, True, *shapes) - p)
 
         limit = family.reach
         low, high = np.full(p.shape, -1.0), np.full(p.shape, 1.0)
         for _ in range(24):
-            low = np.where(excess(low) > 0, np.maximum(2 * low, -limit), low)
-            high = np.where(excess(high) < 0, np.minimum(2 * high, limit), high)
+            above, below = (excess(low) > 0) & (low > -limit), (excess(high) < 0) & (high < limit)
+            if not (above | below).any():
+                break
+            low = np.where(above, np.maximum(2 * low, -limit), low)
+            high = np.where(below, np.minimum(2 * high, limit), high)
         u = (low + high) / 2
         for _ in range(200):
             z = place(u)
-            log_tail = family._tail(z, lower, True, shape)
+            log_tail = family._tail(z, lower, True, *shapes)
             above = sign * (log_tail - p) > 0
             low, high = np.where(above, low, u), np.where(above, u, high)
-            slope = sign * np.exp(family._logpdf(z, shape) - log_tail) * (z if positive else 1)
-            step = (log_tail - p) / slope
-            new = u - step
+            slope = sign * np.exp(family._logpdf(z, *shapes) - log_tail) * slope_of_place(u)
+            new = u - (log_tail - p) / slope
             new = np.where((new > low) & (new < high), new, (low + high) / 2)
-            done = np.abs(new - u) <= 1e-15 * np.maximum(np.abs(u), 1e-3)
+            done = np.abs(new - u) <= 1e-11 * np.maximum(np.abs(u), 1e-3)
             u = new
             if done.all():
                 break
         return place(u)
 
-    def on_arrays(p, shape):
-        shapes = np.broadcast_shapes(np.shape(p), np.shape(shape))
-        return solve(np.asarray(p), np.asarray(shape)).reshape(shapes)
+    return solve
 
-    return on_arrays
+
+_SCALES = {"plain": (np.asarray, np.ones_like), "log": (np.exp, np.exp), "sinh": (np.sinh, np.cosh)}
 
 
 def quantile_of(family):
-    """``_quantile`` of a family of one shape, of which only the tails are known.
+    """``_quantile`` of a family of which only the tails are known.
 
-    The solution is found as a constant. Two of Newton's steps from it, which no longer change it, have its derivatives
-    to third order.
+    The solution is found as a constant. Two of Newton's steps from it have all its digits, and its derivatives to third
+    order.
     """
+    parameters = ("p", *family.shapes)
+    solutions = {
+        lower: hosted(
+            f"_{family.name}_at_{side}", parameters, _solve(family, lower), "The place of a tail's logarithm."
+        )
+        for lower, side in ((True, "lower"), (False, "upper"))
+    }
 
-    def made(lower: bool):
-        name = "lower" if lower else "upper"
-
-        def solution(p: Operand, shape: Operand) -> Tensor: ...
-
-        solution.__qualname__ = f"_{family.name}_{name}"
-        solution.__doc__ = "The place of a tail's logarithm."
-        op = ufunc(_solve(family, lower))(solution)
-        derivative(op, p=lambda g: 0 * g, shape=lambda g: 0 * g)
-        return op
-
-    ops_by_side = {lower: made(lower) for lower in (True, False)}
-
-    def by_tail(p, lower, shape):
-        z = ops_by_side[lower](p, shape)
+    def by_tail(p, lower, *shapes):
+        z = solutions[lower](p, *shapes)
         for _ in range(2):
-            log_tail = family._tail(z, lower, True, shape)
-            step = (log_tail - p) * exp(log_tail - family._logpdf(z, shape))
+            log_tail = family._tail(z, lower, True, *shapes)
+            step = (log_tail - p) * exp(log_tail - family._logpdf(z, *shapes))
             z = z - step if lower else z + step
         return z
 
-    def quantile(p, lower, as_log, shape):
+    def quantile(p, lower, as_log, *shapes):
         own, other = log_tails(p, as_log)
         first, last = (own, other) if lower else (other, own)
         a, b = family.ends
-        value = choose(
-            first < -LOG_2,
-            lambda of: by_tail(where(of(first, -1.0) == -math.inf, -1.0, of(first, -1.0)), True, of(shape, 1.0)),
-            lambda of: by_tail(where(of(last, -0.7) == -math.inf, -0.7, of(last, -0.7)), False, of(shape, 1.0)),
-        )
+
+        def by(tail, lower, instead, of):
+            p = of(tail, instead)
+            return by_tail(
+                where(p == -math.inf, instead, p), lower, *[of(x, other) for x, other in zip(shapes, family.instead)]
+            )
+
+        value = choose(first < -LOG_2, lambda of: by(first, True, -1.0, of), lambda of: by(last, False, -0.7, of))
         return where(first == -math.inf, a, where(last == -math.inf, b, value))
 
     return quantile

@@ -9,6 +9,8 @@ import numpy as np
 from ... import ops
 from .._formulas import (
     absolute,
+    by_smaller,
+    by_tails,
     choose,
     exp,
     expm1,
@@ -24,13 +26,13 @@ from .._formulas import (
     times_log1m,
     where,
 )
+from .._hosted import hosted, in_chunks, rule, with_derivatives
+from ..special.incomplete import BETA, GAMMA
 from ._arguments import both
-from ._discrete import Discrete, by_smaller, by_tails, floor, is_whole
+from ._discrete import Discrete, floor, is_whole
 from ._family import INFINITE
-from ._hosted import hosted, in_chunks, rule, with_derivatives
 from ._sums import log_skellam
 from ._tails import by_hazard
-from .gammas import BETA, GAMMA
 from .hazards import finite
 
 

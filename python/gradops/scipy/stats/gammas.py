@@ -26,46 +26,13 @@ from .._formulas import (
     times_log1m,
     where,
 )
-from ..special import incomplete, probabilities
+from ..special import probabilities
 from ..special._tails import log_beta_density, log_gamma_density, psi_rest, psi_rise
+from ..special.incomplete import BETA, BETA_INVERSE, GAMMA, GAMMA_INVERSE, beta_tail
 from ._family import POSITIVE, Continuous
 from ._tails import LOG_2
 from .hazards import finite
 from .normals import LOG_ROOT
-
-GAMMA = {
-    (True, False): special.gammainc,
-    (False, False): special.gammaincc,
-    (True, True): incomplete.log_gammainc,
-    (False, True): incomplete.log_gammaincc,
-}
-GAMMA_INVERSE = {
-    (True, False): special.gammaincinv,
-    (False, False): special.gammainccinv,
-    (True, True): incomplete.log_gammaincinv,
-    (False, True): incomplete.log_gammainccinv,
-}
-BETA = {
-    (True, False): special.betainc,
-    (False, False): special.betaincc,
-    (True, True): incomplete.log_betainc,
-    (False, True): incomplete.log_betaincc,
-}
-BETA_INVERSE = {
-    (True, False): special.betaincinv,
-    (False, False): special.betainccinv,
-    (True, True): incomplete.log_betaincinv,
-    (False, True): incomplete.log_betainccinv,
-}
-
-
-def beta_tail(a, b, x, y, lower: bool, as_log: bool):
-    """The beta distribution, by ``y`` = 1 - x where that is the smaller one."""
-    return choose(
-        x <= y,
-        lambda of: BETA[lower, as_log](of(a, 1.0), of(b, 1.0), of(x, 0.25)),
-        lambda of: BETA[not lower, as_log](of(b, 1.0), of(a, 1.0), of(y, 0.25)),
-    )
 
 
 def gamma_entropy(a):

@@ -9,11 +9,10 @@ import numpy as np
 from ... import ops
 from ...flow import stop_gradient
 from .. import special
-from .._formulas import absolute, choose, exp, log, log1p, log_complement, sqrt, where
+from .._formulas import absolute, by_tails, choose, exp, log, log1p, log_complement, sqrt, where
 from .._tensors import beside
 from ..special._tails import _Integral
 from ._arguments import as_tensor, both
-from ._discrete import by_tails
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
 from ._tails import LOG_2, log_tails, plain

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...annotations import Operand, Tensor
-from ...extend import derivative
-from .._define import refused, ufunc
+from .. import ops
+from ..annotations import Operand, Tensor
+from ..extend import derivative
+from ._define import refused, ufunc
 
 TERMS = 1 << 20
 """Terms of sums that are found at once."""
@@ -60,7 +60,14 @@ def _none(g):
 def with_derivatives(
     name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
 ) -> Callable:
-    """An op whose derivatives are found on the host, too.
+    """An op whose derivatives are found on the host, too; as :func:`orders`."""
+    return orders(name, parameters, by, function, text, most)((0,) * len(by))
+
+
+def orders(
+    name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
+) -> Callable:
+    """Ops by an order of derivative for each of ``by``.
 
     Args:
         by: the names of the arguments to differentiate by.
@@ -82,7 +89,7 @@ def with_derivatives(
             made[order] = hosted(f"{name}{suffix}", parameters, functools.partial(function, order), text, **rules)
         return made[order]
 
-    return of((0,) * len(by))
+    return of
 
 
 def rule(parameters: Sequence[str], function: Callable) -> Callable:
@@ -101,15 +108,15 @@ def _signature(parameters: Sequence[str]) -> inspect.Signature:
     return inspect.Signature(given, return_annotation=Tensor)
 
 
-def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-    """``function`` of parts of arrays, of similar lengths of sums, that together have at most ``TERMS`` terms or one
+def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = TERMS) -> np.ndarray:
+    """``function`` of parts of arrays, of similar lengths of sums, that together have at most ``terms`` terms or one
     element."""
     found = np.empty(len(lengths))
     order = np.argsort(lengths)
     start = 0
     while start < len(order):
         stop = len(order)
-        while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > TERMS:
+        while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > terms:
             stop = start + max(1, (stop - start) // 2)
         part = order[start:stop]
         found[part] = function(int(lengths[part].max()), *[x[part] for x in arrays])

@@ -1,0 +1,254 @@
+"""Noncentral chi-squared, beta and t distributions: logarithms of densities and tails, as sums of positive terms.
+
+The first two mix central ones by Poisson's distribution of the mean ``nc / 2``: the terms fall on both sides of the
+largest one. The third mixes normal ones by a chi variable exp(w), an integral over the line, which the trapezoidal rule
+gives to rounding (Trefethen and Weideman 2014). All terms keep their digits as logarithms; sums are found on the host,
+and so are their derivatives, those of the terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import grad, ops
+from ...flow import stop_gradient
+from .. import _formulas
+from .._formulas import by_smaller, choose, deviance_part, exp, lgamma, log, log_poisson, stirling
+from .._hosted import TERMS, in_chunks, orders
+from .._tensors import floating
+from ._tails import log_beta_density, log_gamma_density
+from .incomplete import BETA, GAMMA
+from .normal import log_ndtr
+
+LEAST = 42.0
+"""Terms by more than this below the largest, as logarithms, do not count."""
+LOG_2 = math.log(2)
+LOG_ROOT = math.log(2 * math.pi) / 2
+
+
+def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callable) -> Callable:
+    """By an order for each parameter, an op: that derivative of the logarithm of a sum over evenly spaced nodes.
+
+    Args:
+        term: of nodes and parameters the logarithm of a term, and a factor that is 1 and has its derivatives.
+        window: of parameters a node near the largest term, the step, a distance, and the least node.
+    """
+
+    def function(order, *given):
+        found = np.full(given[0].shape, math.nan)
+        good = np.all(np.isfinite(given), 0)
+        if good.any():
+            found[good] = of_finite(order, *[x[good] for x in given])
+        return found
+
+    def of_finite(order, *given):
+        first, step, count = _nodes(lambda nodes: term(nodes, *[x[:, None] for x in given])[0], *window(*given))
+
+        def of_part(length, first, step, *given):
+            nodes = first[:, None] + step[:, None] * np.arange(length)
+
+            def total(*values):
+                each, factor = term(nodes, *[ops.expand_dims(x, -1) for x in values])
+                top = ops.max(stop_gradient(each), -1, keepdims=True)
+                return log(ops.sum(exp(each - top) * factor, -1)) + top[:, 0] + np.log(step)
+
+            for i, n in enumerate(order):
+                for _ in range(n):
+                    total = _slope(total, i)
+            return total(*given)
+
+        return in_chunks(of_part, count, first, step, *given, terms=TERMS // 64 if any(order) else TERMS)
+
+    return orders(name, parameters, parameters, function, "The logarithm of a sum.")
+
+
+def _slope(function: Callable, i: int) -> Callable:
+    return lambda *values: grad(lambda *xs: ops.sum(function(*xs)), argnums=i)(*values)
+
+
+def _nodes(each: Callable, centre, step, reach, least):
+    """The first of the nodes that count, their steps and numbers; the logarithms of terms have one maximum."""
+    low, high = np.maximum(centre - reach, least), centre + reach
+    for _ in range(60):
+        ends = each(np.stack([low, centre, high], -1))
+        top = ends.max(-1) - LEAST
+        left, right = (ends[:, 0] > top) & (low > least), ends[:, 2] > top
+        if not (left | right).any():
+            break
+        low = np.where(left, np.maximum(3 * low - 2 * centre, least), low)
+        high = np.where(right, 3 * high - 2 * centre, high)
+    return low, step, np.ceil((high - low) / step) + 1
+
+
+# Mixtures by Poisson's distribution -----------------------------------------------------------------------------------
+
+
+def _mixed(central: Callable) -> Callable:
+    """Terms: those of ``central(j, *parameters)``, each with Poisson's probability of ``j``."""
+
+    def term(j, *parameters):
+        *rest, nc = parameters
+        mean = nc / 2
+        known = ops.maximum(stop_gradient(mean), 1e-100)
+        # the factor's derivatives are polynomials of j, where those of a logarithm would cancel each other
+        return log_poisson(j, known) + central(j, *rest), (mean / known) ** j * exp(known - mean)
+
+    return term
+
+
+def _poisson_window(odds: Callable, tail: str):
+    """About the largest product of probabilities, or where the central tail is near 1 about the mean.
+
+    Args:
+        odds: of the parameters ``p`` and ``q``, where the product is largest at ``j * j + p * j == q``.
+    """
+
+    def window(*parameters):
+        *rest, nc = parameters
+        mean = nc / 2
+        p, q = odds(*rest, mean)
+        root = np.sqrt(p * p + 4 * q)
+        centre = np.where(p > 0, 2 * q / (p + root), (root - p) / 2)
+        if tail != "density":
+            centre = np.minimum(centre, mean) if tail == "lower" else np.maximum(centre, mean)
+        centre = np.floor(centre)
+        return centre, np.ones_like(centre), np.ceil(10 * np.sqrt(centre + 1)) + 20, 0.0
+
+    return window
+
+
+def _chi2(tail: str) -> Callable:
+    def central(j, x, df):
+        place, shape = x / 2 + 0 * j, df / 2 + j
+        if tail == "density":
+            return log_gamma_density(shape, place) - LOG_2
+        return _log_tail(GAMMA, tail == "lower", shape, place)
+
+    window = _poisson_window(lambda x, df, mean: (df / 2, mean * x / 2), tail)
+    return _sums(f"_ncx2_{tail}", ("x", "df", "nc"), _mixed(central), window)
+
+
+def _beta(tail: str) -> Callable:
+    """By ``x`` and its complement ``y``, of which the smaller one is looked at."""
+
+    def central(j, x, y, a, b):
+        shape, other = a + j, b + 0 * j
+        if tail == "density":
+            return log_beta_density(shape, other, x + 0 * j, y + 0 * j)
+        lower = tail == "lower"
+        return choose(
+            x <= y,
+            lambda of: _log_tail(BETA, lower, shape, other, of(x, 0.25) + 0 * j),
+            lambda of: _log_tail(BETA, not lower, other, shape, of(y, 0.25) + 0 * j),
+        )
+
+    def odds(x, y, a, b, mean):
+        return a - mean * x, mean * x * (a + b)
+
+    return _sums(f"_ncbeta_{tail}", ("x", "y", "a", "b", "nc"), _mixed(central), _poisson_window(odds, tail))
+
+
+def _log_tail(tails: dict, lower: bool, *arguments):
+    """By the probability itself where that is no smaller than numbers are."""
+    value = tails[lower, False](*arguments)
+    if np.min(_formulas._values(value)) > 1e-290:
+        return log(value)
+    return tails[lower, True](*arguments)
+
+
+CHI2 = {tail: _chi2(tail) for tail in ("density", "lower", "upper")}
+BETA_SUMS = {tail: _beta(tail) for tail in ("density", "lower", "upper")}
+
+
+# Student's t ----------------------------------------------------------------------------------------------------------
+
+
+def _chi(w, df):
+    """The logarithm of the density of w, of which exp(w) is a chi variable over the root of ``df``."""
+    a = df / 2
+    rise, near = np.expm1(2 * w), np.abs(w) < 0.04
+    deviance = np.where(near, deviance_part(1.0, 1.0, np.where(near, rise, 0.0)), rise - 2 * w)
+    peak = choose(
+        a >= 20,
+        lambda of: log(of(a, 20.0)) / 2 - LOG_ROOT - stirling(of(a, 20.0)),
+        lambda of: of(a, 1.0) * log(of(a, 1.0)) - of(a, 1.0) - lgamma(of(a, 1.0)),
+    )
+    return LOG_2 + peak - a * deviance
+
+
+def _t_density_term(w, t, df, nc):
+    z = t * np.exp(w) - nc
+    return _chi(w, df) + w - z * z / 2 - LOG_ROOT, 1.0
+
+
+def _t_lower_term(w, t, df, nc):
+    return _chi(w, df) + log_ndtr(t * np.exp(w) - nc), 1.0
+
+
+def _t_window(tail: str):
+    """About the maximum of the product with a normal density, or where the normal tail is near 1 about that of chi."""
+
+    def window(t, df, nc):
+        p, q = t * nc, df + t * t
+        root = np.sqrt(p * p + 4 * df * q)
+        place = np.where(p > 0, (p + root) / (2 * q), 2 * df / (root - p))
+        if tail == "lower":
+            place = np.where(t > nc, 1.0, place)
+        step = 0.6 / np.sqrt(25 + nc * nc + 2 * df)
+        return np.log(place), step, 6 / np.sqrt(df + 0.1), -math.inf
+
+    return window
+
+
+T = {
+    tail: _sums(f"_nct_{tail}", ("t", "df", "nc"), term, _t_window(tail))
+    for tail, term in (("density", _t_density_term), ("lower", _t_lower_term))
+}
+
+
+# Tails ----------------------------------------------------------------------------------------------------------------
+
+
+def _chosen(low, ops_by_tail: dict, arguments, instead):
+    return choose(
+        low,
+        lambda of: ops_by_tail["lower"](*[of(x, other) for x, other in zip(arguments, instead)]),
+        lambda of: ops_by_tail["upper"](*[of(x, other) for x, other in zip(arguments, instead)]),
+    )
+
+
+def value(sums: Callable, *arguments):
+    """The logarithm itself."""
+    return sums((0,) * len(arguments))(*arguments)
+
+
+def chi2_tail(x, df, nc, lower: bool, as_log: bool):
+    """The noncentral chi-squared distribution, of positive ``x``."""
+    given = floating(x, df, nc)
+    tails = {tail: lambda *xs, tail=tail: value(CHI2[tail], *xs) for tail in CHI2}
+    return by_smaller(
+        given[0] < given[1] + given[2], lambda low: _chosen(low, tails, given, (1.0, 1.0, 0.0)), lower, as_log
+    )
+
+
+def beta_tail(x, y, a, b, nc, lower: bool, as_log: bool):
+    """The noncentral beta distribution, of ``x`` and ``y`` = 1 - x, both positive."""
+    given = x, y, a, b, nc = floating(x, y, a, b, nc)
+    tails = {tail: lambda *xs, tail=tail: value(BETA_SUMS[tail], *xs) for tail in BETA_SUMS}
+    return by_smaller(
+        x * b < (a + nc / 2) * y, lambda low: _chosen(low, tails, given, (0.5, 0.5, 1.0, 1.0, 0.0)), lower, as_log
+    )
+
+
+def t_tail(t, df, nc, lower: bool, as_log: bool):
+    """The noncentral t distribution; the tail above is that below of both signs turned."""
+    t, df, nc = floating(t, df, nc)
+
+    def smaller(low):
+        sign = ops.where(low, 1.0, -1.0) * ops.ones_like(t)
+        return value(T["lower"], sign * t, df, sign * nc)
+
+    return by_smaller(t < nc, smaller, lower, as_log)

@@ -1,0 +1,167 @@
+"""Noncentral families."""
+
+from __future__ import annotations
+
+import math
+
+from .._formulas import choose, exp, log, log1p, log_rising, sqrt, times_log1m, where
+from .._tensors import floating
+from ..special import _noncentral
+from ._arguments import both
+from ._family import INFINITE, POSITIVE, Continuous
+from ._quadrature import quantile_of
+from .gammas import beta, chi2, f
+from .hazards import finite
+
+
+class _Noncentral(Continuous):
+    """A family by the logarithms of sums; derivatives to second order."""
+
+    gradient = """By ``x`` and by each parameter that is a tensor, to second order, as of the sums; 0 beyond the
+    support. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+
+    def _valid(self, *shapes):
+        *others, nc = shapes
+        return both(*(shape > 0 for shape in others), *(shape < math.inf for shape in shapes), nc >= 0)
+
+    def _quantile(self, p, lower, log, *shapes):
+        return _QUANTILES[self.name](p, lower, log, *shapes)
+
+
+class _Ncx2(_Noncentral):
+    """Noncentral chi-squared distribution of ``df`` degrees of freedom and noncentrality ``nc``."""
+
+    support_, reach, ends = POSITIVE, 700.0, POSITIVE
+
+    def _logpdf(self, z, df, nc):
+        z, df, nc = floating(z, df, nc)
+        return choose(
+            z > 0,
+            lambda of: _noncentral.value(_noncentral.CHI2["density"], of(z, 1.0), of(df, 1.0), of(nc, 0.0)),
+            lambda of: chi2._logpdf(of(z, 0.0), of(df, 1.0)) - of(nc, 0.0) / 2,
+        )
+
+    def _tail(self, z, lower, log, df, nc):
+        return _noncentral.chi2_tail(z, df, nc, lower, log)
+
+    def _stats(self, df, nc):
+        var = 2 * (df + 2 * nc)
+        return df + nc, var, 8 * (df + 3 * nc) / (var * sqrt(var)), 48 * (df + 4 * nc) / (var * var)
+
+
+class _Ncbeta(_Noncentral):
+    """Noncentral beta distribution of shapes ``a`` and ``b``: of ``x / (x + y)``, where 2 * x is noncentral chi-squared
+    of ``2 * a`` degrees of freedom and noncentrality ``nc``, and 2 * y chi-squared of ``2 * b``."""
+
+    support_ = (0.0, 1.0)
+
+    def _logpdf(self, z, a, b, nc):
+        z, a, b, nc = floating(z, a, b, nc)
+
+        def edge(of):
+            x, m, n, mean = of(z, 0.0), of(a, 1.0), of(b, 1.0), of(nc, 0.0) / 2
+            return where(x > 0, log(m + mean) + times_log1m(n - 1, x), beta._logpdf(0 * x, m, n) - mean)
+
+        def inside(of):
+            x = of(z, 0.5)
+            return _log_beta(x, 1 - x, of(a, 1.0), of(b, 1.0), of(nc, 0.0))
+
+        return choose((z > 0) & (z < 1), inside, edge)
+
+    def _tail(self, z, lower, log, a, b, nc):
+        return _noncentral.beta_tail(z, 1 - z, a, b, nc, lower, log)
+
+    def _quantile(self, p, lower, log, a, b, nc):
+        odds = ncf._quantile(p, lower, log, 2 * a, 2 * b, nc) * (a / b)
+        return where(odds < math.inf, odds / (1 + where(odds < math.inf, odds, 0.0)), 1.0)
+
+
+def _log_beta(*arguments):
+    return _noncentral.value(_noncentral.BETA_SUMS["density"], *arguments)
+
+
+class _Ncf(_Noncentral):
+    """Noncentral F distribution of ``dfn`` and ``dfd`` degrees of freedom and noncentrality ``nc``."""
+
+    support_, reach, ends = POSITIVE, 700.0, POSITIVE
+
+    def _logpdf(self, z, dfn, dfd, nc):
+        z, dfn, dfd, nc = floating(z, dfn, dfd, nc)
+
+        def inside(of):
+            place, m, n = of(z, 1.0), of(dfn, 1.0), of(dfd, 1.0)
+            part, rest = f._parts(place, m, n)
+            return _log_beta(part, rest, m / 2, n / 2, of(nc, 0.0)) + log(part) + log(rest) - log(place)
+
+        return choose(z > 0, inside, lambda of: f._logpdf(of(z, 0.0), of(dfn, 1.0), of(dfd, 1.0)) - of(nc, 0.0) / 2)
+
+    def _tail(self, z, lower, log, dfn, dfd, nc):
+        return _noncentral.beta_tail(*f._parts(z, dfn, dfd), dfn / 2, dfd / 2, nc, lower, log)
+
+    def _stats(self, dfn, dfd, nc):
+        """By the moments about 0 of the chi-squared variable above and of the inverse of that below."""
+        one, two, three, four = [dfn + n * nc for n in (1, 2, 3, 4)]
+        above = [
+            one,
+            one**2 + 2 * two,
+            one**3 + 6 * one * two + 8 * three,
+            one**4 + 12 * one**2 * two + 4 * (11 * dfn * dfn + 44 * dfn * nc + 36 * nc * nc) + 48 * four,
+        ]
+
+        def raw(m):
+            inverse, found = 1.0, []
+            for n, moment in enumerate(above, 1):
+                inverse = inverse * (m / dfn) / where(m > 2 * n, m - 2 * n, 1.0)
+                found.append(moment * inverse)
+            return found
+
+        return _of_moments(raw(dfd), [dfd > 2 * n for n in (1, 2, 3, 4)])
+
+
+class _Nct(_Noncentral):
+    """Noncentral t distribution of ``df`` degrees of freedom and noncentrality ``nc``: of a normal variable of the mean
+    ``nc`` over the root of a chi-squared one by its degrees of freedom."""
+
+    scale, reach, ends = "sinh", 700.0, INFINITE
+
+    def _valid(self, df, nc):
+        return both(df > 0, df < math.inf, nc < math.inf, nc > -math.inf)
+
+    def _logpdf(self, z, df, nc):
+        return _noncentral.value(_noncentral.T["density"], *floating(z, df, nc))
+
+    def _tail(self, z, lower, log, df, nc):
+        return _noncentral.t_tail(z, df, nc, lower, log)
+
+    def _stats(self, df, nc):
+        square = nc * nc
+        normal = [nc, square + 1, nc * (square + 3), square * square + 6 * square + 3]
+
+        def ratio(n):
+            def of(df):
+                return exp(-log_rising((df - n) / 2, n / 2) - n / 2 * log1p(-n / df))
+
+            return finite(df > n, of, df, 1.0)
+
+        return _of_moments([m * ratio(n) for n, m in enumerate(normal, 1)], [df > n for n in (1, 2, 3, 4)])
+
+
+def _of_moments(raw, known):
+    """Mean, variance, skewness and excess kurtosis by the moments about 0, where these are ``known``."""
+    m1, m2, m3, m4 = raw
+    var = m2 - m1 * m1
+    skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
+    kurtosis = (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
+    infinite = (math.inf, math.inf, math.nan, math.nan)
+    return tuple(where(test, value, other) for test, value, other in zip(known, (m1, var, skew, kurtosis), infinite))
+
+
+ncx2 = _Ncx2("ncx2", "df, nc")
+ncf = _Ncf("ncf", "dfn, dfd, nc")
+nct = _Nct("nct", "df, nc")
+ncbeta = _Ncbeta("ncbeta", "a, b, nc")
+"""R's: SciPy has none."""
+
+_QUANTILES = {family.name: quantile_of(family) for family in (ncx2, ncf, nct)}
+
+__all__ = ["ncf", "nct", "ncx2"]
