@@ -11,7 +11,7 @@ from scipy_checks import agree, same
 import gradops
 from gradops import errors, ops
 from gradops.scipy import special
-from gradops.scipy.special import gammas, incomplete, logarithms, normal, probabilities
+from gradops.scipy.special import gammas, incomplete, logarithms, noncentral, normal, probabilities
 
 rng = np.random.default_rng(36)
 A = np.array([0.5, 1.5, 4.0])
@@ -78,6 +78,19 @@ CASES = {
     "stdtr": [A, np.array([[-3.0], [-0.5], [0.2], [4.0]])],
     "stdtrit": [A, P],
     "stdtridf": [np.array([0.8, 0.75]), np.array([1.2, 0.9])],
+    "chndtr": [X, A, B],
+    "chndtrix": [P, A, B],
+    "chndtridf": [np.array([3.0]), np.array([0.3, 0.4]), np.array([1.2])],
+    "chndtrinc": [np.array([3.0]), np.array([1.3]), np.array([0.2, 0.4])],
+    "ncfdtr": [A, B, B, X],
+    "ncfdtri": [A, B, B, P],
+    "ncfdtridfn": [np.array([0.55, 0.6]), np.array([4.0]), np.array([1.2]), np.array([2.0])],
+    "ncfdtridfd": [np.array([3.0]), np.array([0.6, 0.65]), np.array([1.2]), np.array([2.0])],
+    "ncfdtrinc": [np.array([3.0]), np.array([4.0]), np.array([0.3, 0.4]), np.array([2.0])],
+    "nctdtr": [A, B - 2, X - 1],
+    "nctdtrit": [A, B - 2, P],
+    "nctdtridf": [np.array([0.3, 0.4]), np.array([1.0]), np.array([1.2])],
+    "nctdtrinc": [np.array([3.0]), np.array([0.3, 0.4]), np.array([2.0])],
     "nrdtrimn": [P, A, B],
     "nrdtrisd": [B, P, A],
 }
@@ -88,7 +101,14 @@ COUNTS = {
     **dict.fromkeys(["gammasgn", "round"], []),
 }
 """The arguments by which there is a derivative, where it is not by all."""
-DIGITS = {"fdtridfd": 1e-7, "stdtridf": 1e-7, "gdtrib": 1e-9, "btdtria": 1e-8, "btdtrib": 1e-8, "pdtrik": 1e-9}
+DIGITS = {
+    "fdtridfd": 1e-7,
+    "stdtridf": 1e-7,
+    "gdtrib": 1e-9,
+    "btdtria": 1e-8,
+    "btdtrib": 1e-8,
+    "pdtrik": 1e-9,
+} | dict.fromkeys(noncentral._STARTS, 1e-4)
 """Of SciPy's searches."""
 OTHERS = {"polygamma", "multigammaln", "logsumexp", "softmax", "log_softmax"}
 CONSTANT = {"bernoulli", "euler", "stirling2", "factorial2", "factorialk"}
@@ -96,7 +116,7 @@ ON_ALL = ("gammainc", "log_ndtr", "xlogy", "boxcox", "rgamma")
 
 
 def test_each_name_has_a_case():
-    names = {n for home in (gammas, incomplete, logarithms, normal, probabilities) for n in home.__all__}
+    names = {n for home in (gammas, incomplete, logarithms, noncentral, normal, probabilities) for n in home.__all__}
     assert set(CASES) | OTHERS | CONSTANT == names
 
 
@@ -126,12 +146,16 @@ HARD = {
     1: [-np.inf, -30.5, -3.0, -1.0, -1e-300, 0.0, 1e-300, 1e-8, 0.5, 1.0, 2.0, 30.5, 1e8, np.inf, np.nan],
     2: [-np.inf, -3.0, -1.0, 0.0, 1e-8, 0.5, 1.0, 2.0, 30.5, 1e8, np.inf, np.nan],
     3: [-1.0, 0.0, 0.4, 2.0, 1e5, np.inf, np.nan],
+    4: [-1.0, 0.0, 0.4, 30.0, np.inf, np.nan],
 }
 
 
-COARSE = {"bdtri": 1e-8, "nbdtri": 1e-8, "fdtri": 1e-4, "stdtr": 1e-8, "stdtrit": 1e-8, "chdtriv": 1e-4}
+COARSE = {"nctdtr": 1e-5, "bdtri": 1e-8, "nbdtri": 1e-8, "fdtri": 1e-4, "stdtr": 1e-8, "stdtrit": 1e-8, "chdtriv": 1e-4}
 """Where SciPy's own value has lost digits, of large shapes; ours is held against mpmath below."""
-COMPOSED = {n for n in probabilities.__all__ if not hasattr(getattr(special, n), "op")} | {"betaln", "stdtr"}
+COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasattr(getattr(special, n), "op")} | {
+    "betaln",
+    "stdtr",
+}
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in DIGITS and n not in ("binom", "poch", "perm", "comb")])

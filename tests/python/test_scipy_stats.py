@@ -9,6 +9,7 @@ from parity import tensors
 import gradops
 from gradops import backends, ops
 from gradops.scipy import stats
+from gradops.scipy.stats import noncentral
 from gradops.scipy.stats._family import Continuous
 
 SHAPES = {
@@ -205,3 +206,104 @@ def test_numpys_data_beside_parameters_of_another_library(name, backend):
         found = getattr(own, method)(at, *parameters)
         assert backends.of(found).name == backend
         np.testing.assert_allclose(ops.convert_to_numpy(found), getattr(own, method)(at, *given), 1e-10, 1e-12)
+
+
+# Noncentral families beside sums of many digits -----------------------------------------------------------------------
+
+
+def _mixed(term, nc):
+    """The mean of ``term(j)``, j of Poisson's distribution."""
+    mean = nc / 2
+    return mpmath.fsum(mean**j / mpmath.factorial(j) * term(j) for j in range(130)) * mpmath.exp(-mean)
+
+
+def _ncx2(x, df, nc, tail):
+    z = x / 2
+    if tail == "pdf":
+        return _mixed(lambda j: z ** (df / 2 + j - 1) * mpmath.exp(-z) / mpmath.gamma(df / 2 + j) / 2, nc)
+    ends = (0, z) if tail == "cdf" else (z, mpmath.inf)
+    return _mixed(lambda j: mpmath.gammainc(df / 2 + j, *ends, regularized=True), nc)
+
+
+def _ncbeta(x, a, b, nc, tail):
+    if tail == "pdf":
+        return _mixed(lambda j: x ** (a + j - 1) * (1 - x) ** (b - 1) / mpmath.beta(a + j, b), nc)
+    ends = (0, x) if tail == "cdf" else (x, 1)
+    return _mixed(lambda j: mpmath.betainc(a + j, b, *ends, regularized=True), nc)
+
+
+def _nct(t, df, nc, tail):
+    """By NIST's series of the tail above 0, whose terms have both signs where ``t * nc`` is below 0."""
+    if tail == "pdf":
+        return mpmath.diff(lambda t: _nct(t, df, nc, "cdf"), t)
+    if tail == "cdf":
+        return _nct(-t, df, -nc, "sf")
+    if t < 0:
+        return 1 - _nct(-t, df, -nc, "sf")
+    part = df / (df + t * t)
+    each = [
+        (nc / mpmath.sqrt(2)) ** k
+        / mpmath.gamma(mpmath.mpf(k) / 2 + 1)
+        * mpmath.betainc(df / 2, mpmath.mpf(k + 1) / 2, 0, part, regularized=True)
+        for k in range(240)
+    ]
+    return mpmath.fsum(each) * mpmath.exp(-nc * nc / 2) / 2
+
+
+NONCENTRAL = {
+    "ncx2": (_ncx2, [(1e-6, 0.3, 5.0), (3.0, 2.0, 1e-9), (2.0, 40.0, 60.0), (400.0, 7.0, 30.0), (90.0, 0.05, 70.0)]),
+    "ncbeta": (
+        _ncbeta,
+        [(1e-4, 0.3, 2.0, 5.0), (0.3, 2.0, 30.0, 1e-9), (0.9, 3.0, 0.4, 60.0), (0.98, 1.5, 9.0, 20.0)],
+    ),
+    "nct": (_nct, [(-3.0, 2.5, 4.0), (0.3, 0.2, -1.7), (25.0, 60.0, 3.0), (2.0, 300.0, 2.0), (5.0, 3.0, -5.0)]),
+}
+
+
+@pytest.mark.parametrize("name", NONCENTRAL)
+def test_digits_of_noncentral_families(name):
+    """Densities and tails to 1e-12, their derivatives by each argument to 1e-9."""
+    of, points = NONCENTRAL[name]
+    family = getattr(noncentral, name)
+    with mpmath.workdps(60 if name == "nct" else 35):
+        for point in points:
+            exact = [mpmath.mpf(v) for v in point]
+            for method, tail in (("logpdf", "pdf"), ("logcdf", "cdf"), ("logsf", "sf")):
+                own = getattr(family, method)
+                want = mpmath.log(of(*exact, tail))
+                np.testing.assert_allclose(float(own(*point)), float(want), 1e-12, 1e-12, err_msg=f"{method}{point}")
+                if tail == "pdf" and name == "nct":
+                    continue
+                for i in range(len(point)):
+                    order = [int(i == j) for j in range(len(point))]
+                    slope = mpmath.diff(lambda *xs, tail=tail: mpmath.log(of(*xs, tail)), exact, order)
+                    found = gradops.grad(own, argnums=i)(*map(np.asarray, point))
+                    np.testing.assert_allclose(float(found), float(slope), 1e-9, err_msg=f"{method}{point} by {i}")
+
+
+def test_second_derivatives_and_quantiles_of_noncentral_families():
+    for name, (_, points) in NONCENTRAL.items():
+        family = getattr(noncentral, name)
+        at, *given = map(np.asarray, zip(*[point for point in points if point[-1] > 1e-3]))
+        for method in ("logpdf", "cdf"):
+            of = getattr(family, method)
+            for i in range(len(given) + 1):
+                slope = gradops.grad(lambda *xs, of=of: ops.sum(of(*xs)), argnums=i)
+                for k in range(len(given) + 1):
+                    xs = [at, *given]
+                    found = gradops.grad(lambda *xs, slope=slope: ops.sum(slope(*xs)), argnums=k)(*xs)
+                    step = 1e-5 * np.abs(xs[k])
+                    ends = [slope(*xs[:k], xs[k] + sign * step, *xs[k + 1 :]) for sign in (1, -1)]
+                    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), 1e-5, 1e-8, err_msg=name)
+        for back, there in (("ilogcdf", "logcdf"), ("ilogsf", "logsf")):
+            p = getattr(family, there)(at, *given)
+            np.testing.assert_allclose(getattr(family, back)(p, *given), at, 1e-9, err_msg=f"{name} {back}")
+    # at no noncentrality the derivative by it is that of the mixture
+    slope = gradops.grad(lambda nc: stats.ncx2.cdf(3.0, 2.0, nc))
+    np.testing.assert_allclose(slope(0.0), -stats.chi2.pdf(3.0, 4.0), 1e-12)
+    np.testing.assert_allclose(
+        gradops.grad(slope)(0.0), (stats.chi2.pdf(3.0, 4.0) - stats.chi2.pdf(3.0, 6.0)) / 2, 1e-11
+    )
+    np.testing.assert_allclose(stats.nct.cdf([0.3, 2.0], 3.0, 0.0), stats.t.cdf([0.3, 2.0], 3.0), 1e-13)
+    # beyond what a mixture has at hand: many degrees of freedom, and hardly any
+    np.testing.assert_allclose(stats.nct.cdf([2.0, 3.0], [1e18, 1e-8], 2.0), [0.5, 0.0227501376], 1e-8)

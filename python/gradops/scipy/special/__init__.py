@@ -29,6 +29,7 @@ from . import (
     incomplete,
     integrals,
     logarithms,
+    noncentral,
     normal,
     orthogonal,
     probabilities,
@@ -47,6 +48,7 @@ from .hypergeometric import *  # noqa: F403
 from .incomplete import *  # noqa: F403
 from .integrals import *  # noqa: F403
 from .logarithms import *  # noqa: F403
+from .noncentral import *  # noqa: F403
 from .normal import *  # noqa: F403
 from .orthogonal import *  # noqa: F403
 from .probabilities import *  # noqa: F403
@@ -65,6 +67,7 @@ __all__ = [
     *incomplete.__all__,
     *integrals.__all__,
     *logarithms.__all__,
+    *noncentral.__all__,
     *normal.__all__,
     *orthogonal.__all__,
     *probabilities.__all__,

@@ -15,8 +15,7 @@ import numpy as np
 
 from ... import grad, ops
 from ...flow import stop_gradient
-from .. import _formulas
-from .._formulas import by_smaller, choose, deviance_part, exp, lgamma, log, log_poisson, stirling
+from .._formulas import _values, by_smaller, choose, deviance_part, exp, lgamma, log, log_poisson, stirling, where
 from .._hosted import TERMS, in_chunks, orders
 from .._tensors import floating
 from ._tails import log_beta_density, log_gamma_density
@@ -62,7 +61,7 @@ def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callab
 
         return in_chunks(of_part, count, first, step, *given, terms=TERMS // 64 if any(order) else TERMS)
 
-    return orders(name, parameters, parameters, function, "The logarithm of a sum.")
+    return orders(name, parameters, parameters, function, "The logarithm of a sum.", most=3)
 
 
 def _slope(function: Callable, i: int) -> Callable:
@@ -154,7 +153,7 @@ def _beta(tail: str) -> Callable:
 def _log_tail(tails: dict, lower: bool, *arguments):
     """By the probability itself where that is no smaller than numbers are."""
     value = tails[lower, False](*arguments)
-    if np.min(_formulas._values(value)) > 1e-290:
+    if np.min(_values(value)) > 1e-290:
         return log(value)
     return tails[lower, True](*arguments)
 
@@ -185,7 +184,19 @@ def _t_density_term(w, t, df, nc):
 
 
 def _t_lower_term(w, t, df, nc):
-    return _chi(w, df) + log_ndtr(t * np.exp(w) - nc), 1.0
+    """With a geometric series in place of what is below the least node, of terms that fall by ``exp(-df * step)``."""
+    first = w == _values(_least(t))
+    rest = log(-ops.expm1(-df * _values(_step(df, nc))))
+    return _chi(w, df) + log_ndtr(t * np.exp(w) - nc) - where(first, rest, 0.0), 1.0
+
+
+def _step(df, nc):
+    return 0.6 / ops.sqrt(25 + nc * nc + 2 * df)
+
+
+def _least(t):
+    """Where t no longer matters, nor what is of chi beside its power."""
+    return -40 - ops.log1p(ops.abs(t))
 
 
 def _t_window(tail: str):
@@ -197,8 +208,8 @@ def _t_window(tail: str):
         place = np.where(p > 0, (p + root) / (2 * q), 2 * df / (root - p))
         if tail == "lower":
             place = np.where(t > nc, 1.0, place)
-        step = 0.6 / np.sqrt(25 + nc * nc + 2 * df)
-        return np.log(place), step, 6 / np.sqrt(df + 0.1), -math.inf
+        least = _least(t) if tail == "lower" else -math.inf
+        return np.maximum(np.log(place), least), _step(df, nc), 6 / np.sqrt(df + 0.1), least
 
     return window
 

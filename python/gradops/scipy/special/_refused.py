@@ -1,7 +1,6 @@
 """SciPy's special functions that are not here, and why."""
 
 _SEARCH = "its result is a parameter that cdflib searches for, without a derivative in closed form"
-_NONCENTRAL = "a series over shapes, whose derivatives are not known in closed form; `stats` has noncentral chi-squared"
 _TEST = "the distribution of a test by ranks, whose derivative is of no use"
 _CLASS = "a polynomial as an object, whose coefficients SciPy finds: `eval_{name}` has its values"
 _SEQUENCE = "values of all orders to the last, of one number: {instead} of an array of orders"
@@ -12,19 +11,6 @@ REFUSED = {
     "bdtrin": _SEARCH,
     "nbdtrik": _SEARCH,
     "nbdtrin": _SEARCH,
-    "chndtr": _NONCENTRAL,
-    "chndtridf": _NONCENTRAL,
-    "chndtrinc": _NONCENTRAL,
-    "chndtrix": _NONCENTRAL,
-    "ncfdtr": _NONCENTRAL,
-    "ncfdtri": _NONCENTRAL,
-    "ncfdtridfd": _NONCENTRAL,
-    "ncfdtridfn": _NONCENTRAL,
-    "ncfdtrinc": _NONCENTRAL,
-    "nctdtr": _NONCENTRAL,
-    "nctdtridf": _NONCENTRAL,
-    "nctdtrinc": _NONCENTRAL,
-    "nctdtrit": _NONCENTRAL,
     "kolmogi": _TEST,
     "kolmogorov": _TEST,
     "smirnov": _TEST,

@@ -386,6 +386,10 @@ class Continuous(Distribution):
     scale = ""
     """Of a family whose quantiles are searched for: the scale on which they are, by its name in ``_quadrature``."""
 
+    def _near(self, p, lower: bool, *shapes):
+        """Of NumPy's arrays, a place from which on to look for the quantile of a logarithm; NaN for none."""
+        return np.full(p.shape, math.nan)
+
     def _logpdf(self, z, *shapes):
         """The logarithm of the density within the support, with its ends unless ``open``."""
         raise NotImplementedError

@@ -49,7 +49,7 @@ def moments(family, shapes):
 def _solve(family, lower: bool):
     """On the host: where the logarithm of a tail of ``family`` is ``p``, by Newton's method within a bracket."""
     sign = 1 if lower else -1
-    place, slope_of_place = _SCALES[family.scale or ("log" if family.support_[0] == 0 else "plain")]
+    place, scaled, slope_of_place = _SCALES[family.scale or ("log" if family.support_[0] == 0 else "plain")]
 
     def solve(p, *shapes):
         found = np.full(p.shape, np.nan)
@@ -63,14 +63,19 @@ def _solve(family, lower: bool):
             return sign * (family._tail(place(u), lower, True, *shapes) - p)
 
         limit = family.reach
-        low, high = np.full(p.shape, -1.0), np.full(p.shape, 1.0)
-        for _ in range(24):
+        start = scaled(family._near(p, lower, *shapes))
+        near = np.abs(start) < limit
+        u = np.where(near, start, 0.0)
+        width = np.where(near, 1e-3 * (1 + np.abs(u)), 1.0)
+        low, high = u - width, u + width
+        for _ in range(40):
             above, below = (excess(low) > 0) & (low > -limit), (excess(high) < 0) & (high < limit)
             if not (above | below).any():
                 break
-            low = np.where(above, np.maximum(2 * low, -limit), low)
-            high = np.where(below, np.minimum(2 * high, limit), high)
-        u = (low + high) / 2
+            width = 2 * width
+            low = np.where(above, np.maximum(u - width, -limit), low)
+            high = np.where(below, np.minimum(u + width, limit), high)
+        u = np.where((low < u) & (u < high), u, (low + high) / 2)
         for _ in range(200):
             z = place(u)
             log_tail = family._tail(z, lower, True, *shapes)
@@ -78,7 +83,7 @@ def _solve(family, lower: bool):
             low, high = np.where(above, low, u), np.where(above, u, high)
             slope = sign * np.exp(family._logpdf(z, *shapes) - log_tail) * slope_of_place(u)
             new = u - (log_tail - p) / slope
-            new = np.where((new > low) & (new < high), new, (low + high) / 2)
+            new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
             done = np.abs(new - u) <= 1e-11 * np.maximum(np.abs(u), 1e-3)
             u = new
             if done.all():
@@ -88,7 +93,11 @@ def _solve(family, lower: bool):
     return solve
 
 
-_SCALES = {"plain": (np.asarray, np.ones_like), "log": (np.exp, np.exp), "sinh": (np.sinh, np.cosh)}
+_SCALES = {
+    "plain": (np.asarray, np.asarray, np.ones_like),
+    "log": (np.exp, np.log, np.exp),
+    "sinh": (np.sinh, np.arcsinh, np.cosh),
+}
 
 
 def quantile_of(family):
@@ -110,7 +119,8 @@ def quantile_of(family):
         for _ in range(2):
             log_tail = family._tail(z, lower, True, *shapes)
             step = (log_tail - p) * exp(log_tail - family._logpdf(z, *shapes))
-            z = z - step if lower else z + step
+            new = z - step if lower else z + step
+            z = where(new > 0, new, z) if family.support_[0] == 0 else new
         return z
 
     def quantile(p, lower, as_log, *shapes):

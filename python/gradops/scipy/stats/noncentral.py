@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from ... import _scipy
 from .._formulas import choose, exp, log, log1p, log_rising, sqrt, times_log1m, where
 from .._tensors import floating
 from ..special import _noncentral
@@ -23,6 +26,10 @@ class _Noncentral(Continuous):
     def _valid(self, *shapes):
         *others, nc = shapes
         return both(*(shape > 0 for shape in others), *(shape < math.inf for shape in shapes), nc >= 0)
+
+    def _near(self, p, lower, *shapes):
+        scipys = getattr(_scipy.stats, self.name)
+        return (scipys.ppf if lower else scipys.isf)(np.exp(p), *shapes)
 
     def _quantile(self, p, lower, log, *shapes):
         return _QUANTILES[self.name](p, lower, log, *shapes)
