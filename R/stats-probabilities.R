@@ -27,13 +27,13 @@ pgamma <- function(q, shape, rate = 1, scale = 1 / rate, lower.tail = TRUE, log.
 #' @rdname tensor_distributions
 #' @export
 pbeta <- function(q, shape1, shape2, ncp = 0, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pbeta", among(q, shape1, shape2))
+  UseMethod("pbeta", among(q, shape1, shape2, ncp))
 }
 
 #' @rdname tensor_distributions
 #' @export
 pt <- function(q, df, ncp, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pt", among(q, df))
+  UseMethod("pt", if (missing(ncp)) among(q, df) else among(q, df, ncp))
 }
 
 #' @rdname tensor_distributions
@@ -63,13 +63,13 @@ pcauchy <- function(q, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE
 #' @rdname tensor_distributions
 #' @export
 pchisq <- function(q, df, ncp = 0, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pchisq", among(q, df))
+  UseMethod("pchisq", among(q, df, ncp))
 }
 
 #' @rdname tensor_distributions
 #' @export
 pf <- function(q, df1, df2, ncp, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("pf", among(q, df1, df2))
+  UseMethod("pf", if (missing(ncp)) among(q, df1, df2) else among(q, df1, df2, ncp))
 }
 
 #' @rdname tensor_distributions

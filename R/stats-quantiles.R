@@ -27,13 +27,13 @@ qgamma <- function(p, shape, rate = 1, scale = 1 / rate, lower.tail = TRUE, log.
 #' @rdname tensor_distributions
 #' @export
 qbeta <- function(p, shape1, shape2, ncp = 0, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("qbeta", among(p, shape1, shape2))
+  UseMethod("qbeta", among(p, shape1, shape2, ncp))
 }
 
 #' @rdname tensor_distributions
 #' @export
 qt <- function(p, df, ncp, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("qt", among(p, df))
+  UseMethod("qt", if (missing(ncp)) among(p, df) else among(p, df, ncp))
 }
 
 #' @rdname tensor_distributions
@@ -63,13 +63,13 @@ qcauchy <- function(p, location = 0, scale = 1, lower.tail = TRUE, log.p = FALSE
 #' @rdname tensor_distributions
 #' @export
 qchisq <- function(p, df, ncp = 0, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("qchisq", among(p, df))
+  UseMethod("qchisq", among(p, df, ncp))
 }
 
 #' @rdname tensor_distributions
 #' @export
 qf <- function(p, df1, df2, ncp, lower.tail = TRUE, log.p = FALSE) {
-  UseMethod("qf", among(p, df1, df2))
+  UseMethod("qf", if (missing(ncp)) among(p, df1, df2) else among(p, df1, df2, ncp))
 }
 
 #' @rdname tensor_distributions

@@ -11,7 +11,7 @@
 #' @param n,nn How many, one number; of several, as many as these are.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,df,df1,df2,min,max The parameters, as in stats;
 #'   tensors or numbers, recycled to `n`. Parameters out of their range give NaN.
-#' @param ncp For R's values alone.
+#' @param ncp The noncentrality.
 #' @param size,prob,mu,lambda,m,k,q,p,nmeans,nranges,lower.tail,log.p As in stats, for R's values alone.
 #' @returns A tensor of `n` numbers.
 #' @section Gradient:
@@ -46,9 +46,13 @@ random_methods <- function() {
 }
 
 random_method <- function(generic, name) {
+  family <- base::substring(name, 2L)
+  given <- lapply(family_parameters(generic), as.name)
   body(generic) <- bquote({
-    .(if ("ncp" %in% names(formals(generic))) quote(central(ncp)))
-    random_numbers(.(base::substring(name, 2L)), n, ..(lapply(family_parameters(generic), as.name)))
+    .(if ("ncp" %in% names(formals(generic))) {
+      bquote(if (!is_central(ncp)) return(random_numbers(.(base::paste0("n", family)), n, ..(given), ncp)), splice = TRUE)
+    })
+    random_numbers(.(family), n, ..(given))
   }, splice = TRUE)
   generic
 }
@@ -91,7 +95,8 @@ refused_methods <- function() {
 refuse_tensor <- function(frame, why, call = parent.frame()) {
   is_given <- function(name) !eval(base::call("missing", as.name(name)), frame) && is_any_tensor(frame[[name]])
   name <- Find(is_given, names(formals(sys.function(-1L))))
-  unsupported(name, sprintf("must be R's numbers: %s.", why), sprintf("Its numbers are `as.vector(%s)`.", name), call = call)
+  instead <- sprintf("Its numbers are `as.vector(%s)`.", name)
+  unsupported(name, sprintf("must be R's numbers: %s.", why), instead, call = call)
 }
 
 # Functions ------------------------------------------------------------------------------------------------------------
@@ -123,13 +128,13 @@ rgamma <- function(n, shape, rate = 1, scale = 1 / rate) {
 #' @rdname tensor_random
 #' @export
 rbeta <- function(n, shape1, shape2, ncp = 0) {
-  UseMethod("rbeta", among(shape1, shape2))
+  UseMethod("rbeta", among(shape1, shape2, ncp))
 }
 
 #' @rdname tensor_random
 #' @export
 rt <- function(n, df, ncp) {
-  UseMethod("rt", among(df))
+  UseMethod("rt", if (missing(ncp)) among(df) else among(df, ncp))
 }
 
 #' @rdname tensor_random
@@ -159,13 +164,13 @@ rcauchy <- function(n, location = 0, scale = 1) {
 #' @rdname tensor_random
 #' @export
 rchisq <- function(n, df, ncp = 0) {
-  UseMethod("rchisq", among(df))
+  UseMethod("rchisq", among(df, ncp))
 }
 
 #' @rdname tensor_random
 #' @export
 rf <- function(n, df1, df2, ncp) {
-  UseMethod("rf", among(df1, df2))
+  UseMethod("rf", if (missing(ncp)) among(df1, df2) else among(df1, df2, ncp))
 }
 
 #' @rdname tensor_random

@@ -86,7 +86,6 @@ test_each("densities are 0 outside of the support, and right on its edge", {
   never <- function(p) sum(rows(dbinom(c(0, 1, 2, 1), c(1, 2), p)))
   expect_equal(gradient(never, 0.3), numeric_gradient(never, 0.3), tolerance = 1e-8)
   expect_equal(objective(never, jit = TRUE)$gr(0.3), numeric_gradient(never, 0.3), tolerance = 1e-8)
-  expect_error(dt(variable(1), 3, ncp = 1), "ncp", class = "gradops_error_argument")
   expect_true(is.nan(bare(dnorm(variable(NaN)))))
 })
 
@@ -262,4 +261,47 @@ test_each("densities keep their digits where counts and shapes are large", {
     expect_equal(objective(f, jit = TRUE)$gr(p), gradient(f, p), tolerance = 1e-10)
     expect_equal(hessian(f, p)[1], numeric_gradient(function(p) gradient(f, p), p), tolerance = 1e-5)
   }
+})
+
+test_each("noncentral distributions are R's, with derivatives by the noncentrality too", {
+  families <- list(
+    chisq = list(c(0.3, 4, 20), c(3, 1.5, 7), c(2, 0.5, 9)), t = list(c(-1, 0.4, 5), c(3, 2.5, 9), c(1, -0.7, 2)),
+    f = list(c(0.2, 1.3, 4), c(3, 1.5, 7), c(4, 9, 2.5), c(2, 0.5, 3)),
+    beta = list(c(0.2, 0.5, 0.9), c(3, 1.5, 0.7), c(4, 2, 2.5), c(2, 0.5, 3))
+  )
+  for (name in names(families)) {
+    given <- families[[name]]
+    for (kind in c("d", "p", "q")) {
+      at <- if (kind == "q") c(0.1, 0.5, 0.97) else given[[1]]
+      digits <- if (kind == "q") 1e-7 else 1e-9 # of R's own
+      of <- get(paste0(kind, name))
+      expected <- do.call(get(paste0(kind, name), asNamespace("stats")), c(list(at), given[-1]))
+      expect_equal(bare(do.call(of, c(list(variable(at)), given[-1]))), expected, tolerance = digits, info = name)
+      last <- do.call(of, c(list(at), given[-c(1, length(given))], list(variable(given[[length(given)]]))))
+      expect_equal(bare(last), expected, tolerance = digits, info = name)
+      total <- function(v) {
+        sum(do.call(of, c(lapply(seq_along(given) - 1, function(i) v[3 * i + 1:3]), list(log = TRUE)[kind == "d"])))
+      }
+      v <- c(at, unlist(given[-1]))
+      expect_equal(gradient(total, v), numeric_gradient(total, v, 1e-6), tolerance = 1e-6, info = paste0(kind, name))
+    }
+    draws <- function(v) {
+      set.seed(1)
+      sum(do.call(paste0("r", name), c(list(2), as.list(v))))
+    }
+    v <- vapply(given[-1], `[`, 0, 1)
+    expect_equal(
+      gradient(function(v) draws(lapply(seq_along(given[-1]), function(i) v[i])), v),
+      numeric_gradient(function(v) as.vector(draws(lapply(v, variable))), v, 1e-6),
+      tolerance = 1e-6, info = name
+    )
+  }
+  # far in the tail, where R's own has lost its digits: mpmath's
+  expect_equal(bare(pchisq(variable(400), 3, 2, FALSE, TRUE)), -173.90810869155, tolerance = 1e-13)
+  expect_equal(bare(pt(variable(1.3), Inf, 0.4)), pnorm(0.9), tolerance = 1e-12)
+  expect_equal(bare(pf(variable(1.3), 3, Inf, 0.4)), pchisq(3.9, 3, 0.4), tolerance = 1e-12)
+  expect_equal(bare(pchisq(variable(3), 2, 0)), pchisq(3, 2), tolerance = 1e-14)
+  f <- function(ncp) pchisq(3, 2, ncp)
+  expect_equal(as.vector(hessian(f, 1)), numeric_gradient(grad_fn(f), 1, 1e-5), tolerance = 1e-7)
+  expect_equal(jit(f)(1.5), pchisq(3, 2, 1.5), tolerance = 1e-12)
 })

@@ -39,6 +39,7 @@ from ...scipy.special import bessel
 from ...scipy.special.incomplete import beta_tail
 from ...scipy.stats._arguments import alike, both
 from ...scipy.stats._discrete import Discrete
+from ...scipy.stats.noncentral import ncbeta
 
 
 class Family(NamedTuple):
@@ -206,6 +207,10 @@ CONTINUOUS = {
     "cauchy": _of(stats.cauchy),
     "chisq": _of(stats.chi2),
     "f": _of(stats.f, lambda df1, df2: (_few(df1), _few(df2))),
+    "nbeta": _of(ncbeta),
+    "nt": _of(stats.nct, lambda df, ncp: (_few(df), ncp)),
+    "nchisq": _of(stats.ncx2),
+    "nf": _of(stats.ncf, lambda df1, df2, ncp: (_few(df1), _few(df2), ncp)),
 }
 
 

@@ -62,7 +62,7 @@ def chndtr(x: Operand, df: Operand, nc: Operand) -> Tensor:
     valid = (df > 0) & (nc >= 0) & _finite(df, nc)
     return _within(
         valid & (x > 0) & _finite(x),
-        lambda *xs: _noncentral.chi2_tail(*xs, True, False),
+        lambda x, df, nc: _noncentral.chi2_tail(x, df, nc, True, False),
         (x, df, nc),
         (1.0, 1.0, 0.0),
         _ends(x, 0.0, np.inf, valid),
@@ -160,11 +160,11 @@ _STARTS = {
 
 def _found(name: str, probability: Callable, slope: Callable, place: int, *given):
     """The argument at a ``place``, where a probability is given, with which the function has that."""
-    given = floating(*given)
-    start, p = _STARTS[name](*given), given[place]
+    arguments = floating(*given)
+    start, p = _STARTS[name](*arguments), arguments[place]
 
     def inside(of):
-        known = [of(x, 0.5 if i == place else 1.0) for i, x in enumerate(given)]
+        known = [of(x, 0.5 if i == place else 1.0) for i, x in enumerate(arguments)]
         root, target = of(start, 1.0), known[place]
         for _ in range(2):
             at = [*known[:place], root, *known[place + 1 :]]

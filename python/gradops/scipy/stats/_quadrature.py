@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def _solve(family, lower: bool):
     return solve
 
 
-_SCALES = {
+_SCALES: dict[str, tuple[Any, ...]] = {
     "plain": (np.asarray, np.asarray, np.ones_like),
     "log": (np.exp, np.log, np.exp),
     "sinh": (np.sinh, np.arcsinh, np.cosh),

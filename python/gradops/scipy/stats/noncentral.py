@@ -29,7 +29,10 @@ class _Noncentral(Continuous):
 
     def _near(self, p, lower, *shapes):
         scipys = getattr(_scipy.stats, self.name)
-        return (scipys.ppf if lower else scipys.isf)(np.exp(p), *shapes)
+        try:
+            return (scipys.ppf if lower else scipys.isf)(np.exp(p), *shapes)
+        except OverflowError:  # raised for all where one is too large
+            return super()._near(p, lower, *shapes)
 
     def _quantile(self, p, lower, log, *shapes):
         return _QUANTILES[self.name](p, lower, log, *shapes)
@@ -103,7 +106,8 @@ class _Ncf(_Noncentral):
         return choose(z > 0, inside, lambda of: f._logpdf(of(z, 0.0), of(dfn, 1.0), of(dfd, 1.0)) - of(nc, 0.0) / 2)
 
     def _tail(self, z, lower, log, dfn, dfd, nc):
-        return _noncentral.beta_tail(*f._parts(z, dfn, dfd), dfn / 2, dfd / 2, nc, lower, log)
+        part, rest = f._parts(z, dfn, dfd)
+        return _noncentral.beta_tail(part, rest, dfn / 2, dfd / 2, nc, lower, log)
 
     def _stats(self, dfn, dfd, nc):
         """By the moments about 0 of the chi-squared variable above and of the inverse of that below."""
