@@ -106,9 +106,15 @@ def real_of(name: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-_MEETS = {(first, second): _promote(first, second) for first in ALL for second in ALL}
+_TAKEN_AS = {
+    **{name: name for name in ALL},
+    **{"float96": "float64", "float128": "float64", "complex192": "complex128", "complex256": "complex128"},
+}
+"""NumPy's extended precision, which no other library has, is computed in double."""
+
+_MEETS = {(x, y): _promote(first, second) for x, first in _TAKEN_AS.items() for y, second in _TAKEN_AS.items()}
 _MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
-    number: {(name, floatx): _promote_number(name, number, floatx) for name in ALL for floatx in FLOATS}
+    number: {(x, floatx): _promote_number(name, number, floatx) for x, name in _TAKEN_AS.items() for floatx in FLOATS}
     for number in (bool, int, float, complex)
 }
 """Tables, as a cache is not read where it is traced. Of one with types as keys each key would be checked."""

@@ -371,3 +371,27 @@ def test_each_name_has_a_case():
     mine = "airys bessel elementary elliptic equations harmonics hypergeometric integrals orthogonal spherical zetas"
     names = {name for one in mine.split() for name in importlib.import_module(f"gradops.scipy.special.{one}").__all__}
     assert set(CASES) | set(CONSTANT) == names
+
+
+def test_extended_precision_is_computed_in_double():
+    x = np.array([0.25, 0.5], np.longdouble)
+    for function in (
+        special.expit,
+        lambda x: special.gammainc(x, 2),
+        lambda x: special.diric(x, 3),
+        lambda x: x * ops.add(x, 1),
+    ):
+        np.testing.assert_array_equal(function(x), function(x.astype(float)))
+    assert special.gammainc(x, 2).dtype == np.float64
+
+
+def test_edges_of_counts_and_degrees():
+    """As in SciPy's own tests."""
+    for n in (0, 5, 10):
+        assert special.comb(n, 0, repetition=True) == 1
+    for n, k in ((0, 3), (-1, 0), (-1, 1), (3, -1)):
+        assert special.comb(n, k, repetition=True) == scipys.comb(n, k, repetition=True)
+    np.testing.assert_allclose(
+        special.legendre_p_all(1, np.array([0.1, 0.4]), diff_n=2),
+        scipys.legendre_p_all(1, np.array([0.1, 0.4]), diff_n=2),
+    )

@@ -86,7 +86,7 @@ def in_groups(function: F, group: Callable) -> F:
                 for start in range(0, len(places), 1024):
                     part = places[start : start + 1024]
                     result[part] = function(*[x[part] for x in flat])
-        return result.reshape(shape)
+        return result.reshape(shape)[()]  # a number of NumPy's where it has no dimensions, as of its functions
 
     extend.kernel(made, "numpy", kernel)
     return made

@@ -297,8 +297,9 @@ def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = Fals
     """
     _inexact("comb", exact)
     N, k = floating(N, k)
-    N = N + k - 1 if repetition else N
     possible = (k <= N) & (N >= 0) & (k >= 0)
+    if repetition:
+        N, possible = ops.maximum(N + k - 1, 0), (k == 0) & (N >= 0) | (N > 0) & (k > 0)
     return choose(possible, lambda of: binom(of(N, 1.0), of(k, 1.0)), lambda of: 0 * of(N + k, 0.0))
 
 

@@ -61,10 +61,7 @@ def legendre_p(n: Operand, z: Operand, *, diff_n: Integer = 0) -> Tensor:
     """
     n, z = floating(n, z)
     diff_n = integer("legendre_p", diff_n, "diff_n", 0)
-    found = [eval_legendre(n, z)]
-    for k in range(1, diff_n + 1):
-        found.append(_legendre_derivative(n, z, k))
-    return ops.stack(found, 0)
+    return ops.stack([eval_legendre(n, z), *(_legendre_derivative(n, z, k) for k in range(1, diff_n + 1))], 0)
 
 
 def _legendre_derivative(n, z, k: int):
@@ -73,7 +70,7 @@ def _legendre_derivative(n, z, k: int):
     degree = n + 0 * ops.stop_gradient(z)
     return choose(
         degree < k,
-        lambda of: 0 * of(z, 0.0),
+        lambda of: 0 * of(degree, 0.0),
         lambda of: factor * eval_gegenbauer(of(degree, k) - k, k + 0.5, of(z, 0.5)),
     )
 
