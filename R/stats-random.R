@@ -50,7 +50,9 @@ random_method <- function(generic, name) {
   given <- lapply(family_parameters(generic), as.name)
   body(generic) <- bquote({
     .(if ("ncp" %in% names(formals(generic))) {
-      bquote(if (!is_central(ncp)) return(random_numbers(.(base::paste0("n", family)), n, ..(given), ncp)), splice = TRUE)
+      bquote(if (!is_central(ncp)) {
+        return(random_numbers(.(base::paste0("n", family)), n, ..(given), ncp))
+      }, splice = TRUE)
     })
     random_numbers(.(family), n, ..(given))
   }, splice = TRUE)
