@@ -15,7 +15,6 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   }), "Start from a tensor", "`h[2] <- p[1]`")
   expect_hint(base_r(function(p) for (v in p) v), "as.list(x)", "for (v in p)")
   expect_hint(base_r(function(p) p[1] > 0 && identity(op_greater(p[1], 0))), "as.logical(x)", "&&")
-  expect_hint(function(p) sum(ptukey(p, 2, 3)), "?r_function", "ptukey")
   expect_hint(base_r(function(p) letters[p]), "as.integer()", "letters[p]")
   expect_hint(function(p) sum(runmed(p, 1)), "?r_function", "`runmed(p, 1)`")
   expect_hint(function(p) sum(smooth(p)), "?r_function", "`smooth(p)`")
