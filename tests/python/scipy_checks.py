@@ -162,6 +162,14 @@ def in_programs(f: Callable, *arrays, rtol: float = 1e-10) -> None:
             np.testing.assert_allclose(got, np.stack(expected), 1e-3 if single else rtol, 1e-3 if single else 0)
 
 
+def parts(results) -> list:
+    """Real tensors: of complex ones the real and the imaginary part."""
+    found = []
+    for y in flat(results):
+        found += [gradops.ops.real(y), gradops.ops.imag(y)] if "complex" in str(gradops.ops.dtype(y)) else [y]
+    return found
+
+
 def beside(x: np.ndarray, like):
     """An array that is not differentiated, as a tensor beside one that is."""
     data = getattr(like, "data", like) if isinstance(like, gradops.Variable) else like

@@ -5,6 +5,7 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
+from exact import lower_beta, lower_gamma, upper_gamma
 from scipy import special as scipys
 from scipy_checks import agree, same
 
@@ -206,14 +207,6 @@ def slope(function, by, *arguments):
         return float((at(xs[by] + step) - at(xs[by] - step)) / (2 * step))
 
 
-def lower_gamma(a, x):
-    return mpmath.gammainc(a, 0, x, regularized=True)
-
-
-def upper_gamma(a, x):
-    return mpmath.gammainc(a, x, mpmath.inf, regularized=True)
-
-
 def test_gamma_functions_have_their_digits():
     points = [(a, a * part) for a in SHAPES for part in PARTS if a * part < 2e3 or part < 1.5]
     points = [p for p in points if p[0] < 1e4 or abs(p[1] / p[0] - 1) < 0.02]
@@ -233,10 +226,6 @@ def test_gamma_functions_have_their_digits():
             want_log = np.array([slope(lambda a, x: mpmath.log(exact(a, x)), by, *p) for p in points])  # noqa: B023
             same(found, want, 1e-9, f"slope by {by}", 1e-300)
             same(of_log, want_log, 1e-9, f"slope of the logarithm by {by}", 1e-300)
-
-
-def lower_beta(a, b, x):
-    return mpmath.betainc(a, b, 0, x, regularized=True)
 
 
 def test_beta_functions_have_their_digits():

@@ -4,9 +4,10 @@ import importlib
 
 import numpy as np
 import pytest
+from exact import SPECIAL
 from parity import flat
 from scipy import special as scipys
-from scipy_checks import agree
+from scipy_checks import agree, parts
 
 import gradops
 from gradops import errors, ops
@@ -109,98 +110,7 @@ CONSTANT = {
 }
 """By name the arguments; those of integers are not differentiated by."""
 
-MPMATH = {
-    "j0": lambda x: mp.besselj(0, x),
-    "j1": lambda x: mp.besselj(1, x),
-    "y0": lambda x: mp.bessely(0, x),
-    "y1": lambda x: mp.bessely(1, x),
-    "i0": lambda x: mp.besseli(0, x),
-    "i1": lambda x: mp.besseli(1, x),
-    "i0e": lambda x: mp.besseli(0, x) * mp.exp(-x),
-    "i1e": lambda x: mp.besseli(1, x) * mp.exp(-x),
-    "k0": lambda x: mp.besselk(0, x),
-    "k1": lambda x: mp.besselk(1, x),
-    "k0e": lambda x: mp.besselk(0, x) * mp.exp(x),
-    "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
-    "jv": mp.besselj,
-    "yv": mp.bessely,
-    "iv": mp.besseli,
-    "kv": mp.besselk,
-    "jve": mp.besselj,
-    "yve": mp.bessely,
-    "ive": lambda v, x: mp.besseli(v, x) * mp.exp(-x),
-    "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
-    "jn": mp.besselj,
-    "yn": mp.bessely,
-    "kn": mp.besselk,
-    "hankel1": mp.hankel1,
-    "hankel2": mp.hankel2,
-    "hankel1e": lambda v, x: mp.hankel1(v, x) * mp.exp(-1j * x),
-    "hankel2e": lambda v, x: mp.hankel2(v, x) * mp.exp(1j * x),
-    "jvp": lambda v, x: mp.besselj(v, x, 1),
-    "yvp": lambda v, x: mp.bessely(v, x, 1),
-    "ivp": lambda v, x: mp.besseli(v, x, 1),
-    "kvp": lambda v, x: -(mp.besselk(v - 1, x) + mp.besselk(v + 1, x)) / 2,
-    "h1vp": lambda v, x: (mp.hankel1(v - 1, x) - mp.hankel1(v + 1, x)) / 2,
-    "h2vp": lambda v, x: (mp.hankel2(v - 1, x) - mp.hankel2(v + 1, x)) / 2,
-    "spherical_jn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besselj(n + 0.5, x),
-    "spherical_yn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.bessely(n + 0.5, x),
-    "spherical_in": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besseli(n + 0.5, x),
-    "spherical_kn": lambda n, x: mp.sqrt(mp.pi / 2 / x) * mp.besselk(n + 0.5, x),
-    "airy": lambda x: (mp.airyai(x), mp.airyai(x, 1), mp.airybi(x), mp.airybi(x, 1)),
-    "airye": lambda x: (
-        mp.airyai(x) * mp.exp(2 * mp.sqrt(x) ** 3 / 3),
-        mp.airyai(x, derivative=1) * mp.exp(2 * mp.sqrt(x) ** 3 / 3),
-        mp.airybi(x) * mp.exp(-2 * mp.sqrt(x) ** 3 / 3),
-        mp.airybi(x, derivative=1) * mp.exp(-2 * mp.sqrt(x) ** 3 / 3),
-    ),
-    "ber": lambda x: mp.ber(0, x),
-    "bei": lambda x: mp.bei(0, x),
-    "ker": lambda x: mp.ker(0, x),
-    "kei": lambda x: mp.kei(0, x),
-    "exp1": mp.e1,
-    "expi": mp.ei,
-    "expn": mp.expint,
-    "sici": lambda x: (mp.si(x), mp.ci(x)),
-    "shichi": lambda x: (mp.shi(x), mp.chi(x)),
-    "fresnel": lambda x: (mp.fresnels(x), mp.fresnelc(x)),
-    "wofz": lambda x: mp.exp(-x * x) * mp.erfc(-1j * x),
-    "spence": lambda x: mp.polylog(2, 1 - x),
-    "struve": mp.struveh,
-    "modstruve": mp.struvel,
-    "zeta": mp.zeta,
-    "zetac": lambda x: mp.zeta(x) - 1,
-    "lambertw": mp.lambertw,
-    "wrightomega": lambda x: mp.lambertw(mp.exp(x)),
-    "ellipk": mp.ellipk,
-    "ellipkm1": lambda p: mp.ellipk(1 - p),
-    "ellipe": mp.ellipe,
-    "ellipkinc": mp.ellipf,
-    "ellipeinc": mp.ellipe,
-    "ellipj": lambda u, m: (mp.ellipfun("sn", u, m), mp.ellipfun("cn", u, m), mp.ellipfun("dn", u, m)),
-    "agm": mp.agm,
-    "elliprc": mp.elliprc,
-    "elliprd": mp.elliprd,
-    "elliprf": mp.elliprf,
-    "elliprg": mp.elliprg,
-    "elliprj": mp.elliprj,
-    "hyp0f1": mp.hyp0f1,
-    "hyp1f1": mp.hyp1f1,
-    "hyp2f1": mp.hyp2f1,
-    "hyperu": mp.hyperu,
-    "eval_legendre": mp.legendre,
-    "eval_chebyt": mp.chebyt,
-    "eval_chebyu": mp.chebyu,
-    "eval_laguerre": lambda n, x: mp.laguerre(n, 0, x),
-    "eval_hermite": mp.hermite,
-    "eval_jacobi": mp.jacobi,
-    "eval_gegenbauer": mp.gegenbauer,
-    "eval_genlaguerre": mp.laguerre,
-    "diric": lambda x, n: mp.sin(n * x / 2) / (n * mp.sin(x / 2)),
-    "pseudo_huber": lambda d, r: d * d * (mp.sqrt(1 + (r / d) ** 2) - 1),
-    "powm1": lambda x, p: x**p - 1,
-    "sinc": mp.sincpi,
-}
+MPMATH = {name: SPECIAL[name].exact for name in CASES if name in SPECIAL}
 SLOW = {"zeta", "zetac", "elliprd", "elliprg", "elliprj", "ellipj", "hyperu"}
 ON_ALL = [
     "jv",
@@ -257,14 +167,6 @@ def test_each_on_all_libraries(name):
     if given(name):
         once = name in ("mathieu_a", "mathieu_b")  # with an error beyond order 1
         check(name, rtol=1e-10, gradient_rtol=1e-4 if name == "itairy" else 1e-6, second=not once)
-
-
-def parts(results) -> list:
-    """Real tensors: of complex ones the real and the imaginary part."""
-    found = []
-    for y in flat(results):
-        found += [ops.real(y), ops.imag(y)] if "complex" in str(ops.dtype(y)) else [y]
-    return found
 
 
 def ours(name, arguments, orders) -> list:

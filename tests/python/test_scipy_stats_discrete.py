@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
+from exact import PROBABILITY
 from mpmath import mp
 from parity import BACKENDS, tensors
 from scipy_checks import agree
@@ -92,24 +93,6 @@ def test_quantile_of_a_probability_is_its_place(name):
 
 # Many digits ----------------------------------------------------------------------------------------------------------
 
-PROBABILITY = {
-    "bernoulli": lambda k, p: p if k == 1 else 1 - p,
-    "betabinom": lambda k, n, a, b: mp.binomial(n, k) * mp.beta(k + a, n - k + b) / mp.beta(a, b),
-    "betanbinom": lambda k, n, a, b: mp.binomial(n + k - 1, k) * mp.beta(a + n, b + k) / mp.beta(a, b),
-    "binom": lambda k, n, p: mp.binomial(n, k) * p**k * (1 - p) ** (n - k),
-    "boltzmann": lambda k, t, n: (1 - mp.exp(-t)) * mp.exp(-t * k) / (1 - mp.exp(-t * n)),
-    "dlaplace": lambda k, a: mp.tanh(a / 2) * mp.exp(-a * abs(k)),
-    "geom": lambda k, p: (1 - p) ** (k - 1) * p,
-    "hypergeom": lambda k, m, n, d: mp.binomial(n, k) * mp.binomial(m - n, d - k) / mp.binomial(m, d),
-    "logser": lambda k, p: -(p**k) / k / mp.log(1 - p),
-    "nbinom": lambda k, n, p: mp.gamma(n + k) / mp.gamma(n) / mp.factorial(k) * p**n * (1 - p) ** k,
-    "planck": lambda k, t: (1 - mp.exp(-t)) * mp.exp(-t * k),
-    "poisson": lambda k, mu: mu**k * mp.exp(-mu) / mp.factorial(k),
-    "randint": lambda k, low, high: 1 / (high - low),
-    "skellam": lambda k, m, n: mp.exp(-m - n) * (m / n) ** (mp.mpf(k) / 2) * mp.besseli(abs(k), 2 * mp.sqrt(m * n)),
-    "zipf": lambda k, a: mp.mpf(k) ** -a / mp.zeta(a),
-    "zipfian": lambda k, a, n: mp.mpf(k) ** -a / sum(mp.mpf(j) ** -a for j in range(1, int(n) + 1)),
-}
 HARD = {
     "bernoulli": [[1e-10]],
     "betabinom": [[200.0, 0.1, 0.2], [1000.0, 300.0, 700.0], [50.0, 1e7, 3e7], [200.0, 1e-3, 0.1]],

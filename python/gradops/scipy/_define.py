@@ -92,6 +92,16 @@ def in_groups(function: F, group: Callable) -> F:
     return made
 
 
+def in_part(value, part, function: Callable, *arguments):
+    """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
+    if not np.any(part):
+        return value
+    value, part, *arguments = np.broadcast_arrays(value, part, *arguments)
+    value = np.array(value)
+    value[part] = function(*[x[part].astype("float64") for x in arguments])
+    return value
+
+
 def composed(function: F) -> F:
     """A decorator of functions that are composed of ops: their errors name the function, and the argument at fault.
 

@@ -100,5 +100,5 @@ def powm1(x: Operand, p: Operand) -> Tensor:
 derivative(
     powm1,
     x=lambda g, x, p: g * p * x ** (p - 1),
-    p=lambda g, x, y: g * choose(x > 0, lambda of: (of(y, 0.0) + 1) * ops.log(of(x, 1.0)), lambda of: 0 * of(x, 0.0)),
+    p=lambda g, x, p: g * choose(x > 0, lambda of: of(x, 1.0) ** p * ops.log(of(x, 1.0)), lambda of: 0 * of(x, 0.0)),
 )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from ... import ops
+import numpy as np
+
+from ... import _scipy, ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError
 from ...extend import derivative
 from ...ops._checks import integer
 from .. import _formulas
-from .._define import composed, ufunc
+from .._define import composed, in_part, ufunc
 from .._formulas import choose
 from .._tensors import constant, floating
+from . import _tails
 
 __all__ = [
     "bernoulli",
@@ -144,60 +148,83 @@ def polygamma(n: Integer, x: Operand) -> Tensor:
 # Beta -----------------------------------------------------------------------------------------------------------------
 
 
-@composed
+def _positive(a, b, usual: Callable, other: Callable):
+    """``usual(a, b)`` of positive numbers, ``other(a, b)`` elsewhere."""
+    return choose(
+        (a > 0) & (b > 0), lambda of: usual(of(a, 1.0), of(b, 1.0)), lambda of: other(of(a, -0.5), of(b, -0.5))
+    )
+
+
+def _rise(a, d):
+    """``digamma(a + d) - digamma(a)``, with its digits where both are positive."""
+    return _positive(a, d, _tails.psi_rise, lambda a, d: _digamma(a + d) - _digamma(a))
+
+
+@ufunc("")
 def betaln(a: Operand, b: Operand) -> Tensor:
     """Logarithm of the absolute value of the beta function, with its digits where one argument is large.
 
-    Returns:
-        A tensor of the shape that ``a`` and ``b`` broadcast to.
-
     Gradient:
-        ``digamma(a) - digamma(a + b)``, and the same of ``b``.
+        ``digamma(a) - digamma(a + b)``, and the same of ``b``, without cancellation.
     """
     a, b = floating(a, b)
-
-    def usual(of):
-        return _formulas.log_beta(of(a, 1.0), of(b, 1.0))
-
-    def other(of):
-        first, second = of(a, 1.0), of(b, 1.0)
-        return gammaln(first) + gammaln(second) - gammaln(first + second)
-
-    return choose((a > 0) & (b > 0), usual, other)
+    return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
 
 
-@ufunc()
+derivative(betaln, a=lambda g, a, b: -g * _rise(a, b), b=lambda g, a, b: -g * _rise(b, a))
+
+_LARGE = 100.0
+"""From which on SciPy's beta and binom lose digits."""
+
+
+def _with_large(name: str, is_large: Callable, log: Callable) -> Callable:
+    """SciPy's function, of large arguments by its logarithm."""
+
+    def function(x1, x2):
+        value = getattr(_scipy.special, name)(x1, x2)
+        return in_part(value, is_large(x1, x2), lambda *xs: np.exp(log(*xs)), x1, x2)
+
+    return function
+
+
+@ufunc(_with_large("beta", lambda a, b: (np.maximum(a, b) > _LARGE) & (np.minimum(a, b) > 0), _formulas.log_beta))
 def beta(a: Operand, b: Operand) -> Tensor:
     """Beta function.
 
     Gradient:
-        ``beta(a, b) * (digamma(a) - digamma(a + b))``, and the same of ``b``.
+        ``beta(a, b) * (digamma(a) - digamma(a + b))``, and the same of ``b``, without cancellation.
     """
     ...
 
 
 derivative(
     beta,
-    a=lambda g, a, b, y: g * y * (_digamma(a) - _digamma(a + b)),
-    b=lambda g, a, b, y: g * y * (_digamma(b) - _digamma(a + b)),
+    a=lambda g, a, b, y: -g * y * _rise(a, b),
+    b=lambda g, a, b, y: -g * y * _rise(b, a),
 )
 
 
-@ufunc()
+def _is_large_choice(x, k):
+    """Not of few things, whose number SciPy multiplies out."""
+    least = np.minimum(k, x - k)
+    return (x > _LARGE) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
+
+
+@ufunc(_with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k)))
 def binom(x: Operand, k: Operand) -> Tensor:
     """Binomial coefficient, of real arguments.
 
     Gradient:
         By ``x`` ``binom * (digamma(x + 1) - digamma(x - k + 1))``, by ``k``
-        ``binom * (digamma(x - k + 1) - digamma(k + 1))``.
+        ``binom * (digamma(x - k + 1) - digamma(k + 1))``, without cancellation.
     """
     ...
 
 
 derivative(
     binom,
-    x=lambda g, x, k, y: g * y * (_digamma(x + 1) - _digamma(x - k + 1)),
-    k=lambda g, x, k, y: g * y * (_digamma(x - k + 1) - _digamma(k + 1)),
+    x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
+    k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),
 )
 
 
@@ -213,7 +240,7 @@ def poch(a: Operand, m: Operand) -> Tensor:
 
 derivative(
     poch,
-    a=lambda g, a, m, y: g * y * (_digamma(a + m) - _digamma(a)),
+    a=lambda g, a, m, y: g * y * _rise(a, m),
     m=lambda g, a, m, y: g * y * _digamma(a + m),
 )
 
@@ -224,17 +251,20 @@ def multigammaln(a: Operand, d: Integer) -> Tensor:
 
     Args:
         a: greater than ``(d - 1) / 2``.
+        d: the number of terms, 10,000 at most.
 
     Returns:
         A tensor of ``a``'s shape.
 
     Raises:
-        ArgumentError: a dimension below 1.
+        ArgumentError: a dimension below 1 or above 10,000.
 
     Gradient:
         The sum of ``digamma(a - j / 2)`` for j from 0 to ``d - 1``.
     """
     d = integer("multigammaln", d, "d", 1)
+    if d > 10_000:
+        raise ArgumentError(f"`multigammaln`: `d` must be at most 10000; got {d}.", argument="d")
     (a,) = floating(a)
     terms = gammaln(a)
     for j in range(1, d):

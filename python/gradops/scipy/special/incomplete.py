@@ -13,7 +13,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import in_groups, ufunc
+from .._define import in_groups, in_part, ufunc
 from .._formulas import choose, exp, where
 from .._tensors import floating
 from . import _tails
@@ -81,7 +81,30 @@ def _gamma_slope(a: Operand, x: Operand):
 gamma_slope = in_groups(_gamma_slope, _gamma_group)
 
 
-@ufunc()
+_MANY = 5e4
+"""Shapes from which on SciPy's series for the tails of the gamma distribution, of 2,000 terms, are too short."""
+
+
+def _of_scipys_gamma(name: str):
+    """SciPy's function; of large shapes by the tail's integral beyond the reach of Temme's expansion."""
+
+    def function(a, x):
+        value = getattr(_scipy.special, name)(a, x)
+        if not np.any(a > _MANY):
+            return value
+        with np.errstate(all="ignore"):
+            far = (a > _MANY) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _gamma_inside(a, x)
+        small = far & (value < 0.5)
+        value = in_part(value, small, lambda *v: np.exp(_tails.log_gamma_tail(*v)), a, x)
+        return in_part(value, far & ~small, lambda *v: -np.expm1(_tails.log_gamma_tail(*v)), a, x)
+
+    return function
+
+
+_lower_gamma, _upper_gamma = _of_scipys_gamma("gammainc"), _of_scipys_gamma("gammaincc")
+
+
+@ufunc(_lower_gamma)
 def gammainc(a: Operand, x: Operand) -> Tensor:
     """Regularised lower incomplete gamma function, the gamma distribution function of shape ``a``.
 
@@ -92,7 +115,7 @@ def gammainc(a: Operand, x: Operand) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(_upper_gamma)
 def gammaincc(a: Operand, x: Operand) -> Tensor:
     """Regularised upper incomplete gamma function, ``1 - gammainc(a, x)`` with its digits.
 
@@ -106,7 +129,31 @@ derivative(gammainc, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: 
 derivative(gammaincc, a=lambda g, a, x: -g * gamma_slope(a, x), x=lambda g, a, x: -g * gamma_density(a, x))
 
 
-@ufunc()
+def _of_scipys_inverse(name: str, sign: int):
+    """SciPy's; of large shapes far in the tail by Newton's method from there on."""
+
+    def function(a, p):
+        x = getattr(_scipy.special, name)(a, p)
+        far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1e-4)
+
+        def corrected(a, p, x):
+            return _newton_on_log(
+                lambda x: _tails.log_gamma_tail(a, x),
+                lambda x: _tails.log_gamma_density(a, x),
+                np.log(x),
+                np.log(p),
+                sign,
+            )
+
+        return in_part(x, far, corrected, a, p, x)
+
+    return function
+
+
+_gammaincinv, _gammainccinv = _of_scipys_inverse("gammaincinv", 1), _of_scipys_inverse("gammainccinv", -1)
+
+
+@ufunc(_gammaincinv)
 def gammaincinv(a: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`gammainc`: the quantile of the gamma distribution of shape ``a``.
 
@@ -116,7 +163,7 @@ def gammaincinv(a: Operand, p: Operand) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(_gammainccinv)
 def gammainccinv(a: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`gammaincc`: the quantile of an upper probability.
 
@@ -150,22 +197,16 @@ def _log_of_tails(p, q, log_tail, *arguments):
     lost = p < 1e-290
     for x in arguments:
         lost = lost & (x > 0) & (x < np.inf)
-    if lost.any():
-        given = [x[lost].astype("float64") for x in np.broadcast_arrays(*arguments)]
-        with np.errstate(all="ignore"):
-            logs = np.array(logs)
-            logs[lost] = log_tail(*given)
-    return logs
+    with np.errstate(all="ignore"):
+        return in_part(logs, lost, log_tail, *arguments)
 
 
 def _log_gammainc(a, x):
-    s = _scipy.special
-    return _log_of_tails(s.gammainc(a, x), s.gammaincc(a, x), _tails.log_gamma_tail, a, x)
+    return _log_of_tails(_lower_gamma(a, x), _upper_gamma(a, x), _tails.log_gamma_tail, a, x)
 
 
 def _log_gammaincc(a, x):
-    s = _scipy.special
-    return _log_of_tails(s.gammaincc(a, x), s.gammainc(a, x), _tails.log_gamma_tail, a, x)
+    return _log_of_tails(_upper_gamma(a, x), _lower_gamma(a, x), _tails.log_gamma_tail, a, x)
 
 
 @ufunc(_log_gammainc)
@@ -270,14 +311,6 @@ def _far_above(a, p):
     )
 
 
-def _gammaincinv(a, p):
-    return _scipy.special.gammaincinv(a, p)
-
-
-def _gammainccinv(a, p):
-    return _scipy.special.gammainccinv(a, p)
-
-
 @ufunc(_inverse_of_log(_gammaincinv, _gammainccinv, _far_below))
 def log_gammaincinv(a: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_gammainc`."""
@@ -369,23 +402,25 @@ def _log_beta_tail(a, b, x):
     return _tails.log_beta_tail(a, b, x, 1 - x)
 
 
-def _with_far_tail(name: str):
-    """SciPy's function; by the tail's integral below 1e-280, where it is 0."""
+def _of_scipys_beta(name: str, other: str):
+    """SciPy's function, by the tail's integral below 1e-280, where it is 0; by the complement where that is the smaller
+    one of few and many whole successes, of which SciPy sums probabilities of a rounded ``1 - x``."""
 
     def function(a, b, x):
-        value = getattr(_scipy.special, name)(a, b, x)
-        lost = value < 1e-280
-        if lost.any():
-            a, b, x, lost = np.broadcast_arrays(a, b, x, lost)
-            lost = lost & _beta_inside(a, b, x)
-            value = np.array(value)
-            value[lost] = np.exp(_log_beta_tail(*[v[lost].astype("float64") for v in (a, b, x)]))
-        return value
+        s = _scipy.special
+        value = getattr(s, name)(a, b, x)
+        lost = (value < 1e-280) & _beta_inside(a, b, x)
+        value = in_part(value, lost, lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
+        rounded = (value > 0.5) & (a + b > 1000) & (a == np.floor(a)) & (b == np.floor(b))
+        return in_part(value, rounded, lambda *v: 1 - getattr(s, other)(*v), a, b, x)
 
     return function
 
 
-@ufunc(_with_far_tail("betainc"))
+_lower_beta, _upper_beta = _of_scipys_beta("betainc", "betaincc"), _of_scipys_beta("betaincc", "betainc")
+
+
+@ufunc(_lower_beta)
 def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Regularised incomplete beta function, the beta distribution function of shapes ``a`` and ``b``.
 
@@ -396,7 +431,7 @@ def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
     ...
 
 
-@ufunc(_with_far_tail("betaincc"))
+@ufunc(_upper_beta)
 def betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Complement of :func:`betainc`, with its digits.
 
@@ -424,12 +459,7 @@ def _betaincinv(a, b, p):
     """SciPy's; of a tiny probability, where that ends early, by Newton's method on logarithms."""
     x = _scipy.special.betaincinv(a, b, p)
     tiny = ((p < 1e-50) | (x < 1e-300)) & (p > 0) & (a > 0) & (b > 0)
-    if np.any(tiny):
-        a, b, p, x = np.broadcast_arrays(a, b, p, x)
-        x = np.array(x)
-        first, second, small = [v[tiny].astype("float64") for v in (a, b, p)]
-        x[tiny] = _far_below_of_beta(first, second, np.log(small))
-    return x
+    return in_part(x, tiny, lambda a, b, p: _far_below_of_beta(a, b, np.log(p)), a, b, p)
 
 
 @ufunc(_betaincinv)
@@ -464,13 +494,11 @@ for _op, _sign in ((betaincinv, 1), (betainccinv, -1)):
 
 
 def _log_betainc(a, b, x):
-    s = _scipy.special
-    return _log_of_tails(s.betainc(a, b, x), s.betaincc(a, b, x), _log_beta_tail, a, b, x)
+    return _log_of_tails(_lower_beta(a, b, x), _upper_beta(a, b, x), _log_beta_tail, a, b, x)
 
 
 def _log_betaincc(a, b, x):
-    s = _scipy.special
-    return _log_of_tails(s.betaincc(a, b, x), s.betainc(a, b, x), _log_beta_tail, a, b, x)
+    return _log_of_tails(_upper_beta(a, b, x), _lower_beta(a, b, x), _log_beta_tail, a, b, x)
 
 
 @ufunc(_log_betainc)

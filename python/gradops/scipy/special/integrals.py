@@ -245,10 +245,7 @@ def _wofz(z: Tensor) -> Tensor:
     ...
 
 
-derivative(
-    _wofz,
-    z=lambda g, z, y: g * (as_complex(0 * ops.real(z), 0 * ops.real(z) + 2 / math.sqrt(math.pi)) - 2 * z * y),
-)
+derivative(_wofz, z=lambda g, z, y: -2 * g * (z * y - 1j / math.sqrt(math.pi)))
 
 
 @composed

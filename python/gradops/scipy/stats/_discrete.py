@@ -100,7 +100,7 @@ class Discrete(Distribution):
         at, shapes, rest, valid = super()._parameters(first, args)
         like = next((v for v in (*at, *shapes, *rest) if type(v) not in NUMBERS), None)
         if like is not None:  # a choice between two numbers would have a dtype of its own
-            shapes = [as_tensor(v, like) for v in shapes]
+            at, shapes = [[as_tensor(v, like) for v in values] for values in (at, shapes)]
         return at, [floor(v) if n in self.whole else v for n, v in zip(self.shapes, shapes)], rest, valid
 
     def _standard(self, x, rest):

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Writes docs/digits.md's tables: the worst relative error of each function of `gradops.scipy` that mpmath has too.
+
+tools/digits.py [NAME ...]    write them (a quarter of an hour); of names only print their rows
+
+References are in tests/python/exact.py; those that were computed are kept in .build/digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+import math
+import os
+import pathlib
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "python")]
+
+import exact  # noqa: E402
+import numpy as np  # noqa: E402
+from parity import BACKENDS, numpy, tensors  # noqa: E402
+from scipy_checks import parts  # noqa: E402
+
+import gradops  # noqa: E402
+from gradops import ops  # noqa: E402
+from gradops.scipy import special, stats  # noqa: E402
+
+PAGE = ROOT / "docs" / "digits.md"
+KEPT = ROOT / ".build" / "digits"
+SOURCE = (ROOT / "tests" / "python" / "exact.py").read_bytes()
+AIMS = (1e-13, 1e-9)
+"""Of values and of slopes."""
+SECONDS = 4.0
+"""That a reference may take."""
+
+
+class Row:
+    """The worst errors of a function.
+
+    Attributes:
+        values: by backend.
+        slopes: by name of an argument, by backend.
+        at: of the worst value and slope, in units of the aims: the error, and where.
+        lacking, count: points without a reference, and with one.
+    """
+
+    def __init__(self, name: str):
+        self.name, self.values, self.slopes = name, {}, {}
+        self.at, self.lacking, self.count = (0.0, ""), 0, 0
+
+    def note(self, backend: str, by: str, found: float, want: float, scale: float, where: str) -> None:
+        """An error, of the slope ``by`` an argument if there is one.
+
+        Relative to a thousandth of ``scale`` where the exact number is smaller than that.
+        """
+        if not 1e-290 < abs(want) < 1e290:
+            return
+        error = abs(found - want) / max(abs(want), scale / 1e3) if math.isfinite(found) else math.inf
+        worst = self.slopes.setdefault(by, {}) if by else self.values
+        worst[backend] = max(worst.get(backend, 0.0), error)
+        size = error / AIMS[bool(by)]
+        if size > self.at[0]:
+            self.at = size, f"{where}, by {by}" if by else where
+
+    def worst(self, of_slopes: bool) -> float:
+        each = self.slopes.values() if of_slopes else [self.values]
+        return max((error for one in each for error in one.values()), default=0.0)
+
+
+def references(
+    name: str,
+    function: Callable,
+    points: Sequence[tuple],
+    by: Sequence[int],
+    inverse: int | None,
+    starts: Sequence[float],
+) -> list:
+    """For each point the results of many digits, or None."""
+    key = hashlib.sha256(repr((name, points, by, inverse)).encode() + SOURCE).hexdigest()[:20]
+    kept = KEPT / f"{name}-{key}"
+    if kept.exists():
+        return pickle.loads(kept.read_bytes())
+    found = []
+    for point, start in zip(points, starts):
+        try:
+            with exact.limited(SECONDS):
+                found.append(exact.exactly(function, point, by, inverse, start))
+        except (exact.Late, ArithmeticError, ValueError, NotImplementedError):
+            found.append(None)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(pickle.dumps(found))
+    return found
+
+
+def called(function: Callable, points: Sequence[tuple], by: Sequence[int], backend: str, apart: bool = True) -> list:
+    """For each point the results, and their slopes by the arguments ``by``, of a function of gradops.
+
+    Numbers go as arrays of :data:`exact.COUNT`, so that a library compiles once; if ``apart`` whole ones as they are.
+    """
+    if not apart:
+        points = [tuple(map(float, point)) for point in points]
+    found: list = [None] * len(points)
+    whole = [tuple(x for x in point if isinstance(x, int)) for point in points]
+    for chosen in dict.fromkeys(whole):
+        places = [i for i, numbers in enumerate(whole) if numbers == chosen]
+        for start in range(0, len(places), exact.COUNT):
+            part = places[start : start + exact.COUNT]
+            rows = list(itertools.islice(itertools.cycle(points[i] for i in part), exact.COUNT))
+            arrays = [tensors(np.array(column), backend) for column in zip(*rows) if not isinstance(column[0], int)]
+
+            def of(*floats, like=rows[0]):
+                left = iter(floats)
+                return parts(function(*[x if isinstance(x, int) else next(left) for x in like]))
+
+            values = [numpy(y) for y in of(*arrays)]
+            among = [i for i, x in enumerate(rows[0]) if not isinstance(x, int)]
+            gradients = []
+            for k in range(len(values)) if by else ():
+
+                def total(*floats, k=k):
+                    return ops.sum(of(*floats)[k])
+
+                each = gradops.grad(total, argnums=tuple(among.index(i) for i in by))(*arrays)
+                gradients.append([numpy(g) for g in each])
+            for j, i in enumerate(part):
+                found[i] = [
+                    (float(y[j]), [float(g[j]) for g in gradients[k]] if by else []) for k, y in enumerate(values)
+                ]
+    return found
+
+
+def compared(
+    row: Row, own: Callable, points: Sequence[tuple], names: Sequence[str], by: Sequence[int], wanted, **how
+) -> None:
+    """Put the errors of a function at points into a row."""
+    row.lacking += sum(want is None for want in wanted)
+    row.count += sum(want is not None for want in wanted)
+    for backend in BACKENDS:
+        for point, found, want in zip(points, called(own, points, by, backend, **how), wanted):
+            where = ", ".join(f"{name} {short(x)}" for name, x in zip(names, point))
+            for (value, slopes), result in zip(found, want or ()):
+                reach = [abs(point[i] * slope) for i, slope in zip(by, result.slopes)]
+                row.note(backend, "", value, result.value, max(reach, default=0.0), where)
+                for i, slope, exact_slope, curvature in zip(by, slopes, result.slopes, result.curvatures):
+                    row.note(backend, names[i], slope, exact_slope, abs(point[i] * curvature), where)
+
+
+def short(x: float) -> str:
+    return f"{x:.4g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+
+
+def special_row(name: str) -> Row:
+    function, own = exact.SPECIAL[name], getattr(special, name)
+    points = function.sample()
+    by = [i for i, x in enumerate(points[0]) if not isinstance(x, int)] if function.by is None else list(function.by)
+    names = list(inspect.signature(own).parameters)
+    starts = [0.0] * len(points)
+    if function.inverse is not None:
+        starts = [found[0][0] for found in called(own, points, [], "numpy")]
+    row = Row(name)
+    compared(row, own, points, names, by, references(name, function.exact, points, by, function.inverse, starts))
+    return row
+
+
+def places(own, shapes: tuple, discrete: bool) -> list[float]:
+    """Where a family is looked at: at its quantiles."""
+    with np.errstate(all="ignore"):
+        lower = np.asarray(own.ppf(np.array([1e-300, 1e-20, 1e-3, 0.3, 0.7]), *shapes))
+        upper = np.asarray(own.isf(np.array([1e-300, 1e-20, 1e-3]), *shapes))
+    found = np.concatenate([lower, upper])
+    a, b = [float(end) for end in own.support(*shapes)]
+    if discrete:
+        found = np.clip(found, max(a, -100), min(b, 5e8))
+        return [int(k) for k in np.unique(found[np.isfinite(found)])]
+    return [float(x) for x in np.unique(found) if a < x < b and 1e-100 < abs(x) < 1e100]
+
+
+def family_rows(name: str) -> dict[str, Row]:
+    """By method."""
+    own = getattr(stats, name)
+    discrete = name in exact.COUNTS
+    family = exact.COUNTS[name] if discrete else exact.CONTINUOUS[name]
+    points = [(x, *shapes) for shapes in family.shapes for x in places(own, shapes, discrete)]
+    by = [i for i, x in enumerate(points[0]) if not isinstance(x, int)]
+    names = ["k" if discrete else "x", *own.shapes]
+    wanted = references(name, family.log_and_tails, points, by, None, [0.0] * len(points))
+    rows = {}
+    for i, method in enumerate(exact.METHODS):
+        called_ = method.replace("pdf", "pmf") if discrete else method
+        row = rows[method] = Row(f"{name}.{called_}")
+        compared(row, getattr(own, called_), points, names, by, [want and [want[i]] for want in wanted], apart=False)
+    if not discrete:
+        tails = [1e-300, 1e-20, 1e-3, 0.3, 0.7, 1 - 1e-9]
+        points = [(p, *shapes) for shapes in family.shapes for p in tails]
+        starts = [found[0][0] for found in called(own.ppf, points, [], "numpy")]
+        wanted = references(f"{name}.ppf", family.lower, points, by, 0, starts)
+        row = rows["ppf"] = Row(f"{name}.ppf")
+        compared(row, own.ppf, points, ["q", *own.shapes], by, wanted)
+    return rows
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def digits(error: float) -> str:
+    return "lost" if error >= 1 else f"{error:.0e}".replace("e-0", "e-") if error else "0"
+
+
+def of_backends(values: dict[str, float]) -> str:
+    """The worst on NumPy, and on the libraries where it is another."""
+    first = values.get("numpy", 0.0)
+    others = [
+        f"{name} {digits(x)}" for name, x in values.items() if not first / 2 <= max(x, 1e-16) <= max(2 * first, 4e-16)
+    ]
+    return ", ".join([digits(first), *(other for other in others if not other.startswith("numpy"))])
+
+
+def special_line(row: Row) -> str:
+    slopes = "; ".join(f"`{name}` {of_backends(errors)}" for name, errors in row.slopes.items())
+    where = row.at[1] if row.at[0] > 0.01 else ""
+    return f"| `{row.name}` | {of_backends(row.values)} | {slopes} | {where} |"
+
+
+def family_line(name: str, rows: dict[str, Row]) -> str:
+    cells = []
+    for method in (*exact.METHODS, "ppf"):
+        row = rows.get(method)
+        cells.append("" if row is None else f"{digits(row.worst(False))}; {digits(row.worst(True))}")
+    worst = max(rows.values(), key=lambda row: row.at[0])
+    return f"| `{name}` | {' | '.join(cells)} | {worst.name.partition('.')[2]}, {worst.at[1]} |"
+
+
+def main(names: Sequence[str]) -> None:
+    warnings.filterwarnings("ignore")
+    np.seterr(all="ignore")
+    functions = [name for name in exact.SPECIAL if not names or name in names]
+    families = [
+        name for name in stats.__all__ if name in exact.CONTINUOUS | exact.COUNTS and (not names or name in names)
+    ]
+    first, second, everything = [], [], []
+    for name in functions:
+        row = special_row(name)
+        first.append(special_line(row))
+        everything.append(row)
+        print(first[-1], f"{row.lacking} of {row.lacking + row.count}", flush=True)
+    for name in families:
+        rows = family_rows(name)
+        second.append(family_line(name, rows))
+        everything += rows.values()
+        row = rows["pdf"]
+        print(second[-1], f"{row.lacking} of {row.lacking + row.count}", flush=True)
+    if not names:
+        tables = {
+            "special": ["| function | value | derivatives | where the worst was |", "|---|---|---|---|", *first],
+            "stats": [
+                f"| family | {' | '.join((*exact.METHODS, 'ppf'))} | where the worst was |",
+                "|---" * 9 + "|",
+                *second,
+            ],
+        }
+        text = PAGE.read_text()
+        for key, lines in tables.items():
+            begin, end = f"<!-- {key} -->\n", f"\n<!-- /{key} -->"
+            text = text[: text.index(begin) + len(begin)] + "\n".join(lines) + text[text.index(end) :]
+        PAGE.write_text(text)
+    count, lacking = (sum(getattr(row, key) for row in everything) for key in ("count", "lacking"))
+    print(f"{count} points and functions, {lacking} more without a reference", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
