@@ -151,7 +151,16 @@ HARD = {
 }
 
 
-COARSE = {"nctdtr": 1e-5, "bdtri": 1e-8, "nbdtri": 1e-8, "fdtri": 1e-4, "stdtr": 1e-8, "stdtrit": 1e-8, "chdtriv": 1e-4}
+COARSE = {
+    "gammaincinv": 1e-5,
+    "nctdtr": 1e-5,
+    "bdtri": 1e-8,
+    "nbdtri": 1e-8,
+    "fdtri": 1e-4,
+    "stdtr": 1e-8,
+    "stdtrit": 1e-8,
+    "chdtriv": 1e-4,
+}
 """Where SciPy's own value has lost digits, of large shapes; ours is held against mpmath below."""
 COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasattr(getattr(special, n), "op")} | {
     "betaln",

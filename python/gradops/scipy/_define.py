@@ -94,7 +94,7 @@ def in_groups(function: F, group: Callable) -> F:
 
 def in_part(value, part, function: Callable, *arguments):
     """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
-    if not np.any(part):
+    if not part.any():
         return value
     value, part, *arguments = np.broadcast_arrays(value, part, *arguments)
     value = np.array(value)

@@ -156,6 +156,11 @@ def times_log1m(a, x):
     return a * log1p(-where((x == 1) & none, 0.0, x))
 
 
+def complement(x):
+    """``1 - exp(x)`` of ``x`` below 0: far below not by expm1, whose slope is ``expm1(x) + 1`` on some libraries."""
+    return choose(x < -1, lambda of: 1 - exp(of(x, -2.0)), lambda of: -expm1(of(x, -0.5)))
+
+
 def log_complement(x):
     """``log(1 - exp(x))`` of ``x`` below 0, by the form that loses no digits there."""
     return choose(x < -math.log(2), lambda of: log1p(-exp(of(x, -1.0))), lambda of: log(-expm1(of(x, -0.5))))
@@ -181,7 +186,7 @@ def by_tails(low, smaller, lower: bool, as_log: bool):
     own = low if lower else negated(low)
     if as_log:
         return ops.where(own, smaller, log_complement(ops.where(own, -1.0, smaller)))
-    return ops.where(own, exp(smaller), -expm1(smaller))
+    return ops.where(own, exp(smaller), complement(smaller))
 
 
 def scaled_log1p(a, q):

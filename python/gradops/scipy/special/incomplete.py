@@ -90,7 +90,7 @@ def _of_scipys_gamma(name: str):
 
     def function(a, x):
         value = getattr(_scipy.special, name)(a, x)
-        if not np.any(a > _MANY):
+        if not (a > _MANY).any():
             return value
         with np.errstate(all="ignore"):
             far = (a > _MANY) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _gamma_inside(a, x)
@@ -134,16 +134,12 @@ def _of_scipys_inverse(name: str, sign: int):
 
     def function(a, p):
         x = getattr(_scipy.special, name)(a, p)
+        if not (a > _MANY).any():
+            return x
         far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1e-4)
 
         def corrected(a, p, x):
-            return _newton_on_log(
-                lambda x: _tails.log_gamma_tail(a, x),
-                lambda x: _tails.log_gamma_density(a, x),
-                np.log(x),
-                np.log(p),
-                sign,
-            )
+            return np.exp(_newton_on_gamma(a, np.log(x), np.log(p), sign))
 
         return in_part(x, far, corrected, a, p, x)
 
@@ -270,7 +266,7 @@ def _newton_on_log(tail, log_density, start, target, sign: int):
             u = np.where(np.isfinite(step), u - np.clip(step, -5, 5), u)
             if not (np.abs(step) > 1e-15 * np.maximum(1, np.abs(u))).any():
                 break
-    return np.exp(u)
+    return u
 
 
 _SMALLEST = -690.0
@@ -295,20 +291,18 @@ def _inverse_of_log(lower, upper, far):
     return function
 
 
-def _far_below(a, p):
+def _newton_on_gamma(a, start, target, sign: int):
     return _newton_on_log(
-        lambda x: _tails.log_gamma_tail(a, x),
-        lambda x: _tails.log_gamma_density(a, x),
-        (p + _scipy.special.gammaln(a + 1)) / a,  # the first term of the series
-        p,
-        1,
+        lambda x: _tails.log_gamma_tail(a, x), lambda x: _tails.log_gamma_density(a, x), start, target, sign
     )
+
+
+def _far_below(a, p):
+    return np.exp(_newton_on_gamma(a, (p + _scipy.special.gammaln(a + 1)) / a, p, 1))  # from its series' first term
 
 
 def _far_above(a, p):
-    return _newton_on_log(
-        lambda x: _tails.log_gamma_tail(a, x), lambda x: _tails.log_gamma_density(a, x), np.log(a - p), p, -1
-    )
+    return np.exp(_newton_on_gamma(a, np.log(a - p), p, -1))
 
 
 @ufunc(_inverse_of_log(_gammaincinv, _gammainccinv, _far_below))
@@ -455,14 +449,21 @@ derivative(
 )
 
 
-def _betaincinv(a, b, p):
+def of_betaincinv(a, b, p):
     """SciPy's; of a tiny probability, where that ends early, by Newton's method on logarithms."""
     x = _scipy.special.betaincinv(a, b, p)
     tiny = ((p < 1e-50) | (x < 1e-300)) & (p > 0) & (a > 0) & (b > 0)
-    return in_part(x, tiny, lambda a, b, p: _far_below_of_beta(a, b, np.log(p)), a, b, p)
+    return in_part(x, tiny, lambda a, b, p: np.exp(_log_far_below_of_beta(a, b, np.log(p))), a, b, p)
 
 
-@ufunc(_betaincinv)
+def of_betainccinv(a, b, p):
+    """The same of the complement."""
+    x = _scipy.special.betainccinv(a, b, p)
+    tiny = (p < 1e-50) & (p > 0) & (a > 0) & (b > 0) & (x > 1e-3)
+    return in_part(x, tiny, lambda a, b, p: -np.expm1(_log_far_below_of_beta(b, a, np.log(p))), a, b, p)
+
+
+@ufunc(of_betaincinv)
 def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`betainc`: the quantile of the beta distribution.
 
@@ -472,7 +473,7 @@ def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(of_betainccinv)
 def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`betaincc`: the quantile of an upper probability.
 
@@ -551,7 +552,7 @@ derivative(
 )
 
 
-def _far_below_of_beta(a, b, p):
+def _log_far_below_of_beta(a, b, p):
     return _newton_on_log(
         lambda x: _log_beta_tail(a, b, x),
         lambda x: _tails.log_beta_density(a, b, x, 1 - x),
@@ -561,17 +562,13 @@ def _far_below_of_beta(a, b, p):
     )
 
 
-def _betainccinv(a, b, p):
-    return _scipy.special.betainccinv(a, b, p)
-
-
-@ufunc(_inverse_of_log(_betaincinv, _betainccinv, _far_below_of_beta))
+@ufunc(_inverse_of_log(of_betaincinv, of_betainccinv, lambda a, b, p: np.exp(_log_far_below_of_beta(a, b, p))))
 def log_betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_betainc`."""
     ...
 
 
-@ufunc(_inverse_of_log(_betainccinv, _betaincinv, lambda a, b, p: 1 - _far_below_of_beta(b, a, p)))
+@ufunc(_inverse_of_log(of_betainccinv, of_betaincinv, lambda a, b, p: -np.expm1(_log_far_below_of_beta(b, a, p))))
 def log_betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_betaincc`."""
     ...

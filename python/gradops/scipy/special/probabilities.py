@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, ufunc
+from .._define import composed, in_part, ufunc
 from .._formulas import choose, exp, where
 from .._tensors import floating
 from . import _tails, incomplete
@@ -387,18 +388,16 @@ derivative(
 
 def _stdtr(df, t):
     """SciPy's; where ``t**2 / df`` is small, and digits are lost in ``df / (df + t**2)``, by the part beside it."""
-    s = _scipy.special
-    value = np.asarray(s.stdtr(df, t))
     with np.errstate(all="ignore"):
         near = (t * t < 1e-3 * df) & (df < np.inf)
-    if near.any():
-        df, t = [x[near] for x in np.broadcast_arrays(df, t)]
-        square = t * t
-        part = square / (df + square)
-        middle = 0.5 + np.sign(t) * s.betainc(0.5, df / 2, part) / 2
-        value = np.array(value)
-        value[near] = np.where(t < -1, s.betaincc(0.5, df / 2, part) / 2, middle)
-    return value
+
+    def by_part(df, t):
+        half = np.full_like(df, 0.5)
+        part = t * t / (df + t * t)
+        middle = 0.5 + np.sign(t) * _scipy.special.betainc(half, df / 2, part) / 2
+        return np.where(t < -1, _scipy.special.betaincc(half, df / 2, part) / 2, middle)
+
+    return in_part(_scipy.special.stdtr(df, t), near, by_part, df, t)
 
 
 @ufunc(_stdtr)
@@ -447,19 +446,33 @@ def _from_parts(df, rest, part, log_both):
         return np.sqrt(df) * np.where(part > 1e-290, np.sqrt(rest / part), np.exp(-log_part / 2))
 
 
+@functools.cache
+def _scipys_has_digits() -> bool:
+    """SciPy's quantile is a search with fewer digits before 1.17."""
+    return abs(_scipy.special.stdtrit(7.3, 0.01) + 2.963940447583897) < 1e-13
+
+
 def _stdtrit(df, p):
-    """By the quantile of the beta distribution of ``df / (df + t**2)``, in the middle of ``t**2 / (df + t**2)``."""
-    s = _scipy.special
-    df, p = np.broadcast_arrays(df, p)
+    """SciPy's; near the median, of few degrees of freedom and far in the tails, where it loses digits, by parts."""
     with np.errstate(all="ignore"):
-        both = 2 * np.minimum(p, 1 - p)
-        far = both < 0.5
-        tail = np.where(far, both, 0.25)
-        rest = np.where(far, s.betainccinv(0.5, df / 2, tail), s.betaincinv(0.5, df / 2, np.abs(2 * p - 1)))
-        part = np.where(far, s.betaincinv(df / 2, 0.5, tail), 1 - rest)
-        t = np.where(both == 0, np.inf, _from_parts(df, rest, part, np.log(both))) * np.sign(p - 0.5)
-        t = np.where(df == np.inf, s.ndtri(p), t)
-    return np.where((df > 0) & (p >= 0) & (p <= 1), t, np.nan).astype(np.result_type(df, p), copy=False)
+        t = _scipy.special.stdtrit(df, p)
+        poor = ~((df >= 0.5) & (df < 1e10) & (np.abs(p - 0.5) > 0.005) & (np.abs(t) < np.inf))
+        return in_part(t, poor | (not _scipys_has_digits()), _stdtrit_by_parts, df, p)
+
+
+def _stdtrit_by_parts(df, p):
+    """By the quantile of the beta distribution of ``df / (df + t**2)``, in the middle of ``t**2 / (df + t**2)``."""
+    half, small = np.full_like(df, 0.5), df / 2
+    both = 2 * np.minimum(p, 1 - p)
+    far = both < 0.5
+    tail = np.where(far, both, 0.25)
+    rest = np.where(
+        far, incomplete.of_betainccinv(half, small, tail), incomplete.of_betaincinv(half, small, np.abs(2 * p - 1))
+    )
+    part = np.where(rest < 0.5, 1 - rest, incomplete.of_betaincinv(small, half, both))
+    t = np.where(both == 0, np.inf, _from_parts(df, rest, part, np.log(both))) * np.sign(p - 0.5)
+    t = np.where(df == np.inf, _scipy.special.ndtri(p), t)
+    return np.where((df > 0) & (p >= 0) & (p <= 1), t, np.nan)
 
 
 def _log_stdtrit(df, p):

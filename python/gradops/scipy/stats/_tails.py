@@ -9,7 +9,7 @@ import math
 
 from ... import ops
 from .. import special
-from .._formulas import choose, exp, expm1, log, log1p, log_complement
+from .._formulas import choose, complement, exp, log, log1p, log_complement
 
 LOG_2 = math.log(2)
 
@@ -17,7 +17,7 @@ LOG_2 = math.log(2)
 def by_hazard(hazard, lower: bool, as_log: bool):
     """A probability by the cumulative hazard, minus the logarithm of the upper one."""
     if lower:
-        return log_complement(-hazard) if as_log else -expm1(-hazard)
+        return log_complement(-hazard) if as_log else complement(-hazard)
     return -hazard if as_log else exp(-hazard)
 
 
@@ -32,7 +32,7 @@ def of_log(p, lower: bool, as_log: bool):
     """A lower or upper probability by the logarithm of the lower one."""
     if lower:
         return p if as_log else exp(p)
-    return log_complement(p) if as_log else -expm1(p)
+    return log_complement(p) if as_log else complement(p)
 
 
 def log_tails(p, as_log: bool):
@@ -42,7 +42,7 @@ def log_tails(p, as_log: bool):
 
 def plain(p, as_log: bool):
     """A probability and its complement, each with its digits."""
-    return (exp(p), -expm1(p)) if as_log else (p, 1 - p)
+    return (exp(p), complement(p)) if as_log else (p, 1 - p)
 
 
 def normal(z, lower: bool, as_log: bool):

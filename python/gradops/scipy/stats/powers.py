@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import special
-from .._formulas import choose, exp, expm1, log, log1p, log_complement, sqrt
+from .._formulas import choose, complement, exp, log, log1p, log_complement, sqrt
 from ..special import incomplete
 from ..special.zetas import zeta_slope
 from ._arguments import both
@@ -100,7 +100,7 @@ class _Logser(Discrete):
         upper = incomplete.log_betainc(k + 1, tiny, p) - math.log(tiny) - log(-log1p(-p))
         if as_log:
             return log_complement(upper) if lower else upper
-        return -expm1(upper) if lower else exp(upper)
+        return complement(upper) if lower else exp(upper)
 
     def _stats(self, p):
         q, size = 1 - p, -1 / log1p(-p)
