@@ -30,17 +30,18 @@ def promoted(*xs, floating: bool = False) -> list:
     Python numbers stay weak.
     """
     found = None
-    for x in xs:
-        if type(x) not in NUMBERS:
-            found = dtype(x) if found is None else dtypes.promote(found, dtype(x))
-    for x in xs:
-        if type(x) in NUMBERS:
+    names = [None if type(x) in NUMBERS else dtype(x) for x in xs]
+    for name in names:
+        if name is not None and name != found:
+            found = name if found is None else dtypes.promote(found, name)
+    for x, name in zip(xs, names):
+        if name is None:
             found = dtypes.promote_number(found or "bool", type(x), config.floatx())
     if floating and not dtypes.is_floating(found):
         found = config.floatx()
     tensors = [x for x in xs if type(x) not in NUMBERS]
     like = next((x for x in tensors if not isinstance(x, _CONSTANTS)), tensors[0] if tensors else None)
-    return [beside(x, like, found) if dtype(x) != found or type(x) in NUMBERS else x for x in xs]
+    return [x if name == found else beside(x, like, found) for x, name in zip(xs, names)]
 
 
 def beside(value, like, name: str | None = None):

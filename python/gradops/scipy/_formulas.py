@@ -67,13 +67,13 @@ def all_so(test) -> bool | None:
     """True where ``test`` is so of all elements, False where of none; None where it varies or is not known."""
     if test.__class__ is bool:
         return test
-    values = _values(test)
+    values = held(test)
     if values.__class__ is not np.ndarray and values.__class__ is not np.bool_:
         return None
     return True if values.all() else None if values.any() else False
 
 
-def _values(x):
+def held(x):
     """What a variable holds; of anything else itself."""
     return x.data if hasattr(x, "_node") else x
 
@@ -110,7 +110,7 @@ def choose(test, first: Callable, second: Callable):
 
 def is_single(x) -> bool:
     """True for a number of a function of single numbers that is recorded to be repeated in loops."""
-    values = _values(x)
+    values = held(x)
     return values.__class__ is Traced and values.program.of_single_numbers
 
 
@@ -128,7 +128,7 @@ def refined(test, fine: Callable, plain: Callable):
 
 def _looked_at(test) -> bool | None:
     """:func:`all_so` of a test in a program that is recorded, which holds from here on for values with that answer."""
-    values = _values(test)
+    values = held(test)
     if values.__class__ is not Traced:
         return None
     try:

@@ -16,7 +16,7 @@ from ...ops import _checks
 from ...ops._compose import NUMBERS
 from ...ops._compose import beside as number_beside
 from .._define import _reason
-from .._formulas import all_so
+from .._formulas import all_so, held
 from .._neighbours import alike as of_one_library
 
 REQUIRED = inspect.Parameter.empty
@@ -69,13 +69,10 @@ def alike(names, values) -> list:
     Raises:
         ArgumentTypeError: an argument that is not a number or tensor; a complex number.
     """
-    for value in values:
-        if type(value) is np.ndarray and value.dtype.char == "d" or type(value) in (float, int):
-            continue
-        break
-    else:
-        if any(type(value) is np.ndarray for value in values):
-            return list(values)
+    found = [held(value) for value in values]
+    doubles = [type(data) is np.ndarray and data.dtype.char == "d" for data in found]
+    if any(doubles) and all(double or type(data) in (float, int) for double, data in zip(doubles, found)):
+        return list(values)
     given = []
     for name, value in zip(names, values):
         if type(value) in NUMBERS:
