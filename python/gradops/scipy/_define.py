@@ -96,9 +96,9 @@ def in_part(value, part, function: Callable, *arguments):
     """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
     if not part.any():
         return value
-    value, part, *arguments = np.broadcast_arrays(value, part, *arguments)
+    value, part, *whole = np.broadcast_arrays(value, part, *arguments)
     value = np.array(value)
-    value[part] = function(*[x[part].astype("float64") for x in arguments])
+    value[part] = function(*[x[part].astype("float64") for x in whole])
     return value
 
 
