@@ -202,7 +202,10 @@ def _multigammaln(a):
 
 
 def _owens_t(h, a):
-    return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a / 2, a]) / (2 * mp.pi)
+    scale = min(1, 2 / (abs(h) * abs(a)) if h else 1)  # where the integrand falls
+    cuts = [a * part for part in sorted({mp.mpf(0), scale / 4, scale, min(4 * scale, 1), mp.mpf(1)})]
+    whole = mp.quad(lambda t: mp.exp(-h * h * t * t / 2) / (1 + t * t), cuts)
+    return mp.exp(-h * h / 2) * whole / (2 * mp.pi)
 
 
 def _voigt(x, sigma, gamma):
@@ -479,8 +482,10 @@ def _skew_density(x, a):
 
 
 def _skew_above(x, a):
-    """By its integral over the first value, in pieces: `quad` ends at an absolute error."""
-    first, cuts = _skew_density(x, a), [x + k / (x + 1) for k in (0, 1, 3, 8, 16, 32, 64, 128, 256)]
+    """By Owen's function; where that cancels by the integral over the first value: `quad` ends at an absolute error."""
+    if a * x > -1:
+        return mp.ncdf(-x) + 2 * _owens_t(x, a)
+    first, cuts = _skew_density(x, a), [x + k / (x + 1) for k in (0, 2, 8, 24, 72, 200)]
     return first * mp.quad(lambda t: _skew_density(t, a) / first, cuts)
 
 
@@ -722,18 +727,18 @@ class Late(Exception):
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """A block that raises :class:`Late` after as long, in the main thread."""
+    """A block that raises :class:`Late` after as long of processor time, in the main thread."""
 
     def late(*_):
         raise Late
 
-    previous = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)  # again, as callbacks swallow exceptions
+    previous = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.2)  # again, as callbacks swallow exceptions
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, previous)
 
 
 class Result(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import grad, ops
 from ...flow import stop_gradient
-from .._formulas import _values, by_smaller, choose, deviance_part, exp, lgamma, log, log_poisson, stirling, where
+from .._formulas import by_smaller, choose, deviance_part, exp, held, lgamma, log, log_poisson, stirling, where
 from .._hosted import TERMS, in_chunks, orders
 from .._tensors import floating
 from ._tails import log_beta_density, log_gamma_density
@@ -153,7 +153,7 @@ def _beta(tail: str) -> Callable:
 def _log_tail(tails: dict, lower: bool, *arguments):
     """By the probability itself where that is no smaller than numbers are."""
     value = tails[lower, False](*arguments)
-    if np.min(_values(value)) > 1e-290:
+    if np.min(held(value)) > 1e-290:
         return log(value)
     return tails[lower, True](*arguments)
 
@@ -185,8 +185,8 @@ def _t_density_term(w, t, df, nc):
 
 def _t_lower_term(w, t, df, nc):
     """With a geometric series in place of what is below the least node, of terms that fall by ``exp(-df * step)``."""
-    first = w == _values(_least(t))
-    rest = log(-ops.expm1(-df * _values(_step(df, nc))))
+    first = w == held(_least(t))
+    rest = log(-ops.expm1(-df * held(_step(df, nc))))
     return _chi(w, df) + log_ndtr(t * np.exp(w) - nc) - where(first, rest, 0.0), 1.0
 
 

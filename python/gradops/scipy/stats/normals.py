@@ -75,10 +75,14 @@ class _Halfnorm(Continuous):
         return z * z * -0.5 + (LOG_2 - LOG_ROOT)
 
     def _tail(self, z, lower, as_log):
-        if not lower:
-            return special.log_ndtr(-z) + LOG_2 if as_log else 2 * special.ndtr(-z)
+        if not lower and as_log:
+            return choose(
+                z < 0.5,
+                lambda of: log1p(-special.erf(of(z, 0.2) / math.sqrt(2))),
+                lambda of: special.log_ndtr(-of(z, 1.0)) + LOG_2,
+            )
         if not as_log:
-            return special.erf(z / math.sqrt(2))
+            return special.erf(z / math.sqrt(2)) if lower else 2 * special.ndtr(-z)
         return choose(
             z > 1,
             lambda of: log1p(-2 * special.ndtr(-of(z, 2.0))),
@@ -167,10 +171,14 @@ class _Halfcauchy(Continuous):
             lambda of: ops.arctan(1 / of(z, 1.0)) * (2 / math.pi),
             lambda of: 1 - ops.arctan(of(z, 1.0)) * (2 / math.pi),
         )
-        if not lower:
-            return log(upper) if as_log else upper
         if not as_log:
-            return ops.arctan(z) * (2 / math.pi)
+            return ops.arctan(z) * (2 / math.pi) if lower else upper
+        if not lower:
+            return choose(
+                z < 0.5,
+                lambda of: log1p(ops.arctan(of(z, 0.2)) * (-2 / math.pi)),
+                lambda of: log(of(upper, 0.5)),
+            )
         return choose(
             z > 1,
             lambda of: log1p(-of(upper, 0.5)),
@@ -201,7 +209,10 @@ class _Logistic(Continuous):
 
     def _tail(self, z, lower, log):
         z = z if lower else -z
-        return ops.log_sigmoid(z) if log else ops.sigmoid(z)
+        if log:
+            return ops.log_sigmoid(z)
+        # a sigmoid's slope y * (1 - y) cancels far above 0
+        return choose(z > 1, lambda of: 1 - ops.sigmoid(-of(z, 2.0)), lambda of: ops.sigmoid(of(z, 0.0)))
 
     def _quantile(self, p, lower, log):
         if log:
