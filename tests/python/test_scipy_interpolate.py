@@ -180,7 +180,7 @@ CASES = {
         (lambda m, p, d, x: m.griddata(p, d, x, "cubic"), (X, Y, V)),
     ],
 }  # fmt: skip
-LOOKS = {"insert", "LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
+LOOKS = {"insert", "sproot", "LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
 """Whose calls look at values."""
 
 
