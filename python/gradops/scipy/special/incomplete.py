@@ -13,6 +13,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
+from ...ops._compose import NUMBERS
 from .._define import in_groups, in_part, ufunc
 from .._formulas import choose, exp, where
 from .._tensors import floating
@@ -36,9 +37,14 @@ def _gamma_inside(a, x):
     return (a > 0) & (a < math.inf) & (x > 0) & (x < math.inf)
 
 
-def _constant(valid):
-    """A derivative where a function is constant; NaN where it is none."""
-    return where(valid, 0.0, math.nan)
+def _constant(valid, x):
+    """A derivative where a function is constant, in the dtype of ``x``; NaN where it is none."""
+    return _like(where(valid, 0.0, math.nan), x)
+
+
+def _like(y, x):
+    """``y``, chosen of numbers, in the dtype of ``x``: TensorFlow multiplies no two dtypes."""
+    return y if type(y) in NUMBERS or type(x) in NUMBERS else ops.cast(y, ops.dtype(x))
 
 
 def gamma_density(a, x):
@@ -47,8 +53,8 @@ def gamma_density(a, x):
 
     def edge(of):
         shape, place = of(a, 1.0), of(x, 0.0)
-        first = where(shape > 1, 0.0, where(shape == 1, 1.0, math.inf))
-        return where(place == 0, first, _constant((shape >= 0) & (place >= 0))) + 0 * of(a * 0 + x * 0, 0.0)
+        first = _like(where(shape > 1, 0.0, where(shape == 1, 1.0, math.inf)), place)
+        return where(place == 0, first, _constant((shape >= 0) & (place >= 0), place)) + 0 * of(a * 0 + x * 0, 0.0)
 
     return choose(_gamma_inside(a, x), lambda of: exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0))), edge)
 
@@ -75,7 +81,7 @@ def _gamma_slope(a: Operand, x: Operand):
 
         return choose(shape + 0 * place < 0.1, small, usual)
 
-    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0)))
+    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
 gamma_slope = in_groups(_gamma_slope, _gamma_group)
@@ -240,7 +246,7 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
             below, difference = ops.logical_not(below), -difference
         return rate * where(below, 1.0, -exp(-where(below, 0.0, difference)))
 
-    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0)))
+    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
 derivative(
@@ -354,7 +360,7 @@ def _at_ends(a, b, x):
     power = where(x == 0, a, b)
     at_end = where(power > 1, 0.0, where(power == 1, where(x == 0, b, a), math.inf))
     valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
-    return where(((x == 0) | (x == 1)) & valid, at_end, _constant(valid))
+    return where(((x == 0) | (x == 1)) & valid, at_end, _constant(valid, x))
 
 
 beta_density = _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x)), _at_ends)
@@ -362,7 +368,7 @@ beta_density = _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 -
 
 
 def _beta_constant(a, b, x):
-    return _constant((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1))
+    return _constant((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1), x)
 
 
 def _beta_slope(which: int):
