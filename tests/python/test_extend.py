@@ -378,3 +378,44 @@ def test_check_finds_what_does_not_hold():
         with pytest.raises(errors.BackendError, match=f"the values on {backend}"):
             extend.check(halved, x)
         extend.kernel(halved, backend, lambda x: x / 2)
+
+
+def test_a_composed_op_with_a_rule_on_one_library_after_another():
+    """Its body is the kernel of all libraries, each of which has a way of its own to give it the rule."""
+
+    @extend.op(elementwise=True)
+    def product_of_logs(a, b):
+        return ops.log(a) * ops.log(b)
+
+    extend.derivative(product_of_logs, a=lambda g, a, b: g * ops.log(b) / a, b=lambda g, a, b: g * ops.log(a) / b)
+    ruled = product_of_logs.op.with_rule
+    made = {b: ruled(product_of_logs.op.body, backends.by_name(b).derivatives) for b in BACKENDS if b != "numpy"}
+    assert len(set(map(id, made.values()))) == len(made)
+
+
+def test_tensorflows_functions_keep_what_its_tapes_watch():
+    """A backward function that adds a tensor of TensorFlow's to what it saved."""
+    tf = pytest.importorskip("tensorflow")
+
+    class Cube(autodiff.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 5 * (tf.constant([1.0, 2.0], tf.float64) + x) * x
+
+    x = tf.constant(X)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = Cube.apply(x)
+        slope = inner.gradient(y, x)
+    np.testing.assert_allclose(slope, 5 * (np.array([1.0, 2.0]) + X) * X)
+    np.testing.assert_allclose(outer.gradient(slope, x), 5 * (np.array([1.0, 2.0]) + 2 * X))
+    with pytest.raises(errors.ArgumentTypeError, match="does not turn into a NumPy array"):
+        tf.convert_to_tensor(Variable(x, requires_grad=True))

@@ -214,16 +214,17 @@ class _Ruled:
         self.rules = {name: (rule, list(inspect.signature(rule).parameters)[1:]) for name, rule in rules.items()}
         self.reads_result = any("y" in asked for _, asked in self.rules.values())
         self.minds_conjugates = minds_conjugates
-        self._made: dict[Callable, Callable] = {}
+        self._made: dict[tuple, Callable] = {}  # by the library, too: an op's body is the kernel of each
 
     def __call__(self, kernel: Callable, derivatives) -> Callable:
-        if kernel not in self._made:
+        key = kernel, derivatives
+        if key not in self._made:
             general = custom_gradient(self._pair(kernel))
             if derivatives.own_tape and not derivatives.eager():
                 return general  # a compiler reads no definition of a class; so not kept either
             own = self._function(kernel) if derivatives.own_tape else None
-            self._made[kernel] = general if own is None else _either(derivatives, own, general)
-        return self._made[kernel]
+            self._made[key] = general if own is None else _either(derivatives, own, general)
+        return self._made[key]
 
     def _pair(self, kernel: Callable) -> Callable:
         """The value and the gradient function: for any transformation."""
