@@ -144,6 +144,14 @@ def _recorded(x) -> GradientError:
     )
 
 
+@method("__tf_tensor__")
+def _tf_tensor(self: Variable, dtype=None, name=None):
+    """The variable as TensorFlow's own functions take it: by way of NumPy TensorFlow's tapes would lose its tensor."""
+    if self.requires_grad:
+        np.asarray(self)  # is the error
+    return backends.by_name("tensorflow").convert(self.data, dtype and dtype.name)
+
+
 @method("__dlpack__")
 def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, copy=None):
     """The data's DLPack capsule, as other libraries' ``from_dlpack(v)`` ask for it; they share its memory.
