@@ -165,11 +165,13 @@ def betaln(a: Operand, b: Operand) -> Tensor:
     """Logarithm of the absolute value of the beta function, with its digits where one argument is large.
 
     Gradient:
-        ``digamma(a) - digamma(a + b)``, and the same of ``b``.
+        ``digamma(a) - digamma(a + b)``, and the same of ``b``, without cancellation.
     """
     a, b = floating(a, b)
     return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
 
+
+derivative(betaln, a=lambda g, a, b: -g * _rise(a, b), b=lambda g, a, b: -g * _rise(b, a))
 
 _LARGE = 100.0
 """From which on SciPy's beta and binom lose digits."""
