@@ -149,7 +149,7 @@ def _tf_tensor(self: Variable, dtype=None, name=None):
     """The variable as TensorFlow's own functions take it: by way of NumPy TensorFlow's tapes would lose its tensor."""
     if self.requires_grad:
         np.asarray(self)  # is the error
-    return backends.by_name("tensorflow").convert(self.data, dtype and dtype.name)
+    return backends.asking_by("__tf_tensor__").convert(self.data, dtype and dtype.name)
 
 
 @method("__dlpack__")

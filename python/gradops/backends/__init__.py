@@ -102,6 +102,14 @@ def by_name(name: str) -> Backend:
     return _loaded[name]
 
 
+_PROTOCOLS = {"__tf_tensor__": "tensorflow"}
+
+
+def asking_by(protocol: str) -> Backend:
+    """The backend whose library asks other objects for its tensors by this special method."""
+    return by_name(_PROTOCOLS[protocol])
+
+
 @tracing.constant
 def _load_for_reading() -> None:
     """Load the backends that may be met before the table is read, which stays then as it was."""
