@@ -47,6 +47,7 @@
 #' eigen(a, symmetric = TRUE)$values
 #' diag(chol(a))
 #' gradient(function(a) log(det(a)), matrix(c(4, 1, 1, 3), 2)) # the inverse
+#' @eval usages("tensor_matrices")
 #' @name tensor_matrices
 NULL
 
@@ -80,12 +81,6 @@ tcrossprod_tensor <- function(x, y = NULL, ...) {
     return(multiply_past_missing(x, y, base::tcrossprod, tcrossprod_tensor))
   }
   call_core("interop.r.tcrossprod", operand(x), operand(y))
-}
-
-#' @rdname tensor_matrices
-#' @export
-outer <- function(X, Y, FUN = "*", ...) {
-  UseMethod("outer", among(X, Y))
 }
 
 # Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.
@@ -129,12 +124,6 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
   outer(X, Y)
 }
 
-#' @rdname tensor_matrices
-#' @export
-kronecker <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
-  UseMethod("kronecker", among(X, Y))
-}
-
 kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
   x <- shape_of(X)
   y <- shape_of(Y)
@@ -150,12 +139,6 @@ kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
 #' @export
 `%x%` <- function(X, Y) {
   kronecker(X, Y)
-}
-
-#' @rdname tensor_matrices
-#' @export
-solve <- function(a, b, ...) {
-  UseMethod("solve", if (missing(b)) among(a) else among(a, b))
 }
 
 solve_tensor <- function(a, b, ...) {
@@ -200,12 +183,6 @@ mirrored <- function(triangle, without_diagonal) {
   triangle + op_transpose(op_conj(without_diagonal))
 }
 
-#' @rdname tensor_matrices
-#' @export
-chol2inv <- function(x, size = NCOL(x), LINPACK = FALSE) {
-  UseMethod("chol2inv", among(x))
-}
-
 chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
   op_cholesky_inverse(leading(square_of(x), size), upper = TRUE)
 }
@@ -219,12 +196,6 @@ square_of <- function(x) {
   if (length(dim(x)) < 2L) fill(x, c(1L, 1L)) else x
 }
 
-#' @rdname tensor_matrices
-#' @export
-backsolve <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
-  UseMethod("backsolve", among(r, x))
-}
-
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
   r <- leading(square_of(r), k)
   if (is.null(dim(x)) || length(dim(x)) == 1L) {
@@ -234,12 +205,6 @@ backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FA
     x <- x[seq_len(k), , drop = FALSE]
   }
   op_solve_triangular(if (transpose) op_transpose(r) else r, x, lower = upper.tri == transpose)
-}
-
-#' @rdname tensor_matrices
-#' @export
-forwardsolve <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
-  UseMethod("forwardsolve", among(l, x))
 }
 
 forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
@@ -257,14 +222,6 @@ qr_tensor <- function(x, ...) {
     list(qr = compact, rank = rank, pivot = seq_len(ncol(x)), q = parts[[1]], x = x),
     class = c("gradops_qr", "qr")
   )
-}
-
-# Without usage, as R CMD check takes it for a method of `qr()`.
-#' @rdname tensor_matrices
-#' @usage NULL
-#' @export
-qr.Q <- function(qr, complete = FALSE, Dvec) {
-  UseMethod("qr.Q", among_factors(qr))
 }
 
 qr_q_tensor <- function(qr, complete = FALSE, Dvec) {
@@ -296,12 +253,6 @@ svd_tensor <- function(x, nu = min(n, p), nv = min(n, p), LINPACK = FALSE) {
   )
 }
 
-#' @rdname tensor_matrices
-#' @export
-eigen <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
-  UseMethod("eigen", among(x))
-}
-
 eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
   if (missing(symmetric)) {
     values <- known_values(x) %||% needs_values("`eigen()`", "Say `symmetric = TRUE` or `FALSE`.")
@@ -321,12 +272,6 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
 all_real <- function(x) {
   values <- known_values(x)
   !is.null(values) && all(Im(values) == 0)
-}
-
-#' @rdname tensor_matrices
-#' @export
-diag <- function(x = 1, nrow, ncol, names = TRUE) {
-  UseMethod("diag", among(if (!missing(x)) x, if (!missing(nrow)) nrow, if (!missing(ncol)) ncol))
 }
 
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {
@@ -349,12 +294,6 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
 diagonal_matrix <- function(x, nrow, ncol) {
   size <- min(nrow, ncol)
   op_pad(op_diag(recycled(x, size)), list(c(0, nrow - size), c(0, ncol - size)))
-}
-
-#' @rdname tensor_matrices
-#' @export
-`diag<-` <- function(x, value) {
-  UseMethod("diag<-", among(x, value))
 }
 
 assign_diag_tensor <- function(x, value) {

@@ -23,33 +23,16 @@
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
 #' gradient(lgamma, 3)
+#' @eval usages("tensor_special")
 #' @name tensor_special
 NULL
-
-#' @rdname tensor_special
-#' @export
-beta <- function(a, b) {
-  UseMethod("beta", among(a, b))
-}
 
 beta_tensor <- function(a, b) {
   exp(lbeta_tensor(a, b))
 }
 
-#' @rdname tensor_special
-#' @export
-lbeta <- function(a, b) {
-  UseMethod("lbeta", among(a, b))
-}
-
 lbeta_tensor <- function(a, b) {
   distribution("special", "lbeta", list(), a, b)
-}
-
-#' @rdname tensor_special
-#' @export
-choose <- function(n, k) {
-  UseMethod("choose", among(n, k))
 }
 
 choose_tensor <- function(n, k) {
@@ -75,12 +58,6 @@ whole_number <- function(k) {
   if (is.null(values) || length(off) > 0L) k + op_stop_gradient(round(k) - k) else k
 }
 
-#' @rdname tensor_special
-#' @export
-lchoose <- function(n, k) {
-  UseMethod("lchoose", among(n, k))
-}
-
 lchoose_tensor <- function(n, k) {
   k <- whole_number(k)
   log_choose(ifelse(holds(n < 0), k - 1 - n, n), k) # the logarithm is of the absolute value
@@ -88,12 +65,6 @@ lchoose_tensor <- function(n, k) {
 
 log_choose <- function(n, k) {
   if (is_any_tensor(n) || is_any_tensor(k)) distribution("special", "lchoose", list(), n, k) else base::lchoose(n, k)
-}
-
-#' @rdname tensor_special
-#' @export
-atan2 <- function(y, x) {
-  UseMethod("atan2", among(y, x))
 }
 
 atan2_tensor <- function(y, x) {
@@ -112,12 +83,6 @@ gamma_tensor <- function(x) {
 
 digamma_tensor <- function(x) {
   psigamma_tensor(x)
-}
-
-#' @rdname tensor_special
-#' @export
-psigamma <- function(x, deriv = 0L) {
-  UseMethod("psigamma", among(x, deriv))
 }
 
 psigamma_tensor <- function(x, deriv = 0L) {
@@ -151,12 +116,6 @@ running <- function(x, op) {
   x
 }
 
-#' @rdname tensor_special
-#' @export
-complex <- function(length.out = 0L, real = numeric(), imaginary = numeric(), modulus = 1, argument = 0) {
-  UseMethod("complex", among(real, imaginary, modulus, argument))
-}
-
 complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeric(), modulus = 1, argument = 0) {
   if (missing(modulus) && missing(argument)) {
     (if (length(real)) real else 0) + 1i * (if (length(imaginary)) imaginary else 0)
@@ -165,40 +124,16 @@ complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeri
   }
 }
 
-#' @rdname tensor_special
-#' @export
-besselI <- function(x, nu, expon.scaled = FALSE) {
-  UseMethod("besselI", among(x, nu))
-}
-
 bessel_i_tensor <- function(x, nu, expon.scaled = FALSE) {
   distribution("special", if (expon.scaled) "scaled besselI" else "besselI", list(), x, nu)
-}
-
-#' @rdname tensor_special
-#' @export
-besselK <- function(x, nu, expon.scaled = FALSE) {
-  UseMethod("besselK", among(x, nu))
 }
 
 bessel_k_tensor <- function(x, nu, expon.scaled = FALSE) {
   distribution("special", if (expon.scaled) "scaled besselK" else "besselK", list(), x, nu)
 }
 
-#' @rdname tensor_special
-#' @export
-besselJ <- function(x, nu) {
-  UseMethod("besselJ", among(x, nu))
-}
-
 bessel_j_tensor <- function(x, nu) {
   distribution("special", "besselJ", list(), x, nu)
-}
-
-#' @rdname tensor_special
-#' @export
-besselY <- function(x, nu) {
-  UseMethod("besselY", among(x, nu))
 }
 
 bessel_y_tensor <- function(x, nu) {

@@ -20,14 +20,9 @@
 #' dist(x)
 #' mahalanobis(x, c(0, 0), diag(2))
 #' gradient(function(x) norm(x, "F"), matrix(c(0, 3, 0, 4), 2))
+#' @eval usages("tensor_distances")
 #' @name tensor_distances
 NULL
-
-#' @rdname tensor_distances
-#' @export
-norm <- function(x, type = c("O", "I", "F", "M", "2")) {
-  UseMethod("norm", among(x))
-}
 
 norm_tensor <- function(x, type = c("O", "I", "F", "M", "2")) {
   if (is_vector(x)) {
@@ -41,12 +36,6 @@ norm_tensor <- function(x, type = c("O", "I", "F", "M", "2")) {
     `2` = max(op_svd(x, compute_uv = FALSE)),
     unsupported("type", sprintf("must be \"O\", \"I\", \"F\", \"M\" or \"2\"; got %s.", deparse1(type[1])))
   )
-}
-
-#' @rdname tensor_distances
-#' @export
-dist <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p = 2) {
-  UseMethod("dist", among(x))
 }
 
 dist_tensor <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p = 2) {
@@ -86,12 +75,6 @@ distance_matrix <- function(x, n = attr(x, "gradops_dist")) {
   place[lower.tri(place)] <- seq_len(n * (n - 1L) / 2L)
   place <- place + t(place)
   fill(joined(list(0, flat(x)))[as.vector(place) + 1L], c(n, n))
-}
-
-#' @rdname tensor_distances
-#' @export
-mahalanobis <- function(x, center, cov, inverted = FALSE, ...) {
-  UseMethod("mahalanobis", among(x, center, cov))
 }
 
 mahalanobis_tensor <- function(x, center, cov, inverted = FALSE, ...) {

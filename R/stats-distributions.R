@@ -42,6 +42,7 @@
 #' gradient(loglik, c(1, 0))
 #' estimate <- c(mean(y), log(sqrt(mean((y - mean(y))^2))))
 #' sqrt(diag(solve(-hessian(loglik, estimate)))) # standard errors
+#' @eval usages("tensor_distributions")
 #' @name tensor_distributions
 NULL
 
@@ -59,13 +60,6 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
     value <- elementwise(in_core, arguments)
   }
   keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
-}
-
-distribution_families <- function() {
-  base::c(
-    "norm", "lnorm", "exp", "gamma", "beta", "t", "unif", "logis", "weibull", "cauchy", "chisq", "f", "binom", "pois",
-    "geom", "hyper"
-  )
 }
 
 # The generics below whose parameters, in their order, are those of a family in the core.
@@ -97,12 +91,6 @@ distribution_method <- function(generic, name) {
     distribution(.(kind), .(base::substring(name, 2L)), list(..(flags)), ..(given))
   }, splice = TRUE)
   generic
-}
-
-# The names of a generic's parameters that a family in the core has.
-family_parameters <- function(generic) {
-  arguments <- names(formals(generic))[-1L]
-  setdiff(arguments, base::c("log", "lower.tail", "log.p", "ncp", if ("scale" %in% arguments) "rate"))
 }
 
 is_central <- function(ncp) {
@@ -163,114 +151,4 @@ elementwise <- function(f, arguments) {
 # A comparison that, as in tensors of booleans, is false of what is missing.
 holds <- function(test) {
   if (is_tensor(test)) test else test & !is.na(test)
-}
-
-# Densities ------------------------------------------------------------------------------------------------------------
-
-#' @rdname tensor_distributions
-#' @export
-dnorm <- function(x, mean = 0, sd = 1, log = FALSE) {
-  UseMethod("dnorm", among(x, mean, sd))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dlnorm <- function(x, meanlog = 0, sdlog = 1, log = FALSE) {
-  UseMethod("dlnorm", among(x, meanlog, sdlog))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dexp <- function(x, rate = 1, log = FALSE) {
-  UseMethod("dexp", among(x, rate))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dgamma <- function(x, shape, rate = 1, scale = 1 / rate, log = FALSE) {
-  UseMethod("dgamma", among(x, shape, scale))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dbeta <- function(x, shape1, shape2, ncp = 0, log = FALSE) {
-  UseMethod("dbeta", among(x, shape1, shape2, ncp))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dt <- function(x, df, ncp, log = FALSE) {
-  UseMethod("dt", if (missing(ncp)) among(x, df) else among(x, df, ncp))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dunif <- function(x, min = 0, max = 1, log = FALSE) {
-  UseMethod("dunif", among(x, min, max))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dlogis <- function(x, location = 0, scale = 1, log = FALSE) {
-  UseMethod("dlogis", among(x, location, scale))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dweibull <- function(x, shape, scale = 1, log = FALSE) {
-  UseMethod("dweibull", among(x, shape, scale))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dcauchy <- function(x, location = 0, scale = 1, log = FALSE) {
-  UseMethod("dcauchy", among(x, location, scale))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dchisq <- function(x, df, ncp = 0, log = FALSE) {
-  UseMethod("dchisq", among(x, df, ncp))
-}
-
-#' @rdname tensor_distributions
-#' @export
-df <- function(x, df1, df2, ncp, log = FALSE) {
-  UseMethod("df", if (missing(ncp)) among(x, df1, df2) else among(x, df1, df2, ncp))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dbinom <- function(x, size, prob, log = FALSE) {
-  UseMethod("dbinom", among(x, size, prob))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dmultinom <- function(x, size = NULL, prob, log = FALSE) {
-  UseMethod("dmultinom", among(x, prob))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dpois <- function(x, lambda, log = FALSE) {
-  UseMethod("dpois", among(x, lambda))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dnbinom <- function(x, size, prob, mu, log = FALSE) {
-  UseMethod("dnbinom", if (missing(mu)) among(x, size, prob) else among(x, size, mu))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dhyper <- function(x, m, n, k, log = FALSE) {
-  UseMethod("dhyper", among(x, m, n, k))
-}
-
-#' @rdname tensor_distributions
-#' @export
-dgeom <- function(x, prob, log = FALSE) {
-  UseMethod("dgeom", among(x, prob))
 }

@@ -16,15 +16,9 @@
 #' @examplesIf gradops_available()
 #' approx(1:3, variable(c(1, 4, 9)), xout = 1.5)$y
 #' gradient(splinefun(1:4, c(1, 4, 9, 16)), 2.5)
+#' @eval usages("tensor_interpolation")
 #' @name tensor_interpolation
 NULL
-
-#' @rdname tensor_interpolation
-#' @export
-approx <- function(x, y = NULL, xout, method = "linear", n = 50, yleft, yright, rule = 1, f = 0, ties = mean,
-                   na.rm = TRUE) {
-  UseMethod("approx", if (missing(xout)) among(x, y) else among(x, y, xout))
-}
 
 approx_tensor <- function(x, y = NULL, xout, method = "linear", n = 50, yleft, yright, rule = 1, f = 0, ties = mean,
                           na.rm = TRUE) {
@@ -140,12 +134,6 @@ splinefun <- function(x, y = NULL, method = c("fmm", "periodic", "natural", "mon
       cubic_pieces(z$x, z$y, z$b, v, deriv, c("periodic", "natural", "cubic")[z$method])
     }
   })
-}
-
-#' @rdname tensor_interpolation
-#' @export
-spline <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin = min(x), xmax = max(x), xout, ties = mean) {
-  UseMethod("spline", if (missing(xout)) among(x, y) else among(x, y, xout))
 }
 
 spline_tensor <- function(x, y = NULL, n = 3 * length(x), method = "fmm", xmin = min(x), xmax = max(x), xout,

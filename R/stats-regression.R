@@ -29,15 +29,9 @@
 #' X <- cbind(1, 1:5)
 #' gradient(function(y) sum(qr.resid(qr(X), y)^2), c(1, 3, 2, 5, 4))
 #' lm.fit(X, variable(c(1, 3, 2, 5, 4)))$coefficients
+#' @eval usages("tensor_least_squares")
 #' @name tensor_least_squares
 NULL
-
-#' @rdname tensor_least_squares
-#' @usage NULL
-#' @export
-qr.coef <- function(qr, y) {
-  UseMethod("qr.coef", among_factors(qr, y))
-}
 
 qr_coef_tensor <- function(qr, y) {
   factors <- factors_of(qr, y)
@@ -52,35 +46,14 @@ qr_coef_tensor <- function(qr, y) {
   found
 }
 
-#' @rdname tensor_least_squares
-#' @usage NULL
-#' @export
-qr.fitted <- function(qr, y, k = qr$rank) {
-  UseMethod("qr.fitted", among_factors(qr, y))
-}
-
 qr_fitted_tensor <- function(qr, y, k = qr$rank) {
   q <- factors_of(qr, y)$q
   if (k < ncol(q)) q <- q[, seq_len(k), drop = FALSE]
   product(q, crossprod_of(q, y), y)
 }
 
-#' @rdname tensor_least_squares
-#' @usage NULL
-#' @export
-qr.resid <- function(qr, y) {
-  UseMethod("qr.resid", among_factors(qr, y))
-}
-
 qr_resid_tensor <- function(qr, y) {
   y - qr_fitted_tensor(qr, y)
-}
-
-#' @rdname tensor_least_squares
-#' @usage NULL
-#' @export
-qr.solve <- function(a, b, tol = 1e-7) {
-  UseMethod("qr.solve", if (missing(b)) among_factors(a) else among_factors(a, b))
 }
 
 qr_solve_tensor <- function(a, b, tol = 1e-7) {
@@ -88,20 +61,8 @@ qr_solve_tensor <- function(a, b, tol = 1e-7) {
   qr_coef_tensor(a, if (missing(b)) base::diag(ncol(a$qr)) else b)
 }
 
-#' @rdname tensor_least_squares
-#' @export
-lm.fit <- function(x, y, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
-  UseMethod("lm.fit", among(x, y, offset))
-}
-
 lm_fit_tensor <- function(x, y, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
   least_squares(qr(x), x, if (is.null(offset)) y else y - offset, offset)
-}
-
-#' @rdname tensor_least_squares
-#' @export
-lm.wfit <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
-  UseMethod("lm.wfit", among(x, y, w, offset))
 }
 
 lm_wfit_tensor <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {

@@ -28,25 +28,14 @@
 #' filter(x, c(0.5, 0.5), sides = 1)
 #' embed(x, 2)
 #' gradient(function(r) sum(solve(toeplitz(r), c(1, 2, 3))), c(2, 1, 0.5))
+#' @eval usages("tensor_signals")
 #' @name tensor_signals
 NULL
-
-#' @rdname tensor_signals
-#' @export
-fft <- function(z, inverse = FALSE) {
-  UseMethod("fft", among(z))
-}
 
 fft_tensor <- function(z, inverse = FALSE) {
   rank <- length(dim(z))
   for (axis in seq_len(max(rank, 1L))) z <- transform_along(z, axis, inverse)
   z
-}
-
-#' @rdname tensor_signals
-#' @export
-mvfft <- function(z, inverse = FALSE) {
-  UseMethod("mvfft", among(z))
 }
 
 mvfft_tensor <- function(z, inverse = FALSE) {
@@ -64,12 +53,6 @@ transform_along <- function(z, axis, inverse) {
   z <- if (axis == rank) z else op_swapaxes(z, axis, rank)
   z <- if (inverse) Conj(op_fft(Conj(z))) else op_fft(z)
   if (axis == rank) z else op_swapaxes(z, axis, rank)
-}
-
-#' @rdname tensor_signals
-#' @export
-convolve <- function(x, y, conj = TRUE, type = c("circular", "open", "filter")) {
-  UseMethod("convolve", among(x, y))
 }
 
 convolve_tensor <- function(x, y, conj = TRUE, type = c("circular", "open", "filter")) {
@@ -172,12 +155,6 @@ filter_recursive <- function(x, weights, init, block = 256L) {
 
 lower_toeplitz <- function(coefficients, lags) {
   fill(joined(list(coefficients, 0))[as.vector(ifelse(lags < 0, length(coefficients) + 1L, lags + 1L))], dim(lags))
-}
-
-#' @rdname tensor_signals
-#' @export
-embed <- function(x, dimension = 1) {
-  UseMethod("embed", among(x))
 }
 
 embed_tensor <- function(x, dimension = 1) {

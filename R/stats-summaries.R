@@ -38,6 +38,7 @@
 #' var(x)
 #' quantile(x[, 1], 0.25)
 #' gradient(sd, c(1, 2, 4))
+#' @eval usages("tensor_statistics")
 #' @name tensor_statistics
 NULL
 
@@ -52,12 +53,6 @@ mean_tensor <- function(x, trim = 0, na.rm = FALSE, ...) {
     x <- x[(low + 1):(count - low)]
   }
   if (na.rm) op_nanmean(x) else op_mean(x)
-}
-
-#' @rdname tensor_statistics
-#' @export
-weighted.mean <- function(x, w, ...) {
-  UseMethod("weighted.mean", if (missing(w)) among(x) else among(x, w))
 }
 
 weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
@@ -124,24 +119,12 @@ without_nan <- function(x) {
   if (anyNA(values)) x[which(!is.na(as.vector(values)))] else x
 }
 
-#' @rdname tensor_statistics
-#' @export
-var <- function(x, y = NULL, na.rm = FALSE, use) {
-  UseMethod("var", among(x, y))
-}
-
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {
   if (na.rm) {
     if (!is.null(y) || length(dim(x)) > 1L) unsupported("na.rm", "must be FALSE for matrices and pairs of tensors.")
     return(op_nanvar(x) * correction(x))
   }
   cov_tensor(x, y, if (missing(use)) "everything" else use)
-}
-
-#' @rdname tensor_statistics
-#' @export
-cov <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
-  UseMethod("cov", among(x, y))
 }
 
 cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
@@ -161,12 +144,6 @@ cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
   if (plain) op_reshape(value, integer()) else value
 }
 
-#' @rdname tensor_statistics
-#' @export
-cor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
-  UseMethod("cor", among(x, y))
-}
-
 cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
   x <- matrix_or_vector(x)
@@ -183,12 +160,6 @@ cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
   value <- crossprod(x, if (is.null(y)) x else unit(y))
   if (nrow(x) == 0L) value <- value / 0 # NaN, for R's NA
   if (plain) op_reshape(value, integer()) else value
-}
-
-#' @rdname tensor_statistics
-#' @export
-cov2cor <- function(V) {
-  UseMethod("cov2cor", among(V))
 }
 
 cov2cor_tensor <- function(V) {
@@ -223,12 +194,6 @@ check_pearson <- function(use, method, call = parent.frame()) {
   }
 }
 
-#' @rdname tensor_statistics
-#' @export
-sd <- function(x, na.rm = FALSE) {
-  UseMethod("sd", among(x))
-}
-
 # By the op, whose gradient is 0, not NaN, where all elements are equal.
 sd_tensor <- function(x, na.rm = FALSE) {
   if (na.rm) {
@@ -242,30 +207,6 @@ sd_tensor <- function(x, na.rm = FALSE) {
 correction <- function(x) {
   n <- op_sum(op_where(op_isnan(x), 0, 1))
   n / (n - 1)
-}
-
-#' @rdname tensor_statistics
-#' @export
-rowSums <- function(x, na.rm = FALSE, dims = 1L) {
-  UseMethod("rowSums", among(x))
-}
-
-#' @rdname tensor_statistics
-#' @export
-colSums <- function(x, na.rm = FALSE, dims = 1L) {
-  UseMethod("colSums", among(x))
-}
-
-#' @rdname tensor_statistics
-#' @export
-rowMeans <- function(x, na.rm = FALSE, dims = 1L) {
-  UseMethod("rowMeans", among(x))
-}
-
-#' @rdname tensor_statistics
-#' @export
-colMeans <- function(x, na.rm = FALSE, dims = 1L) {
-  UseMethod("colMeans", among(x))
 }
 
 over <- function(op, nan_op, rows) {
@@ -287,20 +228,8 @@ col_sums_tensor <- function(x, ...) over(op_sum, op_nansum, FALSE)(x, ...)
 row_means_tensor <- function(x, ...) over(op_mean, op_nanmean, TRUE)(x, ...)
 col_means_tensor <- function(x, ...) over(op_mean, op_nanmean, FALSE)(x, ...)
 
-#' @rdname tensor_statistics
-#' @export
-pmax <- function(..., na.rm = FALSE) {
-  UseMethod("pmax", among(...))
-}
-
 pmax_tensor <- function(..., na.rm = FALSE) {
   extremes(list(...), if (na.rm) "fmax" else "maximum", na.rm)
-}
-
-#' @rdname tensor_statistics
-#' @export
-pmin <- function(..., na.rm = FALSE) {
-  UseMethod("pmin", among(...))
 }
 
 pmin_tensor <- function(..., na.rm = FALSE) {
@@ -311,12 +240,6 @@ extremes <- function(parts, op, na.rm) {
   of_two <- function(x, y) call_operator(op, operand(x), operand(y))
   result <- Reduce(function(x, y) if (na.rm) of_two(x, y) else past_missing(list(x, y), of_two), parts)
   keep_names(result, parts[[1L]])
-}
-
-#' @rdname tensor_statistics
-#' @export
-scale <- function(x, center = TRUE, scale = TRUE) {
-  UseMethod("scale", among(x, center, scale))
 }
 
 scale_tensor <- function(x, center = TRUE, scale = TRUE) {
