@@ -18,7 +18,7 @@ from gradops.jit.scalar_blocks import Operation, operation
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
 
-BINARY, UNARY = NAMES[:5], NAMES[5:]
+BINARY, UNARY = ([name for name, what in zip(NAMES, OPERATIONS[1:]) if len(what.pattern) == count] for count in (2, 1))
 
 
 class Logged:

@@ -13,13 +13,15 @@ import numpy as np
 
 from .. import ops
 from .._scopes import changed
-from ..autodiff.graph import Node, Rule
+from ..autodiff.graph import STEPS, Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import observers, packers, watchers
 from ..autodiff.variable import Variable, attach, data_of, wrap
 from ..errors import JitError
+from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
+from .native.registry import MOVES, rule_of
 from .program import Program
 from .scalar_blocks import Operation, operation
 from .scalar_rules import function_template, kernel_of
@@ -225,10 +227,6 @@ def _decoded(word: float) -> tuple[Any, int, int, int]:
     return entry, kinds >> 2, kinds & 3, count
 
 
-def _operation(name: str, count: int = 1) -> Operation:
-    return operation(name, (None,) * count, kernel_of(name, count))
-
-
 _TOGETHER = Rule(
     "numbers",
     vjps=(lambda g, saved, edge: g,),
@@ -236,10 +234,25 @@ _TOGETHER = Rule(
     partial="the gradient of a vector whose elements were used one by one was asked for.",
 )
 
-_BINARY = "add subtract multiply divide power".split()
-_UNARY = """negative abs sign exp expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh
-sigmoid softplus lgamma erf erfc""".split()
-_OF_REALS = {"sign": "real_sign"}
+
+def _of_ops() -> dict[str, Operation]:
+    """The operations that a log takes, by the name of the op: those of one or two numbers that are native.
+
+    Not of steps, whose results may become R's numbers, nor those of :mod:`gradops.scipy`, which comes later.
+    """
+    found = {"sign": _operation("real_sign", 1)}  # which it is of real numbers
+    for name, entry in registry.items():
+        count = len(entry.tensors)
+        is_plain = name == entry.name and "." not in name and entry.parameters == entry.tensors and count < 3
+        is_smooth = entry.facts.elementwise and entry.differentiable and name not in STEPS
+        if is_plain and is_smooth and name not in MOVES and rule_of(name) is not None:
+            found[name] = _operation(name, count)
+    return found
+
+
+def _operation(name: str, count: int) -> Operation:
+    return operation(name, (None,) * count, kernel_of(name, count))
+
 
 MORE = object()
 """Two operands of the function that follows."""
@@ -269,15 +282,11 @@ class Function:
         return play(add, None, operands, None, [block.literal(value) for value in constants])[0]
 
 
-OPERATIONS: list = [
-    None,
-    *(_operation(name, 2) for name in _BINARY),
-    *(_operation(_OF_REALS.get(name, name)) for name in _UNARY),
-    MORE,
-]
+_OF_OPS = _of_ops()
+OPERATIONS: list = [None, *_OF_OPS.values(), MORE]
 """The operations that a log takes, by number; None: to read an element of an array. Functions follow."""
 
-NAMES = [*_BINARY, *_UNARY]
+NAMES = [*_OF_OPS]
 """The names of the ops among them, from the second operation on; :data:`MORE` follows them."""
 
 

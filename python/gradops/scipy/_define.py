@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import backends, dtypes, extend, ops
 from ..backends import Backend
+from ..backends.numpy.base import function_of
 from ..errors import ArgumentTypeError, BackendError, GradientError
 from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
@@ -308,6 +309,7 @@ def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
 
     kernel: Any = {1: of_one, 2: of_two}.get(len(op.parameters), of_several)
     kernel.direct = function
+    kernel.function = path.removeprefix("special.") if isinstance(path, str) else function_of(path)
     return kernel
 
 

@@ -206,7 +206,7 @@ def floating(ufunc):
     def kernel(x):
         return ufunc(x if x.dtype in FLOATING else floats(x))
 
-    kernel.direct = ufunc
+    kernel.direct = kernel.function = ufunc
     return kernel
 
 
@@ -223,6 +223,7 @@ def scipy_special(name: str):
         y = function(x)
         return y if y.dtype is x.dtype else y.astype(x.dtype)
 
+    kernel.function = name
     return kernel
 
 
@@ -246,7 +247,7 @@ def arithmetic(ufunc, of_any=None):
 
     if WEAK_NUMBERS:
         kernel.for_numbers = (with_number_first, with_number_second)
-    kernel.direct = ufunc
+    kernel.direct = kernel.function = ufunc
     return kernel
 
 
@@ -292,18 +293,33 @@ def floating_arithmetic(ufunc):
 
     if WEAK_NUMBERS:
         kernel.for_numbers = (with_number_first, with_number_second)
-    kernel.direct = ufunc
+    kernel.direct = kernel.function = ufunc
     return kernel
+
+
+def function_of(kernel):
+    """NumPy's function, or the name of SciPy's, that a kernel is of doubles; the kernel itself where it is neither."""
+    return getattr(kernel, "function", kernel)
 
 
 def of_floats(ufunc):
     """A unary ufunc of floats that leaves whole numbers as they are."""
-    return lambda x: ufunc(x) if x.dtype in FLOATING else x
+
+    def kernel(x):
+        return ufunc(x) if x.dtype in FLOATING else x
+
+    kernel.function = ufunc
+    return kernel
 
 
 def of_numbers(ufunc):
     """A unary ufunc that is not an operation on truth values: bools are whole numbers."""
-    return lambda x: ufunc(x if x.dtype.kind != "b" else x.astype("int64"))
+
+    def kernel(x):
+        return ufunc(x if x.dtype.kind != "b" else x.astype("int64"))
+
+    kernel.function = ufunc
+    return kernel
 
 
 def truths(x) -> np.ndarray:

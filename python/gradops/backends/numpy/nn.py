@@ -17,6 +17,9 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else _expit(x)
 
 
+sigmoid.function = "expit"
+
+
 def relu(x):
     return np.maximum(x, x.dtype.type(0))
 

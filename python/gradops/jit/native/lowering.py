@@ -20,7 +20,7 @@ from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
-from .registry import RULES
+from .registry import rule_of
 from .run import Run
 from .scalar_blocks import Forms, Made, MadeIn
 
@@ -67,7 +67,7 @@ def _is_native(what: Operation, machine: Machine) -> bool:
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
-    if what.name not in RULES:
+    if rule_of(what.name) is None:
         return False
     try:
         Lowering(program, Code(machine)).lower(step)
@@ -132,7 +132,8 @@ class Lowering:
         self._names += names(step)
 
     def _lower_step(self, step: Step) -> None:
-        result = RULES[step.name](self, step, *step.arguments)
+        write: Any = rule_of(step.name)
+        result = write(self, step, *step.arguments)
         if result.__class__ is int and self.program.values.is_number(step.places[0]):
             self._cells[step.places[0]] = result
             return

@@ -16,7 +16,7 @@ from ..scalar_blocks import LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
-from .registry import ELEMENTWISE, LIMITS, LOOPS, MOVES, RULES
+from .registry import LIMITS, LOOPS, MOVES, instruction, rule_of
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -35,8 +35,7 @@ FEWEST = 6
 Groups = Sequence[Sequence[int]]
 
 _ALWAYS_FLOATING = frozenset("add subtract multiply divide power".split())
-_CALLS = {op for op, meaning in ELEMENTWISE.items() if meaning in FUNCTIONS or meaning == "logaddexp"}
-_CALLS |= {"power", "sigmoid", "softplus", "lgamma", "polygamma"}
+_CALLS = ("logaddexp", "softplus", "lgamma", "polygamma")  # besides those that are one function of the C library
 
 
 class Plan:
@@ -66,7 +65,7 @@ class Plan:
         """Why a step stays NumPy's; None where it does not."""
         if isinstance(step, Block):
             return None  # it is of single numbers
-        if step.name not in RULES:
+        if rule_of(step.name) is None:
             return "the machine has no such operation"
         limit = LIMITS.get(step.name)
         reason = limit and limit(*map(self._example, (step.places[0], *step.arguments)))
@@ -104,7 +103,8 @@ class Plan:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not moves:
-            return LARGEST_CALL if step.name in _CALLS and not self._is_square(step) else LARGEST
+            calls = step.name in _CALLS or instruction(step.name) in FUNCTIONS
+            return LARGEST_CALL if calls and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST
 

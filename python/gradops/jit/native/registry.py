@@ -1,14 +1,17 @@
-"""The rules of native code by op, and facts about ops known beforehand; :mod:`.rules` and its kin register here."""
+"""The rules of native code by op; :mod:`.rules` and its kin register those that the op's kernel does not say."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
+from ... import backends
+from ...backends.numpy.base import function_of
 from .code import NotNative
-from .instructions import FUNCTIONS, OF_SCIPY
+from .instructions import FUNCTIONS, OF_SCIPY, OPERATIONS
 
 RULES: dict[str, Callable] = {}
-"""By the op's name: ``rule(lowering, step, *arguments)``."""
+"""By the op's name: ``rule(lowering, step, *arguments)``. Ops that are one instruction need none: :func:`rule_of`."""
 
 LIMITS: dict[str, Callable] = {}
 """By the op's name: ``limit(result, *arguments)``, by their examples, why there is no native code, None where there is.
@@ -24,20 +27,29 @@ LOOPS = frozenset(("scan", "cond", "while_loop"))
 """Ops that call functions, whose operands may be large as a function reads a part; their rules are in :mod:`.loops`."""
 
 
-_SAME_NAMES = """add subtract multiply divide maximum minimum negative floor ceil trunc sqrt logaddexp
-equal not_equal less less_equal greater greater_equal isnan isinf isfinite
-logical_and logical_or logical_xor logical_not"""
-_OF_OTHER_NAMES = frozenset(("power", *OF_SCIPY)) - {"erf", "erfc", "erfinv", "i0", "i1"}
-_OF_CORE = frozenset("gammaln psi erf erfc erfinv ndtr expit".split())  # which are no ops of `gradops.scipy`
-
-ELEMENTWISE: dict[str, str] = {
-    **{name: name for name in (*_SAME_NAMES.split(), *(name for name in FUNCTIONS if name not in _OF_OTHER_NAMES))},
-    "abs": "absolute",
-    "real_sign": "sign",
-    "normal_cdf": "ndtr",
-    **{f"scipy.special.{name}": name for name in OF_SCIPY if name not in _OF_CORE},
+_BY_FUNCTION: dict = {
+    **{entry.meaning: name for name, entry in OPERATIONS.items()},
+    **{entry.meaning: name for name, entry in FUNCTIONS.items()},
+    **{name: name for name in OF_SCIPY},
 }
-"""The machine's names of ops that are one instruction for each element."""
+
+
+def instruction(name: str) -> str | None:
+    """The machine's name of an op that is one instruction for each element, as the function of its kernel is."""
+    return _BY_FUNCTION.get(function_of(backends.embedded().kernel(name)))
+
+
+def rule_of(name: str) -> Callable | None:
+    """The rule of an op; None where it is not native."""
+    if name in RULES:
+        return RULES[name]
+    known = instruction(name)
+    return None if known is None else _one_instruction(known)
+
+
+@functools.cache
+def _one_instruction(meaning: str) -> Callable:
+    return lambda lowering, step, *operands: lowering.elementwise(meaning, operands, step)
 
 
 def rule(name: str):

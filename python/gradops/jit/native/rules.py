@@ -13,18 +13,7 @@ from ...ops._dispatch import registry
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .lowering import Lowering
-from .registry import ELEMENTWISE, RULES, move, refuse_unless, rule
-
-
-def _elementwise(meaning: str):
-    def rule(lowering: Lowering, step, *operands):
-        return lowering.elementwise(meaning, operands, step)
-
-    return rule
-
-
-for _name, _meaning in ELEMENTWISE.items():
-    RULES[_name] = _elementwise(_meaning)
+from .registry import RULES, move, refuse_unless, rule
 
 
 def _of_truth_values(name: str, meaning: str) -> None:
@@ -39,11 +28,6 @@ for _name in ("and", "or", "xor", "not"):
 
 
 # Elementwise ops that are several instructions.
-
-
-@rule("sigmoid")
-def _sigmoid(lowering: Lowering, step, x):
-    return lowering.elementwise("expit", (x,), step)
 
 
 @rule("square")

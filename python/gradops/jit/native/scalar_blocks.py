@@ -11,10 +11,7 @@ import numpy as np
 from ..scalar_blocks import Operation, among, operation
 from .code import Code
 from .instructions import SHORT
-from .registry import ELEMENTWISE
-
-NUMBERS = {**ELEMENTWISE, "power": "power", "sigmoid": "expit", "where": "where"}
-"""The machine's names of ops that are one instruction of single numbers."""
+from .registry import instruction
 
 _PRODUCT = operation("multiply", (None, None), np.multiply)
 
@@ -29,8 +26,9 @@ class Forms:
         self._operands = np.zeros(size, np.intc)
         self._is_single = np.zeros(size, bool)
         for what in self._kinds:
-            if what.is_plain and what.name in NUMBERS:
-                number, last = code.form(NUMBERS[what.name])
+            known = "where" if what.name == "where" else instruction(what.name)
+            if what.is_plain and known:
+                number, last = code.form(known)
                 self._words[what.number] = [number, 0, *(0 for _ in range(what.operands)), *last]
                 self._operands[what.number] = what.operands
                 self._is_single[what.number] = True

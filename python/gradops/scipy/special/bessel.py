@@ -79,7 +79,7 @@ def of_real_order(name: str) -> Callable:
     def function(v, z):
         return getattr(_scipy.special, name)(v.real, z)
 
-    function.of_reals = name  # type: ignore[attr-defined]  # SciPy's itself
+    function.function = name  # type: ignore[attr-defined]  # of reals
     return function
 
 
