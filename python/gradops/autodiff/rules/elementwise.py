@@ -132,7 +132,8 @@ derivative("arccosh", x=lambda g, x: divide(g, multiply(sqrt(subtract(x, 1)), sq
 derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
 derivative("erf", x=lambda g, x: multiply(g, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi))))
 
-for _step in STEPS:
+for _step in ("floor", "ceil", "trunc", "round", "real_sign", "floor_divide"):
+    STEPS.add(_step)
     derivative(_step, **dict.fromkeys(registry[_step].tensors, lambda g: zeros_like(g)))
 
 derivative("abs", complex_aware=True, x=lambda g, x, y: multiply(g, _direction(x, y)))
