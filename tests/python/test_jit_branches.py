@@ -182,6 +182,25 @@ def test_what_is_closed_over_decides_anew():
     np.testing.assert_array_equal(compiled(-X), -2 * X)
 
 
+def test_a_decision_holds_for_its_value_before_later_writes():
+    def itself(x):
+        positive = ops.reshape(x[:1] > 0, ())
+        y = x * 2 if positive else x * 3
+        positive[...] = True
+        return y
+
+    def viewed(x):
+        positive = x > 0
+        y = x * 2 if ops.reshape(positive[:1], ()) else x * 3
+        positive[0] = True
+        return y * 2 if x[1] > 0 else y
+
+    for f in (itself, viewed):
+        compiled = jit(f)
+        for x in (X, -X):
+            np.testing.assert_array_equal(compiled(x), f(x))
+
+
 def test_whole_numbers_decide():
     def f(x, n):
         return x * 2 if n else -x

@@ -39,6 +39,9 @@ class Guards:
         if x.place in x.program.constants or x.place in self._known:
             return x.value
         self._known.add(x.place)
+        # The array as it is now. The function has `x` itself, and may write to it, or to what it is a view of: the
+        # program would then ask for the new value, and be taken for arguments for which the branch goes another way.
+        x = Traced(x.value, x.program, x.place)
         if x.dtype == bool and not x.ndim:
             same = x if x.value else ops.logical_not(x)
         else:
