@@ -143,6 +143,9 @@ class Scattered:
         total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
         for key, g in self.parts:
             key = plain(key)
+            # `total[key] += g` reads all places before it writes any: of a place that occurs twice it would keep one
+            # gradient. `np.add.at` adds both, and takes longer, so keys that cannot name a place twice
+            # are told apart.
             if distinct(key):
                 total[key] += g
             else:
@@ -174,6 +177,8 @@ def whole(g):
 
 def add(first, second):
     """The sum of two gradients of one tensor, or of an operation's results."""
+    # Never in place: a rule may give one array for two edges (that of a sum gives its own gradient to both), or a view
+    # of it, so the array in hand may be another tensor's gradient, too.
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         return first + second
     if second.__class__ is Scattered:

@@ -61,6 +61,8 @@ def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
     ways = None if inputs is None else _paths(roots, inputs)
     before = wanted.set(ways)
     try:
+        # Rules compute slopes at poles, and both sides of a choice of which one is then taken: NumPy would warn of
+        # divisions in lines that the user did not write, where the gradient is right.
         with np.errstate(all="ignore"):
             return _pass(roots, seeds, retain, create_graph, inputs, ways)
     finally:
@@ -105,6 +107,11 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
                 place = -id(edge)
                 if like.__class__ is str:  # a text that the user put there
                     like = edge
+            # A gradient that goes to none of the inputs is dropped here, before `fit` and `add` cost anything. What
+            # stays is brought to the tensor's shape and dtype at its arrival, once: rules may leave broadcast
+            # dimensions and wider dtypes, and sums of such gradients would be in the wrong shape. Dtypes are compared
+            # by identity, as NumPy has one object for each in native byte order; `fit` compares those that differ by
+            # their names.
             if everywhere or place in onward or place in aims:
                 shape = like.shape
                 if shape is not None and (g.shape != shape or g.dtype is not like.dtype):
@@ -139,6 +146,8 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
             heappush(waiting, -place)
             Pass(start, arrived, waiting, ends, place if place == seen else None, hooked)
             raise
+        # Only now, as a rule that raised is asked again with what its node saved. Without edges no step was taken: the
+        # node is an input at which the pass ends, and another pass may go on from it.
         if edges and not retain:
             node.saved = None
     _end(start, arrived, ends, hooked)
@@ -173,6 +182,7 @@ def _paths(roots, inputs) -> tuple[set[int], set[int]]:
             nodes[node.seq] = node
             stack.extend(edge for edge in node.edges if edge.__class__ is Node)
     onward: set[int] = set()
+    # No recursion, and no search from each node: a graph of a long loop is deeper than Python's stack.
     for seq in sorted(nodes):  # the oldest first: a node's edges lead to older ones, which are known already
         for edge in nodes[seq].edges:
             if edge is not None and (key(edge) in aims or key(edge) in onward):
@@ -189,6 +199,8 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
             f"the graph of `{node.name}` was freed by an earlier backward pass.",
             hint="pass `retain_graph=True` to the earlier pass; one that failed goes on from the same result",
         )
+    # A checkpoint's handles are no arrays, and are passed over here: their plan checks its inputs when it computes the
+    # values again, which is below.
     if written and rule.slots:
         check_versions(node)
     if saved.__class__ is Packed:
@@ -278,6 +290,8 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         elif before is None:
             leaf._grad = wrap(_own(g, leaf._value))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
+            # In place: whoever keeps the array of `grad` finds the sum in it. An operation recorded on it saved these
+            # values, so the write is noted, and a pass through that operation is an error.
             np.add(before.data, g, out=before.data)
             bump(before.data)
         else:

@@ -39,6 +39,8 @@ class Node:
         self.rule = rule
         self.edges = edges
         self.saved = saved
+        # Nodes and writes share one clock. Two clocks would order nodes just as well, but could not tell whether a
+        # buffer was written before or after a node saved it.
         self.seq = clock()
         self.shape = shape
         self.dtype = dtype

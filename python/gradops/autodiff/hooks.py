@@ -154,6 +154,9 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
+    # A hook often closes over its variable, so it leads to the node. In a table of the module that would keep the
+    # graph alive for ever; as an attribute of the node it is a cycle, which Python finds. The table has the number
+    # alone.
     if node.seq not in state.hooks:
         node.hooks = {}
         state.hooks.add(node.seq)

@@ -192,6 +192,8 @@ def assign(variable: Variable, key, value) -> None:
     _check_dtype(data, other)
     check_held("set_item", "value", other, conversion.dtype(data))
     tracked = recording.get() and (variable.requires_grad or is_active(value))
+    # NumPy gives a number where an op's result has no dimensions, and a number cannot be written: the variable gets an
+    # array of its own with the same value. Others that hold the number keep it.
     if isinstance(data, np.generic):
         data = variable._value = np.array(data)
     if not isinstance(data, np.ndarray):
@@ -304,8 +306,6 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     if not tracked and direct and not (ufunc in _HAVE_NO_ANSWER and data.dtype.kind in "iu"):
         value = data_of(other)
         if isinstance(value, (np.ndarray, np.generic, bool, int, float, complex)):
-            if getattr(value, "ndim", 0) > data.ndim or value is data:
-                value = np.array(value)
             refuse_leaf(variable)
             if data.dtype.kind in "iu":
                 check_held(op.__name__, "x2", value, data.dtype.name)
@@ -437,6 +437,7 @@ def _propagate(variable: Variable, node: Node | None) -> None:
     while isinstance(variable, View) and variable._writable:
         source, look = variable._source, variable._look
         before = source._node if source.requires_grad else None
+        # The view is all of its source: no earlier value is left, and no gradient goes to one.
         if source.shape == variable.shape and variable.data is source.data:
             before = None
         if node is None and before is None:
@@ -453,6 +454,8 @@ def _set_view_gradient(look: Callable, shape: tuple) -> Callable:
         before, value = node.edges
         to_before = None
         if before is not None:
+            # Where the view lies is known by making the same view of a mask. The mask is contiguous, so all ops that
+            # can be written through give a view of it too, where the array's own memory may be laid out otherwise.
             mask = np.zeros(shape, bool)
             look(mask)[...] = True
             to_before = indexing.where(mask, 0.0, g)

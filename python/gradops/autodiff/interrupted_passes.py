@@ -38,6 +38,8 @@ class Pass:
         """True if a pass that starts is this one, once more."""
         own = self.start
         return (
+            # By nodes, not by variables: a result that was written in place since has another node, and another
+            # gradient.
             [id(root._node or root) for root in roots] == [id(root._node or root) for root in own[0]]
             and (retain, create_graph) == own[2:4]
             and [id(x) for x in inputs or ()] == [id(x) for x in own[4] or ()]
@@ -51,6 +53,8 @@ def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
     for node in [root._node for root in roots if root._node is not None]:
         if hasattr(node, "broken_off"):
             found = found or node.broken_off
+            # Whatever this pass is, the old one is over: if it is another one, it frees nodes that the old one counts
+            # on.
             del node.broken_off
     if found is not None and found.same(roots, seeds, retain, create_graph, inputs):
         return found

@@ -72,6 +72,9 @@ def has_derivative(op: str) -> bool:
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     """The function that runs ``op`` on arguments of types ``kinds``, at least one of them a variable."""
+    # A rule reads its saved values with operators. A list would be joined by `+`, and a data frame would align rows by
+    # labels: no error, another result. So these are tensors before anything is recorded, by a recorder of their own,
+    # as the dispatch has one for each combination of types and pays for the question once.
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
@@ -163,6 +166,9 @@ _OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
 @cache
 def _calling(rules: tuple[str, ...], edges: str, calls: str) -> Callable:
     """A function of rules, which gives the function of ``(g, saved, edges)`` that calls them."""
+    # Written out, as `rule(g, *[saved[i] for i in needed])` would build a list in each step of a pass. Rules that read
+    # the same positions have the same source, which is compiled once; the name in it says in a traceback that it is
+    # made.
     source = f"def calling({', '.join(rules)}):\n    return lambda g, saved, {edges}: {calls}\n"
     return _source.function(source, "calling", f"calls of rules {next(_numbers)}", {"__name__": __name__})
 
@@ -209,6 +215,8 @@ def _of_one(op, rules, holomorphic):
     def recorded_with_settings(x, *settings):
         data = x._value
         y = kernels[type(data)](data, *settings)
+        # The result of a cast to integers has no gradient though its argument has: it is a constant, and no node keeps
+        # the argument. This is asked only where the dtype has changed.
         if x._active and (y.dtype is data.dtype or differentiable(y)):
             if is_recording():
                 saved = (data if keep_x else None, *settings, y if keep_y else None)
@@ -227,6 +235,9 @@ def _of_two(op, rules, holomorphic, variables):
     slots = (0 if first else None, int(first) if second else None, RESULT)
     elementwise = op.facts.elementwise
     is_recording = recording.get
+    # What is saved depends on who needs it: of `x1 * x2` with a constant `x2` only `x2`. A node that saved all
+    # operands would keep arrays alive for nobody, and a write to one of them would be an error for no reason. Which of
+    # the two have a gradient is known at each call alone, so all three cases are made here, once.
     plans: dict[tuple[bool, bool], tuple[Rule, bool, bool, bool]] = {}
     for active in ((True, True), (True, False), (False, True)):
         chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]

@@ -126,6 +126,8 @@ def bump(array) -> None:
     owner = buffer(array)
     key = id(owner)
     entry = written.get(key)
+    # Arrays can be neither hashed nor given attributes, so the table goes by `id`, which a new array may inherit from
+    # one that is gone: the reference says whose it is. The callback takes the entry away when the array goes.
     if entry is None or entry[0]() is not owner:
         forget = written.pop
         entry = written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_REMEMBERED))
@@ -154,6 +156,7 @@ def check_versions(node) -> None:
     Raises:
         GradientError: naming the operation, the version it saved and the version now.
     """
+    # A step of the pass for a node that is younger than all writes, which most are: nothing to look up.
     if node.seq > _latest[0]:
         return
     for value in node.saved:

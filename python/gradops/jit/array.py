@@ -219,11 +219,17 @@ class Traced:
 
     def _superseded(self, result) -> None:
         """Let nobody read arrays that share this one's memory, as a program does not write to it: ``result`` is new."""
+        # A program has no writes: a write makes a new array, and other traced arrays on the same memory, which NumPy
+        # would have changed too, keep the old values. They would have to be made anew from the new array, each by the
+        # steps that made it. So they are marked, and whoever reads one gets an error instead of the values from
+        # before. Those that nobody holds are not asked, which is why the references are weak.
         for other in self.program.memories.sharing(self):
             other.stale = (result.place, self.key)
 
     def refuse_stale(self, name: str = "", arguments: tuple = ()) -> None:
         """Raise where a write to a view would have to be seen; ``x[key] = x[key] + 1`` brings it back itself."""
+        # For `x[i] += 1` Python calls `x[i]`, adds to what it gets in place, and then calls `x[i] = ...` with it: the
+        # write to the view marks `x`, and the assignment that follows is the very write that `x` has missed.
         if name == "set_at" and arguments[0] is self:
             _, key, updates = arguments
             if isinstance(updates, Traced) and self.stale == (updates.place, frozen(key)):

@@ -77,6 +77,10 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
     over: dict[int, int] = {}
     own: set[int] = set()
     for i, step in enumerate(steps):
+        # What can go wrong is a write to memory that something else still reads: a view, the caller's array, a
+        # constant, an output. So only what a ufunc or native code returned counts, which is new memory always, and
+        # only until another kind of step has taken it, as its result may be a view, and only at its last use. A ufunc
+        # that reads an operand twice may write over it: it reads each element before it writes it.
         if isinstance(step.function, native.Run):
             own.update(step.places)
             continue
@@ -131,6 +135,8 @@ def emit(
             if i in over:
                 call.append(f"out=v{over[i]}")
             lines.append(f"{target} = k{i}({', '.join(call)})")
+        # A local variable lives until the function returns: without `del` a program would hold the results of all its
+        # steps at once, which the function itself, whose variables are bound anew, does not.
         done = [p for p in step.uses if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
         if done:
             lines.append(f"del {', '.join(f'v{p}' for p in done)}")

@@ -34,6 +34,10 @@ class Guarded:
 
         Errors and warnings are then not the function's own: they come from steps that it would not have reached.
         """
+        # The program runs to its end before it is known whether it holds, so it may divide by zero in a branch that
+        # the function would not have entered for these arguments. What NumPy would have warned of is only noted; if
+        # the program holds, and something was noted, it runs once more for the caller to hear it, or to get the error
+        # that his `errstate` asks for. Programs have no effects, so that to run one twice, or in vain, is safe.
         warned = _Warned()
         handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
         try:
@@ -84,6 +88,8 @@ class Branching:
                     self._ways = (program, *[p for p in self._ways if p is not program])
                 return program.form, found
         count = len(self._ways)
+        # Each program that does not hold costs a run in vain, beside the time to compile it. So a function gets new
+        # ones as long as the old ones are used: at least as many calls found theirs as there are ways.
         if count < FEW or count < MOST and self._used >= count:
             program = self._trace(tensors)
             self._ways = (program, *self._ways)

@@ -83,6 +83,9 @@ class Program:
     def _as_now(self, value):
         if not isinstance(value, np.ndarray) or not value.flags.writeable:
             return value
+        # A copy, as the function may write to the array later in the trace, when a step that has run must keep the old
+        # values. The same copy while it has not: equal constants are one place, and calls on them are found again. The
+        # array itself is held beside it, as another one could come by its `id`.
         known = self._taken.get(id(value))
         if known is None or not _same_bytes(value, known[1]):
             known = self._taken[id(value)] = value, value.copy()
@@ -232,6 +235,8 @@ class Program:
                 return Traced(self.values[place], self, Place(place))
         spec = placed(arguments)
         key = key_of(name, spec)
+        # The table has hashes, not keys, as a loop that is unrolled has as many keys as steps and each is a tuple of
+        # tuples. Two keys of one hash are told apart by the step that was found, from which its key can be made again.
         known = None if key is None else self._known.get(hash(key))
         if known is not None and key_of(known.name, known.arguments) == key:
             return self._results(known, arguments)
@@ -246,6 +251,8 @@ class Program:
         several = list if isinstance(result, list) else tuple if isinstance(result, tuple) else None
         places = tuple([Place(self.new(value)) for value in (result if several else [result])])
         step = Step(name, kernel, spec, places, several)
+        # Operations on single numbers wait to become one block. A step that needs one of them must come after it, so
+        # the block ends here. Other steps are written before the block that is open: they need nothing of it.
         if self.operations.are_used_by(step.uses):
             self._close()
         self.steps.append(step)

@@ -270,6 +270,9 @@ class Operations:
             place = values.new(value[()] if value.__class__ is np.ndarray else value)
         recent[call] = place
         self._words.extend((what.number, place, x, y, z))
+        # Two tables, the older of which is dropped whole: what loops repeat is near. One table of all operations of a
+        # loop of a million steps would be most of the memory, and one that forgets a key at a time costs as much as
+        # the operation.
         if len(recent) == _RECENT:
             self._older, self._recent = recent, {}
         return place
@@ -277,6 +280,7 @@ class Operations:
     def row(self, place: int) -> list[int] | None:
         """The words of the operation whose result is at a place; None where there is none."""
         words = self._words
+        # Places rise with the operations, but other values have places between, so it is searched for.
         at = bisect.bisect_left(range(1, len(words) // WIDTH), place, key=lambda i: words[i * WIDTH + 1]) + 1
         found = words[at * WIDTH : (at + 1) * WIDTH].tolist()
         return found if found and found[1] == place else None

@@ -109,6 +109,8 @@ class Body:
         if recorded:
             arguments = [[fresh(x) if is_differentiable(x) else x for x in group] for group in arguments]
         self._inputs = arguments
+        # Whose inputs these are, so that a gradient which arrives at one can be traced to its function: one that is
+        # neither called nor differentiated now has no place for it, see `_is_anothers`.
         for x in self._leaves():
             x.gradops_body = self  # type: ignore[attr-defined]
         self._in_use = 1
@@ -148,6 +150,8 @@ class Body:
     def _is_anothers(self, edge) -> bool:
         """True if an edge is in the graph of a function that is neither being called nor differentiated."""
         if isinstance(edge, Node):
+            # A function's nodes are those that were made between its start and its end, by the one clock of the tape.
+            # Functions may be nested, so several may have been at work when a node was made.
             around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
             return bool(around) and not any(body._in_use for body in around)
         return not getattr(edge, "gradops_body", self)._in_use
@@ -182,6 +186,9 @@ class Body:
 
     def check_again(self, function: Callable, examples: Iterable[list], recorded: bool = False) -> None:
         """Raise a JitError if another trace of the function changes something that it reads, or does something else."""
+        # The body is traced with values of the first row, and stands for all. A function that counts its calls, or
+        # looks at a number that is no tensor, would have its first answer repeated for each row. So it is traced again
+        # with the second row, and must do the same steps on the same constants, to the bit.
         captured = Captured(function)
         again = Body(self.outer, function, examples, recorded)
         captured.refuse_changes()

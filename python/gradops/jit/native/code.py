@@ -207,6 +207,8 @@ class Code:
         """Write the values in ``source`` to ``cells``, which may be among those of ``source``."""
         changed = source != cells
         source, cells = source[changed], cells[changed]
+        # A state whose parts change places (`a, b = b, a`) would be half written when it is read: the old values are
+        # put elsewhere first.
         if np.isin(source, cells).any():
             source = np.arange(cells.size) + self._gathered(source)
         for part in np.split(np.arange(cells.size), np.flatnonzero(np.diff(cells) != 1) + 1):
@@ -297,6 +299,9 @@ class Code:
 
     def _round(self, out: int, count: int, dtype) -> None:
         """Bring the numbers just written to the precision of float32 or int32, where they are of that dtype."""
+        # Memory is doubles and int64's alone. An operation on two float32 numbers in double precision, rounded once,
+        # has the bits of float32's own for sums, products, quotients and roots (Figueroa 1995); int32 wraps as its low
+        # 32 bits do.
         rounded = _ROUNDED.get(dtype)
         if rounded is None:
             return

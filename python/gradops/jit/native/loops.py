@@ -31,6 +31,8 @@ def _scan(lowering: Lowering, step, loop, state, rows, held):
     top = code.here()
     for cells, source, stride in loads:
         code.load(cells, source, counter, stride)
+    # The derivative goes through the states before each row. They are stored as the row begins, before the body, whose
+    # instructions may then write the next state over this one.
     if before.size:
         code.store(whole, _first(before), counter)
     begin, known = code.here(), len(code.by_position)
@@ -73,6 +75,8 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
 def _cond(lowering: Lowering, step, branch, index, held):
     code, bodies = lowering.code, branch.bodies
     inners = [_inside(lowering, body) for body in bodies]
+    # What the branches take from outside is brought into place before the first skip. Within a branch it would be
+    # there only if that branch ran, and later code, which takes it for done, would read what the memory began with.
     for inner, given in zip(inners, held):
         inner.give([*map(lowering.cells, given)])
     at = int(lowering.cells(index))
@@ -142,6 +146,7 @@ def _inside(lowering: Lowering, body) -> Inner:
     Raises:
         NotNative: one of them is none.
     """
+    # All or nothing: between the instructions of a loop nothing of NumPy's can be called.
     plan = Plan(body.program, [step.uses for step in body.steps])
     plan.given(body.program.inputs)
     for step in body.steps:

@@ -45,6 +45,9 @@ def lowered(
             refused[i] = reason
     once = are_read_once(program, steps, reads, wanted)
     runs: list[Lowering] = []
+    # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
+    # one refuses, all code is thrown away, and the phases are found again without that step. Each round refuses one
+    # more at least, so this ends.
     while len(runs) == 0:
         order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
@@ -229,6 +232,9 @@ class Lowering:
         value = self.program.value(x.index)
         is_whole = _is_whole(value)
         wants_whole = is_whole if dtype is None else dtype in WHOLES
+        # An argument may stand in memory twice, as whole numbers (the 64 bits of an int64) and as the float that they
+        # are, and an instruction on the wrong one of these would compute with garbage. So there are two tables, and a
+        # value is converted when the other form is first asked for.
         known = self._whole if wants_whole else self._cells
         found = known.get(x.index)
         if found is None and not is_whole and not wants_whole and self._made:

@@ -5,6 +5,10 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
+# The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
+# the processor predicts each jump by the operation it comes from. What NumPy's results hang on must not be undone by
+# LLVM: no instruction has a fast-math flag, so it neither reassociates sums nor contracts a product and a sum to one
+# rounding.
 MAIN = """
 @targets = internal constant [{table_size} x ptr] [{targets}]
 

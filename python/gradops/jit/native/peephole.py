@@ -240,6 +240,10 @@ def tightened(
     left = np.ones(len(cells), bool)
     if len(words) - begin > LARGEST or len(cells) > MOST:
         return left
+    # Straight code writes each cell once, so a reader can be moved freely. In a loop a state's cell is read, written
+    # at the end, and read in the next round; an instruction may only be moved past others that write none of what it
+    # reads, which is what `_are_written` is asked everywhere below. Skips and inner loops have instructions that are
+    # not in the table of operands (`is_known`): such bodies stay as they are.
     body = _parsed(words[begin:].tolist())
     if not all(x.is_known for x in body):
         return left
@@ -256,6 +260,7 @@ def tightened(
     body = _fused(_signed(body, is_needed), is_needed)
     for i, (cell, value) in enumerate(zip(cells.tolist(), source.tolist())):
         others = [v for c, v in moves.items() if c != cell]
+        # A value that goes to two cells, and a cell that is another one's next value, need their moves after the body.
         if any(x in others or is_fixed(x) for x in (cell, value)):
             continue
         if _written_in_place(body, value, cell):

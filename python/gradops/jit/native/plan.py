@@ -154,6 +154,10 @@ def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]
             if of_native[place] >= 0:
                 phase = max(phase, of_native[place])
             elif of_others[place] >= 0:
+                # Native steps come first in their phase. So one of NumPy's may read a native result of its own phase,
+                # and a native one that reads a result of NumPy's belongs to the next. Fewer phases are fewer calls of
+                # the machine, each of which copies its inputs; the order of steps that do not depend on each other is
+                # free, as none has an effect.
                 phase = max(phase, of_others[place] + native)
         found.append(phase)
         note(of_native if native else of_others, step, phase)
